@@ -1,0 +1,1 @@
+//! Hand-off of requests between processes through fixed shared memory.
