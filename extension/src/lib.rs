@@ -1,0 +1,21 @@
+//! The extension: PostgreSQL answers HTTP with SQL.
+//!
+//! - [`settings`]: the `howdah.*` settings.
+//! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
+//! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
+
+pub mod guard;
+pub mod pg;
+pub mod settings;
+
+pgrx::pg_module_magic!();
+
+/// Called when the library is loaded: by the postmaster through `shared_preload_libraries`.
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    // SAFETY: PostgreSQL's own variable, read on the main thread.
+    if !unsafe { pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
+        return;
+    }
+    settings::define();
+}

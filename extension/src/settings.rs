@@ -1,0 +1,150 @@
+//! The settings, all named `howdah.*`. docs/http.md has the table with when to change which.
+
+use std::ffi::CString;
+
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+/// How a request that is known to be short and free of side effects is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+pub enum Inline {
+    /// Always by an executor.
+    #[name = c"off"]
+    Off,
+    /// In the gateway; the requests of one turn of the event loop share a transaction.
+    #[name = c"on"]
+    On,
+    /// In the gateway, each request in a transaction of its own.
+    #[name = c"transaction"]
+    Transaction,
+}
+
+/// Declares integer settings: name, default, range, context, unit, what it means.
+macro_rules! integers {
+    ($($setting:ident = $name:literal, $default:expr, $min:expr, $max:expr, $context:ident, $unit:ident, $text:literal;)*) => {
+        $(#[doc = $text] pub static $setting: GucSetting<i32> = GucSetting::<i32>::new($default);)*
+        fn define_integers() {
+            $(GucRegistry::define_int_guc(
+                cstr($name), cstr($text), c"", &$setting, $min, $max,
+                GucContext::$context, unit::$unit,
+            );)*
+        }
+    };
+}
+
+/// A literal that ends with a NUL byte, as PostgreSQL keeps the pointer for ever.
+const fn cstr(text: &'static str) -> &'static std::ffi::CStr {
+    match std::ffi::CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("the literal must end with a NUL byte"),
+    }
+}
+
+/// Units of integer settings, as PostgreSQL's flags.
+mod unit {
+    use pgrx::guc::GucFlags;
+    pub const NONE: GucFlags = GucFlags::empty();
+    pub const MS: GucFlags = GucFlags::UNIT_MS;
+    pub const BYTE: GucFlags = GucFlags::UNIT_BYTE;
+    pub const MB: GucFlags = GucFlags::UNIT_MB;
+}
+
+const SECONDS: i32 = 1000;
+const HOUR: i32 = 3600 * SECONDS;
+const MIB: i32 = 1 << 20;
+
+integers! {
+    MAX_DATABASES = "howdah.max_databases\0", 4, 1, 64, Postmaster, NONE, "Databases that can be served at the same time.\0";
+    MAX_WORKERS = "howdah.max_workers\0", 64, 2, 256, Postmaster, NONE, "Gateways and executors that can exist at the same time, over all databases.\0";
+    MAX_REQUESTS = "howdah.max_requests\0", 1024, 16, 65536, Postmaster, NONE, "Requests that can be in flight between gateways and executors.\0";
+    REQUEST_MEMORY = "howdah.request_memory\0", 64, 8, 4096, Postmaster, MB, "Shared memory for requests and responses larger than 2 KiB.\0";
+    MAX_ROUTES = "howdah.max_routes\0", 4096, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
+    GATEWAYS = "howdah.gateways\0", 1, 1, 16, Sighup, NONE, "Gateways of each served database.\0";
+    MIN_EXECUTORS = "howdah.min_executors\0", 2, 1, 128, Sighup, NONE, "Executors of a lane that are always kept.\0";
+    MAX_EXECUTORS = "howdah.max_executors\0", 16, 1, 128, Sighup, NONE, "Executors that a lane may grow to while requests wait.\0";
+    ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy.\0";
+    SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
+    INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";
+    INLINE_THRESHOLD = "howdah.inline_threshold\0", 500, 1, 100_000, Sighup, NONE, "A route whose mean time is below this many microseconds counts as short.\0";
+    REQUEST_TIMEOUT = "howdah.request_timeout\0", 30 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that takes longer is cancelled and answered with 504.\0";
+    QUEUE_TIMEOUT = "howdah.queue_timeout\0", 5 * SECONDS, 1, HOUR, Sighup, MS, "A request that waits longer for an executor is answered with 503.\0";
+    LOCK_TIMEOUT = "howdah.lock_timeout\0", 2 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that waits longer for a lock is answered with 503.\0";
+    DRAIN_TIMEOUT = "howdah.drain_timeout\0", 10 * SECONDS, 0, HOUR, Sighup, MS, "How long running requests may take to finish when a listener or a gateway is stopped.\0";
+    LOG_MIN_DURATION = "howdah.log_min_duration\0", -1, -1, i32::MAX, Sighup, MS, "Requests that take at least this long are logged; -1 logs none, 0 all.\0";
+    MAX_HEAD = "howdah.max_head\0", 16 << 10, 1 << 10, MIB, Sighup, BYTE, "Longest request line and headers; more is answered with 431.\0";
+    MAX_URI = "howdah.max_uri\0", 8 << 10, 256, MIB, Sighup, BYTE, "Longest request target; more is answered with 414.\0";
+    MAX_HEADERS = "howdah.max_headers\0", 100, 4, 10_000, Sighup, NONE, "Most header lines of a request; more is answered with 431.\0";
+    MAX_BODY = "howdah.max_body\0", 8 * MIB, 0, 1 << 30, Sighup, BYTE, "Largest request body; more is answered with 413.\0";
+    MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; more is answered with 503.\0";
+    MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
+    HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers.\0";
+    BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";
+    IDLE_TIMEOUT = "howdah.idle_timeout\0", 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection may stay open between two requests.\0";
+    WRITE_TIMEOUT = "howdah.write_timeout\0", 30 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to read what has been sent.\0";
+    MAX_CONNECTIONS = "howdah.max_connections\0", 10_000, 1, 1_000_000, Sighup, NONE, "Connections that a gateway holds at most.\0";
+    MAX_STREAMS = "howdah.max_streams\0", 128, 1, 10_000, Sighup, NONE, "Streams in flight on one HTTP/2 connection.\0";
+}
+
+/// The databases to serve, separated by commas.
+pub static DATABASES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"postgres"));
+/// What SQL may bind: host names, addresses, `*`, or paths of UNIX sockets, separated by commas.
+pub static LISTEN_ADDRESSES: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"localhost"));
+/// Networks of the proxies whose X-Forwarded-For is believed, separated by commas.
+pub static TRUSTED_PROXIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+/// Whether error responses carry DETAIL, HINT and the messages of internal errors.
+pub static SHOW_ERRORS: GucSetting<bool> = GucSetting::<bool>::new(false);
+/// The inline lane.
+pub static INLINE: GucSetting<Inline> = GucSetting::<Inline>::new(Inline::On);
+
+/// Defines all settings and reserves their prefix. Called once, while the library is loaded.
+pub fn define() {
+    define_integers();
+    GucRegistry::define_string_guc(
+        c"howdah.databases",
+        c"Databases that are served, separated by commas.",
+        c"",
+        &DATABASES,
+        GucContext::Sighup,
+        GucFlags::empty(),
+    );
+    GucRegistry::define_string_guc(
+        c"howdah.listen_addresses",
+        c"Addresses that SQL may bind; empty means that nothing listens.",
+        c"Host names, addresses, * for all, or absolute paths of folders for UNIX sockets, separated by commas.",
+        &LISTEN_ADDRESSES,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
+    );
+    GucRegistry::define_string_guc(
+        c"howdah.trusted_proxies",
+        c"Networks of the proxies whose X-Forwarded-For is believed, separated by commas.",
+        c"",
+        &TRUSTED_PROXIES,
+        GucContext::Sighup,
+        GucFlags::empty(),
+    );
+    GucRegistry::define_bool_guc(
+        c"howdah.show_errors",
+        c"Error responses carry details, hints and the messages of internal errors.",
+        c"",
+        &SHOW_ERRORS,
+        GucContext::Sighup,
+        GucFlags::empty(),
+    );
+    GucRegistry::define_enum_guc(
+        c"howdah.inline",
+        c"How short requests without side effects run: off (executors), on (in the gateway), transaction (in the gateway, a transaction each).",
+        c"",
+        &INLINE,
+        GucContext::Sighup,
+        GucFlags::empty(),
+    );
+    // SAFETY: called in the postmaster with a constant.
+    unsafe { pgrx::pg_sys::MarkGUCPrefixReserved(c"howdah".as_ptr()) };
+}
+
+/// The items of a list setting, without blanks and empty items.
+pub fn list(setting: &GucSetting<Option<CString>>) -> Vec<String> {
+    let text = setting.get().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
