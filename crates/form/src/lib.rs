@@ -1,0 +1,28 @@
+//! The text formats that come with requests and go with responses. All work on bytes that are in memory as a
+//! whole, all of them bounded by their caller; none panics on any input.
+//!
+//! - [`body`]: a form's body of either encoding as a list of [`Field`]s.
+//! - [`urlencoded`]: query strings and `application/x-www-form-urlencoded`.
+//! - [`multipart`]: `multipart/form-data`, files included.
+//! - [`ContentType`]: media type, charset and boundary of a `Content-Type` header.
+//! - [`cookie`]: reading `Cookie`, making `Set-Cookie`.
+//! - [`TrustedProxies`]: the client's address behind proxies.
+//! - [`escape`]: text into HTML.
+//!
+//! Text must be UTF-8 without NUL, because PostgreSQL's text can hold nothing else. What is not is an error
+//! that names its field, never a replacement character.
+
+pub mod body;
+mod content_type;
+pub mod cookie;
+mod error;
+pub mod escape;
+pub mod multipart;
+mod parameters;
+mod proxies;
+pub mod urlencoded;
+
+pub use body::{Field, File, Value};
+pub use content_type::ContentType;
+pub use error::FormError;
+pub use proxies::{ProxyListError, TrustedProxies};
