@@ -98,6 +98,32 @@ unsafe fn take_error(report: Report) -> PgError {
     }
 }
 
+/// Raises an error again, as PostgreSQL raises its own.
+pub fn raise(error: PgError) -> ! {
+    // SAFETY: on the main thread inside a guard; the texts are copied to PostgreSQL's memory, and dropped,
+    // before the jump.
+    unsafe {
+        let keep = |text: Option<&str>| match text {
+            Some(text) => crate::request::params::c_string(text),
+            None => std::ptr::null_mut(),
+        };
+        let (message, detail) = (keep(Some(&error.message)), keep(error.detail.as_deref()));
+        let (hint, code) = (keep(error.hint.as_deref()), pack_sqlstate(&error.sqlstate));
+        drop(error);
+        crate::pg::errstart(pgrx::PgLogLevel::ERROR as i32, std::ptr::null());
+        crate::pg::errcode(code);
+        crate::pg::errmsg(c"%s".as_ptr(), message);
+        if !detail.is_null() {
+            crate::pg::errdetail(c"%s".as_ptr(), detail);
+        }
+        if !hint.is_null() {
+            crate::pg::errhint(c"%s".as_ptr(), hint);
+        }
+        crate::pg::errfinish(c"guard.rs".as_ptr(), 0, c"raise".as_ptr());
+    }
+    unreachable!("errfinish of an ERROR does not return")
+}
+
 /// A panic of Rust code, or an error that pgrx has turned into one.
 fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
     let error = match panic.downcast::<pg_sys::panic::CaughtError>() {

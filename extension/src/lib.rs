@@ -2,10 +2,13 @@
 //!
 //! - [`settings`]: the `howdah.*` settings.
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
+//! - [`request`]: running a request.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 
 pub mod guard;
 pub mod pg;
+pub mod proxies;
+pub mod request;
 pub mod settings;
 
 pgrx::pg_module_magic!();

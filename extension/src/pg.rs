@@ -4,7 +4,7 @@
 //! PostgreSQL itself calls and that owns nothing with a destructor.
 #![allow(missing_docs, non_snake_case)]
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::*;
 
@@ -15,9 +15,155 @@ unsafe extern "C-unwind" {
     pub fn FlushErrorState();
     pub fn FreeErrorData(error: *mut ErrorData);
 
+    pub fn errstart(level: c_int, domain: *const c_char) -> bool;
+    pub fn errcode(code: c_int) -> c_int;
+    pub fn errmsg(format: *const c_char, ...) -> c_int;
+    pub fn errdetail(format: *const c_char, ...) -> c_int;
+    pub fn errhint(format: *const c_char, ...) -> c_int;
+    pub fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    pub fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
+
+    // access/xact.h
+    pub fn StartTransactionCommand();
+    pub fn CommitTransactionCommand();
+    pub fn AbortCurrentTransaction();
+    pub fn BeginInternalSubTransaction(name: *const c_char);
+    pub fn RollbackAndReleaseCurrentSubTransaction();
+    pub fn SetCurrentStatementStartTimestamp();
+    pub fn IsTransactionState() -> bool;
+
+    // utils/snapmgr.h
+    pub fn GetTransactionSnapshot() -> Snapshot;
+    pub fn GetActiveSnapshot() -> Snapshot;
+    pub fn PushActiveSnapshot(snapshot: Snapshot);
+    pub fn PopActiveSnapshot();
+
+    // utils/plancache.h
+    pub fn GetCachedPlan(
+        source: *mut CachedPlanSource,
+        params: ParamListInfo,
+        owner: ResourceOwner,
+        environment: *mut QueryEnvironment,
+    ) -> *mut CachedPlan;
+    pub fn ReleaseCachedPlan(plan: *mut CachedPlan, owner: ResourceOwner);
+
+    // executor/executor.h, tcop/pquery.h
+    pub fn CreateQueryDesc(
+        statement: *mut PlannedStmt,
+        text: *const c_char,
+        snapshot: Snapshot,
+        crosscheck: Snapshot,
+        receiver: *mut DestReceiver,
+        params: ParamListInfo,
+        environment: *mut QueryEnvironment,
+        instrument: c_int,
+    ) -> *mut QueryDesc;
+    pub fn FreeQueryDesc(description: *mut QueryDesc);
+    pub fn ExecutorStart(description: *mut QueryDesc, flags: c_int);
+    #[cfg(not(feature = "pg18"))]
+    pub fn ExecutorRun(description: *mut QueryDesc, direction: c_int, count: u64, once: bool);
+    #[cfg(feature = "pg18")]
+    pub fn ExecutorRun(description: *mut QueryDesc, direction: c_int, count: u64);
+    pub fn ExecutorFinish(description: *mut QueryDesc);
+    pub fn ExecutorEnd(description: *mut QueryDesc);
+    pub fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, count: c_int);
+
+    // nodes/params.h
+    pub fn makeParamList(count: c_int) -> ParamListInfo;
+
+    // commands/trigger.h
+    pub fn AfterTriggerFireDeferred();
+
+    // miscadmin.h, utils/guc.h
+    pub fn GetUserIdAndSecContext(user: *mut Oid, context: *mut c_int);
+    pub fn SetUserIdAndSecContext(user: Oid, context: c_int);
+    pub fn NewGUCNestLevel() -> c_int;
+    pub fn AtEOXact_GUC(commit: bool, level: c_int);
+    pub fn SetConfigOption(name: *const c_char, value: *const c_char, context: c_int, source: c_int);
+    pub fn ProcessInterrupts();
+
+    // What can outlive a transaction
+    pub fn LockReleaseAll(method: u16, all: bool);
+    pub fn DropAllPreparedStatements();
+    pub fn PortalHashTableDeleteAll();
+    pub fn ResetTempTableNamespace();
+    pub fn Async_UnlistenAll();
+    pub fn ResetSequenceCaches();
+
+    // utils/palloc.h and values
+    pub fn palloc(size: usize) -> *mut c_void;
+    pub fn palloc0(size: usize) -> *mut c_void;
+    pub fn MemoryContextReset(context: MemoryContext);
+    pub fn pg_detoast_datum(value: *mut varlena) -> *mut varlena;
+    pub fn pg_detoast_datum_packed(value: *mut varlena) -> *mut varlena;
+    pub fn cstring_to_text_with_len(text: *const c_char, length: c_int) -> *mut varlena;
+    pub fn InputFunctionCall(function: *mut FmgrInfo, text: *mut c_char, ioparam: Oid, typmod: i32) -> Datum;
+    pub fn heap_form_tuple(descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool) -> HeapTuple;
+    pub fn heap_deform_tuple(
+        tuple: HeapTuple,
+        descriptor: TupleDesc,
+        values: *mut Datum,
+        nulls: *mut bool,
+    );
+    pub fn HeapTupleHeaderGetDatum(tuple: HeapTupleHeader) -> Datum;
+    pub fn construct_md_array(
+        elements: *mut Datum,
+        nulls: *mut bool,
+        dimensions: c_int,
+        sizes: *mut c_int,
+        lower_bounds: *mut c_int,
+        element_type: Oid,
+        length: c_int,
+        by_value: bool,
+        align: c_char,
+    ) -> *mut ArrayType;
+    pub fn deconstruct_array(
+        array: *mut ArrayType,
+        element_type: Oid,
+        length: c_int,
+        by_value: bool,
+        align: c_char,
+        elements: *mut *mut Datum,
+        nulls: *mut *mut bool,
+        count: *mut c_int,
+    );
+    pub fn DirectFunctionCall1Coll(
+        function: Option<unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum>,
+        collation: Oid,
+        argument: Datum,
+    ) -> Datum;
+    pub fn JsonbToCString(
+        out: *mut StringInfoData,
+        container: *mut JsonbContainer,
+        estimate: c_int,
+    ) -> *mut c_char;
+    pub fn inet_in(call: FunctionCallInfo) -> Datum;
+    pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
+
+    // executor/functions.h
+    pub fn prepare_sql_fn_parse_info(
+        procedure: HeapTuple,
+        call: *mut Node,
+        collation: Oid,
+    ) -> *mut c_void;
+    pub fn sql_fn_parser_setup(state: *mut ParseState, info: *mut c_void);
+
+    // utils/inval.h, utils/activity
+    pub fn AcceptInvalidationMessages();
+    pub fn pgstat_report_activity(state: c_int, text: *const c_char);
+
     // utils/timeout.h, which pgrx does not bind
     pub fn RegisterTimeout(id: c_int, handler: Option<unsafe extern "C" fn()>) -> c_int;
     pub fn enable_timeout_after(id: c_int, milliseconds: c_int);
     pub fn disable_timeout(id: c_int, keep_indicator: bool);
     pub fn get_timeout_indicator(id: c_int, reset: bool) -> bool;
 }
+
+/// `TimeoutId` of utils/timeout.h: the statement's time limit.
+pub const STATEMENT_TIMEOUT: c_int = 3;
+/// The first timeout that modules may register.
+#[cfg(not(any(feature = "pg17", feature = "pg18")))]
+pub const USER_TIMEOUT: c_int = 12;
+/// The first timeout that modules may register.
+#[cfg(any(feature = "pg17", feature = "pg18"))]
+pub const USER_TIMEOUT: c_int = 13;

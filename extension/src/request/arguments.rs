@@ -1,0 +1,336 @@
+//! From a request to a function's arguments: first which value each one gets, in plain Rust, then its
+//! conversion to the argument's type by PostgreSQL.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::c_int;
+
+use form::body::{Field, File, Value as FieldValue};
+use message::Request;
+use pgrx::pg_sys::{self, Datum, Oid};
+use serde_json::Value as Json;
+
+use super::function::{Argument, Function, Input, TypeInput};
+use super::params;
+use super::types::Types;
+use crate::pg;
+
+/// Most fields of a query string or a form.
+const MAX_FIELDS: usize = 10_000;
+
+/// What the request has for an argument.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// JSON's null.
+    Null,
+    /// Text, to be converted.
+    Text(Cow<'a, str>),
+    /// Several texts of the same name, or the elements of a JSON array.
+    Many(Vec<Option<Cow<'a, str>>>),
+    /// JSON, as its text.
+    Json(String),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// An uploaded file.
+    File(File<'a>),
+    /// The request itself.
+    Request,
+}
+
+/// Why arguments cannot be bound: the client's fault, 400.
+#[derive(Debug)]
+pub struct BindError(pub String);
+
+/// The values of the arguments that the request gives, and which these are, as a bit set.
+#[derive(Debug, Default)]
+pub struct Bound<'a> {
+    /// One value for each bit of `given`.
+    pub values: Vec<Value<'a>>,
+    /// Which arguments are given.
+    pub given: u64,
+}
+
+/// Finds a value for every argument: from the path, then the query, then the form or JSON body. A single
+/// argument without a name of type json, jsonb, text or bytea takes the whole body.
+pub fn bind<'a>(
+    function: &Function,
+    request: &Request<'a>,
+    path: &[(&str, Cow<'a, str>)],
+) -> Result<Bound<'a>, BindError> {
+    let arguments = function.arguments();
+    if let [only] = arguments
+        && only.name.is_none()
+        && !matches!(only.input, Input::Request)
+    {
+        return whole_body(only, request);
+    }
+    let mut source = Source { request, path, query: None, body: None };
+    let mut bound = Bound::default();
+    for (place, argument) in arguments.iter().enumerate() {
+        match source.find(argument)? {
+            Some(value) => {
+                bound.given |= 1 << place;
+                bound.values.push(value);
+            }
+            None if function.has_default(place) => {}
+            None => {
+                let name = argument.name.as_deref().unwrap_or("without a name");
+                return Err(BindError(format!("parameter {name} is missing")));
+            }
+        }
+    }
+    Ok(bound)
+}
+
+fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Bound<'a>, BindError> {
+    let value = match argument.input {
+        Input::Bytes(_) => Value::Bytes(request.body()),
+        Input::Json(_) | Input::Text => Value::Text(Cow::Borrowed(body_text(request)?)),
+        _ => return Err(BindError("the function's argument needs a name".into())),
+    };
+    Ok(Bound { values: vec![value], given: 1 })
+}
+
+fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
+    match std::str::from_utf8(request.body()) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        Ok(_) => Err(BindError("the body holds a NUL character".into())),
+        Err(_) => Err(BindError("the body is not UTF-8".into())),
+    }
+}
+
+/// Where values come from; parsed when first asked.
+struct Source<'s, 'a> {
+    request: &'s Request<'a>,
+    path: &'s [(&'s str, Cow<'a, str>)],
+    query: Option<Vec<(Cow<'a, str>, Cow<'a, str>)>>,
+    body: Option<Body<'a>>,
+}
+
+enum Body<'a> {
+    Form(Vec<Field<'a>>),
+    Json(serde_json::Map<String, Json>),
+    Other,
+}
+
+impl<'a> Source<'_, 'a> {
+    fn find(&mut self, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+        if matches!(argument.input, Input::Request) {
+            return Ok(Some(Value::Request));
+        }
+        let Some(name) = argument.name.as_deref() else {
+            return Err(BindError("an argument beside others needs a name".into()));
+        };
+        if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
+            return Ok(Some(Value::Text(value.clone())));
+        }
+        let many = matches!(argument.input, Input::Array { .. });
+        if let Some(value) = self.from_query(name, many)? {
+            return Ok(Some(value));
+        }
+        self.from_body(name, many)
+    }
+
+    fn from_query(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
+        if self.request.query_string().is_empty() {
+            return Ok(None);
+        }
+        if self.query.is_none() {
+            let pairs = form::urlencoded::parse(self.request.query_string().as_bytes(), MAX_FIELDS);
+            self.query = Some(pairs.map_err(|error| BindError(format!("query string: {error}")))?);
+        }
+        let pairs = self.query.as_deref().unwrap_or_default();
+        let mut found = pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone());
+        Ok(if many { several(found.map(Some).collect()) } else { found.next().map(Value::Text) })
+    }
+
+    fn from_body(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
+        if self.body.is_none() {
+            self.body = Some(read_body(self.request)?);
+        }
+        match &self.body {
+            Some(Body::Form(fields)) => {
+                let mut found = fields.iter().filter(|field| field.name == name);
+                if many {
+                    return Ok(several(found.filter_map(field_text).map(Some).collect()));
+                }
+                Ok(found.next().map(|field| match &field.value {
+                    FieldValue::Text(text) => Value::Text(text.clone()),
+                    FieldValue::File(file) => Value::File(file.clone()),
+                }))
+            }
+            Some(Body::Json(object)) => Ok(object.get(name).map(|value| from_json(value, many))),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A single text that looks like an array is one: `{1,2}`.
+fn several(mut found: Vec<Option<Cow<'_, str>>>) -> Option<Value<'_>> {
+    match found.as_slice() {
+        [] => None,
+        [Some(only)] if only.starts_with('{') => found.pop().flatten().map(Value::Text),
+        _ => Some(Value::Many(found)),
+    }
+}
+
+fn field_text<'a>(field: &Field<'a>) -> Option<Cow<'a, str>> {
+    match &field.value {
+        FieldValue::Text(text) => Some(text.clone()),
+        FieldValue::File(_) => None,
+    }
+}
+
+fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
+    let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
+        return Ok(Body::Other);
+    };
+    let Some(content_type) = form::ContentType::parse(content_type) else {
+        return Err(BindError("the Content-Type cannot be read".into()));
+    };
+    if content_type.is_json() {
+        return match serde_json::from_slice(request.body()) {
+            Ok(Json::Object(object)) => Ok(Body::Json(object)),
+            Ok(_) => Ok(Body::Other),
+            Err(error) => Err(BindError(format!("the body is not valid JSON: {error}"))),
+        };
+    }
+    match form::body::parse(&content_type, request.body(), MAX_FIELDS) {
+        Ok(Some(fields)) => Ok(Body::Form(fields)),
+        Ok(None) => Ok(Body::Other),
+        Err(error) => Err(BindError(format!("the form cannot be read: {error}"))),
+    }
+}
+
+fn from_json<'a>(value: &Json, many: bool) -> Value<'a> {
+    match value {
+        Json::Null => Value::Null,
+        Json::Array(elements) if many && !elements.iter().any(Json::is_array) => {
+            Value::Many(elements.iter().map(json_text).collect())
+        }
+        Json::String(text) => Value::Text(Cow::Owned(text.clone())),
+        Json::Object(_) | Json::Array(_) => Value::Json(value.to_string()),
+        Json::Bool(_) | Json::Number(_) => Value::Text(Cow::Owned(value.to_string())),
+    }
+}
+
+fn json_text<'a>(value: &Json) -> Option<Cow<'a, str>> {
+    match value {
+        Json::Null => None,
+        Json::String(text) => Some(Cow::Owned(text.clone())),
+        other => Some(Cow::Owned(other.to_string())),
+    }
+}
+
+thread_local! {
+    /// The argument that is being converted: what a conversion's error is about.
+    static CONVERTING: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The place, among the given arguments, of the one whose conversion has failed. Clears it.
+pub fn failed_conversion() -> Option<usize> {
+    CONVERTING.take()
+}
+
+/// Converts the values to the arguments' types, in the current memory context.
+///
+/// # Safety
+/// Inside [`crate::guard::attempt`] and a transaction, as the endpoint's role. `values` and `arguments` have
+/// the same length.
+pub unsafe fn convert(
+    arguments: &[Argument],
+    values: &[Value<'_>],
+    request: &Request<'_>,
+    types: &Types,
+) -> pg_sys::ParamListInfo {
+    // SAFETY: by contract; nothing here owns memory of Rust's.
+    unsafe {
+        let list = pg::makeParamList(arguments.len() as c_int);
+        for (place, (argument, value)) in arguments.iter().zip(values).enumerate() {
+            CONVERTING.set(Some(place));
+            let parameter = &mut *(*list).params.as_mut_ptr().add(place);
+            parameter.ptype = argument.type_oid;
+            parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
+            match convert_one(&argument.input, value, request, types) {
+                Some(value) => (parameter.value, parameter.isnull) = (value, false),
+                None => (parameter.value, parameter.isnull) = (Datum::from(0), true),
+            }
+        }
+        CONVERTING.set(None);
+        list
+    }
+}
+
+unsafe fn convert_one(input: &Input, value: &Value<'_>, request: &Request<'_>, types: &Types) -> Option<Datum> {
+    // SAFETY: the contract of `convert`.
+    unsafe {
+        match (input, value) {
+            (_, Value::Null) => None,
+            (Input::Request, _) => Some(params::request_row(request, types)),
+            (Input::File, Value::File(file)) => Some(params::file_row(file, types)),
+            (Input::Text, Value::Text(text)) => Some(params::text(text)),
+            (Input::Text, Value::Json(text)) => Some(params::text(text)),
+            (Input::Bytes(_), Value::Bytes(bytes)) => Some(params::bytes(bytes)),
+            (Input::Bytes(_), Value::File(file)) => Some(params::bytes(file.bytes)),
+            (Input::Text, Value::File(file)) => match std::str::from_utf8(file.bytes) {
+                Ok(text) if !text.contains('\0') => Some(params::text(text)),
+                _ => params::raise_bad_text(),
+            },
+            (Input::Array { element, element_type, length, by_value, align, .. }, Value::Many(texts)) => {
+                Some(array(texts, element, *element_type, *length, *by_value, *align))
+            }
+            (
+                Input::Value(input) | Input::Json(input) | Input::Bytes(input) | Input::Array { whole: input, .. },
+                Value::Text(text),
+            ) => Some(input_text(input, text)),
+            (
+                Input::Value(input) | Input::Json(input) | Input::Array { whole: input, .. },
+                Value::Json(text),
+            ) => Some(input_text(input, text)),
+            _ => params::raise_bad_text(),
+        }
+    }
+}
+
+unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
+    // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
+    unsafe {
+        pg::InputFunctionCall(input.function, params::c_string(text), input.parameter, input.typmod)
+    }
+}
+
+unsafe fn array(
+    texts: &[Option<Cow<'_, str>>],
+    element: &TypeInput,
+    element_type: Oid,
+    length: i16,
+    by_value: bool,
+    align: i8,
+) -> Datum {
+    // SAFETY: the contract of `convert`; both arrays have as many places as there are texts.
+    unsafe {
+        let values = pg::palloc(texts.len().max(1) * size_of::<Datum>()).cast::<Datum>();
+        let nulls = pg::palloc(texts.len().max(1)).cast::<bool>();
+        for (place, text) in texts.iter().enumerate() {
+            *nulls.add(place) = text.is_none();
+            *values.add(place) = match text {
+                Some(text) => input_text(element, text),
+                None => Datum::from(0),
+            };
+        }
+        let (mut size, mut lower) = (texts.len() as c_int, 1);
+        let dimensions = c_int::from(!texts.is_empty());
+        let array = pg::construct_md_array(
+            values,
+            nulls,
+            dimensions,
+            &mut size,
+            &mut lower,
+            element_type,
+            c_int::from(length),
+            by_value,
+            align,
+        );
+        Datum::from(array)
+    }
+}

@@ -1,0 +1,67 @@
+//! What changes in the catalogs: PostgreSQL's invalidations, as two numbers to compare.
+
+use std::cell::Cell;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+thread_local! {
+    /// Grows with every change of a function, type, schema, role or role membership.
+    static EPOCH: Cell<u64> = const { Cell::new(1) };
+    /// Whether the configuration must be read again.
+    static STALE: Cell<bool> = const { Cell::new(true) };
+    /// The configuration tables.
+    static TABLES: Cell<[Oid; 3]> = const { Cell::new([Oid::INVALID; 3]) };
+}
+
+/// Registers the callbacks. Called once in each worker.
+pub fn watch() {
+    // SAFETY: on the main thread of a worker; the callbacks touch thread-local cells only and cannot fail.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
+        for cache in [
+            pg_sys::SysCacheIdentifier::PROCOID,
+            pg_sys::SysCacheIdentifier::TYPEOID,
+            pg_sys::SysCacheIdentifier::NAMESPACEOID,
+            pg_sys::SysCacheIdentifier::AUTHOID,
+            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
+        ] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(catalog_changed), Datum::from(0));
+        }
+    }
+}
+
+/// Names the configuration tables, after they have been looked up.
+pub fn set_tables(tables: [Oid; 3]) {
+    TABLES.set(tables);
+}
+
+/// A number that differs from an earlier one when functions, types, schemas or roles may have changed since.
+pub fn epoch() -> u64 {
+    EPOCH.get()
+}
+
+/// Whether the configuration may have changed since [`configuration_read`].
+pub fn configuration_is_stale() -> bool {
+    STALE.get()
+}
+
+/// Marks the configuration as read. Call it before reading, so that a change meanwhile is not missed.
+pub fn configuration_read() {
+    STALE.set(false);
+}
+
+/// Marks the configuration as not read, after reading it has failed.
+pub fn configuration_unread() {
+    STALE.set(true);
+}
+
+unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
+    if relation == Oid::INVALID || TABLES.get().contains(&relation) {
+        STALE.set(true);
+    }
+    EPOCH.set(EPOCH.get() + 1);
+}
+
+unsafe extern "C-unwind" fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
+    EPOCH.set(EPOCH.get() + 1);
+}

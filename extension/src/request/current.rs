@@ -1,0 +1,86 @@
+//! The request that this process is running: what `http.current_request()` and its kin read.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::c_char;
+use std::net::IpAddr;
+
+use message::Request;
+
+use super::params;
+use super::types::Types;
+
+/// A path parameter: name and value.
+pub type PathParameter<'a> = (&'a str, Cow<'a, str>);
+
+/// Pointers to what the runner holds while a request runs.
+#[derive(Clone, Copy)]
+struct Current {
+    request: *const Request<'static>,
+    path: *const [PathParameter<'static>],
+    types: *const Types,
+    client: Option<IpAddr>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+}
+
+/// Runs `work` with this request as the current one. An error of PostgreSQL's jumps over the end: call
+/// [`clear`] after one.
+pub fn with<T>(
+    request: &Request<'_>,
+    path: &[PathParameter<'_>],
+    client: Option<IpAddr>,
+    types: &Types,
+    work: impl FnOnce() -> T,
+) -> T {
+    CURRENT.set(Some(Current {
+        request: std::ptr::from_ref(request).cast(),
+        path: std::ptr::from_ref(path) as *const [PathParameter<'static>],
+        types,
+        client,
+    }));
+    let result = work();
+    clear();
+    result
+}
+
+/// Forgets the current request.
+pub fn clear() {
+    CURRENT.set(None);
+}
+
+/// The current request and the types, if a request runs.
+///
+/// # Safety
+/// The references are used before the request ends: within one call from SQL.
+pub unsafe fn get<'a>() -> Option<(&'a Request<'a>, &'a Types)> {
+    let current = CURRENT.get()?;
+    // SAFETY: `with` keeps both alive while they are set.
+    unsafe { Some((&*current.request, &*current.types)) }
+}
+
+/// The client's address: the peer's, or what a trusted proxy says.
+pub fn client(request: &Request<'_>) -> Option<IpAddr> {
+    match CURRENT.get() {
+        Some(current) => current.client,
+        None => request.remote().map(|address| address.ip()),
+    }
+}
+
+/// The path's parameters as a JSON object, a C string in the current memory context.
+///
+/// # Safety
+/// Inside a guard.
+pub unsafe fn path_parameters() -> *mut c_char {
+    // SAFETY: `with` keeps the parameters alive while they are set.
+    let path = match CURRENT.get() {
+        Some(current) => unsafe { &*current.path },
+        None => &[],
+    };
+    let object = path.iter().map(|(name, value)| ((*name).to_owned(), value.as_ref().into())).collect();
+    let text = serde_json::Value::Object(object).to_string();
+    // SAFETY: inside a guard; running out of memory alone can raise, and leaks the text.
+    unsafe { params::c_string(&text) }
+}

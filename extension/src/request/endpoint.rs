@@ -1,0 +1,113 @@
+//! A route or a query handler: what is configured, and its compiled plans.
+
+use std::ffi::CString;
+
+use pgrx::pg_sys::Oid;
+
+use super::function::Function;
+use super::plan::Plan;
+
+/// What the user has registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A function, as text that `regprocedure` reads.
+    Function {
+        /// Method of the route, in upper case, or `*`.
+        method: String,
+        /// Pattern of the route.
+        pattern: String,
+        /// The function with its argument types.
+        function: String,
+    },
+    /// A statement over the relation `request`.
+    Statement {
+        /// Name of the handler.
+        name: String,
+        /// The text of the user.
+        statement: String,
+    },
+}
+
+/// How an endpoint is registered; two equal ones are the same endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// What runs.
+    pub target: Target,
+    /// As which role.
+    pub role: Oid,
+    /// With which search_path.
+    pub search_path: CString,
+}
+
+/// A route or a query handler of this process.
+pub struct Endpoint {
+    /// How it is registered.
+    pub registration: Registration,
+    /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
+    pub title: CString,
+    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
+    /// `howdah.max_routes`.
+    pub counters: Option<u32>,
+    /// Its plans; made when it is first asked for.
+    pub plans: Plans,
+}
+
+/// The plans of an endpoint: one for each set of arguments that requests have left to their defaults.
+pub enum Plans {
+    /// Not asked for yet, or changed since.
+    Unmade,
+    /// Made.
+    Made {
+        /// The route's function; none for a handler.
+        function: Option<Function>,
+        /// The first has all arguments; the others leave some to their defaults.
+        plans: Vec<Plan>,
+        /// [`super::changes::epoch`] when function and right to execute it were last checked.
+        checked: u64,
+    },
+    /// Could not be made. Tried again when the catalogs change.
+    Broken {
+        /// PostgreSQL's message.
+        message: String,
+        /// [`super::changes::epoch`] when it was tried.
+        epoch: u64,
+    },
+}
+
+impl Endpoint {
+    /// An endpoint without plans.
+    pub fn new(registration: Registration, counters: Option<u32>) -> Self {
+        let title = match &registration.target {
+            Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
+            Target::Statement { name, .. } => format!("handler {name}"),
+        };
+        Endpoint {
+            registration,
+            // A NUL cannot be in a value that comes out of a table.
+            title: CString::new(title).unwrap_or_default(),
+            counters,
+            plans: Plans::Unmade,
+        }
+    }
+
+    /// Forgets the plans, so that the next request makes them anew.
+    pub fn forget_plans(&mut self) {
+        // The plans first: they use what the function keeps.
+        if let Plans::Made { plans, .. } = &mut self.plans {
+            plans.drain(..).for_each(Plan::release);
+        }
+        self.plans = Plans::Unmade;
+    }
+
+    /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only
+    /// and calls nothing volatile.
+    pub fn reads_only(&self) -> bool {
+        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().all(|plan| plan.reads_only))
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.forget_plans();
+    }
+}

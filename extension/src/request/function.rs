@@ -1,0 +1,512 @@
+//! A function as the catalog describes it.
+
+use std::ffi::{CString, c_void};
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::plan::string;
+use super::shape::{MediaType, Shape};
+use super::types::Types;
+use crate::pg;
+
+/// An argument that requests fill.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its type.
+    pub type_oid: Oid,
+    /// What converts text into it.
+    pub input: Input,
+}
+
+/// How a value of the request becomes a value of the argument's type.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// text and varchar without a length: the bytes as they are.
+    Text,
+    /// bytea: a file's or the body's bytes as they are; a text through the type's input function.
+    Bytes(TypeInput),
+    /// json and jsonb: JSON as it is written, and a form's text as a JSON string if it is no JSON.
+    Json(TypeInput),
+    /// Any other type, through its input function.
+    Value(TypeInput),
+    /// An array, of elements converted by their type's input function.
+    Array {
+        /// The elements.
+        element: TypeInput,
+        /// The elements' type.
+        element_type: Oid,
+        /// Its length, or -1.
+        length: i16,
+        /// Whether it is passed by value.
+        by_value: bool,
+        /// Its alignment.
+        align: i8,
+        /// The array's own input function, for a text like `{1,2}`.
+        whole: TypeInput,
+    },
+    /// `http.request`: the request.
+    Request,
+    /// `http.file`: an uploaded file.
+    File,
+}
+
+/// A type's input function and what it wants besides the text.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeInput {
+    /// The function, looked up; lives as long as the plan.
+    pub function: *mut pg_sys::FmgrInfo,
+    /// Its second argument.
+    pub parameter: Oid,
+    /// The typmod: that of a domain's base type is the domain's own concern.
+    pub typmod: i32,
+}
+
+/// Which version of a function this is.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionVersion {
+    /// The function.
+    pub oid: Oid,
+    /// xmin of its row in pg_proc.
+    pub xmin: pg_sys::TransactionId,
+    /// Place of its row in pg_proc.
+    pub tid: (u32, u16),
+}
+
+/// A function that answers a route.
+pub struct Function {
+    /// Where what lives as long as the function is kept.
+    memory: pg_sys::MemoryContext,
+    version: FunctionVersion,
+    schema: String,
+    name: String,
+    arguments: Vec<Argument>,
+    defaults: usize,
+    result: Oid,
+    returns_set: bool,
+    volatile: bool,
+    security_definer: bool,
+    has_settings: bool,
+    strict: bool,
+    is_response: bool,
+    in_sql: bool,
+    variadic: bool,
+    is_function: bool,
+    source: String,
+    standard_body: Option<String>,
+    parse_info: *mut c_void,
+}
+
+impl Function {
+    /// Finds the function that the text names, for example `user_card(text)`. Raises PostgreSQL's error if
+    /// there is none.
+    ///
+    /// # Safety
+    /// Inside a transaction, with the endpoint's search_path in force.
+    pub unsafe fn look_up(signature: &str, types: &Types) -> Function {
+        // SAFETY: by contract; pgrx guards each call. Strings of the catalog are copied before release.
+        unsafe {
+            let text = CString::new(signature).unwrap_or_default();
+            let oid = pgrx::direct_function_call::<Oid>(
+                pg_sys::regprocedurein,
+                &[Some(Datum::from(text.as_ptr()))],
+            )
+            .unwrap_or(Oid::INVALID);
+            let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(oid));
+            if tuple.is_null() {
+                pgrx::error!("function {signature} does not exist");
+            }
+            let function = Self::from_tuple(oid, tuple, types, new_memory());
+            pg_sys::ReleaseSysCache(tuple);
+            function
+        }
+    }
+
+    unsafe fn from_tuple(
+        oid: Oid,
+        tuple: pg_sys::HeapTuple,
+        types: &Types,
+        keep: pg_sys::MemoryContext,
+    ) -> Function {
+        // SAFETY: the tuple is a row of pg_proc held by `look_up`.
+        unsafe {
+            let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
+            let in_sql = row.prolang == SQL_LANGUAGE;
+            Function {
+                memory: keep,
+                version: version(oid, tuple),
+                schema: string(pg_sys::get_namespace_name(row.pronamespace)),
+                name: string(row.proname.data.as_ptr()),
+                arguments: arguments(tuple, row.pronargs as usize, types, keep),
+                defaults: row.pronargdefaults as usize,
+                result: row.prorettype,
+                returns_set: row.proretset,
+                volatile: row.provolatile as u8 == pg_sys::PROVOLATILE_VOLATILE,
+                security_definer: row.prosecdef,
+                has_settings: attribute(tuple, pg_sys::Anum_pg_proc_proconfig).is_some(),
+                strict: row.proisstrict,
+                is_response: row.prorettype == types.response,
+                in_sql,
+                variadic: row.provariadic != Oid::INVALID,
+                is_function: row.prokind as u8 == pg_sys::PROKIND_FUNCTION,
+                source: attribute(tuple, pg_sys::Anum_pg_proc_prosrc).map(text_of).unwrap_or_default(),
+                standard_body: attribute(tuple, pg_sys::Anum_pg_proc_prosqlbody).and_then(|_| {
+                    pgrx::direct_function_call::<String>(
+                        pg_sys::pg_get_function_sqlbody,
+                        &[Some(Datum::from(oid))],
+                    )
+                }),
+                parse_info: if in_sql { keep_parse_info(tuple, keep) } else { std::ptr::null_mut() },
+            }
+        }
+    }
+
+    /// The name as an SQL statement writes it, with its schema.
+    pub fn qualified_name(&self) -> String {
+        let quote = pgrx::spi::quote_identifier::<&str>;
+        format!("{}.{}", quote(&self.schema), quote(&self.name))
+    }
+
+    /// Whether the role has the right EXECUTE.
+    ///
+    /// # Safety
+    /// Inside a transaction.
+    pub unsafe fn may_be_executed_by(&self, role: Oid) -> bool {
+        // SAFETY: by contract.
+        unsafe { may_execute(self.version.oid, role) }
+    }
+
+    /// Which version of the function this is.
+    pub fn version(&self) -> FunctionVersion {
+        self.version
+    }
+
+    /// Its arguments, in order.
+    pub fn arguments(&self) -> &[Argument] {
+        &self.arguments
+    }
+
+    /// Whether the argument at this place has a default.
+    pub fn has_default(&self, place: usize) -> bool {
+        place + self.defaults >= self.arguments.len()
+    }
+
+    /// The bit set in which all arguments are given.
+    pub fn all_given(&self) -> u64 {
+        (1u64 << self.arguments.len()) - 1
+    }
+
+    /// The arguments of a bit set.
+    pub fn given_arguments(&self, given: u64) -> impl Iterator<Item = &Argument> {
+        self.arguments.iter().enumerate().filter(move |(place, _)| given >> place & 1 == 1).map(|(_, a)| a)
+    }
+
+    /// Whether it is declared VOLATILE.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// Why a route cannot call it, if so.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        if !self.is_function {
+            Some("a route calls a function, not a procedure or an aggregate")
+        } else if self.variadic {
+            Some("a route's function cannot be variadic; take an array")
+        } else if self.arguments.len() > 60 {
+            Some("a route's function has at most 60 arguments; take one of type jsonb or http.request")
+        } else {
+            None
+        }
+    }
+
+    /// What its result is as a response, once [`Self::call`] has turned it into JSON where it must.
+    pub fn shape(&self, types: &Types) -> Shape {
+        if self.returns_set && !self.is_response {
+            return Shape::Text(MediaType::JSON);
+        }
+        Shape::of_value(self.result, types).unwrap_or(Shape::Text(MediaType::JSON))
+    }
+
+    /// The statement that calls it with the arguments in `given`.
+    pub fn call(&self, given: u64) -> String {
+        let mut parameters = Vec::new();
+        let mut named = false;
+        for (place, argument) in self.arguments.iter().enumerate() {
+            if given >> place & 1 == 0 {
+                // What follows an argument that is left out must be named.
+                named = true;
+                continue;
+            }
+            let number = parameters.len() + 1;
+            parameters.push(match &argument.name {
+                Some(name) if named => format!("{} => ${number}", pgrx::spi::quote_identifier(name)),
+                _ => format!("${number}"),
+            });
+        }
+        let call = format!("{}({})", self.qualified_name(), parameters.join(", "));
+        self.select(&call)
+    }
+
+    /// The statement around the call: single values as they are, everything else as JSON.
+    fn select(&self, call: &str) -> String {
+        // SAFETY: inside a transaction, as `look_up` was.
+        let composite = unsafe { pg_sys::type_is_rowtype(self.result) };
+        if self.returns_set && self.is_response {
+            format!("select result from {call} result")
+        } else if self.returns_set {
+            format!("select coalesce(pg_catalog.json_agg(result), '[]') from {call} result")
+        } else if self.is_response {
+            format!("select {call}")
+        } else if composite {
+            format!("select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result")
+        } else if self.is_single_value() {
+            format!("select {call}")
+        } else {
+            format!("select pg_catalog.to_json({call})")
+        }
+    }
+
+    fn is_single_value(&self) -> bool {
+        // SAFETY: inside a transaction; the result's type exists.
+        let base = unsafe { pg_sys::getBaseType(self.result) };
+        matches!(
+            base,
+            pg_sys::TEXTOID
+                | pg_sys::VARCHAROID
+                | pg_sys::BPCHAROID
+                | pg_sys::JSONOID
+                | pg_sys::JSONBOID
+                | pg_sys::XMLOID
+                | pg_sys::BYTEAOID
+                | pg_sys::VOIDOID
+        )
+    }
+
+    /// Whether running the body instead of calling the function means the same.
+    pub fn body_may_stand_for_call(&self, shape: &Shape) -> bool {
+        self.in_sql
+            && !self.security_definer
+            && !self.has_settings
+            && !self.strict
+            && !self.returns_set
+            && *shape != Shape::Void
+            && (self.is_single_value() || self.is_response)
+    }
+
+    /// Whether a value of this type is the function's result without any conversion.
+    pub fn returns_as_is(&self, column: Oid) -> bool {
+        // SAFETY: inside a transaction; both types exist.
+        unsafe {
+            column == self.result
+                || (pg_sys::getBaseType(self.result) == column && !pg_sys::DomainHasConstraints(self.result))
+        }
+    }
+
+    /// The text of the body as a statement, if it has one.
+    pub fn body(&self) -> Option<String> {
+        let Some(body) = &self.standard_body else {
+            return Some(self.source.clone());
+        };
+        let body = body.trim();
+        if let Some(expression) = body.strip_prefix("RETURN ") {
+            return Some(format!("SELECT {expression}"));
+        }
+        let inner = body.strip_prefix("BEGIN ATOMIC")?.trim_end().strip_suffix("END")?;
+        Some(inner.to_owned())
+    }
+
+    /// What the parser needs to know of the arguments; lives as long as the plan.
+    pub fn parse_info(&self) -> *mut c_void {
+        self.parse_info
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        // SAFETY: made by `new_memory`, and deleted once; the plans that use it have been released.
+        unsafe { pg_sys::MemoryContextDelete(self.memory) }
+    }
+}
+
+/// A memory context that the function owns.
+unsafe fn new_memory() -> pg_sys::MemoryContext {
+    // SAFETY: on the main thread.
+    unsafe {
+        pg_sys::AllocSetContextCreateInternal(
+            pg_sys::TopMemoryContext,
+            c"howdah function".as_ptr(),
+            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
+        )
+    }
+}
+
+const PROCOID: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
+/// OID of the language sql in pg_language.dat.
+const SQL_LANGUAGE: Oid = unsafe { Oid::from_u32_unchecked(14) };
+
+/// Looks whether a function is still the one that a plan was made from, and whether `role` may execute it.
+pub enum Standing {
+    /// The same, and allowed.
+    Unchanged,
+    /// Replaced, altered or dropped: make the plan anew.
+    Changed,
+    /// The role lacks EXECUTE.
+    Forbidden,
+}
+
+/// Checks a plan's function. Reads the catalog cache; about 0.3 µs, and only after catalogs have changed.
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
+    // SAFETY: by contract.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(known.oid));
+        if tuple.is_null() {
+            return Standing::Changed;
+        }
+        let now = version(known.oid, tuple);
+        pg_sys::ReleaseSysCache(tuple);
+        if now.xmin != known.xmin || now.tid != known.tid {
+            Standing::Changed
+        } else if may_execute(known.oid, role) {
+            Standing::Unchanged
+        } else {
+            Standing::Forbidden
+        }
+    }
+}
+
+unsafe fn may_execute(function: Oid, role: Oid) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_proc_aclcheck(function, role, pg_sys::ACL_EXECUTE as pg_sys::AclMode);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(
+            pg_sys::ProcedureRelationId,
+            function,
+            role,
+            pg_sys::ACL_EXECUTE as pg_sys::AclMode,
+        );
+        result == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
+    // SAFETY: a row of pg_proc.
+    unsafe {
+        let place = (*tuple).t_self;
+        FunctionVersion {
+            oid,
+            xmin: (*(*tuple).t_data).t_choice.t_heap.t_xmin,
+            tid: (
+                (u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo),
+                place.ip_posid,
+            ),
+        }
+    }
+}
+
+unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<Datum> {
+    let mut null = false;
+    // SAFETY: a row of pg_proc and one of its attributes.
+    let value = unsafe { pg_sys::SysCacheGetAttr(PROCOID, tuple, number as i16, &mut null) };
+    (!null).then_some(value)
+}
+
+fn text_of(value: Datum) -> String {
+    // SAFETY: an attribute of type text.
+    unsafe { string(pg_sys::text_to_cstring(value.cast_mut_ptr())) }
+}
+
+unsafe fn keep_parse_info(tuple: pg_sys::HeapTuple, keep: pg_sys::MemoryContext) -> *mut c_void {
+    // SAFETY: a row of pg_proc; the info must outlive the plan, which may be analysed again at any time.
+    unsafe {
+        let previous = pg_sys::MemoryContextSwitchTo(keep);
+        let info = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            pg::prepare_sql_fn_parse_info(tuple, std::ptr::null_mut(), pg_sys::DEFAULT_COLLATION_OID)
+        });
+        pg_sys::MemoryContextSwitchTo(previous);
+        info
+    }
+}
+
+/// The IN and INOUT arguments.
+unsafe fn arguments(
+    tuple: pg_sys::HeapTuple,
+    inputs: usize,
+    types: &Types,
+    keep: pg_sys::MemoryContext,
+) -> Vec<Argument> {
+    // SAFETY: a row of pg_proc; the three arrays have as many elements as is returned.
+    unsafe {
+        let (mut kinds, mut names, mut modes) =
+            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let count = pg_sys::get_func_arg_info(tuple, &mut kinds, &mut names, &mut modes) as usize;
+        let is_input = |place: usize| {
+            modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v')
+        };
+        (0..count)
+            .filter(|&place| is_input(place))
+            .take(inputs)
+            .map(|place| {
+                let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
+                let type_oid = *kinds.add(place);
+                Argument { name: (!name.is_empty()).then_some(name), type_oid, input: input(type_oid, types, keep) }
+            })
+            .collect()
+    }
+}
+
+/// How text becomes a value of this type.
+unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> Input {
+    if type_oid == types.request {
+        return Input::Request;
+    }
+    if type_oid == types.file {
+        return Input::File;
+    }
+    // SAFETY: inside a transaction; the type of an argument exists.
+    unsafe {
+        match type_oid {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => return Input::Text,
+            pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, keep)),
+            pg_sys::JSONOID | pg_sys::JSONBOID => return Input::Json(type_input(type_oid, keep)),
+            _ => {}
+        }
+        let element_type = pg_sys::get_base_element_type(type_oid);
+        if element_type == Oid::INVALID {
+            return Input::Value(type_input(type_oid, keep));
+        }
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
+        Input::Array {
+            element: type_input(element_type, keep),
+            element_type,
+            length,
+            by_value,
+            align,
+            whole: type_input(type_oid, keep),
+        }
+    }
+}
+
+unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
+    // SAFETY: inside a transaction; the type exists. A type's input function may keep memory of its own
+    // beside its FmgrInfo.
+    unsafe {
+        let (mut function, mut parameter) = (Oid::INVALID, Oid::INVALID);
+        pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
+        let info = pg_sys::MemoryContextAllocZero(
+            keep,
+            std::mem::size_of::<pg_sys::FmgrInfo>(),
+        )
+        .cast::<pg_sys::FmgrInfo>();
+        pg_sys::fmgr_info_cxt(function, info, keep);
+        TypeInput { function: info, parameter, typmod: -1 }
+    }
+}

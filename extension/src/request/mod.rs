@@ -1,0 +1,243 @@
+//! Running a request: the same for gateway and executor.
+//!
+//! [`Runner::run`] finds what answers (a route, or the query handlers in their order), runs it as its role in
+//! a transaction, and leaves the response in its buffer. Read in this order:
+//!
+//! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
+//! - [`endpoint`]: a route or a query handler; [`function`], [`plan`] and [`shape`]: from it to a cached plan.
+//! - [`arguments`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//!   functions see it.
+//! - [`identity`] and [`transaction`]: as whom, and in what.
+//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response.
+
+pub mod arguments;
+pub mod changes;
+pub mod current;
+pub mod endpoint;
+pub mod function;
+pub mod identity;
+pub mod params;
+pub mod plan;
+pub mod problem;
+pub mod receiver;
+pub mod run;
+pub mod shape;
+pub mod table;
+pub mod transaction;
+pub mod types;
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use message::Request;
+use router::Match;
+
+use crate::settings;
+use endpoint::Target;
+use identity::Identity;
+use problem::{Access, Problem};
+use receiver::Answer;
+use run::Job;
+use table::{NoTable, Table};
+use transaction::Scope;
+
+/// Runs requests in this process.
+pub struct Runner {
+    table: Option<Table>,
+    identity: Identity,
+    buffer: Vec<u8>,
+    counters: Box<dyn Fn(&Target) -> Option<u32>>,
+}
+
+/// Where a request runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// In an executor, or in the gateway in a transaction of its own.
+    Own,
+    /// In the gateway, in a transaction that several requests share.
+    Shared,
+}
+
+/// What became of a request. The response is in [`Runner::response`].
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Status of the response.
+    pub status: u16,
+    /// The endpoint that has answered, by the number of its counters.
+    pub counters: Option<u32>,
+    /// How long finding and running it took.
+    pub took: Duration,
+}
+
+/// What answers a request, as far as method and path tell.
+pub enum Way<'t, 'p> {
+    /// The endpoint at this place, with the path's parameters.
+    Route(usize, Path<'t, 'p>),
+    /// The query handlers; if none answers, 405 with this Allow, or 404.
+    Handlers(Option<&'t str>),
+    /// OPTIONS, answered with this Allow.
+    Options(&'t str),
+    /// The path cannot be decoded.
+    BadPath(String),
+}
+
+/// The path's parameters.
+pub type Path<'t, 'p> = Vec<(&'t str, Cow<'p, str>)>;
+
+impl Runner {
+    /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
+    pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>) -> Self {
+        changes::watch();
+        Runner { table: None, identity: Identity::default(), buffer: Vec::new(), counters }
+    }
+
+    /// Reads the configuration again if it has changed. Call it outside a transaction, after invalidations
+    /// have been accepted.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn refresh(&mut self) -> Result<(), NoTable> {
+        if self.table.is_some() && !changes::configuration_is_stale() {
+            return Ok(());
+        }
+        // SAFETY: by contract.
+        self.table = Some(unsafe { Table::load(self.table.take(), &*self.counters)? });
+        Ok(())
+    }
+
+    /// The table as last read.
+    pub fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
+    /// The response of the last request: a [`message::Response`].
+    pub fn response(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The response of the last request, taken.
+    pub fn take_response(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Runs a request and commits what it has written.
+    ///
+    /// # Safety
+    /// On the main thread; outside a transaction for [`Lane::Own`], inside the shared one otherwise.
+    pub unsafe fn run(&mut self, request: &Request<'_>, lane: Lane) -> Done {
+        let started = Instant::now();
+        let mut counters = None;
+        // SAFETY: by contract.
+        let result = unsafe { self.answer(request, lane, &mut counters) };
+        let status = match result {
+            Ok(status) => status,
+            Err(problem) => self.write_problem(request, &problem),
+        };
+        let done = Done { status, counters, took: started.elapsed() };
+        log_slow(request, &done);
+        done
+    }
+
+    /// Writes an error as the response.
+    pub fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
+        let buffer = std::mem::take(&mut self.buffer);
+        self.buffer = problem.write(buffer, request.id());
+        problem.status
+    }
+
+    unsafe fn answer(&mut self, request: &Request<'_>, lane: Lane, counters: &mut Option<u32>) -> Result<u16, Problem> {
+        // SAFETY: by contract.
+        unsafe {
+            if lane == Lane::Own {
+                self.refresh().map_err(no_table)?;
+            }
+            let Some(table) = self.table.as_mut() else {
+                return Err(Problem::new(503, "howdah is not ready"));
+            };
+            let Table { types, endpoints, handlers, router, .. } = table;
+            let mut job = Job {
+                request,
+                types,
+                identity: &mut self.identity,
+                buffer: &mut self.buffer,
+                access: access(request.method()),
+                shared: lane == Lane::Shared,
+                client: crate::proxies::client(request),
+            };
+            match way(router, request) {
+                Way::BadPath(reason) => Err(Problem::new(400, reason)),
+                Way::Options(allow) => Ok(job.write_options(allow)),
+                Way::Route(place, path) => {
+                    *counters = endpoints[place].counters;
+                    let answer = job.run(&mut endpoints[place], &path)?;
+                    job.finish(answer, true)
+                }
+                Way::Handlers(allow) => {
+                    for endpoint in &mut endpoints[handlers.clone()] {
+                        *counters = endpoint.counters;
+                        let answer = job.run(endpoint, &[])?;
+                        if answer != Answer::Nothing {
+                            return job.finish(answer, false);
+                        }
+                    }
+                    *counters = None;
+                    Err(nothing_answers(request, allow))
+                }
+            }
+        }
+    }
+}
+
+/// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
+pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
+    match router.lookup(request.method(), request.raw_path()) {
+        Err(error) => Way::BadPath(error.to_string()),
+        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params.iter().collect()),
+        Ok(Match::Options { allow }) => Way::Options(allow),
+        Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
+        Ok(Match::NotFound) => Way::Handlers(None),
+    }
+}
+
+/// 404, or 405 if other methods have a route here.
+pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
+    match allow {
+        None => Problem::new(404, format!("nothing answers {} {}", request.method(), request.path())),
+        Some(allow) => Problem {
+            allow: Some(allow.to_owned()),
+            ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
+        },
+    }
+}
+
+/// GET and HEAD run in a read-only transaction.
+pub fn access(method: &str) -> Access {
+    if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
+}
+
+fn no_table(error: NoTable) -> Problem {
+    match error {
+        NoTable::NoExtension => Problem::new(503, "the extension howdah is not in this database"),
+        NoTable::Failed(_) => Problem::new(503, "the routes cannot be read; the server's log says why"),
+    }
+}
+
+fn log_slow(request: &Request<'_>, done: &Done) {
+    let minimum = settings::LOG_MIN_DURATION.get();
+    if minimum < 0 || done.took < Duration::from_millis(minimum as u64) {
+        return;
+    }
+    pgrx::log!(
+        "http request {}: {} {} answered {} in {:.3} ms",
+        request.id(),
+        request.method(),
+        request.path(),
+        done.status,
+        done.took.as_secs_f64() * 1000.0
+    );
+}
+
+/// The scope of a request that is run alone.
+pub fn own_scope(access: Access) -> Scope {
+    Scope::Own { read_only: access == Access::ReadOnly }
+}

@@ -1,0 +1,407 @@
+//! Plans: from what the user has registered to what the executor of PostgreSQL runs.
+//!
+//! A handler's statement gets the relation `request` as a common table expression put into its parse tree,
+//! whose columns are parameters; the text stays the user's, and so do error positions.
+//!
+//! A route calls its function: `select f(a => $1)`. PostgreSQL before 18 parses and plans the body of an
+//! SQL function anew in every call, 50 to 100 µs for a point lookup. So where the body is one statement and
+//! nothing about the function needs a call (SECURITY DEFINER, SET, STRICT, a set), the plan is that of the
+//! body itself, with the arguments as parameters. Then who may execute the function is checked here.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::function::{Argument, Function};
+use super::shape::Shape;
+use super::types::Types;
+use crate::pg;
+
+/// A plan that is kept.
+pub struct Plan {
+    /// PostgreSQL's cached plan.
+    pub source: *mut pg_sys::CachedPlanSource,
+    /// What its result is, and in which column.
+    pub shape: Shape,
+    /// The column of the result, from 0.
+    pub column: usize,
+    /// The parameters: none for a handler, whose parameters are the request's fields.
+    pub arguments: Vec<Argument>,
+    /// Which of the function's arguments are given, as a bit set.
+    pub given: u64,
+    /// It calls a function of a route, and [`Self::arguments`] are its parameters.
+    pub calls: bool,
+    /// Nothing is written or locked, and nothing volatile is called.
+    pub reads_only: bool,
+    /// The statement writes: it runs to its end, whatever it returns.
+    pub writes: bool,
+}
+
+impl Plan {
+    /// Gives the plan back. Never raises.
+    pub fn release(self) {
+        // SAFETY: the source was made by `keep` and is dropped once.
+        unsafe { pg_sys::DropCachedPlan(self.source) }
+    }
+}
+
+/// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
+pub const REQUEST_COLUMNS: [&str; 8] =
+    ["id", "method", "path", "query_string", "headers", "body", "remote_address", "parameters"];
+
+/// Plans a handler's statement. Raises PostgreSQL's error if it cannot be.
+///
+/// # Safety
+/// Inside a transaction with an active snapshot, as the handler's role and with its search_path.
+pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
+    // SAFETY: by contract; pgrx guards each call, so values are dropped when one raises.
+    unsafe {
+        let text = keep_text(statement);
+        let raw = only_statement(text);
+        add_request(raw);
+        let mut parameters = request_types(types);
+        let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
+        let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(
+            raw,
+            text,
+            parameters.as_mut_ptr(),
+            parameters.len() as i32,
+            std::ptr::null_mut(),
+        );
+        let query = only_query(queries, "a handler's statement");
+        let columns = result_columns(query);
+        let (column, shape) = choose_column(&columns, types);
+        let (reads_only, writes) = (reads_only(query), writes(query));
+        pg_sys::CompleteCachedPlan(
+            source,
+            queries,
+            std::ptr::null_mut(),
+            parameters.as_mut_ptr(),
+            parameters.len() as i32,
+            None,
+            std::ptr::null_mut(),
+            0,
+            true,
+        );
+        pg_sys::SaveCachedPlan(source);
+        Plan { source, shape, column, arguments: Vec::new(), given: 0, calls: false, reads_only, writes }
+    }
+}
+
+/// Plans the call of a route's function with the arguments in `given`.
+///
+/// # Safety
+/// As for [`for_statement`].
+pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Plan {
+    // SAFETY: by contract.
+    unsafe {
+        if let Some(plan) = of_body(function, given, types) {
+            return plan;
+        }
+        of_call(function, given, types)
+    }
+}
+
+/// The plan of `select f(a => $1, …)`, in the form that its result needs.
+unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let arguments: Vec<Argument> = function.given_arguments(given).cloned().collect();
+        let text = keep_text(&function.call(given));
+        let raw = only_statement(text);
+        let mut parameters: Vec<Oid> = arguments.iter().map(|argument| argument.type_oid).collect();
+        let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
+        let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(
+            raw,
+            text,
+            parameters.as_mut_ptr(),
+            parameters.len() as i32,
+            std::ptr::null_mut(),
+        );
+        let query = only_query(queries, "the call of a route's function");
+        let reads_only = reads_only(query);
+        pg_sys::CompleteCachedPlan(
+            source,
+            queries,
+            std::ptr::null_mut(),
+            parameters.as_mut_ptr(),
+            parameters.len() as i32,
+            None,
+            std::ptr::null_mut(),
+            0,
+            true,
+        );
+        pg_sys::SaveCachedPlan(source);
+        let shape = function.shape(types);
+        // A function that writes does so while its one row is computed.
+        Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes: false }
+    }
+}
+
+/// The plan of the function's body, where that means the same as the call.
+unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let shape = function.shape(types);
+        if given != function.all_given() || !function.body_may_stand_for_call(&shape) {
+            return None;
+        }
+        let text = keep_text(&function.body()?);
+        let statements = pg_sys::pg_parse_query(text);
+        if list_length(statements) != 1 {
+            return None;
+        }
+        let raw = first(statements).cast::<pg_sys::RawStmt>();
+        if !is_plannable((*raw).stmt) {
+            return None;
+        }
+        let info = function.parse_info();
+        let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
+        let setup: pg_sys::ParserSetupHook = Some(parse_as_function);
+        let queries =
+            pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
+        if list_length(queries) != 1 {
+            pg_sys::DropCachedPlan(source);
+            return None;
+        }
+        let query = first(queries).cast::<pg_sys::Query>();
+        let columns = result_columns(query);
+        if columns.len() != 1 || !function.returns_as_is(columns[0]) {
+            pg_sys::DropCachedPlan(source);
+            return None;
+        }
+        let (reads_only, writes) = (reads_only(query), writes(query));
+        // Called, a function that is not volatile fails when it writes. It must not succeed here.
+        if writes && !function.is_volatile() {
+            pg_sys::DropCachedPlan(source);
+            return None;
+        }
+        pg_sys::CompleteCachedPlan(
+            source,
+            queries,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+            setup,
+            info,
+            0,
+            true,
+        );
+        pg_sys::SaveCachedPlan(source);
+        let arguments = function.given_arguments(given).cloned().collect();
+        Some(Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes })
+    }
+}
+
+/// Names in the body are those of the function's arguments.
+unsafe extern "C-unwind" fn parse_as_function(state: *mut pg_sys::ParseState, info: *mut c_void) {
+    // SAFETY: called by the parser with what `of_body` has given it.
+    unsafe { pg::sql_fn_parser_setup(state, info) }
+}
+
+/// A copy of the text that lives until the plan is made; PostgreSQL copies it once more.
+unsafe fn keep_text(text: &str) -> *const c_char {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::pstrdup(text.as_ptr()) }
+}
+
+/// Parses a text that must be one statement which returns rows.
+unsafe fn only_statement(text: *const c_char) -> *mut pg_sys::RawStmt {
+    // SAFETY: the text ends with NUL.
+    unsafe {
+        let statements = pg_sys::pg_parse_query(text);
+        if list_length(statements) != 1 {
+            refuse("a handler is one statement", "Put several steps into a function and call it.");
+        }
+        let raw = first(statements).cast::<pg_sys::RawStmt>();
+        if !is_plannable((*raw).stmt) {
+            refuse(
+                "a handler is a SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE statement",
+                "Put other commands into a function and call it.",
+            );
+        }
+        raw
+    }
+}
+
+/// Whether a statement is one that is planned, and is not SELECT INTO.
+unsafe fn is_plannable(statement: *mut pg_sys::Node) -> bool {
+    use pg_sys::NodeTag::*;
+    // SAFETY: a node of the parser.
+    unsafe {
+        match (*statement).type_ {
+            T_SelectStmt => (*statement.cast::<pg_sys::SelectStmt>()).intoClause.is_null(),
+            T_InsertStmt | T_UpdateStmt | T_DeleteStmt | T_MergeStmt => true,
+            _ => false,
+        }
+    }
+}
+
+/// Puts `request` into the statement as its first common table expression. NOT MATERIALIZED, so that the
+/// planner replaces its columns by the parameters they are.
+unsafe fn add_request(raw: *mut pg_sys::RawStmt) {
+    let columns: Vec<String> =
+        REQUEST_COLUMNS.iter().enumerate().map(|(place, name)| format!("${} as {name}", place + 1)).collect();
+    let text = format!("with request as not materialized (select {}) select 1", columns.join(", "));
+    // SAFETY: a text of ours; the nodes are PostgreSQL's.
+    unsafe {
+        let text = keep_text(&text);
+        let donor = first(pg_sys::pg_parse_query(text)).cast::<pg_sys::RawStmt>();
+        let donor = (*(*donor).stmt.cast::<pg_sys::SelectStmt>()).withClause;
+        forget_positions(donor);
+        let own = with_clause((*raw).stmt);
+        if (*own).is_null() {
+            *own = donor;
+        } else {
+            let first_expression = first((*donor).ctes);
+            (**own).ctes = pg_sys::lcons(first_expression.cast(), (**own).ctes);
+        }
+    }
+}
+
+/// Positions in a text of ours would mislead in an error about the user's.
+unsafe fn forget_positions(with: *mut pg_sys::WithClause) {
+    // SAFETY: the nodes that `add_request` has parsed.
+    unsafe {
+        (*with).location = -1;
+        let expression = first((*with).ctes).cast::<pg_sys::CommonTableExpr>();
+        (*expression).location = -1;
+        let select = (*expression).ctequery.cast::<pg_sys::SelectStmt>();
+        for place in 0..list_length((*select).targetList) {
+            let target = nth((*select).targetList, place).cast::<pg_sys::ResTarget>();
+            (*target).location = -1;
+            (*(*target).val.cast::<pg_sys::ParamRef>()).location = -1;
+        }
+    }
+}
+
+/// Where a statement keeps its WITH clause.
+unsafe fn with_clause(statement: *mut pg_sys::Node) -> *mut *mut pg_sys::WithClause {
+    use pg_sys::NodeTag::*;
+    // SAFETY: `is_plannable` has seen the tag.
+    unsafe {
+        match (*statement).type_ {
+            T_InsertStmt => &raw mut (*statement.cast::<pg_sys::InsertStmt>()).withClause,
+            T_UpdateStmt => &raw mut (*statement.cast::<pg_sys::UpdateStmt>()).withClause,
+            T_DeleteStmt => &raw mut (*statement.cast::<pg_sys::DeleteStmt>()).withClause,
+            T_MergeStmt => &raw mut (*statement.cast::<pg_sys::MergeStmt>()).withClause,
+            _ => &raw mut (*statement.cast::<pg_sys::SelectStmt>()).withClause,
+        }
+    }
+}
+
+/// The types of [`REQUEST_COLUMNS`].
+pub fn request_types(types: &Types) -> [Oid; 8] {
+    [
+        pg_sys::TEXTOID,
+        pg_sys::TEXTOID,
+        pg_sys::TEXTOID,
+        pg_sys::TEXTOID,
+        types.header_array,
+        pg_sys::BYTEAOID,
+        pg_sys::INETOID,
+        pg_sys::JSONBOID,
+    ]
+}
+
+unsafe fn only_query(queries: *mut pg_sys::List, what: &str) -> *mut pg_sys::Query {
+    // SAFETY: a list of the rewriter.
+    unsafe {
+        if list_length(queries) != 1 {
+            refuse(&format!("{what} must not be rewritten into several by rules"), "Use triggers, or a function.");
+        }
+        first(queries).cast()
+    }
+}
+
+/// The types of the columns that a query returns.
+unsafe fn result_columns(query: *mut pg_sys::Query) -> Vec<Oid> {
+    // SAFETY: a query of the analyzer.
+    unsafe {
+        let list = if (*query).commandType == pg_sys::CmdType::CMD_SELECT {
+            (*query).targetList
+        } else {
+            (*query).returningList
+        };
+        (0..list_length(list))
+            .map(|place| nth(list, place).cast::<pg_sys::TargetEntry>())
+            .filter(|entry| !(**entry).resjunk)
+            .map(|entry| pg_sys::exprType((*entry).expr.cast()))
+            .collect()
+    }
+}
+
+/// The first column of type `http.response`, otherwise the first that can be a response.
+fn choose_column(columns: &[Oid], types: &Types) -> (usize, Shape) {
+    if let Some(place) = columns.iter().position(|&column| column == types.response) {
+        return (place, Shape::Response);
+    }
+    let Some(&first) = columns.first() else {
+        refuse("a handler's statement must return rows", "Add a RETURNING clause, or select http.response(...).")
+    };
+    match Shape::of_value(first, types) {
+        Some(shape) => (0, shape),
+        None => refuse(
+            "a handler's first column is no response",
+            "Select http.response(...), text, json, jsonb or bytea as the first column.",
+        ),
+    }
+}
+
+unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: a query of the analyzer.
+    unsafe {
+        (*query).commandType == pg_sys::CmdType::CMD_SELECT
+            && (*query).rowMarks.is_null()
+            && !(*query).hasModifyingCTE
+            && !pg_sys::contain_volatile_functions(query.cast())
+    }
+}
+
+unsafe fn writes(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: a query of the analyzer.
+    unsafe { (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE }
+}
+
+fn refuse(message: &str, hint: &str) -> ! {
+    pgrx::pg_sys::panic::ErrorReport::new(
+        pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message.to_owned(),
+        "howdah",
+    )
+    .set_hint(hint.to_owned())
+    .report(pgrx::PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
+}
+
+/// Length of a PostgreSQL list; null is the empty list.
+pub unsafe fn list_length(list: *const pg_sys::List) -> usize {
+    // SAFETY: null or a list.
+    if list.is_null() { 0 } else { unsafe { (*list).length as usize } }
+}
+
+/// The element at a place that exists.
+pub unsafe fn nth(list: *const pg_sys::List, place: usize) -> *mut c_void {
+    // SAFETY: by contract.
+    unsafe { (*(*list).elements.add(place)).ptr_value }
+}
+
+unsafe fn first(list: *const pg_sys::List) -> *mut c_void {
+    // SAFETY: the list is not empty.
+    unsafe { nth(list, 0) }
+}
+
+/// Text of a C string of PostgreSQL's.
+pub unsafe fn string(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, ends with NUL.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// A Datum of a pointer.
+pub fn datum<T>(pointer: *const T) -> Datum {
+    Datum::from(pointer.cast_mut())
+}

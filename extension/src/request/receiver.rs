@@ -1,0 +1,283 @@
+//! Takes the rows of a plan and writes the first of them as a response.
+//!
+//! A DestReceiver of our own: the row is read where the executor left it, without the copy and the tuple
+//! table that SPI makes.
+
+use std::ffi::{c_char, c_int};
+
+use message::ResponseBuilder;
+use pgrx::pg_sys::{self, Datum};
+use pgrx::varlena::{vardata_any, varsize_any_exhdr};
+
+use super::shape::{MediaType, Shape};
+use super::types::Types;
+use crate::pg;
+
+/// What a plan has returned.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// No row.
+    Nothing,
+    /// A row without a value: the function has returned null.
+    Null,
+    /// A response with this status is in the buffer.
+    Response(u16),
+    /// The row is no valid response. The text says why.
+    Invalid(String),
+}
+
+/// The receiver. PostgreSQL sees the first field alone.
+#[repr(C)]
+pub struct Receiver {
+    callbacks: pg_sys::DestReceiver,
+    shape: Shape,
+    column: usize,
+    types: *const Types,
+    limit: usize,
+    /// What the first row was.
+    pub answer: Answer,
+    /// Where the response is written, a [`message::Response`].
+    pub buffer: Vec<u8>,
+}
+
+impl Receiver {
+    /// A receiver that writes into `buffer`, whose memory is used again. A body larger than `limit` bytes is
+    /// an error.
+    pub fn new(buffer: Vec<u8>, types: &Types, limit: usize) -> Self {
+        Receiver {
+            callbacks: pg_sys::DestReceiver {
+                receiveSlot: Some(receive),
+                rStartup: Some(start_up),
+                rShutdown: Some(shut_down),
+                rDestroy: Some(shut_down),
+                mydest: pg_sys::CommandDest::DestNone,
+            },
+            shape: Shape::Void,
+            column: 0,
+            types,
+            limit,
+            answer: Answer::Nothing,
+            buffer,
+        }
+    }
+
+    /// Prepares for the next plan.
+    pub fn expect(&mut self, shape: Shape, column: usize) {
+        (self.shape, self.column) = (shape, column);
+        self.answer = Answer::Nothing;
+    }
+
+    /// What PostgreSQL calls.
+    pub fn as_destination(&mut self) -> *mut pg_sys::DestReceiver {
+        std::ptr::from_mut(self).cast()
+    }
+}
+
+unsafe extern "C-unwind" fn start_up(_: *mut pg_sys::DestReceiver, _: c_int, _: pg_sys::TupleDesc) {}
+
+unsafe extern "C-unwind" fn shut_down(_: *mut pg_sys::DestReceiver) {}
+
+/// Called for each row; the first one counts. Errors of PostgreSQL's jump out of it: nothing here owns memory
+/// while PostgreSQL is called.
+unsafe extern "C-unwind" fn receive(
+    slot: *mut pg_sys::TupleTableSlot,
+    destination: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: PostgreSQL passes the pointer of `as_destination`, and a slot whose columns the plan's shape
+    // describes.
+    unsafe {
+        let receiver = &mut *destination.cast::<Receiver>();
+        if receiver.answer != Answer::Nothing {
+            return true;
+        }
+        let wanted = receiver.column + 1;
+        if ((*slot).tts_nvalid as usize) < wanted {
+            pg::slot_getsomeattrs_int(slot, wanted as c_int);
+        }
+        if receiver.shape == Shape::Void {
+            receiver.write(204, None, &[], &[]);
+        } else if *(*slot).tts_isnull.add(receiver.column) {
+            receiver.answer = Answer::Null;
+        } else {
+            receiver.take(*(*slot).tts_values.add(receiver.column));
+        }
+    }
+    true
+}
+
+impl Receiver {
+    /// Writes a value that is not null.
+    unsafe fn take(&mut self, value: Datum) {
+        // SAFETY: the shape says of what type the value is.
+        unsafe {
+            match self.shape {
+                Shape::Text(media) | Shape::Bytes(media) => {
+                    let body = pg::pg_detoast_datum_packed(value.cast_mut_ptr());
+                    self.write(200, Some(media), &[], contents(body));
+                }
+                Shape::Jsonb => {
+                    let body = jsonb_text(value);
+                    self.write(200, Some(MediaType::JSON), &[], body);
+                }
+                Shape::Response => self.take_response(value),
+                Shape::Void => {}
+            }
+        }
+    }
+
+    /// Writes an `http.response`: status, content type, headers, body.
+    unsafe fn take_response(&mut self, value: Datum) {
+        const NAMES: [&str; 4] = ["status", "content_type", "headers", "body"];
+        // SAFETY: a value of type http.response; every pointer below lives until the row is done with.
+        unsafe {
+            let row = pg::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::HeapTupleHeaderData>();
+            let mut tuple = pg_sys::HeapTupleData {
+                t_len: pgrx::varlena::varsize(row.cast()) as u32,
+                t_data: row,
+                ..Default::default()
+            };
+            let mut values = [Datum::null(); NAMES.len()];
+            let mut nulls = [true; NAMES.len()];
+            pg::heap_deform_tuple(
+                &mut tuple,
+                (*self.types).response_row,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
+            let body = if nulls[3] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[3].cast_mut_ptr())) };
+            let default = if nulls[3] { 204 } else { 200 };
+            let status = if nulls[0] { default } else { values[0].value() as i32 };
+            let content_type =
+                if nulls[1] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[1].cast_mut_ptr())) };
+            let headers = if nulls[2] { &[][..] } else { self.headers(values[2]) };
+            self.write_response(status, content_type, headers, body);
+        }
+    }
+
+    /// The headers of an `http.header[]` as pairs, in PostgreSQL's memory.
+    unsafe fn headers<'a>(&self, array: Datum) -> &'a [Header<'a>] {
+        // SAFETY: an array of http.header; the slice is palloc'd.
+        unsafe {
+            let types = &*self.types;
+            let array = pg::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+            let (mut rows, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            pg::deconstruct_array(
+                array,
+                types.header,
+                -1,
+                false,
+                b'd' as c_char,
+                &mut rows,
+                &mut nulls,
+                &mut count,
+            );
+            let headers = pg::palloc(size_of::<Header<'_>>() * (count as usize).max(1)).cast::<Header<'a>>();
+            let mut kept = 0;
+            for place in 0..count as usize {
+                if *nulls.add(place) {
+                    continue;
+                }
+                *headers.add(kept) = header(*rows.add(place), types);
+                kept += 1;
+            }
+            std::slice::from_raw_parts(headers, kept)
+        }
+    }
+
+    /// Checks and writes what a handler has chosen. Pure Rust.
+    fn write_response(&mut self, status: i32, content_type: &[u8], headers: &[Header<'_>], body: &[u8]) {
+        let Some(status) = u16::try_from(status).ok().filter(|status| (200..=599).contains(status)) else {
+            self.answer = Answer::Invalid(format!(
+                "status {status} of the response is not from 200 to 599; use one of those"
+            ));
+            return;
+        };
+        let typed = headers.iter().any(|header| header.name.eq_ignore_ascii_case(b"content-type"));
+        let content_type = (!typed && !content_type.is_empty()).then_some(content_type);
+        self.write_parts(status, content_type, headers, body);
+    }
+
+    fn write(&mut self, status: u16, media: Option<MediaType>, headers: &[Header<'_>], body: &[u8]) {
+        self.write_parts(status, media.map(|media| media.0.as_bytes()), headers, body);
+    }
+
+    fn write_parts(&mut self, status: u16, content_type: Option<&[u8]>, headers: &[Header<'_>], body: &[u8]) {
+        if body.len() > self.limit {
+            self.answer = Answer::Invalid(format!(
+                "the response has {} bytes, more than howdah.max_response allows ({})",
+                body.len(),
+                self.limit
+            ));
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        // More memory than there is must not end the process, and with it the cluster.
+        if buffer.try_reserve(body.len() + 4096).is_err() {
+            self.answer = Answer::Invalid("out of memory for the response".into());
+            return;
+        }
+        match build(buffer, status, content_type, headers, body) {
+            Ok(buffer) => {
+                self.buffer = buffer;
+                self.answer = Answer::Response(status);
+            }
+            Err(reason) => self.answer = Answer::Invalid(reason),
+        }
+    }
+}
+
+/// A header of a response.
+struct Header<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+fn build(
+    buffer: Vec<u8>,
+    status: u16,
+    content_type: Option<&[u8]>,
+    headers: &[Header<'_>],
+    body: &[u8],
+) -> Result<Vec<u8>, String> {
+    let mut builder = ResponseBuilder::in_buffer(buffer, status).map_err(|error| error.to_string())?;
+    if let Some(content_type) = content_type {
+        builder.header("content-type", content_type).map_err(|error| error.to_string())?;
+    }
+    for header in headers {
+        builder.header(header.name, header.value).map_err(|error| error.to_string())?;
+    }
+    Ok(builder.finish(body))
+}
+
+/// The bytes of a value that is not compressed.
+unsafe fn contents<'a>(value: *const pg_sys::varlena) -> &'a [u8] {
+    // SAFETY: a detoasted value.
+    unsafe { std::slice::from_raw_parts(vardata_any(value).cast::<u8>(), varsize_any_exhdr(value)) }
+}
+
+unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
+    // SAFETY: a value of type http.header: two texts.
+    unsafe {
+        let row = pg::pg_detoast_datum(row.cast_mut_ptr()).cast::<pg_sys::HeapTupleHeaderData>();
+        let mut tuple = pg_sys::HeapTupleData {
+            t_len: pgrx::varlena::varsize(row.cast()) as u32,
+            t_data: row,
+            ..Default::default()
+        };
+        let (mut values, mut nulls) = ([Datum::null(); 2], [true; 2]);
+        pg::heap_deform_tuple(&mut tuple, types.header_row, values.as_mut_ptr(), nulls.as_mut_ptr());
+        let part = |place: usize| {
+            if nulls[place] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[place].cast_mut_ptr())) }
+        };
+        Header { name: part(0), value: part(1) }
+    }
+}
+
+unsafe fn jsonb_text<'a>(value: Datum) -> &'a [u8] {
+    // SAFETY: a value of type jsonb.
+    unsafe {
+        let jsonb = pg::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::Jsonb>();
+        let text = pg::JsonbToCString(std::ptr::null_mut(), &raw mut (*jsonb).root, pgrx::varlena::varsize(jsonb.cast()) as c_int);
+        std::ffi::CStr::from_ptr(text).to_bytes()
+    }
+}

@@ -1,0 +1,409 @@
+//! One endpoint and one request: prepare the plan, bind the arguments, run, commit.
+
+use std::io::Write;
+use std::net::IpAddr;
+
+use message::{Request, ResponseBuilder};
+use pgrx::pg_sys;
+
+use super::arguments::{self, Bound};
+use super::current::{self, PathParameter};
+use super::endpoint::{Endpoint, Plans, Target};
+use super::function::{Function, Standing, standing};
+use super::identity::Identity;
+use super::params::RequestSource;
+use super::plan::{self, Plan};
+use super::problem::{Access, Problem};
+use super::receiver::{Answer, Receiver};
+use super::transaction::{self, Begun, Scope};
+use super::types::Types;
+use super::{changes, own_scope, params};
+use crate::guard::{PgError, Report, attempt};
+use crate::{pg, settings};
+
+/// A request on its way through the endpoints.
+pub struct Job<'j, 'r> {
+    /// The request.
+    pub request: &'j Request<'r>,
+    /// OIDs of the extension's types.
+    pub types: &'j Types,
+    /// What is in force in this process.
+    pub identity: &'j mut Identity,
+    /// Where the response is written.
+    pub buffer: &'j mut Vec<u8>,
+    /// Whether it may write.
+    pub access: Access,
+    /// Whether it runs inside a transaction that requests share.
+    pub shared: bool,
+    /// The client's address.
+    pub client: Option<IpAddr>,
+}
+
+/// An attempt's failure, before it is known whether it is tried again.
+enum Mishap {
+    Problem(Problem),
+    Error(PgError),
+}
+
+impl Job<'_, '_> {
+    /// Runs an endpoint. What fails because of other transactions is tried once more.
+    ///
+    /// # Safety
+    /// As for [`super::Runner::run`].
+    pub unsafe fn run(&mut self, endpoint: &mut Endpoint, path: &[PathParameter<'_>]) -> Result<Answer, Problem> {
+        // SAFETY: by contract.
+        unsafe {
+            let role = endpoint.registration.role;
+            if !self.shared
+                && let Err(error) = self.identity.assume(role, &endpoint.registration.search_path)
+            {
+                return Err(self.problem(Mishap::Error(error)));
+            }
+            pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            let mut result = self.run_once(endpoint, path);
+            if let Err(Mishap::Error(error)) = &result
+                && !self.shared
+                && matches!(error.sqlstate(), "40001" | "40P01")
+            {
+                result = self.run_once(endpoint, path);
+            }
+            result.map_err(|mishap| self.problem(mishap))
+        }
+    }
+
+    fn problem(&self, mishap: Mishap) -> Problem {
+        match mishap {
+            Mishap::Problem(problem) => problem,
+            Mishap::Error(error) => Problem::of_error(&error, self.access, settings::SHOW_ERRORS.get()),
+        }
+    }
+
+    unsafe fn run_once(&mut self, endpoint: &mut Endpoint, path: &[PathParameter<'_>]) -> Result<Answer, Mishap> {
+        let scope = if self.shared { Scope::Shared } else { own_scope(self.access) };
+        let mut begun = None;
+        let context = ErrorContext { request: self.request };
+        // SAFETY: by contract; `give_up` ends what has begun.
+        unsafe {
+            let result = self.run_inside(endpoint, path, scope, &mut begun, &context);
+            if let Err(mishap) = &result {
+                current::clear();
+                transaction::give_up(begun, scope);
+                if let Mishap::Error(error) = mishap
+                    && error.sqlstate() == "0A000"
+                {
+                    // "cached plan must not change result type": the next request makes a new one.
+                    endpoint.forget_plans();
+                }
+            }
+            result
+        }
+    }
+
+    unsafe fn run_inside(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+        scope: Scope,
+        begun: &mut Option<Begun>,
+        context: &ErrorContext<'_>,
+    ) -> Result<Answer, Mishap> {
+        let role = endpoint.registration.role;
+        // SAFETY: by contract. Closures given to `guarded` own nothing that must be dropped, or call
+        // PostgreSQL through pgrx's guards alone.
+        unsafe {
+            context.guarded(|| *begun = Some(transaction::begin(scope, role)))?;
+            if !is_ready(endpoint) {
+                context.guarded(|| make_ready(endpoint, self.types))?;
+            }
+            let function = match &endpoint.plans {
+                Plans::Made { function, .. } => function.as_ref(),
+                Plans::Broken { message, .. } => return Err(broken(endpoint, message)),
+                Plans::Unmade => None,
+            };
+            let bound = match function {
+                Some(function) => arguments::bind(function, self.request, path)
+                    .map_err(|error| Mishap::Problem(Problem::new(400, error.0)))?,
+                None => Bound::default(),
+            };
+            let place = match plan_for(endpoint, bound.given) {
+                Some(place) => place,
+                None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
+            };
+            let Plans::Made { plans, .. } = &endpoint.plans else {
+                return Err(Mishap::Problem(Problem::new(500, "the endpoint has no plan")));
+            };
+            let plan = &plans[place];
+            let limit = settings::MAX_RESPONSE.get() as usize;
+            let mut receiver = Receiver::new(std::mem::take(self.buffer), self.types, limit);
+            receiver.expect(plan.shape, plan.column);
+            let mut source = RequestSource::new(self.request, self.types);
+            let ran = current::with(self.request, path, self.client, self.types, || {
+                context.guarded(|| {
+                    execute(plan, &bound, self.request, self.types, &mut source, &mut receiver);
+                    if let Some(begun) = *begun {
+                        transaction::finish(begun);
+                    }
+                })
+            });
+            *self.buffer = receiver.buffer;
+            match ran {
+                Ok(()) => Ok(receiver.answer),
+                Err(mishap) => Err(name_parameter(mishap, plan)),
+            }
+        }
+    }
+
+    /// Turns what an endpoint has returned into the response's status.
+    pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
+        match answer {
+            Answer::Response(status) => Ok(status),
+            Answer::Invalid(reason) => {
+                pgrx::log!("http request {}: {reason}", self.request.id());
+                Err(Problem::new(500, reason))
+            }
+            Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => Err(Problem::new(
+                404,
+                format!("there is nothing at {}", self.request.path()),
+            )),
+            Answer::Nothing | Answer::Null => Ok(self.write_empty(204, None)),
+        }
+    }
+
+    /// The answer to OPTIONS.
+    pub fn write_options(&mut self, allow: &str) -> u16 {
+        self.write_empty(204, Some(allow))
+    }
+
+    fn write_empty(&mut self, status: u16, allow: Option<&str>) -> u16 {
+        if let Ok(mut builder) = ResponseBuilder::in_buffer(std::mem::take(self.buffer), status) {
+            if let Some(allow) = allow {
+                // A list of methods that the router has checked.
+                let _ = builder.header("allow", allow);
+            }
+            *self.buffer = builder.finish(&[]);
+        }
+        status
+    }
+}
+
+/// `STATE_RUNNING` of utils/backend_status.h.
+const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+
+/// Whether the endpoint's plans are made and still those of the function as it is now.
+fn is_ready(endpoint: &Endpoint) -> bool {
+    match &endpoint.plans {
+        Plans::Unmade => false,
+        Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
+        Plans::Made { checked, function, .. } => function.is_none() || *checked == changes::epoch(),
+    }
+}
+
+/// Makes the endpoint's first plan, or makes sure that what is there is still right.
+unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
+    let role = endpoint.registration.role;
+    // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
+    // through pgrx's guards.
+    unsafe {
+        if let Plans::Made { function: Some(function), checked, .. } = &mut endpoint.plans {
+            match standing(&function.version(), role) {
+                Standing::Unchanged => {
+                    *checked = changes::epoch();
+                    return;
+                }
+                Standing::Forbidden => refuse_function(function),
+                Standing::Changed => endpoint.forget_plans(),
+            }
+        }
+        let made = attempt(Report::Quiet, || compile(endpoint, types));
+        match made {
+            Ok(plans) => endpoint.plans = plans,
+            Err(error) => {
+                // A missing right may be granted at any time, and is 403 until then.
+                if error.sqlstate() != "42501" {
+                    log_broken(endpoint, &error);
+                    endpoint.plans = Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
+                }
+                crate::guard::raise(error);
+            }
+        }
+    }
+}
+
+unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
+    // SAFETY: the contract of `make_ready`.
+    unsafe {
+        let checked = changes::epoch();
+        match &endpoint.registration.target {
+            Target::Statement { statement, .. } => {
+                let plan = plan::for_statement(statement, types);
+                Plans::Made { function: None, plans: vec![plan], checked }
+            }
+            Target::Function { function, .. } => {
+                let function = Function::look_up(function, types);
+                if let Some(obstacle) = function.obstacle() {
+                    pgrx::error!("{obstacle}");
+                }
+                if !function.may_be_executed_by(endpoint.registration.role) {
+                    refuse_function(&function);
+                }
+                let plans = vec![plan::for_function(&function, function.all_given(), types)];
+                Plans::Made { function: Some(function), plans, checked }
+            }
+        }
+    }
+}
+
+/// "Permission denied", and which grant is missing.
+fn refuse_function(function: &Function) -> ! {
+    pgrx::pg_sys::panic::ErrorReport::new(
+        pgrx::PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for function {}", function.qualified_name()),
+        "howdah",
+    )
+    .set_hint(format!("grant execute on function {} to the route's role", function.qualified_name()))
+    .report(pgrx::PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
+}
+
+/// Logs why an endpoint cannot be served: once, until the reason changes.
+fn log_broken(endpoint: &Endpoint, error: &PgError) {
+    if matches!(&endpoint.plans, Plans::Broken { message, .. } if *message == error.message) {
+        return;
+    }
+    pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), error.message);
+}
+
+fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
+    let title = endpoint.title.to_string_lossy();
+    let shown = if settings::SHOW_ERRORS.get() {
+        format!("{title} cannot be served: {message}")
+    } else {
+        format!("{title} cannot be served; the server's log says why")
+    };
+    Mishap::Problem(Problem::new(500, shown))
+}
+
+fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
+    match &endpoint.plans {
+        Plans::Made { function: None, .. } => Some(0),
+        Plans::Made { plans, .. } => plans.iter().position(|plan| plan.given == given),
+        _ => None,
+    }
+}
+
+/// Plans the call with these arguments, the others left to their defaults.
+unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize {
+    // As many sets as a form can leave out; a client must not fill the memory with them.
+    const MOST: usize = 64;
+    if let Plans::Made { function: Some(function), plans, .. } = &mut endpoint.plans {
+        if plans.len() >= MOST {
+            // Never the first: it is the one with all arguments.
+            plans.remove(1).release();
+        }
+        // SAFETY: inside a guard and a transaction, as the endpoint's role.
+        plans.push(unsafe { plan::for_function(function, given, types) });
+        return plans.len() - 1;
+    }
+    0
+}
+
+/// Runs the plan. Nothing here owns memory: an error jumps out.
+unsafe fn execute(
+    plan: &Plan,
+    bound: &Bound<'_>,
+    request: &Request<'_>,
+    types: &Types,
+    source: &mut RequestSource,
+    receiver: &mut Receiver,
+) {
+    // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
+    unsafe {
+        let parameters = if plan.calls {
+            arguments::convert(&plan.arguments, &bound.values, request, types)
+        } else {
+            params::of_request(source)
+        };
+        let owner = pg_sys::CurrentResourceOwner;
+        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+        let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
+        pg_sys::debug_query_string = (*plan.source).query_string;
+        let description = pg::CreateQueryDesc(
+            statement,
+            (*plan.source).query_string,
+            pg::GetActiveSnapshot(),
+            std::ptr::null_mut(),
+            receiver.as_destination(),
+            parameters,
+            std::ptr::null_mut(),
+            0,
+        );
+        pg::ExecutorStart(description, 0);
+        let rows = if plan.writes { 0 } else { 1 };
+        executor_run(description, rows);
+        pg::ExecutorFinish(description);
+        pg::ExecutorEnd(description);
+        pg::FreeQueryDesc(description);
+        pg::ReleaseCachedPlan(cached, owner);
+        pg_sys::debug_query_string = std::ptr::null();
+    }
+}
+
+unsafe fn executor_run(description: *mut pg_sys::QueryDesc, rows: u64) {
+    const FORWARD: i32 = pg_sys::ScanDirection::ForwardScanDirection;
+    // SAFETY: the contract of `execute`.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg::ExecutorRun(description, FORWARD, rows, true);
+        #[cfg(feature = "pg18")]
+        pg::ExecutorRun(description, FORWARD, rows);
+    }
+}
+
+/// A value that cannot be converted is the client's fault, and which one it was helps.
+fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
+    let Some(place) = arguments::failed_conversion() else { return mishap };
+    let Mishap::Error(error) = mishap else { return mishap };
+    let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
+    let client = error.sqlstate().starts_with("22") || error.sqlstate() == "23514" || error.sqlstate() == "23502";
+    if !client {
+        return Mishap::Error(error);
+    }
+    let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
+    problem.sqlstate = Some(error.sqlstate);
+    Mishap::Problem(problem)
+}
+
+/// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.
+struct ErrorContext<'a> {
+    request: &'a Request<'a>,
+}
+
+impl ErrorContext<'_> {
+    /// Runs work under a guard, with this context.
+    unsafe fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Mishap> {
+        // SAFETY: the caller's contract is that of `attempt`. The callback is unlinked on both ways out.
+        unsafe {
+            let previous = pg_sys::error_context_stack;
+            let mut callback = pg_sys::ErrorContextCallback {
+                previous,
+                callback: Some(add_context),
+                arg: std::ptr::from_ref(self.request).cast_mut().cast(),
+            };
+            pg_sys::error_context_stack = &raw mut callback;
+            let result = attempt(Report::Log, work);
+            pg_sys::error_context_stack = previous;
+            result.map_err(Mishap::Error)
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn add_context(request: *mut std::ffi::c_void) {
+    // SAFETY: the request lives as long as the guard.
+    let request = unsafe { &*request.cast::<Request<'_>>() };
+    let mut line = [0u8; 512];
+    // The last byte stays NUL; what is longer is cut.
+    let mut rest = &mut line[..511];
+    let _ = write!(rest, "http request {}: {} {}", request.id(), request.method(), request.raw_path());
+    // SAFETY: "%s" takes a C string.
+    unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
+}

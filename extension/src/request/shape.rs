@@ -1,0 +1,82 @@
+//! What a result is as a response.
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::types::Types;
+
+/// How the value in the result's column becomes a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `http.response`: status, headers and body.
+    Response,
+    /// Text or json: the value's bytes are the body.
+    Text(MediaType),
+    /// bytea.
+    Bytes(MediaType),
+    /// jsonb: written as text.
+    Jsonb,
+    /// void: 204.
+    Void,
+}
+
+/// The content type of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaType(pub &'static str);
+
+impl MediaType {
+    const PLAIN: MediaType = MediaType("text/plain; charset=utf-8");
+    /// JSON.
+    pub const JSON: MediaType = MediaType("application/json");
+    const BINARY: MediaType = MediaType("application/octet-stream");
+    const XML: MediaType = MediaType("application/xml");
+}
+
+/// The domains of schema `http` that stand for a media type.
+const NAMED: [(&str, &str); 8] = [
+    ("html", "text/html; charset=utf-8"),
+    ("css", "text/css; charset=utf-8"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("javascript", "text/javascript; charset=utf-8"),
+    ("markdown", "text/markdown; charset=utf-8"),
+    ("svg", "image/svg+xml"),
+    ("xml", "application/xml"),
+    ("ndjson", "application/x-ndjson"),
+];
+
+impl Shape {
+    /// The shape of a single value of this type; none if it must be turned into JSON first.
+    pub fn of_value(value_type: Oid, types: &Types) -> Option<Shape> {
+        if value_type == types.response {
+            return Some(Shape::Response);
+        }
+        // SAFETY: inside a transaction; a type that a query or a function returns exists.
+        let base = unsafe { pg_sys::getBaseType(value_type) };
+        let media = (base != value_type).then(|| media_type(value_type)).flatten();
+        match base {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => {
+                Some(Shape::Text(media.unwrap_or(MediaType::PLAIN)))
+            }
+            pg_sys::JSONOID => Some(Shape::Text(media.unwrap_or(MediaType::JSON))),
+            pg_sys::XMLOID => Some(Shape::Text(media.unwrap_or(MediaType::XML))),
+            pg_sys::JSONBOID => Some(Shape::Jsonb),
+            pg_sys::BYTEAOID => Some(Shape::Bytes(media.unwrap_or(MediaType::BINARY))),
+            pg_sys::VOIDOID => Some(Shape::Void),
+            _ => None,
+        }
+    }
+}
+
+/// The media type that a domain is named for: one of [`NAMED`] in schema `http`, or any whose name has a
+/// slash, such as `"image/png"`.
+fn media_type(domain: Oid) -> Option<MediaType> {
+    // SAFETY: inside a transaction; the domain exists.
+    let qualified = unsafe { super::plan::string(pg_sys::format_type_be_qualified(domain)) };
+    let (schema, name) = qualified.split_once('.').unwrap_or(("", &qualified));
+    let name = name.trim_matches('"');
+    if name.contains('/') {
+        // As few as there are domains: kept for the life of the process.
+        return Some(MediaType(String::leak(name.to_owned())));
+    }
+    let known = NAMED.iter().find(|(known, _)| schema == "http" && *known == name)?;
+    Some(MediaType(known.1))
+}

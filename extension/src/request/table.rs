@@ -1,0 +1,221 @@
+//! The route table: what is configured in this database, compiled for this process.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use pgrx::pg_sys::{self, Oid};
+use pgrx::spi::SpiClient;
+use router::Router;
+
+use super::endpoint::{Endpoint, Registration, Target};
+use super::types::Types;
+use super::{changes, transaction};
+use crate::guard::{PgError, Report, attempt};
+
+/// Routes, query handlers, and the listeners that SQL asks for.
+pub struct Table {
+    /// OIDs of the extension's types.
+    pub types: Types,
+    /// Routes first, in no order; then the query handlers in the order in which they are tried.
+    pub endpoints: Vec<Endpoint>,
+    /// Which of them are query handlers.
+    pub handlers: std::ops::Range<usize>,
+    /// Routes by method and path; the numbers are places in `endpoints`.
+    pub router: Router,
+    /// The listeners.
+    pub listeners: Vec<Listener>,
+}
+
+/// A row of `http.listener`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// The port, or the number in the name of the UNIX socket.
+    pub port: u16,
+    /// The address as the user has given it; empty: what `howdah.listen_addresses` says.
+    pub address: String,
+}
+
+/// What the tables say.
+struct Configuration {
+    types: Types,
+    tables: [Oid; 3],
+    registrations: Vec<Registration>,
+    routes: usize,
+    listeners: Vec<Listener>,
+}
+
+/// Why there is no table.
+#[derive(Debug)]
+pub enum NoTable {
+    /// The extension is not, or no longer, in this database.
+    NoExtension,
+    /// PostgreSQL's error.
+    Failed(PgError),
+}
+
+impl Table {
+    /// Reads the configuration, as the extension's owner. The plans of what has not changed are kept.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn load(previous: Option<Table>, counters: &dyn Fn(&Target) -> Option<u32>) -> Result<Table, NoTable> {
+        changes::configuration_read();
+        // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
+        let read = unsafe {
+            attempt(Report::Log, || {
+                pg_sys::StartTransactionCommand();
+                let configuration = read();
+                pg_sys::CommitTransactionCommand();
+                configuration
+            })
+        };
+        match read {
+            Ok(Some(configuration)) => Ok(Self::compile(configuration, previous, counters)),
+            Ok(None) => Err(NoTable::NoExtension),
+            Err(error) => {
+                changes::configuration_unread();
+                // SAFETY: the transaction has failed.
+                unsafe { transaction::abort() };
+                Err(NoTable::Failed(error))
+            }
+        }
+    }
+
+    fn compile(
+        configuration: Configuration,
+        previous: Option<Table>,
+        counters: &dyn Fn(&Target) -> Option<u32>,
+    ) -> Table {
+        changes::set_tables(configuration.tables);
+        let mut kept: HashMap<String, Endpoint> = HashMap::new();
+        for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
+            kept.insert(key(&endpoint.registration.target), endpoint);
+        }
+        let mut router = Router::new();
+        let mut endpoints = Vec::with_capacity(configuration.registrations.len());
+        for registration in configuration.registrations {
+            let place = endpoints.len();
+            if let Target::Function { method, pattern, .. } = &registration.target
+                && let Err(error) = router.insert(method, pattern, place as u32)
+            {
+                // http.route has checked it; a row written past it is not served.
+                pgrx::warning!("howdah does not serve the route {method} {pattern}: {error}");
+            }
+            let same = kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+            endpoints.push(match same {
+                Some(endpoint) => endpoint,
+                None => {
+                    let counters = counters(&registration.target);
+                    Endpoint::new(registration, counters)
+                }
+            });
+        }
+        let handlers = configuration.routes..endpoints.len();
+        Table { types: configuration.types, endpoints, handlers, router, listeners: configuration.listeners }
+    }
+}
+
+fn key(target: &Target) -> String {
+    match target {
+        Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
+        Target::Statement { name, .. } => format!("handler {name}"),
+    }
+}
+
+/// Reads the tables; none if the extension is not there.
+unsafe fn read() -> Option<Configuration> {
+    // SAFETY: inside a transaction; errors unwind, and the transaction's end restores the user.
+    unsafe {
+        let extension = pg_sys::get_extension_oid(c"howdah".as_ptr(), true);
+        if extension == Oid::INVALID {
+            return None;
+        }
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let owner = owner_of(extension);
+        pg_sys::SetUserIdAndSecContext(
+            owner,
+            (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
+        );
+        let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
+        let tables = [c"route", c"handler", c"listener"]
+            .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema));
+        let types = Types::look_up(schema);
+        let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
+            let mut registrations = routes(client)?;
+            let count = registrations.len();
+            registrations.extend(handlers(client)?);
+            Ok((registrations, count, listeners(client)?))
+        });
+        pg_sys::SetUserIdAndSecContext(user, context);
+        pg_sys::PopActiveSnapshot();
+        match read {
+            Ok((registrations, routes, listeners)) => {
+                Some(Configuration { types, tables, registrations, routes, listeners })
+            }
+            Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
+        }
+    }
+}
+
+unsafe fn owner_of(extension: Oid) -> Oid {
+    let owner = pgrx::Spi::get_one_with_args::<Oid>(
+        "select extowner from pg_catalog.pg_extension where oid = $1",
+        &[extension.into()],
+    );
+    match owner {
+        Ok(Some(owner)) => owner,
+        _ => pgrx::error!("cannot find the owner of the extension howdah"),
+    }
+}
+
+fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
+    let rows = client.select(
+        "select method, pattern, function, role::oid, search_path from http.route order by pattern, method",
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        Ok(Registration {
+            target: Target::Function {
+                method: row.get::<String>(1)?.unwrap_or_default(),
+                pattern: row.get::<String>(2)?.unwrap_or_default(),
+                function: row.get::<String>(3)?.unwrap_or_default(),
+            },
+            role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
+            search_path: CString::new(row.get::<String>(5)?.unwrap_or_default()).unwrap_or_default(),
+        })
+    })
+    .collect()
+}
+
+fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
+    let rows = client.select(
+        "select name, statement, role::oid, search_path from http.handler order by priority desc, name",
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        Ok(Registration {
+            target: Target::Statement {
+                name: row.get::<String>(1)?.unwrap_or_default(),
+                statement: row.get::<String>(2)?.unwrap_or_default(),
+            },
+            role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
+            search_path: CString::new(row.get::<String>(4)?.unwrap_or_default()).unwrap_or_default(),
+        })
+    })
+    .collect()
+}
+
+fn listeners(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
+    let rows = client.select("select port, address from http.listener order by port, address", None, &[])?;
+    rows.map(|row| {
+        Ok(Listener {
+            port: row.get::<i32>(1)?.and_then(|port| u16::try_from(port).ok()).unwrap_or_default(),
+            address: row.get::<String>(2)?.unwrap_or_default(),
+        })
+    })
+    .collect()
+}

@@ -1,0 +1,148 @@
+//! The transaction of a request: its own, or a subtransaction of one that several requests share.
+
+use std::ffi::c_int;
+
+use pgrx::pg_sys;
+
+use super::identity;
+use crate::guard::{Report, attempt};
+use crate::pg;
+
+/// In what a request runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// A transaction of its own.
+    Own {
+        /// READ ONLY.
+        read_only: bool,
+    },
+    /// A subtransaction that is always rolled back: the inline lane.
+    Shared,
+}
+
+/// What [`begin`] has begun.
+#[derive(Clone, Copy)]
+pub struct Begun {
+    scope: Scope,
+    memory: pg_sys::MemoryContext,
+    owner: pg_sys::ResourceOwner,
+    entered: identity::Entered,
+}
+
+/// Begins, becomes the role and takes a snapshot.
+///
+/// # Safety
+/// Inside a guard; outside a transaction for [`Scope::Own`], inside one for [`Scope::Shared`].
+pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
+    // SAFETY: by contract.
+    unsafe {
+        let (memory, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+        match scope {
+            Scope::Own { read_only } => {
+                pg::SetCurrentStatementStartTimestamp();
+                pg::StartTransactionCommand();
+                // What the role's settings say, as for a session that connects as the role.
+                pg_sys::XactIsoLevel = pg_sys::DefaultXactIsoLevel;
+                pg_sys::XactReadOnly = read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
+            }
+            Scope::Shared => pg::BeginInternalSubTransaction(std::ptr::null()),
+        }
+        let entered = identity::enter(role);
+        if let Scope::Own { .. } = scope {
+            pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
+        }
+        Begun { scope, memory, owner, entered }
+    }
+}
+
+/// Ends a request that has succeeded: what it has written is committed when this returns.
+///
+/// # Safety
+/// Inside a guard, after [`begin`].
+pub unsafe fn finish(begun: Begun) {
+    // SAFETY: by contract.
+    unsafe {
+        match begun.scope {
+            Scope::Shared => {
+                pg::RollbackAndReleaseCurrentSubTransaction();
+                pg_sys::CurrentMemoryContext = begun.memory;
+                pg_sys::CurrentResourceOwner = begun.owner;
+            }
+            Scope::Own { .. } => {
+                pg::PopActiveSnapshot();
+                // While role and settings still hold: before version 18 deferred triggers run as whoever is
+                // current.
+                pg::AfterTriggerFireDeferred();
+                pg::Async_UnlistenAll();
+                identity::leave(begun.entered);
+                let temporary = pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0;
+                pg::CommitTransactionCommand();
+                forget_session(temporary);
+            }
+        }
+    }
+}
+
+/// `XACT_FLAGS_ACCESSEDTEMPNAMESPACE` of access/xact.h.
+const XACT_FLAGS_ACCESSEDTEMPNAMESPACE: c_int = 1 << 0;
+
+/// Gives up what outlives a transaction: held cursors, session advisory locks, prepared statements,
+/// currval, temporary tables. Each call returns at once where there is nothing.
+unsafe fn forget_session(temporary: bool) {
+    // SAFETY: inside a guard, outside a transaction.
+    unsafe {
+        pg::PortalHashTableDeleteAll();
+        pg::LockReleaseAll(USER_LOCKMETHOD, true);
+        pg::DropAllPreparedStatements();
+        pg::ResetSequenceCaches();
+        if temporary {
+            pg::StartTransactionCommand();
+            pg::ResetTempTableNamespace();
+            pg::CommitTransactionCommand();
+        }
+    }
+}
+
+/// `USER_LOCKMETHOD` of storage/lock.h: advisory locks.
+const USER_LOCKMETHOD: u16 = 2;
+
+/// Ends a request that has failed.
+///
+/// # Safety
+/// On the main thread, after an error between [`begin`] and [`finish`].
+pub unsafe fn give_up(begun: Option<Begun>, scope: Scope) {
+    // SAFETY: by contract.
+    unsafe {
+        match (scope, begun) {
+            (Scope::Own { .. }, _) => abort(),
+            (Scope::Shared, Some(begun)) => {
+                let rolled_back = attempt(Report::Log, || finish(begun));
+                // The caller sees that the shared transaction is gone.
+                if rolled_back.is_err() {
+                    abort();
+                }
+            }
+            // The subtransaction itself could not begin.
+            (Scope::Shared, None) => abort(),
+        }
+    }
+}
+
+/// Aborts the transaction, whatever its state, and gives up the session's state with it.
+///
+/// # Safety
+/// On the main thread.
+pub unsafe fn abort() {
+    // SAFETY: by contract. What fails here is logged; a second abort ends what is left.
+    unsafe {
+        for _ in 0..2 {
+            let aborted = attempt(Report::Log, || {
+                pg::AbortCurrentTransaction();
+                forget_session(true);
+            });
+            if aborted.is_ok() {
+                return;
+            }
+        }
+    }
+}

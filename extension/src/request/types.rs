@@ -1,0 +1,79 @@
+//! The extension's own types, by their OIDs in this database.
+
+use pgrx::pg_sys::{self, Oid};
+
+/// OIDs and descriptors of the types of schema `http`. Looked up with the route table.
+#[derive(Clone, Copy)]
+pub struct Types {
+    /// `http.header`
+    pub header: Oid,
+    /// `http.header[]`
+    pub header_array: Oid,
+    /// `http.request`
+    pub request: Oid,
+    /// `http.response`
+    pub response: Oid,
+    /// `http.file`
+    pub file: Oid,
+    /// Descriptor of `http.header`; lives as long as the process.
+    pub header_row: pg_sys::TupleDesc,
+    /// Descriptor of `http.request`; lives as long as the process.
+    pub request_row: pg_sys::TupleDesc,
+    /// Descriptor of `http.response`; lives as long as the process.
+    pub response_row: pg_sys::TupleDesc,
+    /// Descriptor of `http.file`; lives as long as the process.
+    pub file_row: pg_sys::TupleDesc,
+}
+
+impl Types {
+    /// Looks the types up in the schema whose OID is given. Raises an error if one is missing.
+    ///
+    /// # Safety
+    /// Inside a transaction, on the main thread.
+    pub unsafe fn look_up(schema: Oid) -> Self {
+        // SAFETY: by contract; pgrx guards each call.
+        unsafe {
+            let header = named(schema, c"header");
+            let request = named(schema, c"request");
+            let response = named(schema, c"response");
+            let file = named(schema, c"file");
+            Types {
+                header,
+                header_array: pg_sys::get_array_type(header),
+                request,
+                response,
+                file,
+                header_row: descriptor(header),
+                request_row: descriptor(request),
+                response_row: descriptor(response),
+                file_row: descriptor(file),
+            }
+        }
+    }
+}
+
+unsafe fn named(schema: Oid, name: &std::ffi::CStr) -> Oid {
+    // SAFETY: the caller's contract; TYPENAMENSP takes a name and a schema.
+    unsafe {
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
+            pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(schema),
+            pg_sys::Datum::from(0),
+            pg_sys::Datum::from(0),
+        )
+    }
+}
+
+/// A copy of a row type's descriptor in memory that lives as long as the process. The types of an
+/// extension do not change but with it, and then the process ends.
+unsafe fn descriptor(row_type: Oid) -> pg_sys::TupleDesc {
+    // SAFETY: the caller's contract. The copy carries the row type, so that tuples made with it are typed.
+    unsafe {
+        let previous = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
+        let copy = pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1);
+        pg_sys::MemoryContextSwitchTo(previous);
+        copy
+    }
+}
