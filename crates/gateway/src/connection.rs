@@ -1,9 +1,10 @@
 //! What is known of a connection outside of its own task: how to wake it, and what it is to be told.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Poll, Waker};
 
 use crate::clock::{Millis, NEVER};
 use crate::listener::ListenerState;
@@ -84,9 +85,10 @@ impl Registered {
         Self { shared: Rc::clone(shared), link, key }
     }
 
-    /// Names the task that is to be woken. Once, at its first poll: a task's waker stays the same.
-    pub(crate) fn set_waker(&self, context: &Context<'_>) {
-        self.link.waker.replace(Some(context.waker().clone()));
+    /// Names this task as the one to be woken. Once, at its beginning: a task's waker stays the same.
+    pub(crate) async fn name_task(&self) {
+        let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+        self.link.waker.replace(Some(waker));
     }
 
     /// Sets the point in time at which the connection is told that it is late; [`NEVER`] for none.

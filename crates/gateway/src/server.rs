@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -158,17 +158,19 @@ impl Server {
         }
     }
 
-    /// Ends turns when this descriptor becomes readable. It stays the caller's, who has to read it until it is
-    /// empty before the next turn: another report comes only with another write. It is to be closed only after
-    /// [`Server::unwatch`]. The end of a pipe is reported once.
+    /// Ends turns when this descriptor becomes readable. The caller has to read it until it is empty before the
+    /// next turn: another report comes only with another write. The server watches a duplicate of it, and names
+    /// it in its reports by the caller's number. The end of a pipe is reported once.
     ///
     /// # Errors
     ///
-    /// When the descriptor cannot be polled, or is watched already.
-    pub fn watch(&mut self, descriptor: RawFd) -> io::Result<()> {
+    /// When the descriptor cannot be duplicated or polled.
+    pub fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let _entered = self.runtime.enter();
         let task = watch::task(Rc::clone(&self.shared), descriptor)?;
-        self.watched.insert(descriptor, spawn(task));
+        if let Some(earlier) = self.watched.insert(descriptor.as_raw_fd(), spawn(task)) {
+            earlier.abort();
+        }
         Ok(())
     }
 

@@ -108,8 +108,8 @@ impl Turning {
     }
 
     fn must_end(&self) -> bool {
-        let mut outcome = Turn::default();
-        outcome.timed_out = self.impatient.get() || self.shared.turn_is_over();
+        let timed_out = self.impatient.get() || self.shared.turn_is_over();
+        let mut outcome = Turn { timed_out, ..Turn::default() };
         if !outcome.timed_out && !self.shared.has_news() {
             outcome.vetoed = !self.may_sleep();
         }

@@ -1,6 +1,6 @@
 //! The Date header, which changes once per second.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The current time as HTTP writes it, kept for the second that it is right.
 #[derive(Debug, Clone)]
@@ -12,7 +12,8 @@ pub struct DateCache {
 impl DateCache {
     /// A cache that knows this time.
     pub fn new(now: SystemTime) -> Self {
-        Self { second: second(now), text: httpdate::fmt_http_date(now) }
+        let second = second(now);
+        Self { second, text: httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second)) }
     }
 
     /// Takes in the time.
@@ -28,15 +29,15 @@ impl DateCache {
     }
 }
 
-/// httpdate writes years up to 9999 and panics beyond; a clock before 1970 or so far ahead is not set.
+/// Seconds since 1970. A clock before that, or after the year 9999, where httpdate panics, is not set right.
 fn second(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    const YEAR_10000: u64 = 253_402_300_800;
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().min(YEAR_10000 - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn the_date_is_that_of_the_second() {

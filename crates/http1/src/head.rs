@@ -72,6 +72,9 @@ impl<'h, 'b> Head<'h, 'b> {
             return Err(TOO_MANY);
         }
         let fields = fields::read(headers, minor_version)?;
+        if matches!(fields.framing, Framing::Length(length) if length > limits.max_body as u64) {
+            return Err(Reject::new(413, "the body is too large"));
+        }
         let target = Target::parse(method, target)?;
         let authority = target.authority.or(fields.host).unwrap_or_default();
         Ok(Self {

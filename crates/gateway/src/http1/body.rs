@@ -103,7 +103,6 @@ impl Connection {
         progress: &mut Progress,
         message: &mut Vec<u8>,
     ) -> Poll<Result<(), Ending>> {
-        self.place.set_waker(context);
         if self.place.link.is_aborted() {
             return Poll::Ready(Err(Ending::Gone));
         }

@@ -44,12 +44,12 @@ impl Connection {
             if let Some(next) = self.parse_input() {
                 return next;
             }
+            self.start_head_timer();
         }
         poll_fn(|context| self.poll_head(context)).await
     }
 
     fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Next> {
-        self.place.set_waker(context);
         if let Some(next) = self.interrupted() {
             return Poll::Ready(next);
         }
@@ -57,6 +57,10 @@ impl Connection {
         shared.with_read_buffer(|buffer| {
             loop {
                 match self.poll_read(context, buffer) {
+                    // What was sent before the drain has been read.
+                    Poll::Pending if self.place.link.is_draining() && self.is_blank() => {
+                        return Poll::Ready(Next::Closed);
+                    }
                     Poll::Pending => return Poll::Pending,
                     // An end within a head leaves nobody to answer.
                     Poll::Ready(None) => return Poll::Ready(Next::Closed),
@@ -72,14 +76,13 @@ impl Connection {
 
     /// Why not to wait for the client any longer.
     fn interrupted(&mut self) -> Option<Next> {
-        let is_blank = self.is_blank();
-        if self.place.link.is_aborted() || (is_blank && self.place.link.is_draining()) {
+        if self.place.link.is_aborted() {
             return Some(Next::Closed);
         }
         if !self.place.link.take_expired() {
             return None;
         }
-        if is_blank {
+        if self.is_blank() {
             return Some(Next::Closed);
         }
         Some(Next::Reject(Reject::new(408, "the head of the request took too long")))
@@ -98,11 +101,15 @@ impl Connection {
         let (used, next) = self.parse(bytes);
         self.input.extend_from_slice(&bytes[used..]);
         if next.is_none() {
-            // The first byte of a head: from here on the client has as long as a head may take.
-            let timeout = self.place.shared.limits().head_timeout;
-            self.place.set_deadline(self.place.shared.clock.after(timeout));
+            self.start_head_timer();
         }
         next
+    }
+
+    /// The first byte of a head has come: from here on the client has as long as a head may take.
+    fn start_head_timer(&self) {
+        let timeout = self.place.shared.limits().head_timeout;
+        self.place.set_deadline(self.place.shared.clock.after(timeout));
     }
 
     fn parse_input(&mut self) -> Option<Next> {

@@ -32,7 +32,6 @@ impl Connection {
         let mut left = BYTES;
         let shared = self.place.shared.clone();
         poll_fn(|context| {
-            self.place.set_waker(context);
             if self.place.link.is_aborted() || self.place.link.take_expired() {
                 return Poll::Ready(());
             }

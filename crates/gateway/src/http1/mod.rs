@@ -24,6 +24,8 @@ use crate::http2;
 use crate::problem;
 use crate::stream::Stream;
 
+pub(crate) use output::SERVER;
+
 use body::Ending;
 use input::{Next, Started};
 use output::Shape;
@@ -50,6 +52,7 @@ impl Connection {
 
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
+        self.place.name_task().await;
         loop {
             match self.next_head().await {
                 Next::Head(started) => {
@@ -94,6 +97,7 @@ impl Connection {
 
     /// Answers with an error and ends the connection.
     pub(crate) async fn refuse(mut self, reject: Reject) {
+        self.place.name_task().await;
         self.answer_and_linger(reject).await;
     }
 
