@@ -1,0 +1,109 @@
+//! What is known of a connection outside of its own task: how to wake it, and what it is to be told.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use crate::clock::{Millis, NEVER};
+use crate::listener::ListenerState;
+use crate::shared::Shared;
+
+/// Where a connection comes from and arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub remote: Option<SocketAddr>,
+    pub local_port: u16,
+}
+
+/// What the server and the timer see of a connection.
+pub(crate) struct Link {
+    pub listener: Rc<ListenerState>,
+    waker: RefCell<Option<Waker>>,
+    deadline: Cell<Millis>,
+    expired: Cell<bool>,
+    aborted: Cell<bool>,
+}
+
+impl Link {
+    fn new(listener: Rc<ListenerState>) -> Self {
+        let (waker, deadline) = (RefCell::new(None), Cell::new(NEVER));
+        Self { listener, waker, deadline, expired: Cell::new(false), aborted: Cell::new(false) }
+    }
+
+    pub(crate) fn deadline(&self) -> Millis {
+        self.deadline.get()
+    }
+
+    /// The deadline has come: the connection's task is told.
+    pub(crate) fn expire(&self) {
+        self.deadline.set(NEVER);
+        self.expired.set(true);
+        self.wake();
+    }
+
+    /// Whether the deadline has come since this was asked last.
+    pub(crate) fn take_expired(&self) -> bool {
+        self.expired.take()
+    }
+
+    /// The connection is to end at once.
+    pub(crate) fn abort(&self) {
+        self.aborted.set(true);
+        self.wake();
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.get()
+    }
+
+    /// Whether the connection is to end once nothing runs on it.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.listener.is_draining()
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// A connection's place among all; leaves it when dropped.
+pub(crate) struct Registered {
+    pub shared: Rc<Shared>,
+    pub link: Rc<Link>,
+    key: usize,
+}
+
+impl Registered {
+    pub(crate) fn new(shared: &Rc<Shared>, listener: &Rc<ListenerState>) -> Self {
+        let link = Rc::new(Link::new(Rc::clone(listener)));
+        let key = shared.connections.borrow_mut().insert(Rc::clone(&link));
+        listener.open.set(listener.open.get() + 1);
+        Self { shared: Rc::clone(shared), link, key }
+    }
+
+    /// Names this task as the one to be woken. Once, at its beginning: a task's waker stays the same.
+    pub(crate) async fn name_task(&self) {
+        let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+        self.link.waker.replace(Some(waker));
+    }
+
+    /// Sets the point in time at which the connection is told that it is late; [`NEVER`] for none.
+    pub(crate) fn set_deadline(&self, at: Millis) {
+        self.link.expired.set(false);
+        self.link.deadline.set(at);
+        if at != NEVER {
+            self.shared.deadlines.cover(at);
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.shared.connections.borrow_mut().remove(self.key);
+        self.link.listener.open.set(self.link.listener.open.get() - 1);
+    }
+}

@@ -1,0 +1,176 @@
+//! The next head on a connection.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use bytes::Buf;
+
+use ::http1::{Framing, Head, HeaderSlots, Reject, Scanner};
+use message::{RequestBuilder, RequestLine, Scheme, Version};
+
+use super::Connection;
+use crate::http2::PREFACE;
+
+/// What comes next on a connection.
+pub(super) enum Next {
+    /// A request whose head has come.
+    Head(Started),
+    /// Something that is answered with an error.
+    Reject(Reject),
+    /// The client speaks HTTP/2.
+    Http2,
+    /// Nothing: the connection is over.
+    Closed,
+}
+
+/// A request whose head has come.
+pub(super) struct Started {
+    /// The message, to which the body is to be appended.
+    pub message: Vec<u8>,
+    pub framing: Framing,
+    pub expects_continue: bool,
+    pub keep_alive: bool,
+    pub is_head: bool,
+    pub minor_version: u8,
+}
+
+impl Connection {
+    /// Waits for the next head.
+    pub(super) async fn next_head(&mut self) -> Next {
+        let (shared, limits) = (&self.place.shared, self.place.shared.limits());
+        let patience = if self.fresh { limits.head_timeout } else { limits.idle_timeout };
+        self.place.set_deadline(shared.clock.after(patience));
+        if !self.input.is_empty() {
+            if let Some(next) = self.parse_input() {
+                return next;
+            }
+            self.start_head_timer();
+        }
+        poll_fn(|context| self.poll_head(context)).await
+    }
+
+    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+        if let Some(next) = self.interrupted() {
+            return Poll::Ready(next);
+        }
+        let shared = self.place.shared.clone();
+        shared.with_read_buffer(|buffer| {
+            loop {
+                match self.poll_read(context, buffer) {
+                    // What was sent before the drain has been read.
+                    Poll::Pending if self.place.link.is_draining() && self.is_blank() => {
+                        return Poll::Ready(Next::Closed);
+                    }
+                    Poll::Pending => return Poll::Pending,
+                    // An end within a head leaves nobody to answer.
+                    Poll::Ready(None) => return Poll::Ready(Next::Closed),
+                    Poll::Ready(Some(read)) => {
+                        if let Some(next) = self.take_in(&buffer[..read]) {
+                            return Poll::Ready(next);
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Why not to wait for the client any longer.
+    fn interrupted(&mut self) -> Option<Next> {
+        if self.place.link.is_aborted() {
+            return Some(Next::Closed);
+        }
+        if !self.place.link.take_expired() {
+            return None;
+        }
+        if self.is_blank() {
+            return Some(Next::Closed);
+        }
+        Some(Next::Reject(Reject::new(408, "the head of the request took too long")))
+    }
+
+    fn is_blank(&self) -> bool {
+        self.input.is_empty() || self.scanner.is_blank() && !self.fresh
+    }
+
+    /// Looks at bytes that have just been read, in place if nothing was left over before them.
+    fn take_in(&mut self, bytes: &[u8]) -> Option<Next> {
+        if !self.input.is_empty() {
+            self.input.extend_from_slice(bytes);
+            return self.parse_input();
+        }
+        let (used, next) = self.parse(bytes);
+        self.input.extend_from_slice(&bytes[used..]);
+        if next.is_none() {
+            self.start_head_timer();
+        }
+        next
+    }
+
+    /// The first byte of a head has come: from here on the client has as long as a head may take.
+    fn start_head_timer(&self) {
+        let timeout = self.place.shared.limits().head_timeout;
+        self.place.set_deadline(self.place.shared.clock.after(timeout));
+    }
+
+    fn parse_input(&mut self) -> Option<Next> {
+        let mut input = std::mem::take(&mut self.input);
+        let (used, next) = self.parse(&input);
+        input.advance(used);
+        if !input.is_empty() {
+            self.input = input;
+        }
+        next
+    }
+
+    /// What the bytes say, and how many of them it took.
+    fn parse(&mut self, bytes: &[u8]) -> (usize, Option<Next>) {
+        if self.fresh {
+            if bytes.starts_with(PREFACE) {
+                return (0, Some(Next::Http2));
+            }
+            if PREFACE.starts_with(bytes) {
+                return (0, None);
+            }
+        }
+        let limits = self.place.shared.limits().sizes();
+        match self.scanner.scan(bytes, &limits) {
+            Err(reject) => (0, Some(Next::Reject(reject))),
+            Ok(None) => (0, None),
+            Ok(Some(end)) => {
+                self.scanner = Scanner::default();
+                self.fresh = false;
+                let started = self.start(&bytes[..end], &limits);
+                (end, Some(started.map_or_else(Next::Reject, Next::Head)))
+            }
+        }
+    }
+
+    /// Reads a whole head into a message.
+    fn start(&self, bytes: &[u8], limits: &::http1::Limits) -> Result<Started, Reject> {
+        let mut slots = HeaderSlots::new();
+        let head = Head::parse(bytes, &mut slots, limits)?;
+        let line = RequestLine {
+            method: head.method,
+            raw_path: head.target.raw_path,
+            path: &head.target.path,
+            query_string: head.target.query,
+            authority: head.authority,
+            scheme: Scheme::Http,
+            version: if head.minor_version == 0 { Version::Http10 } else { Version::Http11 },
+            remote: self.peer.remote,
+            local_port: self.peer.local_port,
+        };
+        let mut builder = RequestBuilder::new(&line, head.headers.len());
+        for header in head.headers {
+            builder.header(header.name.as_bytes(), header.value);
+        }
+        Ok(Started {
+            message: builder.finish_head(),
+            framing: head.framing,
+            expects_continue: head.expects_continue,
+            keep_alive: head.keep_alive,
+            is_head: head.method == "HEAD",
+            minor_version: head.minor_version,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! HTTP/1: one task for each connection, one request at a time.
+//!
+//! - `input`: reads heads, or finds that the client speaks HTTP/2.
+//! - `body`: reads the body that belongs to a head.
+//! - `wait`: waits for the reply, and looks whether the client is still there.
+//! - `output`: writes replies.
+//! - `linger`: closes so that the client sees the last answer.
+//!
+//! A connection that waits for its next request holds no buffer: what is read goes into the thread's buffer and
+//! is parsed there; only what is left over is kept.
+
+mod body;
+mod input;
+mod linger;
+mod output;
+mod wait;
+
+use bytes::BytesMut;
+
+use ::http1::{Reject, Scanner};
+
+use crate::connection::{Peer, Registered};
+use crate::http2;
+use crate::problem;
+use crate::stream::Stream;
+
+pub(crate) use output::SERVER;
+
+use body::Ending;
+use input::{Next, Started};
+use output::Shape;
+
+/// A connection whose protocol is HTTP/1, as far as is known.
+pub(crate) struct Connection {
+    place: Registered,
+    stream: Stream,
+    peer: Peer,
+    /// What has been read and not been used.
+    input: BytesMut,
+    scanner: Scanner,
+    /// Nothing has been served: the client may still begin with HTTP/2's preface.
+    fresh: bool,
+    /// The client sends no more.
+    ended: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(place: Registered, stream: Stream, peer: Peer) -> Self {
+        let (input, scanner) = (BytesMut::new(), Scanner::default());
+        Self { place, stream, peer, input, scanner, fresh: true, ended: false }
+    }
+
+    /// Serves the connection to its end.
+    pub(crate) async fn serve(mut self) {
+        self.place.name_task().await;
+        loop {
+            match self.next_head().await {
+                Next::Head(started) => {
+                    if !self.serve_request(started).await {
+                        return;
+                    }
+                }
+                Next::Reject(reject) => return self.refuse(reject).await,
+                Next::Http2 => {
+                    let Self { place, stream, peer, input, .. } = self;
+                    // In a box, so that the many connections of HTTP/1 need not have room for it.
+                    return Box::pin(http2::serve(place, stream, peer, input)).await;
+                }
+                Next::Closed => return,
+            }
+        }
+    }
+
+    /// Serves one request; true if another one may follow.
+    async fn serve_request(&mut self, mut started: Started) -> bool {
+        let charge = match self.read_body(&mut started).await {
+            Ok(charge) => charge,
+            Err(Ending::Reject(reject)) => {
+                self.answer_and_linger(reject).await;
+                return false;
+            }
+            Err(Ending::Gone) => return false,
+        };
+        let Some(reply) = self.reply_to(started.message).await else { return false };
+        drop(charge);
+        let shape = Shape { is_head: started.is_head, minor_version: started.minor_version };
+        let keep = started.keep_alive && !self.ended;
+        match self.write_reply(reply, shape, keep).await {
+            Ok(true) => true,
+            Ok(false) => {
+                self.close().await;
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Answers with an error and ends the connection.
+    pub(crate) async fn refuse(mut self, reject: Reject) {
+        self.place.name_task().await;
+        self.answer_and_linger(reject).await;
+    }
+
+    async fn answer_and_linger(&mut self, reject: Reject) {
+        self.place.shared.tally.reject(reject.status);
+        let shape = Shape { is_head: false, minor_version: 1 };
+        if self.write_reply(problem::response(reject), shape, false).await.is_ok() {
+            self.linger().await;
+        }
+    }
+}

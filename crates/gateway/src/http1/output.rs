@@ -1,0 +1,131 @@
+//! Writing replies.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+
+use ::http1::{Persistence, Reject, ResponseHead, response::is_bodiless};
+use message::Response;
+
+use super::Connection;
+use crate::clock::NEVER;
+use crate::counters::add;
+use crate::problem;
+
+/// The name in the header Server.
+pub(crate) const SERVER: &str = "howdah";
+/// Bodies up to this length are copied behind their head: cheaper than a second part to write.
+const COPIED: usize = 16 << 10;
+
+/// What of the request decides about the shape of its response.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub is_head: bool,
+    pub minor_version: u8,
+}
+
+/// Bytes to be written: `head`, then `body` from `body_start` on.
+struct Outgoing<'a> {
+    head: &'a [u8],
+    body: &'a [u8],
+    written: usize,
+}
+
+impl Outgoing<'_> {
+    fn is_done(&self) -> bool {
+        self.written == self.head.len() + self.body.len()
+    }
+
+    fn rest(&self) -> [&[u8]; 2] {
+        match self.head.get(self.written..) {
+            Some(head) => [head, self.body],
+            None => [&self.body[self.written - self.head.len()..], &[]],
+        }
+    }
+}
+
+impl Connection {
+    /// Writes a reply. Gives whether the connection goes on.
+    pub(super) async fn write_reply(&mut self, reply: Vec<u8>, shape: Shape, keep: bool) -> io::Result<bool> {
+        let mut buffer = self.place.shared.take_write_buffer();
+        let (body_start, keep) = self.compose(&reply, shape, keep, &mut buffer);
+        let body = body_start.map_or(&[][..], |start| &reply[start..]);
+        let result = self.write(&buffer, body).await;
+        self.place.shared.give_write_buffer(buffer);
+        result.map(|()| keep)
+    }
+
+    /// Writes the head and a small body into the buffer. Gives where in the reply a large body begins, and
+    /// whether the connection goes on.
+    fn compose(&self, reply: &[u8], shape: Shape, keep: bool, buffer: &mut Vec<u8>) -> (Option<usize>, bool) {
+        let Ok(response) = Response::parse(reply) else {
+            let broken = problem::response(Reject::new(500, "the response was malformed"));
+            return (None, self.compose(&broken, shape, false, buffer).1);
+        };
+        let keep = keep && !response.closes() && !self.place.link.is_draining();
+        let persistence = match (keep, shape.minor_version) {
+            (true, 0) => Persistence::KeepOld,
+            (true, _) => Persistence::Keep,
+            (false, _) => Persistence::Close,
+        };
+        self.place.shared.clock.with_date(|date| {
+            let head = ResponseHead {
+                status: response.status(),
+                header_block: response.header_block(),
+                content_length: response.body().len(),
+                persistence,
+                date: (!response.has_date()).then_some(date),
+                server: (!response.has_server()).then_some(SERVER),
+            };
+            head.write(buffer);
+        });
+        if shape.is_head || is_bodiless(response.status()) {
+            return (None, keep);
+        }
+        if response.body().len() > COPIED {
+            return (Some(response.body_start()), keep);
+        }
+        buffer.extend_from_slice(response.body());
+        (None, keep)
+    }
+
+    /// Writes all of these bytes.
+    pub(super) async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes, &[]).await
+    }
+
+    async fn write(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        let mut outgoing = Outgoing { head, body, written: 0 };
+        poll_fn(|context| self.poll_write(context, &mut outgoing)).await
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>, outgoing: &mut Outgoing<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if self.place.link.is_aborted() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            match self.stream.poll_write(context, outgoing.rest()) {
+                Poll::Ready(Ok(written)) => {
+                    add(&self.place.shared.tally.bytes_out, written);
+                    outgoing.written += written;
+                    if outgoing.is_done() {
+                        return Poll::Ready(Ok(()));
+                    }
+                    // The socket took what it could; the client's time begins anew.
+                    self.place.set_deadline(NEVER);
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending if self.place.link.take_expired() => {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+                Poll::Pending => {
+                    if self.place.link.deadline() == NEVER {
+                        let timeout = self.place.shared.limits().write_timeout;
+                        self.place.set_deadline(self.place.shared.clock.after(timeout));
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Waiting for the reply while watching the client, and reading in general.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use super::Connection;
+use crate::clock::NEVER;
+use crate::counters::add;
+
+impl Connection {
+    /// Hands the request to the owner and waits for its reply; none if the client leaves before.
+    pub(super) async fn reply_to(&mut self, message: Vec<u8>) -> Option<Vec<u8>> {
+        self.place.set_deadline(NEVER);
+        let (shared, listener) = (self.place.shared.clone(), self.place.link.listener.id);
+        let mut message = Some(message);
+        let mut in_flight = None;
+        poll_fn(|context| {
+            if let Some(message) = message.take() {
+                in_flight = Some(shared.arrive(listener, message, context.waker()));
+            }
+            let reply = in_flight.as_mut().map_or(Poll::Pending, |in_flight| in_flight.poll_reply());
+            match reply {
+                Poll::Ready(reply) => Poll::Ready(Some(reply)),
+                Poll::Pending if self.client_has_gone(context) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Reads ahead, by which the end of a connection shows. Stops at the limit: then the kernel's buffer fills,
+    /// and the client has to wait.
+    fn client_has_gone(&mut self, context: &mut Context<'_>) -> bool {
+        if self.place.link.is_aborted() {
+            return true;
+        }
+        let shared = self.place.shared.clone();
+        let limits = shared.limits();
+        shared.with_read_buffer(|buffer| {
+            while !self.ended && self.input.len() < limits.max_pipelined {
+                match self.poll_read(context, buffer) {
+                    Poll::Pending => return false,
+                    Poll::Ready(None) if self.ended && limits.half_close => return false,
+                    Poll::Ready(None) => return true,
+                    Poll::Ready(Some(read)) => self.input.extend_from_slice(&buffer[..read]),
+                }
+            }
+            false
+        })
+    }
+
+    /// Reads once; none at the end of the connection, where `ended` tells a FIN from an error.
+    pub(super) fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Option<usize>> {
+        match ready!(self.stream.poll_read(context, buffer)) {
+            Ok(0) => {
+                self.ended = true;
+                Poll::Ready(None)
+            }
+            Ok(read) => {
+                add(&self.place.shared.tally.bytes_in, read);
+                Poll::Ready(Some(read))
+            }
+            Err(_) => Poll::Ready(None),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! From a stream of HTTP/2 to a message.
+
+use std::rc::Rc;
+
+use http::header::{CONTENT_LENGTH, COOKIE, HOST};
+use http::request::Parts;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use ::http1::{Reject, Target, target::check_authority};
+use message::{RequestBuilder, RequestLine, Scheme, Version};
+
+use crate::bodies::Charge;
+use crate::connection::Peer;
+use crate::limits::Limits;
+use crate::shared::Shared;
+
+/// Receives a request whole: the message, and what its body holds of the memory for bodies.
+pub(super) async fn receive(
+    shared: &Rc<Shared>,
+    peer: Peer,
+    incoming: hyper::Request<Incoming>,
+) -> Result<(Vec<u8>, Charge), Reject> {
+    let limits = shared.limits();
+    let (parts, body) = incoming.into_parts();
+    let mut message = head(&parts, peer, &limits)?;
+    let mut charge = Charge::new(shared);
+    if !hyper::body::Body::is_end_stream(&body) {
+        let reading = read_body(body, &mut message, &mut charge, limits.max_body);
+        let read = tokio::time::timeout(limits.body_timeout, reading).await;
+        read.map_err(|_| Reject::new(408, "the body of the request took too long"))??;
+    }
+    Ok((message, charge))
+}
+
+async fn read_body(
+    mut body: Incoming,
+    message: &mut Vec<u8>,
+    charge: &mut Charge,
+    max_body: usize,
+) -> Result<(), Reject> {
+    let start = message.len();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Reject::bad("the body of the request was cut short"))?;
+        // What is no data is a trailer, which nobody reads.
+        let Ok(chunk) = frame.into_data() else { continue };
+        let length = message.len() - start + chunk.len();
+        if length > max_body {
+            return Err(TOO_LARGE);
+        }
+        charge.grow_to(length)?;
+        message.extend_from_slice(&chunk);
+    }
+    Ok(())
+}
+
+const TOO_LARGE: Reject = Reject::new(413, "the body is too large");
+
+/// The message without its body.
+fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
+    if parts.method == http::Method::CONNECT {
+        return Err(Reject::new(501, "CONNECT is not served: this is no proxy"));
+    }
+    if parts.headers.len() > limits.max_headers {
+        return Err(Reject::new(431, "too many headers"));
+    }
+    let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    if path_and_query.len() > limits.max_uri {
+        return Err(Reject::new(414, "the request target is too long"));
+    }
+    if content_length(parts).is_some_and(|length| length > limits.max_body as u64) {
+        return Err(TOO_LARGE);
+    }
+    let target = Target::of(path_and_query, None)?;
+    let line = RequestLine {
+        method: parts.method.as_str(),
+        raw_path: target.raw_path,
+        path: &target.path,
+        query_string: target.query,
+        authority: authority(parts)?,
+        scheme: Scheme::Http,
+        version: Version::Http2,
+        remote: peer.remote,
+        local_port: peer.local_port,
+    };
+    let mut builder = RequestBuilder::new(&line, parts.headers.len());
+    for (name, value) in parts.headers.iter().filter(|(name, _)| *name != COOKIE) {
+        builder.header(name.as_str().as_bytes(), value.as_bytes());
+    }
+    // A client may send its cookies as several headers; whoever reads them expects one (RFC 9113, 8.2.3).
+    let cookies: Vec<&[u8]> = parts.headers.get_all(COOKIE).iter().map(|value| value.as_bytes()).collect();
+    if !cookies.is_empty() {
+        builder.header(b"cookie", &cookies.join(&b"; "[..]));
+    }
+    Ok(builder.finish_head())
+}
+
+/// hyper has checked that it is a number.
+fn content_length(parts: &Parts) -> Option<u64> {
+    parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// `:authority`, or Host where a proxy has translated HTTP/1.
+fn authority(parts: &Parts) -> Result<&str, Reject> {
+    match (parts.uri.authority(), parts.headers.get(HOST)) {
+        (Some(authority), _) => check_authority(authority.as_str().as_bytes()),
+        (None, Some(host)) => check_authority(host.as_bytes()),
+        (None, None) => Ok(""),
+    }
+}

@@ -1,0 +1,76 @@
+//! What one client may take of the server: sizes, times and counts.
+
+use std::time::Duration;
+
+/// Limits of a server. They can be changed while it runs; what has begun keeps the time it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's head, and of the trailers of a body. Beyond: 431. Default 16 KiB.
+    pub max_head: usize,
+    /// Bytes of the request target. Beyond: 414. Default 8 KiB.
+    pub max_uri: usize,
+    /// Headers of a request. Beyond: 431. Default 100.
+    pub max_headers: usize,
+    /// Bytes of a request's body. Beyond: 413, as soon as Content-Length or a chunk's size tells. Default 8 MiB.
+    pub max_body: usize,
+    /// Bytes of all bodies in memory, from their arrival to the reply. Beyond: 503. Default 256 MiB.
+    pub max_bodies: usize,
+    /// From the first byte of a head to its last, and from a connection's begin to its first byte.
+    /// Beyond: 408, without an answer if nothing came. Default 10 s.
+    pub head_timeout: Duration,
+    /// From the end of a head to the end of its body. Beyond: 408. Default 60 s.
+    pub body_timeout: Duration,
+    /// Bytes per second that a body must come by, measured from `head_timeout` on; 0 for none.
+    /// Below: 408. Default 240.
+    pub min_body_rate: u64,
+    /// How long a connection may wait for its next request. Default 75 s.
+    pub idle_timeout: Duration,
+    /// How long a client may take none of its response before the connection is closed. Default 30 s.
+    pub write_timeout: Duration,
+    /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
+    pub max_connections: usize,
+    /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
+    pub max_streams: u32,
+    /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
+    /// not seen leaving before its reply. Default 64 KiB.
+    pub max_pipelined: usize,
+    /// Whether an HTTP/1 client that shuts down its sending side still wants its reply. A client that is killed
+    /// sends the same FIN, and nothing more until it is written to: with `false`, the default, it is gone and
+    /// its request is reported by [`crate::Server::gone`]; with `true` it is answered, and found gone only by
+    /// a reset.
+    pub half_close: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let sizes = ::http1::Limits::default();
+        Self {
+            max_head: sizes.max_head,
+            max_uri: sizes.max_uri,
+            max_headers: sizes.max_headers,
+            max_body: sizes.max_body,
+            max_bodies: 256 << 20,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(60),
+            min_body_rate: 240,
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(30),
+            max_connections: 10_000,
+            max_streams: 128,
+            max_pipelined: 64 << 10,
+            half_close: false,
+        }
+    }
+}
+
+impl Limits {
+    /// The limits that the codec of HTTP/1 looks at.
+    pub(crate) fn sizes(&self) -> ::http1::Limits {
+        ::http1::Limits {
+            max_head: self.max_head,
+            max_uri: self.max_uri,
+            max_headers: self.max_headers,
+            max_body: self.max_body,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The server: an event loop that its owner drives, turn by turn.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::http1::Reject;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::accept::{self, Acceptor};
+use crate::clock::NEVER;
+use crate::counters::{Counters, ListenerCounters};
+use crate::deadlines;
+use crate::limits::Limits;
+use crate::listener::{self, Address, Listener, ListenerState};
+use crate::problem;
+use crate::shared::Shared;
+use crate::this_thread::{OnThisThread, spawn};
+use crate::tickets::Ticket;
+use crate::turn::{Turn, Turning};
+use crate::watch;
+
+/// Tasks that run before the sockets are looked at again, so that what one look brought is one batch.
+const TASKS_PER_LOOK: u32 = 4096;
+/// Sockets that one look can report.
+const EVENTS_PER_LOOK: usize = 1024;
+
+/// A request that has arrived, whole.
+#[derive(Debug)]
+pub struct Arrived {
+    /// To be given back with the reply.
+    pub ticket: Ticket,
+    /// A message that [`message::Request::parse`] reads.
+    pub request: Vec<u8>,
+    /// The listener that it came by.
+    pub listener: u32,
+}
+
+/// The server. It cannot leave its thread, and starts no other.
+pub struct Server {
+    /// Dropped first: its tasks use what the fields below hold.
+    runtime: Runtime,
+    shared: Rc<Shared>,
+    turning: Rc<Turning>,
+    watched: HashMap<RawFd, JoinHandle<()>>,
+    arrived: Vec<Arrived>,
+    gone: Vec<Ticket>,
+    readable: Vec<RawFd>,
+}
+
+impl Server {
+    /// A server that listens on nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel gives no epoll instance or eventfd.
+    pub fn new(limits: Limits) -> io::Result<Self> {
+        let shared = Rc::new(Shared::new(limits));
+        let turning = Rc::new(Turning::new(Rc::clone(&shared)));
+        // SAFETY: the hooks belong to the runtime, which this thread's `Server` drives and drops.
+        let before = unsafe { OnThisThread::new(Rc::clone(&turning)) };
+        // SAFETY: as above.
+        let after = unsafe { OnThisThread::new(Rc::clone(&shared)) };
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .event_interval(TASKS_PER_LOOK)
+            .max_io_events_per_tick(EVENTS_PER_LOOK)
+            .on_thread_park(move || before.get().before_park())
+            .on_thread_unpark(move || after.get().clock.refresh())
+            .build()?;
+        let server = Self {
+            runtime,
+            shared,
+            turning,
+            watched: HashMap::new(),
+            arrived: Vec::new(),
+            gone: Vec::new(),
+            readable: Vec::new(),
+        };
+        let _entered = server.runtime.enter();
+        spawn(deadlines::run(Rc::clone(&server.shared)));
+        drop(_entered);
+        Ok(server)
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits()
+    }
+
+    /// Changes the limits for what begins from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.shared.set_limits(limits);
+    }
+
+    /// Listens, and gives the address that was bound: the port chosen if port 0 was asked for.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's; AddrInUse if the address is taken, AlreadyExists if the id is.
+    pub fn listen(&mut self, listener: &Listener) -> io::Result<Address> {
+        let taken = |state: &Rc<ListenerState>| state.id == listener.id && !state.is_draining();
+        if self.shared.listeners.borrow().iter().any(taken) {
+            let text = format!("listener {} is there already", listener.id);
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
+        let _entered = self.runtime.enter();
+        let bound = listener::bind(listener)?;
+        let acceptor = Acceptor::new(bound.socket, &bound.address)?;
+        let state = Rc::new(bound.state);
+        self.shared.listeners.borrow_mut().push(Rc::clone(&state));
+        spawn(accept::run(Rc::clone(&self.shared), state, acceptor));
+        Ok(bound.address)
+    }
+
+    /// Stops accepting by this listener, closes its idle connections and lets running requests finish, with
+    /// `Connection: close` or GOAWAY. The socket is closed within the next turn. False if there is none.
+    pub fn unlisten(&mut self, id: u32) -> bool {
+        self.drain_those(|listener| listener.id == id)
+    }
+
+    /// [`Server::unlisten`] for all listeners.
+    pub fn drain(&mut self) {
+        self.drain_those(|_| true);
+    }
+
+    fn drain_those(&mut self, chosen: impl Fn(&ListenerState) -> bool) -> bool {
+        let mut any = false;
+        for listener in self.shared.listeners.borrow().iter() {
+            if chosen(listener) && !listener.is_draining() {
+                any = true;
+                listener.drain();
+            }
+        }
+        for (_, link) in self.shared.connections.borrow().iter() {
+            if link.is_draining() {
+                link.wake();
+            }
+        }
+        any
+    }
+
+    /// Whether nothing listens and no connection is open.
+    pub fn is_drained(&self) -> bool {
+        let listens = self.shared.listeners.borrow().iter().any(|listener| !listener.is_draining());
+        !listens && self.shared.connections.borrow().is_empty()
+    }
+
+    /// Ends all connections without more ado, within the next turn. Their requests are reported as gone.
+    pub fn abort(&mut self) {
+        for (_, link) in self.shared.connections.borrow().iter() {
+            link.abort();
+        }
+    }
+
+    /// Ends turns when this descriptor becomes readable. The caller has to read it until it is empty before the
+    /// next turn: another report comes only with another write. The server watches a duplicate of it, and names
+    /// it in its reports by the caller's number. The end of a pipe is reported once.
+    ///
+    /// # Errors
+    ///
+    /// When the descriptor cannot be duplicated or polled.
+    pub fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let _entered = self.runtime.enter();
+        let task = watch::task(Rc::clone(&self.shared), descriptor)?;
+        if let Some(earlier) = self.watched.insert(descriptor.as_raw_fd(), spawn(task)) {
+            earlier.abort();
+        }
+        Ok(())
+    }
+
+    /// Stops watching, within the next turn.
+    pub fn unwatch(&mut self, descriptor: RawFd) {
+        if let Some(task) = self.watched.remove(&descriptor) {
+            task.abort();
+        }
+    }
+
+    /// Hands in the reply to a request: a message of [`message::ResponseBuilder`]. It leaves at the beginning
+    /// of the next turn. False if the client has gone, or the request has a reply already.
+    pub fn reply(&mut self, ticket: Ticket, response: Vec<u8>) -> bool {
+        self.shared.tickets.borrow_mut().reply(ticket, response)
+    }
+
+    /// Answers a request with a problem document of this status, such as 502 when its executor has died.
+    pub fn fail(&mut self, ticket: Ticket, status: u16) -> bool {
+        self.reply(ticket, problem::response(Reject::new(status, "the request could not be served")))
+    }
+
+    /// The requests that have arrived, in order.
+    pub fn arrived(&mut self) -> impl Iterator<Item = Arrived> {
+        self.arrived.drain(..)
+    }
+
+    /// The requests whose clients have left before the reply. No reply is needed any more.
+    pub fn gone(&mut self) -> impl Iterator<Item = Ticket> {
+        self.gone.drain(..)
+    }
+
+    /// The watched descriptors that have become readable.
+    pub fn readable(&mut self) -> impl Iterator<Item = RawFd> {
+        self.readable.drain(..)
+    }
+
+    /// Sends what has been replied, then polls the sockets until there is something for the owner: requests
+    /// that arrived, clients that left, a readable descriptor; or until time is up. With no time at all it
+    /// looks once and does not wait.
+    ///
+    /// Everything that one look at the sockets brought is in one turn. `before_sleep` is called right before
+    /// the loop would wait, possibly several times; if it says false, the loop looks once more without waiting
+    /// and the turn ends. A panic of it ends the turn and goes on to the caller.
+    ///
+    /// What the sockets bring in the very last look of a turn is served at the beginning of the next one.
+    pub fn turn(&mut self, timeout: Option<Duration>, before_sleep: &mut dyn FnMut() -> bool) -> Turn {
+        let (shared, turning) = (&self.shared, &self.turning);
+        shared.clock.refresh();
+        let impatient = timeout.is_some_and(|timeout| timeout.is_zero());
+        let deadline = timeout.filter(|_| !impatient).map_or(NEVER, |timeout| shared.clock.after(timeout));
+        let mut begun = false;
+        let future = poll_fn(|context| turning.poll(context, deadline, &mut begun));
+        turning.run(impatient, before_sleep, || self.runtime.block_on(future));
+        self.collect()
+    }
+
+    /// Moves what has come to where the owner takes it.
+    fn collect(&mut self) -> Turn {
+        self.arrived.append(&mut self.shared.arrived.borrow_mut());
+        self.gone.append(&mut self.shared.gone.borrow_mut());
+        self.readable.append(&mut self.shared.readable.borrow_mut());
+        let (arrived, gone, readable) = (self.arrived.len(), self.gone.len(), self.readable.len());
+        Turn { arrived, gone, readable, ..self.turning.outcome() }
+    }
+
+    /// What the server has done so far.
+    pub fn counters(&self) -> Counters {
+        let tally = &self.shared.tally;
+        let mut listeners = self.shared.listeners.borrow_mut();
+        listeners.retain(|listener| !listener.is_draining() || listener.open.get() > 0);
+        Counters {
+            open: self.shared.connections.borrow().len(),
+            accepted: tally.accepted.get(),
+            refused: tally.refused.get(),
+            accept_errors: tally.accept_errors.get(),
+            requests: tally.requests.get(),
+            gone: tally.gone.get(),
+            bytes_in: tally.bytes_in.get(),
+            bytes_out: tally.bytes_out.get(),
+            rejects: tally.rejects(),
+            listeners: listeners.iter().map(|listener| listener_counters(listener)).collect(),
+        }
+    }
+}
+
+fn listener_counters(listener: &ListenerState) -> ListenerCounters {
+    ListenerCounters {
+        id: listener.id,
+        accepted: listener.accepted.get(),
+        open: listener.open.get(),
+        draining: listener.is_draining(),
+    }
+}

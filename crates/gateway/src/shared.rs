@@ -1,0 +1,151 @@
+//! What all tasks of the server's thread share.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::RawFd;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use slab::Slab;
+
+use crate::bodies::Bodies;
+use crate::clock::{Clock, NEVER};
+use crate::connection::Link;
+use crate::counters::{Tally, add};
+use crate::deadlines::Deadlines;
+use crate::limits::Limits;
+use crate::listener::ListenerState;
+use crate::server::Arrived;
+use crate::tickets::{Ticket, Tickets};
+
+/// Bytes that one read takes at most. One buffer serves all connections, so an idle one has none.
+const READ_BUFFER: usize = 64 << 10;
+/// A write buffer that has grown beyond this is not kept.
+const MAX_WRITE_BUFFER: usize = 256 << 10;
+
+pub(crate) struct Shared {
+    limits: Cell<Limits>,
+    pub clock: Clock,
+    pub deadlines: Deadlines,
+    pub tally: Tally,
+    pub bodies: Bodies,
+    pub connections: RefCell<Slab<Rc<Link>>>,
+    pub listeners: RefCell<Vec<Rc<ListenerState>>>,
+    pub tickets: RefCell<Tickets>,
+    /// Requests that the owner has not taken yet.
+    pub arrived: RefCell<Vec<Arrived>>,
+    /// Tickets whose clients have gone.
+    pub gone: RefCell<Vec<Ticket>>,
+    /// Watched descriptors that have become readable.
+    pub readable: RefCell<Vec<RawFd>>,
+    read_buffer: Cell<Vec<u8>>,
+    write_buffer: Cell<Vec<u8>>,
+    /// Clients that are told that there are too many, now.
+    pub refusing: Cell<usize>,
+}
+
+impl Shared {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits: Cell::new(limits),
+            clock: Clock::new(),
+            deadlines: Deadlines::new(),
+            tally: Tally::new(),
+            bodies: Bodies::default(),
+            connections: RefCell::default(),
+            listeners: RefCell::default(),
+            tickets: RefCell::default(),
+            arrived: RefCell::default(),
+            gone: RefCell::default(),
+            readable: RefCell::default(),
+            read_buffer: Cell::default(),
+            write_buffer: Cell::default(),
+            refusing: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.get()
+    }
+
+    pub(crate) fn set_limits(&self, limits: Limits) {
+        self.limits.set(limits);
+    }
+
+    /// Lends the thread's read buffer. A use within a use gets a buffer of its own.
+    pub(crate) fn with_read_buffer<T>(&self, read: impl FnOnce(&mut [u8]) -> T) -> T {
+        let mut buffer = self.read_buffer.take();
+        buffer.resize(READ_BUFFER, 0);
+        let result = read(&mut buffer);
+        self.read_buffer.set(buffer);
+        result
+    }
+
+    /// An empty buffer to write into; to be given back.
+    pub(crate) fn take_write_buffer(&self) -> Vec<u8> {
+        self.write_buffer.take()
+    }
+
+    pub(crate) fn give_write_buffer(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= MAX_WRITE_BUFFER {
+            buffer.clear();
+            self.write_buffer.set(buffer);
+        }
+    }
+
+    /// Hands a request to the owner.
+    pub(crate) fn arrive(self: &Rc<Self>, listener: u32, request: Vec<u8>, waker: &Waker) -> InFlight {
+        let ticket = self.tickets.borrow_mut().open(waker.clone());
+        self.arrived.borrow_mut().push(Arrived { ticket, request, listener });
+        add(&self.tally.requests, 1);
+        InFlight { shared: Rc::clone(self), ticket, answered: false }
+    }
+
+    /// Whether the owner has something to do.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.arrived.borrow().is_empty()
+            || !self.gone.borrow().is_empty()
+            || !self.readable.borrow().is_empty()
+    }
+
+    pub(crate) fn turn_is_over(&self) -> bool {
+        let deadline = self.deadlines.turn();
+        deadline != NEVER && deadline <= self.clock.now()
+    }
+}
+
+/// A request that waits for its reply. Dropped before that, it has lost its client.
+pub(crate) struct InFlight {
+    shared: Rc<Shared>,
+    ticket: Ticket,
+    answered: bool,
+}
+
+impl InFlight {
+    pub(crate) fn poll_reply(&mut self) -> Poll<Vec<u8>> {
+        match self.shared.tickets.borrow_mut().take_reply(self.ticket) {
+            Some(reply) => {
+                self.answered = true;
+                Poll::Ready(reply)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let unsent = self.poll_reply().is_ready();
+        self.shared.tickets.borrow_mut().close(self.ticket);
+        if self.answered && !unsent {
+            return;
+        }
+        add(&self.shared.tally.gone, 1);
+        // What the owner has replied to, or not seen yet, it need not be told of.
+        let mut arrived = self.shared.arrived.borrow_mut();
+        if let Some(at) = arrived.iter().rposition(|arrived| arrived.ticket == self.ticket) {
+            arrived.remove(at);
+        } else if !unsent {
+            self.shared.gone.borrow_mut().push(self.ticket);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A TCP or UNIX socket.
+
+use std::io::{self, IoSlice};
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Reads once. A read that does not fill the buffer is known to have emptied the socket, so the next one
+    /// waits without asking the kernel.
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        let read = match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, &mut buffer),
+        };
+        read.map_ok(|()| buffer.filled().len())
+    }
+
+    /// Writes once, right away if the socket takes it.
+    pub(crate) fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        parts: [&[u8]; 2],
+    ) -> Poll<io::Result<usize>> {
+        let [head, body] = parts;
+        if body.is_empty() {
+            return match self {
+                Self::Tcp(stream) => Pin::new(stream).poll_write(context, head),
+                Self::Unix(stream) => Pin::new(stream).poll_write(context, head),
+            };
+        }
+        let parts = [IoSlice::new(head), IoSlice::new(body)];
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
+        }
+    }
+
+    /// Tells the client that nothing more comes. An error means that it has gone.
+    pub(crate) fn shut_down_writing(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+        }
+    }
+}
