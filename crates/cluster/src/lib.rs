@@ -1,0 +1,44 @@
+//! A private PostgreSQL in one folder, for the `howdah` command and for tests.
+//!
+//! - [`Installation`]: the PostgreSQL that `pg_config` names.
+//! - [`Cluster`]: a data folder of it, started and stopped; [`Options`] say how.
+//! - [`TemporaryCluster`]: one for a test, which ends with it whatever happens.
+//! - `account`: as whom the server runs where we run as root.
+//! - `folder`: where data, socket and log stand so that this account can reach them.
+//! - `private_server`: a copy of the installation, mostly links, into which the extension is put.
+//! - `configuration`: `postgresql.conf` and `pg_hba.conf`.
+//! - [`process`]: processes of a data folder, as `/proc` shows them.
+//! - `keeper`: the thread from which servers of tests are started.
+//!
+//! # The folder
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `data` | PostgreSQL's data folder |
+//! | `socket` | the UNIX socket; a link to a short folder under `/tmp` where the path would be too long |
+//! | `log` | what the server says |
+//! | `server` | the private copy of the installation |
+//!
+//! The folder belongs to the server's account alone (mode 0700), the server listens nowhere but on the socket
+//! in it, and so whoever reaches the socket is trusted.
+
+mod account;
+mod cluster;
+mod configuration;
+mod error;
+mod folder;
+mod installation;
+mod keeper;
+mod private_server;
+pub mod process;
+mod temporary;
+
+pub use account::Account;
+pub use cluster::{Cluster, Life, Options, Shutdown};
+pub use error::Error;
+pub use installation::Installation;
+pub use postgres;
+pub use temporary::TemporaryCluster;
+
+/// The result of everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
