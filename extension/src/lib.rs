@@ -3,10 +3,17 @@
 //! - [`settings`]: the `howdah.*` settings.
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
+//! - [`shared`]: the shared memory: who runs, what is served, what was counted.
+//! - [`worker`]: what gateways and executors have in common.
+//! - [`gateway`], [`executor`]: what they do.
 
+pub mod executor;
+pub mod gateway;
 pub mod guard;
 pub mod pg;
 pub mod settings;
+pub mod shared;
+pub mod worker;
 
 pgrx::pg_module_magic!();
 
@@ -18,4 +25,5 @@ pub extern "C-unwind" fn _PG_init() {
         return;
     }
     settings::define();
+    shared::prepare();
 }
