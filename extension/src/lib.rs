@@ -4,6 +4,7 @@
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
+//! - [`supervisor`]: starts, sizes and restarts the workers.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
 
@@ -13,6 +14,7 @@ pub mod guard;
 pub mod pg;
 pub mod settings;
 pub mod shared;
+pub mod supervisor;
 pub mod worker;
 
 pgrx::pg_module_magic!();
@@ -26,4 +28,5 @@ pub extern "C-unwind" fn _PG_init() {
     }
     settings::define();
     shared::prepare();
+    supervisor::register();
 }

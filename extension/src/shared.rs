@@ -52,6 +52,8 @@ pub struct Header {
     pub databases_listed: AtomicU32,
     /// Whether a worker has lately been refused for want of a slot.
     pub short_of_slots: AtomicBool,
+    /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
+    pub extension_created: AtomicBool,
     /// Whether the platform is asked to leave every database, before the server stops.
     pub stopping: AtomicBool,
 }
@@ -112,7 +114,12 @@ impl Shared {
 
     /// Asks the supervisor to look at everything now.
     pub fn nudge_supervisor(&self) {
-        wake::wake(wake::SUPERVISOR);
+        wake::wake_supervisor();
+    }
+
+    /// What waits in a lane's run queue.
+    pub fn backlog(&self, _lane: usize) -> Backlog {
+        Backlog::default()
     }
 
     /// The database of this oid, if it is listed.
@@ -127,6 +134,15 @@ impl Shared {
             .enumerate()
             .filter(move |(_, worker)| !worker.is_free() && worker.database_oid() == oid)
     }
+}
+
+/// What waits in a lane's run queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Backlog {
+    /// Requests.
+    pub waiting: usize,
+    /// Microseconds for which the oldest has waited.
+    pub oldest_us: u64,
 }
 
 /// Where each part begins, in bytes from the start.

@@ -63,7 +63,7 @@ impl Worker {
     /// Its eventfd: the exchange, the supervisor and (in a gateway) signals write to it. Readable
     /// means: call [`Worker::housekeeping`] and look at everything.
     pub fn wake_fd(&self) -> RawFd {
-        wake::fd(self.index)
+        wake::fd(self.kind, self.index)
     }
 
     /// Becomes readable when the postmaster is gone: the process must end at once, with

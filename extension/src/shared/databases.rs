@@ -108,6 +108,11 @@ impl Database {
         self.state() == DatabaseState::Unused
     }
 
+    /// Whether the setting lists it.
+    pub fn is_listed(&self) -> bool {
+        !matches!(self.state(), DatabaseState::Unused | DatabaseState::Draining)
+    }
+
     /// Keeps workers away until [`Database::give_back`]. The backend `pid` does so for a command.
     pub fn withdraw(&self, pid: i32) {
         self.withdrawn_by.store(pid, SeqCst);

@@ -39,10 +39,6 @@ pub fn prepare() -> Result<(Extension, pg_sys::Oid), DatabaseState> {
     let found = transaction(Report::Log, find_extension);
     let extension = found.unwrap_or_else(|_| fail()).ok_or(DatabaseState::NoExtension)?;
     if !SERVED_VERSIONS.contains(&extension.version.as_str()) {
-        log!(
-            "howdah: this library does not serve version {} of the extension; run: alter extension howdah update",
-            extension.version
-        );
         return Err(DatabaseState::WrongVersion);
     }
     if transaction(Report::Log, web_role).is_ok_and(|role| role.is_none()) {

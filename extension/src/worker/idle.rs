@@ -26,8 +26,8 @@ impl Worker {
         let statistics = self.housekeeping();
         let timeout = [timeout, statistics].into_iter().flatten().min();
         report_idle();
-        sleep(wake::fd(self.index), timeout);
-        wake::drain(self.index);
+        sleep(self.wake_fd(), timeout);
+        wake::drain(self.kind, self.index);
         self.housekeeping();
     }
 }

@@ -3,7 +3,7 @@
 //! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use pgrx::pg_sys;
 
@@ -12,7 +12,7 @@ use crate::shared::wake;
 use crate::shared::workers::Kind;
 
 /// Which eventfd a gateway's handlers write to.
-static WAKE: AtomicUsize = AtomicUsize::new(0);
+static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// A `fn() -> bool`, or null.
 static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -22,7 +22,7 @@ static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// A gateway sleeps in epoll, which knows neither latches nor signals that came just before: so its
 /// handlers also write to its eventfd.
 pub fn install(kind: Kind, index: usize) {
-    WAKE.store(index, Ordering::Relaxed);
+    WAKE.store(wake::fd(kind, index), Ordering::Relaxed);
     let handlers: [(c_int, pg_sys::pqsigfunc); 4] = match kind {
         Kind::Gateway => [
             (libc::SIGTERM, Some(terminate_and_wake)),
@@ -56,25 +56,25 @@ pub fn set_cancel_check(check: fn() -> bool) {
 unsafe extern "C-unwind" fn terminate_and_wake(signal: c_int) {
     // SAFETY: PostgreSQL's own handler.
     unsafe { pg::die(signal) };
-    wake::wake(WAKE.load(Ordering::Relaxed));
+    wake::notify(WAKE.load(Ordering::Relaxed));
 }
 
 unsafe extern "C-unwind" fn reload_and_wake(signal: c_int) {
     // SAFETY: PostgreSQL's own handler.
     unsafe { pg::SignalHandlerForConfigReload(signal) };
-    wake::wake(WAKE.load(Ordering::Relaxed));
+    wake::notify(WAKE.load(Ordering::Relaxed));
 }
 
 unsafe extern "C-unwind" fn cancel_and_wake(signal: c_int) {
     // SAFETY: PostgreSQL's own handler.
     unsafe { pg::StatementCancelHandler(signal) };
-    wake::wake(WAKE.load(Ordering::Relaxed));
+    wake::notify(WAKE.load(Ordering::Relaxed));
 }
 
 unsafe extern "C-unwind" fn procsignal_and_wake(signal: c_int) {
     // SAFETY: PostgreSQL's own handler.
     unsafe { pg::procsignal_sigusr1_handler(signal) };
-    wake::wake(WAKE.load(Ordering::Relaxed));
+    wake::notify(WAKE.load(Ordering::Relaxed));
 }
 
 /// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
