@@ -4,12 +4,21 @@
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
 //! - [`request`]: running a request.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
+//! - [`shared`]: the shared memory: who runs, what is served, what was counted.
+//! - [`supervisor`]: starts, sizes and restarts the workers.
+//! - [`worker`]: what gateways and executors have in common.
+//! - [`gateway`], [`executor`]: what they do.
 
+pub mod executor;
+pub mod gateway;
 pub mod guard;
 pub mod pg;
 pub mod proxies;
 pub mod request;
 pub mod settings;
+pub mod shared;
+pub mod supervisor;
+pub mod worker;
 
 pgrx::pg_module_magic!();
 
@@ -21,4 +30,6 @@ pub extern "C-unwind" fn _PG_init() {
         return;
     }
     settings::define();
+    shared::prepare();
+    supervisor::register();
 }

@@ -157,6 +157,13 @@ unsafe extern "C-unwind" {
     pub fn enable_timeout_after(id: c_int, milliseconds: c_int);
     pub fn disable_timeout(id: c_int, keep_indicator: bool);
     pub fn get_timeout_indicator(id: c_int, reset: bool) -> bool;
+
+    // Signal handlers and what they call: a guard would not be safe inside a signal.
+    pub fn die(signal: c_int);
+    pub fn StatementCancelHandler(signal: c_int);
+    pub fn SignalHandlerForConfigReload(signal: c_int);
+    pub fn procsignal_sigusr1_handler(signal: c_int);
+    pub fn SetLatch(latch: *mut Latch);
 }
 
 /// `TimeoutId` of utils/timeout.h: the statement's time limit.

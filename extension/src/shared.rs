@@ -1,0 +1,262 @@
+//! The shared memory of the platform: who runs, what is served, what was counted.
+//!
+//! - [`Header`]: the supervisor, and what it has found about the sizes.
+//! - [`databases`]: what is served.
+//! - [`workers`]: gateways and executors.
+//! - [`ports`]: which database a port belongs to.
+//! - [`routes`]: counters of routes and handlers.
+//! - [`wake`]: the eventfds that all processes share.
+//!
+//! Everything is atomic and nothing is ever locked: a process may die at any point, and the next start
+//! formats all of it anew. All-zero bytes are the empty state of every part.
+
+pub mod databases;
+pub mod ports;
+pub mod routes;
+pub mod text;
+pub mod wake;
+pub mod workers;
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering};
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::settings;
+use databases::Database;
+use ports::Ports;
+use routes::Routes;
+use workers::WorkerEntry;
+
+/// Lanes of a database: each has a run queue and executors of its own.
+pub const LANES: usize = 2;
+/// The lane of web requests.
+pub const HTTP: usize = 0;
+/// The lane of incoming rows.
+pub const INGEST: usize = 1;
+
+/// What concerns the whole platform.
+#[repr(C)]
+pub struct Header {
+    /// Process id of the supervisor; 0 when none runs.
+    pub supervisor: AtomicI32,
+    /// When it started, as a `timestamptz`.
+    pub supervisor_started: AtomicI64,
+    /// Value of `max_worker_processes` that fits all that the settings ask for.
+    pub worker_processes_wanted: AtomicU32,
+    /// Value of `max_worker_processes` below which not even the smallest platform fits.
+    pub worker_processes_needed: AtomicU32,
+    /// Value of `howdah.max_workers` that fits all that the settings ask for.
+    pub workers_wanted: AtomicU32,
+    /// Databases that `howdah.databases` lists.
+    pub databases_listed: AtomicU32,
+    /// Whether a worker has lately been refused for want of a slot.
+    pub short_of_slots: AtomicBool,
+    /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
+    pub extension_created: AtomicBool,
+    /// Whether the platform is asked to leave every database, before the server stops.
+    pub stopping: AtomicBool,
+}
+
+/// The parts of the shared memory, as this process sees them.
+pub struct Shared {
+    /// What concerns the whole platform.
+    pub header: &'static Header,
+    /// One entry for each database that is listed, by its index.
+    pub databases: &'static [Database],
+    /// One entry for each gateway or executor, by its index.
+    pub workers: &'static [WorkerEntry],
+    /// The ports that gateways hold.
+    pub ports: Ports,
+    /// The counters of routes.
+    pub routes: Routes,
+}
+
+/// Null until the shared memory stands.
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The shared memory; an error in a session of a server that does not preload the library.
+pub fn shared() -> &'static Shared {
+    match attached() {
+        Some(shared) => shared,
+        None => not_preloaded(),
+    }
+}
+
+/// The shared memory, if the server preloads the library.
+pub fn attached() -> Option<&'static Shared> {
+    // SAFETY: null, or a leaked box that is never freed.
+    unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
+}
+
+#[cold]
+fn not_preloaded() -> ! {
+    pgrx::pg_sys::panic::ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "howdah must be loaded through shared_preload_libraries",
+        "shared",
+    )
+    .set_hint("Add howdah to shared_preload_libraries and restart the server.")
+    .report(PgLogLevel::ERROR);
+    unreachable!("an error has been raised")
+}
+
+impl Shared {
+    /// The number of a database's lane in the exchange.
+    pub fn lane_number(database: usize, lane: usize) -> usize {
+        database * LANES + lane
+    }
+
+    /// Number of lanes in the exchange.
+    pub fn lanes(&self) -> usize {
+        self.databases.len() * LANES
+    }
+
+    /// Asks the supervisor to look at everything now.
+    pub fn nudge_supervisor(&self) {
+        wake::wake_supervisor();
+    }
+
+    /// What waits in a lane's run queue.
+    pub fn backlog(&self, _lane: usize) -> Backlog {
+        Backlog::default()
+    }
+
+    /// The database of this oid, if it is listed.
+    pub fn database_of(&self, oid: pg_sys::Oid) -> Option<&'static Database> {
+        self.databases.iter().find(|database| !database.is_unused() && database.oid() == oid)
+    }
+
+    /// The workers that are connected, or about to connect, to the database of this oid.
+    pub fn workers_of(&self, oid: pg_sys::Oid) -> impl Iterator<Item = (usize, &'static WorkerEntry)> {
+        self.workers
+            .iter()
+            .enumerate()
+            .filter(move |(_, worker)| !worker.is_free() && worker.database_oid() == oid)
+    }
+}
+
+/// What waits in a lane's run queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Backlog {
+    /// Requests.
+    pub waiting: usize,
+    /// Microseconds for which the oldest has waited.
+    pub oldest_us: u64,
+}
+
+/// Where each part begins, in bytes from the start.
+struct Places {
+    databases: usize,
+    workers: usize,
+    ports: usize,
+    routes: usize,
+    size: usize,
+}
+
+/// Counts of the parts, as the settings have them.
+struct Counts {
+    databases: usize,
+    workers: usize,
+    ports: usize,
+    routes: usize,
+}
+
+impl Counts {
+    fn from_settings() -> Counts {
+        let workers = settings::MAX_WORKERS.get() as usize;
+        Counts {
+            databases: settings::MAX_DATABASES.get() as usize,
+            workers,
+            ports: workers * ports::PER_WORKER,
+            routes: settings::MAX_ROUTES.get() as usize,
+        }
+    }
+
+    fn places(&self) -> Places {
+        let mut end = size_of::<Header>();
+        let mut place = |size: usize, count: usize| {
+            let start = end.next_multiple_of(routes::ALIGNMENT);
+            end = start + size * count;
+            start
+        };
+        let databases = place(size_of::<Database>(), self.databases);
+        let workers = place(size_of::<WorkerEntry>(), self.workers);
+        let ports = place(size_of::<ports::PortEntry>(), self.ports);
+        let routes = place(size_of::<routes::RouteCounters>(), self.routes);
+        Places { databases, workers, ports, routes, size: end }
+    }
+}
+
+static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
+static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
+
+/// Makes the eventfds and asks for the shared memory. Called once, in the postmaster, while the library
+/// is loaded and the settings are known.
+pub fn prepare() {
+    wake::create(settings::MAX_WORKERS.get() as usize);
+    // SAFETY: the postmaster has one thread, and hooks are set while libraries are loaded.
+    unsafe {
+        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
+        pg_sys::shmem_request_hook = Some(request);
+        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
+        pg_sys::shmem_startup_hook = Some(start);
+    }
+}
+
+/// A little more than is laid out, as PostgreSQL aligns the start.
+const SLACK: usize = 4096;
+
+#[pg_guard]
+unsafe extern "C-unwind" fn request() {
+    // SAFETY: PostgreSQL calls the hook in the postmaster, where the request is allowed.
+    unsafe {
+        if let Some(previous) = PREVIOUS_REQUEST {
+            previous();
+        }
+        pg_sys::RequestAddinShmemSpace(Counts::from_settings().places().size + SLACK);
+    }
+}
+
+/// Runs at the start of the server, and again in the same postmaster after a crash: all is formatted anew.
+#[pg_guard]
+unsafe extern "C-unwind" fn start() {
+    // SAFETY: PostgreSQL calls the hook in the postmaster, while nobody else is attached.
+    unsafe {
+        if let Some(previous) = PREVIOUS_STARTUP {
+            previous();
+        }
+        let counts = Counts::from_settings();
+        let places = counts.places();
+        let mut found = false;
+        let memory: *mut u8 =
+            pg_sys::ShmemInitStruct(c"howdah".as_ptr(), places.size + SLACK, &mut found).cast();
+        let memory = memory.add(memory.align_offset(SLACK));
+        memory.write_bytes(0, places.size);
+        wake::drain_all();
+        let shared = Box::new(Shared {
+            header: &*memory.cast::<Header>(),
+            databases: slice(memory.add(places.databases), counts.databases),
+            workers: slice(memory.add(places.workers), counts.workers),
+            ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
+            routes: Routes::new(slice(memory.add(places.routes), counts.routes)),
+        });
+        // The few words of an earlier life are not given back: children forked before may use them.
+        SHARED.store(Box::into_raw(shared), Ordering::Release);
+    }
+}
+
+/// # Safety
+/// At `start` there are `count` values for as long as the process lives, aligned, and zero is valid for `T`.
+unsafe fn slice<T>(start: *mut u8, count: usize) -> &'static [T] {
+    // SAFETY: by contract.
+    unsafe { std::slice::from_raw_parts(start.cast(), count) }
+}
+
+/// Microseconds of the monotonic clock, which all processes of the machine share. 0 never occurs.
+pub fn now_us() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec, and the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    (time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000).max(1)
+}

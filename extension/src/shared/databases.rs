@@ -1,0 +1,131 @@
+//! The databases that the settings list.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
+
+use pgrx::pg_sys;
+
+use super::LANES;
+use super::text::Text;
+
+/// What the supervisor knows of a listed database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum DatabaseState {
+    /// The entry is free.
+    Unused = 0,
+    /// A gateway is about to find out whether the database has the extension.
+    Probing,
+    /// It is served.
+    Serving,
+    /// No database has this name.
+    Missing,
+    /// It refuses connections (`allow_connections`).
+    Closed,
+    /// Its encoding is not UTF8.
+    WrongEncoding,
+    /// It has no extension howdah.
+    NoExtension,
+    /// The library does not serve the extension's version.
+    WrongVersion,
+    /// It is not listed any more, and its workers are leaving.
+    Draining,
+}
+
+impl DatabaseState {
+    /// The word that views and the log use.
+    pub fn word(self) -> &'static str {
+        match self {
+            DatabaseState::Unused => "unused",
+            DatabaseState::Probing => "probing",
+            DatabaseState::Serving => "serving",
+            DatabaseState::Missing => "missing",
+            DatabaseState::Closed => "closed",
+            DatabaseState::WrongEncoding => "wrong encoding",
+            DatabaseState::NoExtension => "no extension",
+            DatabaseState::WrongVersion => "wrong version",
+            DatabaseState::Draining => "draining",
+        }
+    }
+
+    fn of(number: u32) -> DatabaseState {
+        use DatabaseState::*;
+        [Probing, Serving, Missing, Closed, WrongEncoding, NoExtension, WrongVersion, Draining]
+            .into_iter()
+            .find(|state| *state as u32 == number)
+            .unwrap_or(Unused)
+    }
+}
+
+/// A listed database. The supervisor alone makes and frees entries; workers report what they found.
+#[repr(C, align(64))]
+pub struct Database {
+    /// Its name. PostgreSQL's names have at most 63 bytes.
+    pub name: Text<8>,
+    oid: AtomicU32,
+    state: AtomicU32,
+    /// Commands that now need the database empty: while it is not 0, nobody starts a worker for it.
+    withdrawals: AtomicU32,
+    /// Process id of the backend that withdrew it last.
+    withdrawn_by: AtomicI32,
+    /// Gateways that the settings ask for.
+    pub gateways_wanted: AtomicU32,
+    /// Executors that each lane should have now.
+    pub executors_wanted: [AtomicU32; LANES],
+}
+
+impl Database {
+    /// The database's oid; invalid while it is missing.
+    pub fn oid(&self) -> pg_sys::Oid {
+        pg_sys::Oid::from(self.oid.load(SeqCst))
+    }
+
+    /// Sets the oid, as the catalog has it now.
+    pub fn set_oid(&self, oid: pg_sys::Oid) {
+        self.oid.store(oid.to_u32(), SeqCst);
+    }
+
+    /// What is known of it.
+    pub fn state(&self) -> DatabaseState {
+        DatabaseState::of(self.state.load(SeqCst))
+    }
+
+    /// Sets the state and returns the one before.
+    pub fn set_state(&self, state: DatabaseState) -> DatabaseState {
+        DatabaseState::of(self.state.swap(state as u32, SeqCst))
+    }
+
+    /// A worker reports what it has found inside; void if the supervisor knows better by now.
+    pub fn report(&self, found: DatabaseState) {
+        use DatabaseState::*;
+        let _ = self.state.fetch_update(SeqCst, SeqCst, |state| {
+            matches!(DatabaseState::of(state), Probing | Serving | NoExtension | WrongVersion)
+                .then_some(found as u32)
+        });
+    }
+
+    /// Whether the entry is free.
+    pub fn is_unused(&self) -> bool {
+        self.state() == DatabaseState::Unused
+    }
+
+    /// Whether the setting lists it.
+    pub fn is_listed(&self) -> bool {
+        !matches!(self.state(), DatabaseState::Unused | DatabaseState::Draining)
+    }
+
+    /// Keeps workers away until [`Database::give_back`]. The backend `pid` does so for a command.
+    pub fn withdraw(&self, pid: i32) {
+        self.withdrawn_by.store(pid, SeqCst);
+        self.withdrawals.fetch_add(1, SeqCst);
+    }
+
+    /// Ends one withdrawal.
+    pub fn give_back(&self) {
+        self.withdrawals.fetch_sub(1, SeqCst);
+    }
+
+    /// Whether a command needs the database empty, and whose it is.
+    pub fn withdrawn(&self) -> Option<i32> {
+        (self.withdrawals.load(SeqCst) > 0).then(|| self.withdrawn_by.load(SeqCst))
+    }
+}

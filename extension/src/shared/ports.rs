@@ -1,0 +1,115 @@
+//! The registry of ports: a port belongs to one database.
+//!
+//! SO_REUSEPORT lets the gateways of a database share a port, and would let those of another database
+//! join them unnoticed. So a gateway claims an address here before it binds it.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use pgrx::pg_sys;
+
+use super::text::Text;
+
+/// Entries for each worker that can exist.
+pub const PER_WORKER: usize = 8;
+
+const FREE: u32 = 0;
+/// Somebody writes the entry.
+const WRITING: u32 = 1;
+/// The entry stands: claimed, or held.
+const CLAIMED: u32 = 2;
+
+/// One address of one gateway.
+#[repr(C)]
+pub struct PortEntry {
+    state: AtomicU32,
+    gateway: AtomicU32,
+    database: AtomicU32,
+    port: AtomicU32,
+    /// An address as [`std::net::IpAddr`] writes it, or the path of a UNIX socket (at most 107 bytes).
+    address: Text<14>,
+}
+
+/// Why an address cannot be claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// The database of this oid has it, or has one that overlaps.
+    Taken(pg_sys::Oid),
+    /// The registry is full: `howdah.max_workers` bounds it.
+    Full,
+}
+
+/// The registry.
+pub struct Ports(&'static [PortEntry]);
+
+impl Ports {
+    pub(super) fn new(entries: &'static [PortEntry]) -> Ports {
+        Ports(entries)
+    }
+
+    /// Claims an address for a gateway (its worker's index) of a database. A UNIX socket has port 0.
+    ///
+    /// The claim stands before the others are looked at, and whoever sees another's withdraws its own:
+    /// of two that claim at once none or one succeeds, never both. The gateway tries again later.
+    pub fn claim(
+        &self,
+        address: &str,
+        port: u16,
+        database: pg_sys::Oid,
+        gateway: usize,
+    ) -> Result<(), Refused> {
+        let free =
+            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
+        let entry = free.ok_or(Refused::Full)?;
+        entry.gateway.store(gateway as u32, SeqCst);
+        entry.database.store(database.to_u32(), SeqCst);
+        entry.port.store(port.into(), SeqCst);
+        entry.address.set(address);
+        entry.state.store(CLAIMED, SeqCst);
+        match self.holder(address, port, database) {
+            None => Ok(()),
+            Some(other) => {
+                entry.state.store(FREE, SeqCst);
+                Err(Refused::Taken(other))
+            }
+        }
+    }
+
+    /// The database, other than `database`, that has this address or one that overlaps with it.
+    pub fn holder(&self, address: &str, port: u16, database: pg_sys::Oid) -> Option<pg_sys::Oid> {
+        self.0
+            .iter()
+            .filter(|entry| entry.state.load(SeqCst) == CLAIMED)
+            .filter(|entry| entry.database.load(SeqCst) != database.to_u32())
+            .find(|entry| entry.overlaps(address, port))
+            .map(|entry| pg_sys::Oid::from(entry.database.load(SeqCst)))
+    }
+
+    /// Gives an address back.
+    pub fn release(&self, address: &str, port: u16, gateway: usize) {
+        self.of(gateway)
+            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
+            .for_each(|entry| entry.state.store(FREE, SeqCst));
+    }
+
+    /// Gives back all that a gateway has.
+    pub fn release_all(&self, gateway: usize) {
+        self.of(gateway).for_each(|entry| entry.state.store(FREE, SeqCst));
+    }
+
+    fn of(&self, gateway: usize) -> impl Iterator<Item = &PortEntry> {
+        self.0.iter().filter(move |entry| {
+            entry.state.load(SeqCst) == CLAIMED && entry.gateway.load(SeqCst) == gateway as u32
+        })
+    }
+}
+
+impl PortEntry {
+    /// Whether both cannot be bound by strangers. Wildcards of either family overlap with everything,
+    /// as an IPv6 socket may accept IPv4 as well.
+    fn overlaps(&self, address: &str, port: u16) -> bool {
+        let wildcard = |address: &str| address == "0.0.0.0" || address == "::";
+        let own = self.address.get();
+        self.port.load(SeqCst) == u32::from(port)
+            && (own == address || (port != 0 && (wildcard(&own) || wildcard(address))))
+    }
+}

@@ -1,0 +1,201 @@
+//! The workers: gateways and executors.
+//!
+//! A worker's index is its place here, its eventfd, and its peer number in the exchange. The supervisor
+//! takes an entry (`Free` to `Starting`) and registers a process with the entry's ticket; the process
+//! takes over if the ticket is still the same (`Running`), and frees the entry as the last thing it does.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+
+use pgrx::pg_sys;
+
+/// What a worker does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Kind {
+    /// Holds connections.
+    Gateway = 0,
+    /// Runs requests of one lane.
+    Executor,
+}
+
+impl Kind {
+    /// The word that views use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Gateway => "gateway",
+            Kind::Executor => "executor",
+        }
+    }
+}
+
+/// Where a worker is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum WorkerState {
+    /// Nobody has the entry.
+    Free = 0,
+    /// The supervisor has registered a process that has not come yet.
+    Starting,
+    /// The process runs, and connects to its database.
+    Connecting,
+    /// It serves.
+    Running,
+    /// It is ending.
+    Ending,
+}
+
+impl WorkerState {
+    /// The word that views use.
+    pub fn word(self) -> &'static str {
+        match self {
+            WorkerState::Free => "free",
+            WorkerState::Starting => "starting",
+            WorkerState::Connecting => "connecting",
+            WorkerState::Running => "running",
+            WorkerState::Ending => "ending",
+        }
+    }
+
+    fn of(number: u32) -> WorkerState {
+        use WorkerState::*;
+        [Starting, Connecting, Running, Ending]
+            .into_iter()
+            .find(|state| *state as u32 == number)
+            .unwrap_or(Free)
+    }
+}
+
+/// A gateway or an executor.
+#[repr(C, align(64))]
+pub struct WorkerEntry {
+    state: AtomicU32,
+    /// Counts the takers of this entry, so that a process that comes late finds that it is not meant.
+    ticket: AtomicU32,
+    kind: AtomicU32,
+    lane: AtomicU32,
+    database: AtomicU32,
+    database_oid: AtomicU32,
+    pid: AtomicI32,
+    leave: AtomicBool,
+    started: AtomicI64,
+    /// When the supervisor asked it to leave, by [`super::now_us`].
+    pub leave_since: AtomicU64,
+    /// Requests that have ended, whatever their answer.
+    pub requests: AtomicU64,
+    /// Requests among them that were answered with a status of 500 or more.
+    pub errors: AtomicU64,
+    /// When the request that runs began, by [`super::now_us`]; 0 while idle. Executors only.
+    pub busy_since: AtomicU64,
+    /// When the last request ended, or the worker began to serve, by [`super::now_us`].
+    pub idle_since: AtomicU64,
+    /// Connections that it holds. Gateways only.
+    pub connections: AtomicU64,
+}
+
+impl WorkerEntry {
+    /// Takes the entry for a worker to come. The supervisor alone calls this.
+    pub fn take(&self, kind: Kind, lane: usize, database: usize, oid: pg_sys::Oid) -> u32 {
+        let ticket = self.ticket.load(SeqCst).wrapping_add(1) & i32::MAX as u32;
+        self.ticket.store(ticket, SeqCst);
+        self.kind.store(kind as u32, Relaxed);
+        self.lane.store(lane as u32, Relaxed);
+        self.database.store(database as u32, Relaxed);
+        self.pid.store(0, Relaxed);
+        self.leave.store(false, Relaxed);
+        self.started.store(0, Relaxed);
+        for counter in [&self.leave_since, &self.requests, &self.errors, &self.busy_since, &self.connections]
+        {
+            counter.store(0, Relaxed);
+        }
+        self.idle_since.store(super::now_us(), Relaxed);
+        self.database_oid.store(oid.to_u32(), SeqCst);
+        self.state.store(WorkerState::Starting as u32, SeqCst);
+        ticket
+    }
+
+    /// The process that was registered with `ticket` takes over; false if it is not meant any more.
+    pub fn begin(&self, ticket: u32, pid: i32, started: i64) -> bool {
+        let mine = self.ticket.load(SeqCst) == ticket
+            && self
+                .state
+                .compare_exchange(
+                    WorkerState::Starting as u32,
+                    WorkerState::Connecting as u32,
+                    SeqCst,
+                    SeqCst,
+                )
+                .is_ok();
+        if mine {
+            self.pid.store(pid, SeqCst);
+            self.started.store(started, SeqCst);
+        }
+        mine
+    }
+
+    /// Gives up an entry whose process never came; false if it has come after all.
+    pub fn give_up(&self) -> bool {
+        self.state
+            .compare_exchange(WorkerState::Starting as u32, WorkerState::Free as u32, SeqCst, SeqCst)
+            .is_ok()
+    }
+
+    /// Sets where the worker is in its life.
+    pub fn set_state(&self, state: WorkerState) {
+        self.state.store(state as u32, SeqCst);
+    }
+
+    /// Where the worker is in its life.
+    pub fn state(&self) -> WorkerState {
+        WorkerState::of(self.state.load(SeqCst))
+    }
+
+    /// Whether nobody has the entry.
+    pub fn is_free(&self) -> bool {
+        self.state() == WorkerState::Free
+    }
+
+    /// What the worker does.
+    pub fn kind(&self) -> Kind {
+        if self.kind.load(Relaxed) == Kind::Gateway as u32 { Kind::Gateway } else { Kind::Executor }
+    }
+
+    /// Its lane; of a gateway 0.
+    pub fn lane(&self) -> usize {
+        self.lane.load(Relaxed) as usize
+    }
+
+    /// Index of its database.
+    pub fn database(&self) -> usize {
+        self.database.load(Relaxed) as usize
+    }
+
+    /// Oid of its database.
+    pub fn database_oid(&self) -> pg_sys::Oid {
+        pg_sys::Oid::from(self.database_oid.load(SeqCst))
+    }
+
+    /// Its process; 0 before it has come.
+    pub fn pid(&self) -> i32 {
+        self.pid.load(SeqCst)
+    }
+
+    /// When the process started, as a `timestamptz`.
+    pub fn started(&self) -> i64 {
+        self.started.load(SeqCst)
+    }
+
+    /// Asks the worker to leave: to accept nothing new, finish what runs, and end. Returns whether
+    /// this is new. The caller wakes it.
+    pub fn ask_to_leave(&self) -> bool {
+        let new = !self.leave.swap(true, SeqCst);
+        if new {
+            self.leave_since.store(super::now_us(), SeqCst);
+        }
+        new
+    }
+
+    /// Whether the worker is asked to leave.
+    pub fn asked_to_leave(&self) -> bool {
+        self.leave.load(Acquire)
+    }
+}

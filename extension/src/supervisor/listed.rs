@@ -1,0 +1,172 @@
+//! The entries of the listed databases, kept in line with the setting and the catalog.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::SeqCst;
+
+use pgrx::{log, pg_sys};
+
+use super::LOOK;
+use super::catalog::{self, Row};
+use crate::settings;
+use crate::shared::Shared;
+use crate::shared::databases::{Database, DatabaseState};
+
+/// What the supervisor remembers of the listed databases.
+pub struct Listed {
+    shared: &'static Shared,
+    /// When to read the catalog next, by [`crate::shared::now_us`].
+    due: u64,
+    /// The state of each entry that the log has.
+    logged: Vec<DatabaseState>,
+    /// Which entries were withdrawn at the last look.
+    withdrawn: Vec<bool>,
+    /// Names beyond the last entry that the log has.
+    surplus: Vec<String>,
+}
+
+impl Listed {
+    pub fn new(shared: &'static Shared) -> Listed {
+        let logged = shared.databases.iter().map(Database::state).collect();
+        let withdrawn = vec![false; shared.databases.len()];
+        Listed { shared, due: 0, logged, withdrawn, surplus: Vec::new() }
+    }
+
+    /// Reads the catalog at the next look, and probes databases again that could not be served.
+    pub fn look_again(&mut self) {
+        self.due = 0;
+    }
+
+    /// Brings the entries up to date, if that is due.
+    pub fn refresh(&mut self, now: u64) {
+        let created = self.shared.header.extension_created.swap(false, SeqCst);
+        let returned = self.notice_withdrawals();
+        if created || returned || now >= self.due {
+            self.read(now);
+        }
+        self.log_changes();
+    }
+
+    /// Whether a withdrawal has ended since the last look.
+    fn notice_withdrawals(&mut self) -> bool {
+        let mut returned = false;
+        for (database, before) in self.shared.databases.iter().zip(&mut self.withdrawn) {
+            let now = database.withdrawn().is_some();
+            returned |= *before && !now;
+            *before = now;
+        }
+        returned
+    }
+
+    fn read(&mut self, now: u64) {
+        let Some(rows) = catalog::databases() else { return };
+        self.due = now + LOOK.as_micros() as u64;
+        let names = settings::list(&settings::DATABASES);
+        self.shared.header.databases_listed.store(names.len() as u32, SeqCst);
+        self.release(&names);
+        self.take(&names);
+        for database in self.shared.databases.iter().filter(|database| database.is_listed()) {
+            let name = database.name.get();
+            assess(database, rows.iter().find(|row| row.name == name), self.shared);
+        }
+        let oids: HashSet<pg_sys::Oid> = rows.iter().map(|row| row.oid).collect();
+        self.shared.routes.retain(|oid| oids.contains(&oid));
+    }
+
+    /// Frees the entries of databases that are listed no more, once their workers are gone.
+    fn release(&self, names: &[String]) {
+        for (index, database) in self.shared.databases.iter().enumerate() {
+            let listed = names.iter().any(|name| database.name.is(name));
+            if database.is_unused() || listed {
+                continue;
+            }
+            database.set_state(DatabaseState::Draining);
+            let staffed =
+                self.shared.workers.iter().any(|worker| !worker.is_free() && worker.database() == index);
+            if !staffed && database.withdrawn().is_none() {
+                database.set_oid(pg_sys::InvalidOid);
+                database.set_state(DatabaseState::Unused);
+            }
+        }
+    }
+
+    /// Gives each listed database an entry.
+    fn take(&mut self, names: &[String]) {
+        let mut surplus = Vec::new();
+        for name in names {
+            let known = self.shared.databases.iter().find(|entry| !entry.is_unused() && entry.name.is(name));
+            if let Some(database) = known {
+                if database.state() == DatabaseState::Draining {
+                    database.set_state(DatabaseState::Missing);
+                }
+            } else if let Some(database) = self.shared.databases.iter().find(|entry| entry.is_unused()) {
+                database.name.set(name);
+                database.set_oid(pg_sys::InvalidOid);
+                database.set_state(DatabaseState::Missing);
+            } else {
+                surplus.push(name.clone());
+            }
+        }
+        if surplus != self.surplus && !surplus.is_empty() {
+            log!(
+                "howdah: no room for the databases {}: howdah.max_databases is {}; set it to {} or more and restart the server",
+                surplus.join(", "),
+                self.shared.databases.len(),
+                names.len()
+            );
+        }
+        self.surplus = surplus;
+    }
+
+    /// One line for each change of state, whatever happened in between.
+    fn log_changes(&mut self) {
+        for (database, logged) in self.shared.databases.iter().zip(&mut self.logged) {
+            let state = database.state();
+            if state == *logged || matches!(state, DatabaseState::Probing) {
+                continue;
+            }
+            *logged = state;
+            let name = database.name.get();
+            match state {
+                DatabaseState::Serving => log!("howdah: serving database \"{name}\""),
+                DatabaseState::NoExtension => {
+                    log!(
+                        "howdah: database \"{name}\" has no extension howdah; run in it: create extension howdah"
+                    )
+                }
+                DatabaseState::Missing => log!("howdah: database \"{name}\" does not exist"),
+                DatabaseState::Closed => log!("howdah: database \"{name}\" does not allow connections"),
+                DatabaseState::WrongEncoding => {
+                    log!("howdah: database \"{name}\" is not served: its encoding is not UTF8")
+                }
+                DatabaseState::WrongVersion => log!(
+                    "howdah: database \"{name}\" has a version of the extension that this library does not serve; run in it: alter extension howdah update"
+                ),
+                DatabaseState::Draining => log!("howdah: database \"{name}\" is no longer served"),
+                DatabaseState::Unused | DatabaseState::Probing => {}
+            }
+        }
+    }
+}
+
+/// Sets a database's state by its row in the catalog. What only a worker can find out inside is probed.
+fn assess(database: &Database, row: Option<&Row>, shared: &Shared) {
+    let Some(row) = row else {
+        database.set_state(DatabaseState::Missing);
+        return;
+    };
+    let state = match row {
+        Row { utf8: false, .. } => DatabaseState::WrongEncoding,
+        Row { open: false, .. } => DatabaseState::Closed,
+        // A database of the same name, but another one: the workers of the old one are gone, or going.
+        Row { oid, .. } if *oid != database.oid() => DatabaseState::Probing,
+        _ if database.state() == DatabaseState::Serving => return,
+        _ => DatabaseState::Probing,
+    };
+    if row.oid != database.oid() && shared.workers_of(database.oid()).next().is_some() {
+        // Its entry is still theirs.
+        database.set_state(DatabaseState::Missing);
+        return;
+    }
+    database.set_oid(row.oid);
+    database.set_state(state);
+}

@@ -1,0 +1,172 @@
+//! What fits into the worker processes that the server has.
+//!
+//! `max_worker_processes` is shared with parallel queries, logical replication and other extensions. The
+//! platform leaves two for parallel queries; every served database gets a gateway and an executor in any case.
+
+use std::ffi::CStr;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use pgrx::{log, pg_sys};
+
+use crate::settings;
+use crate::shared::Shared;
+
+/// Worker processes that are left for parallel queries.
+const FOR_PARALLEL_QUERY: usize = 2;
+/// A database is served by a gateway and an executor at least.
+const SMALLEST: usize = 2;
+/// A shortage that was met is believed for so long: whoever had the slots may have given them back.
+const BELIEVED_FOR: u64 = 60_000_000;
+
+/// The limits, and what the log has of them.
+#[derive(Default)]
+pub struct Sizing {
+    /// Worker processes that the platform may have, the supervisor aside.
+    budget: usize,
+    /// How many it had when a start was refused, and until when that counts.
+    refused: Option<(usize, u64)>,
+    /// The shortage that the log has.
+    logged: Option<Shortage>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shortage {
+    Slots(u32),
+    Entries(u32),
+}
+
+impl Sizing {
+    /// Takes note of a reload: shortages are logged again.
+    pub fn forget(&mut self) {
+        self.refused = None;
+        self.logged = None;
+    }
+
+    /// Counts what the settings ask for, and what there is.
+    pub fn measure(&mut self, shared: &Shared) {
+        let databases = shared.databases.iter().filter(|database| database.is_listed()).count();
+        let gateways = settings::GATEWAYS.get() as usize;
+        let (fewest, most) = executors();
+        let others = others();
+        let header = shared.header;
+        header.worker_processes_wanted.store((others + databases * (gateways + most)) as u32, Relaxed);
+        header.worker_processes_needed.store((others + databases * (gateways + fewest)) as u32, Relaxed);
+        header.workers_wanted.store((databases * (gateways + most)) as u32, Relaxed);
+        let processes = processes();
+        self.budget = processes.saturating_sub(others);
+        let short = header.worker_processes_needed.load(Relaxed) as usize > processes;
+        header.short_of_slots.store(short || self.refused.is_some(), SeqCst);
+        if short {
+            self.log_slots(shared);
+        }
+    }
+
+    /// How many more workers may start beyond a gateway and an executor of each served database.
+    /// Negative if there are too many.
+    pub fn room(&self, staff: &Staff, now: u64) -> isize {
+        let budget = match self.refused {
+            Some((count, until)) if now < until => self.budget.min(count.saturating_sub(FOR_PARALLEL_QUERY)),
+            _ => self.budget,
+        };
+        budget as isize - (staff.workers + staff.missing) as isize
+    }
+
+    /// A start was refused for want of a slot, with so many workers running.
+    pub fn refused_slot(&mut self, workers: usize, shared: &Shared, now: u64) {
+        self.refused = Some((workers, now + BELIEVED_FOR));
+        shared.header.short_of_slots.store(true, SeqCst);
+        self.log_slots(shared);
+    }
+
+    /// A start was refused for want of an entry.
+    pub fn refused_entry(&mut self, shared: &Shared) {
+        let wanted = shared.header.workers_wanted.load(Relaxed);
+        if self.is_new(Shortage::Entries(wanted)) {
+            log!(
+                "howdah: all {} workers are in use; set howdah.max_workers to {wanted} or more and restart the server",
+                shared.workers.len()
+            );
+        }
+    }
+
+    /// More executors were wanted than there is room for.
+    pub fn out_of_room(&mut self, shared: &Shared) {
+        self.log_slots(shared);
+    }
+
+    fn log_slots(&mut self, shared: &Shared) {
+        let wanted = shared.header.worker_processes_wanted.load(Relaxed);
+        if self.is_new(Shortage::Slots(wanted)) {
+            log!(
+                "howdah: max_worker_processes is {}, too few for all workers; set it to {} or more ({} for the fewest executors) and restart the server",
+                processes(),
+                wanted,
+                shared.header.worker_processes_needed.load(Relaxed)
+            );
+        }
+    }
+
+    fn is_new(&mut self, shortage: Shortage) -> bool {
+        self.logged.replace(shortage) != Some(shortage)
+    }
+}
+
+/// Who is there.
+#[derive(Default)]
+pub struct Staff {
+    /// Workers of all databases.
+    pub workers: usize,
+    /// Gateways and executors that a served database must have and has not.
+    pub missing: usize,
+}
+
+impl Staff {
+    /// Counts.
+    pub fn count(shared: &Shared) -> Staff {
+        let serving = |database: &crate::shared::databases::Database| {
+            use crate::shared::databases::DatabaseState::{Probing, Serving};
+            matches!(database.state(), Serving | Probing) && database.withdrawn().is_none()
+        };
+        let mut staff = Staff::default();
+        let mut kinds = vec![[false; SMALLEST]; shared.databases.len()];
+        for worker in shared.workers.iter().filter(|worker| !worker.is_free()) {
+            staff.workers += 1;
+            kinds[worker.database()][worker.kind() as usize] = true;
+        }
+        let served = shared.databases.iter().zip(kinds).filter(|(database, _)| serving(database));
+        staff.missing = served.map(|(_, kinds)| kinds.iter().filter(|there| !**there).count()).sum();
+        staff
+    }
+}
+
+/// Fewest and most executors of the lane of web requests, as the settings have them.
+pub fn executors() -> (usize, usize) {
+    let fewest = settings::MIN_EXECUTORS.get() as usize;
+    (fewest, fewest.max(settings::MAX_EXECUTORS.get() as usize))
+}
+
+/// `max_worker_processes`.
+fn processes() -> usize {
+    // SAFETY: PostgreSQL's own variable, fixed at the start of the server.
+    unsafe { pg_sys::max_worker_processes as usize }
+}
+
+/// Worker processes that are not for gateways and executors: the supervisor, PostgreSQL's launcher of logical
+/// replication, parallel queries.
+fn others() -> usize {
+    let launcher = number(c"max_logical_replication_workers") > 0;
+    1 + usize::from(launcher) + FOR_PARALLEL_QUERY
+}
+
+/// The value of one of PostgreSQL's settings.
+fn number(setting: &CStr) -> i32 {
+    // SAFETY: a constant name; the value is a text that ends with NUL, or null.
+    unsafe {
+        let value = pg_sys::GetConfigOption(setting.as_ptr(), true, false);
+        if value.is_null() {
+            0
+        } else {
+            CStr::from_ptr(value).to_str().ok().and_then(|v| v.parse().ok()).unwrap_or(0)
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Who should run, who should leave.
+//!
+//! A database that is served has its gateways, and between `howdah.min_executors` and
+//! `howdah.max_executors` executors: more while requests wait, fewer after a minute without work. A database that is
+//! to be left loses its gateways first, as what runs in executors answers to them.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
+
+use super::roster::NotStarted;
+use super::sizing::{self, Staff};
+use super::{LOOK, Supervisor};
+use crate::settings;
+use crate::shared::databases::{Database, DatabaseState};
+use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
+use crate::shared::{HTTP, Shared, wake};
+
+/// An executor that has had no work for so long may leave, if there are more than the fewest.
+const IDLE_FOR: u64 = 60_000_000;
+/// Requests that have waited for so long call for another executor.
+const PATIENCE: u64 = 5_000;
+/// Time between looks while requests wait, or somebody is about to leave.
+const SOON: Duration = Duration::from_millis(20);
+/// Time between looks while executors work.
+const BUSY: Duration = Duration::from_secs(1);
+/// Longest time that gateways finish their requests in when a command waits for the database.
+const WITHDRAWAL: u64 = 5_000_000;
+/// Time for executors to end when their gateways are gone: nobody waits for what they do.
+const ORPHANED: u64 = 500_000;
+
+impl Supervisor {
+    /// Starts whom the databases lack, and asks to leave whom they can spare. Returns how long the supervisor may rest.
+    pub(super) fn staff(&mut self, now: u64) -> Duration {
+        let stopping = self.shared.header.stopping.load(SeqCst);
+        let mut rest = LOOK;
+        for index in 0..self.shared.databases.len() {
+            let database = &self.shared.databases[index];
+            let state = database.state();
+            let stays = !stopping && database.withdrawn().is_none();
+            rest = rest.min(match state {
+                DatabaseState::Unused => continue,
+                DatabaseState::Probing if stays => self.probe(index, now),
+                DatabaseState::Serving if stays => self.serve(index, now),
+                _ => self.leave(index),
+            });
+        }
+        rest.min(self.end_the_late(now))
+    }
+
+    /// One gateway finds out whether there is something to serve.
+    fn probe(&mut self, index: usize, now: u64) -> Duration {
+        match count(self.shared, index, Kind::Gateway) {
+            0 => self.start(Kind::Gateway, HTTP, index, now),
+            _ => LOOK,
+        }
+    }
+
+    fn serve(&mut self, index: usize, now: u64) -> Duration {
+        let gateways = settings::GATEWAYS.get() as usize;
+        let executors = self.executors_wanted(index, now);
+        let database = &self.shared.databases[index];
+        database.gateways_wanted.store(gateways as u32, Relaxed);
+        database.executors_wanted[HTTP].store(executors.wanted as u32, Relaxed);
+        let mut rest = executors.rest;
+        for (kind, wanted) in [(Kind::Gateway, gateways), (Kind::Executor, executors.wanted)] {
+            rest = rest.min(self.bring_to(kind, wanted, index, now));
+        }
+        rest
+    }
+
+    /// Starts workers of a kind, or asks one to leave, until as many as wanted are there.
+    fn bring_to(&mut self, kind: Kind, wanted: usize, index: usize, now: u64) -> Duration {
+        let there = count(self.shared, index, kind);
+        let room = self.sizing.room(&Staff::count(self.shared), now);
+        if there > wanted || (there > 1 && room < 0) {
+            release_idlest(self.shared, index, kind);
+            return SOON;
+        }
+        for number in there..wanted {
+            // The first of each kind is in the account already, as missing.
+            if number > 0 && self.sizing.room(&Staff::count(self.shared), now) <= 0 {
+                self.sizing.out_of_room(self.shared);
+                return LOOK;
+            }
+            let rest = self.start(kind, HTTP, index, now);
+            if rest < LOOK {
+                return rest;
+            }
+        }
+        LOOK
+    }
+
+    /// Starts a worker. Returns when to try again if that failed.
+    fn start(&mut self, kind: Kind, lane: usize, index: usize, now: u64) -> Duration {
+        match self.roster.start(kind, lane, index, now) {
+            Ok(()) => LOOK,
+            Err(NotStarted::Withdrawn) => SOON,
+            Err(NotStarted::Pausing(until)) => Duration::from_micros(until.saturating_sub(now)).max(SOON),
+            Err(NotStarted::NoEntry) => {
+                self.sizing.refused_entry(self.shared);
+                BUSY
+            }
+            Err(NotStarted::NoSlot) => {
+                self.sizing.refused_slot(Staff::count(self.shared).workers, self.shared, now);
+                BUSY
+            }
+        }
+    }
+
+    /// As many as there are, one more for each request that has waited too long, one less if one has long been idle.
+    fn executors_wanted(&self, index: usize, now: u64) -> Wanted {
+        let (fewest, most) = sizing::executors();
+        let staff = Executors::of(self.shared, index, now);
+        let there = staff.there.clamp(fewest, most);
+        let lane = self.shared.backlog(Shared::lane_number(index, HTTP));
+        if lane.waiting > 0 {
+            let grow = lane.oldest_us >= PATIENCE && staff.ready == staff.there;
+            let wanted = if grow { (there + lane.waiting.min(there)).min(most) } else { there };
+            return Wanted { wanted, rest: SOON };
+        }
+        let shrink = staff.long_idle > 0 && there > fewest;
+        Wanted { wanted: there - usize::from(shrink), rest: if staff.busy > 0 { BUSY } else { LOOK } }
+    }
+
+    /// Empties a database: gateways first, then executors.
+    fn leave(&mut self, index: usize) -> Duration {
+        let database = &self.shared.databases[index];
+        database.gateways_wanted.store(0, Relaxed);
+        let kind = match (count(self.shared, index, Kind::Gateway), count(self.shared, index, Kind::Executor))
+        {
+            (0, 0) => return LOOK,
+            (0, _) => Kind::Executor,
+            _ => Kind::Gateway,
+        };
+        for (place, worker) in staff_of(self.shared, index, kind) {
+            release(kind, place, worker);
+        }
+        SOON
+    }
+
+    /// Ends those who were asked to leave and have not in time.
+    fn end_the_late(&self, now: u64) -> Duration {
+        let mut rest = LOOK;
+        for worker in self.shared.workers.iter().filter(|worker| !worker.is_free()) {
+            if !worker.asked_to_leave() {
+                continue;
+            }
+            rest = rest.min(SOON);
+            let late = worker.leave_since.load(SeqCst) + self.grace(worker) < now;
+            if late && worker.pid() > 0 && worker.state() != WorkerState::Ending {
+                // SAFETY: no memory is involved. The entry is its process's until the process ends.
+                unsafe { libc::kill(worker.pid(), libc::SIGTERM) };
+            }
+        }
+        rest
+    }
+
+    /// How long a worker that was asked to leave may take, in microseconds.
+    fn grace(&self, worker: &WorkerEntry) -> u64 {
+        let drain = settings::DRAIN_TIMEOUT.get() as u64 * 1000;
+        let database: &Database = &self.shared.databases[worker.database()];
+        match worker.kind() {
+            Kind::Gateway if database.withdrawn().is_some() => drain.min(WITHDRAWAL),
+            Kind::Gateway => drain,
+            Kind::Executor if count(self.shared, worker.database(), Kind::Gateway) == 0 => {
+                drain.min(ORPHANED)
+            }
+            Kind::Executor => drain,
+        }
+    }
+}
+
+/// How many executors a lane should have, and when to look again.
+struct Wanted {
+    wanted: usize,
+    rest: Duration,
+}
+
+/// The executors of a database's lane.
+#[derive(Default)]
+struct Executors {
+    there: usize,
+    ready: usize,
+    busy: usize,
+    long_idle: usize,
+}
+
+impl Executors {
+    fn of(shared: &'static Shared, database: usize, now: u64) -> Executors {
+        let mut executors = Executors::default();
+        for (_, worker) in staff_of(shared, database, Kind::Executor) {
+            let busy = worker.busy_since.load(Relaxed) != 0;
+            executors.there += 1;
+            executors.ready += usize::from(worker.state() == WorkerState::Running);
+            executors.busy += usize::from(busy);
+            let idle = worker.idle_since.load(Relaxed) + IDLE_FOR < now;
+            executors.long_idle += usize::from(!busy && idle);
+        }
+        executors
+    }
+}
+
+/// The workers of a kind that a database has, those that leave included.
+fn staff_of(
+    shared: &'static Shared,
+    database: usize,
+    kind: Kind,
+) -> impl Iterator<Item = (usize, &'static WorkerEntry)> {
+    shared.workers.iter().enumerate().filter(move |(_, worker)| {
+        !worker.is_free() && worker.database() == database && worker.kind() == kind
+    })
+}
+
+fn count(shared: &'static Shared, database: usize, kind: Kind) -> usize {
+    staff_of(shared, database, kind).count()
+}
+
+/// Asks the worker of a kind that has been idle longest to leave, unless one is leaving already.
+fn release_idlest(shared: &'static Shared, database: usize, kind: Kind) {
+    if staff_of(shared, database, kind).any(|(_, worker)| worker.asked_to_leave()) {
+        return;
+    }
+    let idlest = staff_of(shared, database, kind)
+        .min_by_key(|(_, worker)| (worker.busy_since.load(Relaxed) != 0, worker.idle_since.load(Relaxed)));
+    if let Some((place, worker)) = idlest {
+        release(kind, place, worker);
+    }
+}
+
+fn release(kind: Kind, place: usize, worker: &WorkerEntry) {
+    if worker.ask_to_leave() {
+        wake::wake(kind, place);
+    }
+}

@@ -1,0 +1,212 @@
+//! What gateways and executors have in common: their start, their signals, their idle moments, their end.
+//!
+//! - [`signals`]: the handlers.
+//! - [`connection`]: the database, the role, the extension.
+//! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
+//! - [`transaction`]: a guarded transaction for the platform's own look-ups.
+
+pub mod connection;
+pub mod idle;
+pub mod signals;
+pub mod transaction;
+
+use std::ffi::{CStr, c_int};
+use std::os::fd::RawFd;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::shared::databases::{Database, DatabaseState};
+use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
+use crate::shared::{Shared, now_us, shared, wake};
+
+/// The worker that this process is.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its place among the workers, and its peer number in the exchange.
+    pub index: usize,
+    /// What it does.
+    pub kind: Kind,
+    /// The lane that it serves: [`crate::shared::HTTP`] or [`crate::shared::INGEST`].
+    pub lane: usize,
+    /// Index of its database.
+    pub database: usize,
+    /// Oid of its database.
+    pub database_oid: pg_sys::Oid,
+    /// The extension, as it was at the start.
+    pub extension: connection::Extension,
+    /// The role howdah_web, this process's session user.
+    pub web_role: pg_sys::Oid,
+}
+
+impl Worker {
+    /// Its entry in the shared memory.
+    pub fn entry(&self) -> &'static WorkerEntry {
+        &shared().workers[self.index]
+    }
+
+    /// Its database's entry in the shared memory.
+    pub fn database(&self) -> &'static Database {
+        &shared().databases[self.database]
+    }
+
+    /// The number of its lane in the exchange.
+    pub fn lane_number(&self) -> usize {
+        Shared::lane_number(self.database, self.lane)
+    }
+
+    /// The number, in the exchange, of another lane of its database.
+    pub fn lane_number_of(&self, lane: usize) -> usize {
+        Shared::lane_number(self.database, lane)
+    }
+
+    /// Its eventfd: the exchange, the supervisor and (in a gateway) signals write to it. Readable
+    /// means: call [`Worker::housekeeping`] and look at everything.
+    pub fn wake_fd(&self) -> RawFd {
+        wake::fd(self.kind, self.index)
+    }
+
+    /// Becomes readable when the postmaster is gone: the process must end at once, with
+    /// [`Worker::exit_orphaned`].
+    pub fn postmaster_fd(&self) -> RawFd {
+        // SAFETY: PostgreSQL's own variable, set before this process was forked.
+        unsafe { pg_sys::postmaster_alive_fds[pg_sys::POSTMASTER_FD_WATCH as usize] }
+    }
+
+    /// Whether it shall accept nothing new, finish what runs, and return from its `run`.
+    pub fn asked_to_leave(&self) -> bool {
+        self.entry().asked_to_leave()
+    }
+
+    /// Ends the process because the extension is gone from its database. The supervisor ends the others.
+    pub fn leave_no_extension(&self) -> ! {
+        self.database().report(DatabaseState::NoExtension);
+        self.exit(0)
+    }
+
+    /// Ends the process because the library does not serve the extension's new version.
+    pub fn leave_wrong_version(&self) -> ! {
+        self.database().report(DatabaseState::WrongVersion);
+        self.exit(0)
+    }
+
+    /// Ends the process because the postmaster is gone.
+    pub fn exit_orphaned(&self) -> ! {
+        self.exit(1)
+    }
+
+    fn exit(&self, code: c_int) -> ! {
+        // SAFETY: PostgreSQL's own way to end a process; it does not return.
+        unsafe { pg_sys::proc_exit(code) }
+    }
+}
+
+/// Main function of a gateway. The argument is [`argument`]'s.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn howdah_gateway_main(argument: pg_sys::Datum) {
+    if let Some(worker) = begin(argument, Kind::Gateway) {
+        crate::gateway::run(&worker);
+    }
+}
+
+/// Main function of an executor. The argument is [`argument`]'s.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn howdah_executor_main(argument: pg_sys::Datum) {
+    if let Some(worker) = begin(argument, Kind::Executor) {
+        crate::executor::run(&worker);
+    }
+}
+
+const TICKET_SHIFT: u32 = 16;
+
+/// The main argument of a worker: its index, and the ticket that shows that it is still meant.
+pub fn argument(index: usize, ticket: u32) -> pg_sys::Datum {
+    pg_sys::Datum::from((u64::from(ticket) << TICKET_SHIFT) | index as u64)
+}
+
+/// All that comes before serving; none if there is nothing to serve, and the process ends.
+fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
+    let index = argument.value() & ((1 << TICKET_SHIFT) - 1);
+    let entry = take_over(index, (argument.value() >> TICKET_SHIFT) as u32)?;
+    signals::install(kind, index);
+    let database = &shared().databases[entry.database()];
+    if database.withdrawn().is_some() {
+        return None;
+    }
+    connection::connect(entry.database_oid());
+    // SAFETY: a callback for the end of this process, registered once.
+    unsafe { pg_sys::before_shmem_exit(Some(stop_serving), pg_sys::Datum::from(index)) };
+    let (extension, web_role) = match connection::prepare() {
+        Ok(found) => found,
+        Err(state) => {
+            database.report(state);
+            return None;
+        }
+    };
+    let worker = Worker {
+        index,
+        kind,
+        lane: entry.lane(),
+        database: entry.database(),
+        database_oid: entry.database_oid(),
+        extension,
+        web_role,
+    };
+    show(kind);
+    database.report(DatabaseState::Serving);
+    entry.idle_since.store(now_us(), std::sync::atomic::Ordering::Relaxed);
+    entry.set_state(WorkerState::Running);
+    shared().nudge_supervisor();
+    Some(worker)
+}
+
+/// Makes the entry this process's, and sees that it is freed at the end; none if the process came too late.
+fn take_over(index: usize, ticket: u32) -> Option<&'static WorkerEntry> {
+    let entry = shared().workers.get(index)?;
+    // SAFETY: PostgreSQL's own variables, and a callback for the end of this process. It is registered before
+    // the database is connected, so that it runs after the process has left PostgreSQL's list of backends:
+    // whoever sees the entry free may drop the database.
+    unsafe {
+        if !entry.begin(ticket, pg_sys::MyProcPid, pg_sys::MyStartTimestamp) {
+            return None;
+        }
+        pg_sys::on_shmem_exit(Some(free_entry), pg_sys::Datum::from(index));
+    }
+    Some(entry)
+}
+
+/// First callback of an ending process: nobody counts on it any more.
+#[pg_guard]
+unsafe extern "C-unwind" fn stop_serving(_code: c_int, index: pg_sys::Datum) {
+    let shared = shared();
+    shared.workers[index.value()].set_state(WorkerState::Ending);
+    shared.ports.release_all(index.value());
+}
+
+/// Last callback of an ending process: its entry may be taken by another.
+#[pg_guard]
+unsafe extern "C-unwind" fn free_entry(_code: c_int, index: pg_sys::Datum) {
+    let shared = shared();
+    shared.ports.release_all(index.value());
+    shared.workers[index.value()].set_state(WorkerState::Free);
+    shared.nudge_supervisor();
+}
+
+/// The names of the two kinds in pg_stat_activity.
+pub fn title(kind: Kind) -> &'static CStr {
+    match kind {
+        Kind::Gateway => c"howdah gateway",
+        Kind::Executor => c"howdah executor",
+    }
+}
+
+fn show(kind: Kind) {
+    // SAFETY: constant strings, in a process that is connected.
+    unsafe {
+        pg_sys::pgstat_report_appname(title(kind).as_ptr());
+        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_IDLE, std::ptr::null());
+        pg_sys::set_ps_display(c"".as_ptr());
+    }
+}

@@ -1,0 +1,110 @@
+//! What PostgreSQL does for a backend between two commands, and a worker must do itself.
+
+use std::cell::Cell;
+use std::ffi::c_long;
+use std::time::Duration;
+
+use pgrx::pg_sys;
+
+use super::Worker;
+use crate::guard::{Report, attempt};
+use crate::shared::wake;
+
+impl Worker {
+    /// Serves interrupts, barriers, invalidations and reloads, and reports statistics, at most once a second.
+    /// Ends the process if it is told to. Returns the time after which statistics that wait should be
+    /// reported by another call.
+    ///
+    /// Call it between two requests, outside any transaction, and before each sleep.
+    pub fn housekeeping(&self) -> Option<Duration> {
+        housekeeping()
+    }
+
+    /// Sleeps until the eventfd or the latch wakes the process, or the time is over; then does the
+    /// housekeeping. For executors: a gateway watches its file descriptors itself.
+    pub fn wait(&self, timeout: Option<Duration>) {
+        let statistics = self.housekeeping();
+        let timeout = [timeout, statistics].into_iter().flatten().min();
+        report_idle();
+        sleep(self.wake_fd(), timeout);
+        wake::drain(self.kind, self.index);
+        self.housekeeping();
+    }
+}
+
+/// See [`Worker::housekeeping`].
+pub fn housekeeping() -> Option<Duration> {
+    // SAFETY: main thread, outside a transaction, and nothing here has a destructor. An error is logged; what
+    // raised it has been taken off its list before.
+    let pending = unsafe {
+        attempt(Report::Log, || {
+            // A cancel that comes while nothing runs is void.
+            pg_sys::QueryCancelPending = 0;
+            if pg_sys::InterruptPending != 0 {
+                pg_sys::ProcessInterrupts();
+            }
+            if pg_sys::ConfigReloadPending != 0 {
+                pg_sys::ConfigReloadPending = 0;
+                pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+            }
+            if pg_sys::catchupInterruptPending != 0 {
+                pg_sys::ProcessCatchupInterrupt();
+            }
+            pg_sys::pgstat_report_stat(false)
+        })
+    };
+    match pending {
+        Ok(milliseconds) if milliseconds > 0 => Some(Duration::from_millis(milliseconds as u64)),
+        _ => None,
+    }
+}
+
+/// Shows in pg_stat_activity that nothing runs.
+pub fn report_idle() {
+    // SAFETY: main thread of a process that is connected.
+    unsafe { pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_IDLE, std::ptr::null()) };
+}
+
+thread_local! {
+    /// Latch, eventfd and postmaster; made at the first sleep and kept.
+    static EVENTS: Cell<*mut pg_sys::WaitEventSet> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Sleeps until the latch is set, `fd` is readable or the time is over. Ends the process if the postmaster is gone.
+pub fn sleep(fd: i32, timeout: Option<Duration>) {
+    let milliseconds = timeout.map_or(-1, |timeout| timeout.as_millis().clamp(1, 3_600_000) as c_long);
+    // SAFETY: main thread; the set lives as long as the process.
+    unsafe {
+        if EVENTS.get().is_null() {
+            EVENTS.set(events(fd));
+        }
+        let mut event = pg_sys::WaitEvent::default();
+        pg_sys::WaitEventSetWait(EVENTS.get(), milliseconds, &mut event, 1, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+}
+
+/// # Safety
+/// On the main thread of a process with a latch; `fd` stays open.
+unsafe fn events(fd: i32) -> *mut pg_sys::WaitEventSet {
+    use pg_sys::{WL_EXIT_ON_PM_DEATH, WL_LATCH_SET, WL_SOCKET_READABLE};
+    let nobody = std::ptr::null_mut();
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        let set = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, 3);
+        // From 17 on the set belongs to a resource owner; without one it lives until it is freed.
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let set = pg_sys::CreateWaitEventSet(std::ptr::null_mut(), 3);
+        pg_sys::AddWaitEventToSet(set, WL_LATCH_SET, pg_sys::PGINVALID_SOCKET, pg_sys::MyLatch, nobody);
+        pg_sys::AddWaitEventToSet(
+            set,
+            WL_EXIT_ON_PM_DEATH,
+            pg_sys::PGINVALID_SOCKET,
+            std::ptr::null_mut(),
+            nobody,
+        );
+        pg_sys::AddWaitEventToSet(set, WL_SOCKET_READABLE, fd, std::ptr::null_mut(), nobody);
+        set
+    }
+}

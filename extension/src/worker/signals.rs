@@ -1,0 +1,98 @@
+//! Signal handlers of gateways and executors.
+//!
+//! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+use pgrx::pg_sys;
+
+use crate::pg;
+use crate::shared::wake;
+use crate::shared::workers::Kind;
+
+/// Which eventfd a gateway's handlers write to.
+static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+/// A `fn() -> bool`, or null.
+static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Installs the handlers and lets signals in.
+///
+/// A gateway sleeps in epoll, which knows neither latches nor signals that came just before: so its
+/// handlers also write to its eventfd.
+pub fn install(kind: Kind, index: usize) {
+    WAKE.store(wake::fd(kind, index), Ordering::Relaxed);
+    let handlers: [(c_int, pg_sys::pqsigfunc); 4] = match kind {
+        Kind::Gateway => [
+            (libc::SIGTERM, Some(terminate_and_wake)),
+            (libc::SIGHUP, Some(reload_and_wake)),
+            (libc::SIGINT, Some(cancel_and_wake)),
+            (libc::SIGUSR1, Some(procsignal_and_wake)),
+        ],
+        Kind::Executor => [
+            (libc::SIGTERM, Some(pg::die)),
+            (libc::SIGHUP, Some(pg::SignalHandlerForConfigReload)),
+            (libc::SIGINT, Some(pg::StatementCancelHandler)),
+            (libc::SIGUSR1, Some(pg::procsignal_sigusr1_handler)),
+        ],
+    };
+    // SAFETY: all handlers are safe inside a signal; signals are let in when all stand.
+    unsafe {
+        for (signal, handler) in handlers {
+            pg_sys::pqsignal(signal, handler);
+        }
+        pg_sys::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
+        pg_sys::BackgroundWorkerUnblockSignals();
+    }
+}
+
+/// Sets the function that tells, inside SIGUSR2, whether the request that runs is the one to cancel.
+/// It must be safe inside a signal.
+pub fn set_cancel_check(check: fn() -> bool) {
+    CANCEL_CHECK.store(check as *mut (), Ordering::Release);
+}
+
+unsafe extern "C-unwind" fn terminate_and_wake(signal: c_int) {
+    // SAFETY: PostgreSQL's own handler.
+    unsafe { pg::die(signal) };
+    wake::notify(WAKE.load(Ordering::Relaxed));
+}
+
+unsafe extern "C-unwind" fn reload_and_wake(signal: c_int) {
+    // SAFETY: PostgreSQL's own handler.
+    unsafe { pg::SignalHandlerForConfigReload(signal) };
+    wake::notify(WAKE.load(Ordering::Relaxed));
+}
+
+unsafe extern "C-unwind" fn cancel_and_wake(signal: c_int) {
+    // SAFETY: PostgreSQL's own handler.
+    unsafe { pg::StatementCancelHandler(signal) };
+    wake::notify(WAKE.load(Ordering::Relaxed));
+}
+
+unsafe extern "C-unwind" fn procsignal_and_wake(signal: c_int) {
+    // SAFETY: PostgreSQL's own handler.
+    unsafe { pg::procsignal_sigusr1_handler(signal) };
+    wake::notify(WAKE.load(Ordering::Relaxed));
+}
+
+/// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
+unsafe extern "C-unwind" fn cancel_if_meant(_signal: c_int) {
+    let check = CANCEL_CHECK.load(Ordering::Acquire);
+    if check.is_null() {
+        return;
+    }
+    // SAFETY: `set_cancel_check` alone stores here, and stores this type. The rest is what PostgreSQL's
+    // own StatementCancelHandler does; errno is this thread's.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
+        if check() {
+            pg_sys::InterruptPending = 1;
+            pg_sys::QueryCancelPending = 1;
+            pg::SetLatch(pg_sys::MyLatch);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
