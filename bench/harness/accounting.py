@@ -10,8 +10,8 @@ ESTABLISHED = "01"
 def cpu_seconds(roots):
     """CPU seconds that the trees below the process ids `roots` have used so far.
 
-    User and system time of every living process, and of the children it has waited for: the sum never falls when a
-    process ends, because its time moves to its parent.
+    User and system time of every living process, and of the children it has waited for: the sum never falls
+    when a process ends, because its time moves to its parent.
     """
     processes = _processes()
     return sum(processes[pid].ticks for pid in _trees(processes, roots)) / CLOCK_TICKS
@@ -22,7 +22,9 @@ def connections_per_process(roots, port):
 
     Only processes that hold at least one are listed.
     """
-    sockets = {inode for table in ("tcp", "tcp6") for inode in established(_lines(f"/proc/net/{table}"), port)}
+    sockets = {
+        inode for table in ("tcp", "tcp6") for inode in established(_lines(f"/proc/net/{table}"), port)
+    }
     held = Counter()
     for pid in _trees(_processes(), roots):
         held[pid] += sum(1 for inode in _socket_inodes(pid) if inode in sockets)

@@ -14,7 +14,7 @@ from bench.harness.processes import Failed, Service, free_port, run
 SUPERUSER = "postgres"
 DATABASE = "bench"
 
-# Commits are durable. Checkpoints are kept out of the runs, because they would fall on one system and not on another.
+# Commits are durable. Checkpoints are kept out of the runs: they would fall on one system and not on another.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "on",
@@ -113,4 +113,6 @@ def _server_account():
         except KeyError:
             continue
         return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    raise Failed("run as an ordinary user, or make an account named postgres: PostgreSQL refuses to run as root")
+    raise Failed(
+        "run as an ordinary user, or make an account named postgres: PostgreSQL refuses to run as root"
+    )

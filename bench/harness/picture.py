@@ -60,12 +60,12 @@ def draw(title, subtitle, groups):
 def _bar(bar, y, scale):
     middle = y + BAR / 2
     low, high = LABELS + bar.low * scale, LABELS + bar.high * scale
-    kind = "ours" if bar.ours else "other"
+    width, kind = bar.value * scale, "ours" if bar.ours else "other"
     whisker = f"M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 4}v8M{high:.1f} {middle - 4}v8"
     return "\n".join(
         [
             _text(LABELS - 8, middle + 4.5, bar.label, anchor="end"),
-            f'<rect class="{kind}" x="{LABELS}" y="{y}" width="{bar.value * scale:.1f}" height="{BAR}" rx="2"/>',
+            f'<rect class="{kind}" x="{LABELS}" y="{y}" width="{width:.1f}" height="{BAR}" rx="2"/>',
             f'<path class="range" d="{whisker}"/>',
             _text(high + 8, middle + 4.5, bar.note),
         ]

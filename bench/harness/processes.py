@@ -53,7 +53,7 @@ class Service:
             raise Failed(f"{self.command[0]} ended:\n{log_tail(self.log)}")
 
     def _ended(self):
-        # The process stays a zombie until `_stop` has signalled its group: until then nobody else gets its number.
+        # It stays a zombie until `_stop` has signalled its group: until then nobody else gets its number.
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def _stop(self):

@@ -5,7 +5,7 @@ import os
 import platform
 import statistics
 import subprocess
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "results"
@@ -20,7 +20,7 @@ class Results:
         self._values, self._settings = {}, {}
 
     def add(self, case, system, metrics, settings, each_run):
-        """Adds one run: `metrics` by name, the `settings` that all runs share, and what differs in `each_run`."""
+        """Adds one run: `metrics` by name, the `settings` that all runs share, what differs in `each_run`."""
         for metric, value in metrics.items():
             self._values.setdefault((case, system, metric), []).append(value)
         known = self._settings.setdefault((case, system), dict(settings))
@@ -58,7 +58,7 @@ def write(objects, area, whole):
 def describe_run():
     """The time, the commit and the machine of this run."""
     return {
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "machine": f"{os.cpu_count()} x {_processor()}, Linux {platform.release()}",
     }

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from bench.harness.processes import Failed
 
@@ -75,7 +75,7 @@ def _person(row):
 
 
 def _people_after(after):
-    start = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    start = datetime(2024, 1, 1, tzinfo=UTC)
     return [
         {
             "id": n,

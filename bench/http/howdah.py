@@ -21,7 +21,7 @@ def install(cluster):
 
 @contextmanager
 def serving(cluster, registrations, inline):
-    """Listens with these routes and handlers alone and gives the port; everything is taken back afterwards."""
+    """Listens with these routes and handlers alone and gives the port; takes everything back afterwards."""
     port = free_port()
     cluster.sql(f"alter system set howdah.inline = {_literal(inline)}")
     cluster.sql("select pg_reload_conf()")
@@ -29,7 +29,9 @@ def serving(cluster, registrations, inline):
     try:
         yield port
     finally:
-        cluster.sql(_transaction([f"select http.unlisten({port})"] + [_remove(each) for each in registrations]))
+        cluster.sql(
+            _transaction([f"select http.unlisten({port})"] + [_remove(each) for each in registrations])
+        )
 
 
 def _register(registration):

@@ -48,8 +48,10 @@ def _require_right(case, system, outcome, stored):
         raise Failed(f"{run}: {outcome.requests} requests, {outcome.socket_errors} socket errors")
     wanted = outcome.requests if case.fails else 0
     if outcome.bad_statuses != wanted:
-        raise Failed(f"{run}: {outcome.bad_statuses} error statuses in {outcome.requests} requests, not {wanted}")
-    # When wrk stops, each connection may have a request under way that is stored and not counted: at the end of this
-    # run, and at the end of the warm-up before it.
+        raise Failed(
+            f"{run}: {outcome.bad_statuses} error statuses in {outcome.requests} requests, not {wanted}"
+        )
+    # When wrk stops, each connection may have a request under way that is stored and not counted: at the end of
+    # this run, and at the end of the warm-up before it.
     if case.stores and not outcome.requests <= stored <= outcome.requests + 2 * case.load.connections:
         raise Failed(f"{run}: {outcome.requests} requests were answered and {stored} rows stored")

@@ -10,9 +10,13 @@ def picture(objects):
     for case, systems in by_case(objects).items():
         if len(systems) > 1:
             wrk = next(iter(systems.values()))[RATE]["settings"]["wrk"]
-            groups[f"{case} (wrk {wrk})"] = [_bar(name, metrics, systems) for name, metrics in systems.items()]
+            groups[f"{case} (wrk {wrk})"] = [
+                _bar(name, metrics, systems) for name, metrics in systems.items()
+            ]
     run = objects[0]["run"]
-    subtitle = f"Median of interleaved runs with minimum and maximum; load on the same machine: {run['machine']}"
+    subtitle = (
+        f"Median of interleaved runs with minimum and maximum; load on the same machine: {run['machine']}"
+    )
     return draw("HTTP requests per second", subtitle, groups) if groups else None
 
 

@@ -1,7 +1,17 @@
 """The table of a run, with the ratio of Howdah to each peer."""
 
 RATE = "requests_per_second"
-HEADINGS = ("system", "requests/s", "min", "max", "howdah is", "CPU us", "p50 us", "p99 us", "connections held")
+HEADINGS = (
+    "system",
+    "requests/s",
+    "min",
+    "max",
+    "howdah is",
+    "CPU us",
+    "p50 us",
+    "p99 us",
+    "connections held",
+)
 
 
 def table(objects):
@@ -23,7 +33,7 @@ def by_case(objects):
 
 
 def ratio(systems, name):
-    """How many times the requests per second of `name` Howdah answered in a case, or None for Howdah itself."""
+    """How many times the requests per second of `name` Howdah answered, or None for Howdah itself."""
     if name == "howdah" or "howdah" not in systems:
         return None
     return systems["howdah"][RATE]["median"] / systems[name][RATE]["median"]

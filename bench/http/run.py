@@ -108,7 +108,9 @@ def _measure_all(runs, names, choice, results):
                 "postgresql": cluster.version,
             }
             results.add(case.name, name, metrics, settings, {"connections_held": held})
-            print(progress.finished(f"{case.name} {name}: {metrics['requests_per_second']:,.0f}/s"), flush=True)
+            print(
+                progress.finished(f"{case.name} {name}: {metrics['requests_per_second']:,.0f}/s"), flush=True
+            )
 
 
 def _report(objects, whole):

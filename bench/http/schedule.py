@@ -6,8 +6,8 @@ from itertools import groupby
 def schedule(cases, systems, rounds):
     """All runs as pairs of a case and the name of a system.
 
-    The systems of a case take turns, A B C A B C, so that what else happens on the machine falls on all of them. The
-    cases of a group take turns as well. A case that asks for more rounds of its own gets them.
+    The systems of a case take turns, A B C A B C, so that what else happens on the machine falls on all of
+    them. The cases of a group take turns as well. A case that asks for more rounds of its own gets them.
     """
     runs = []
     for _, group in groupby(cases, key=lambda case: case.group or case.name):

@@ -1,10 +1,10 @@
 """The systems: how each is built and started."""
 
 import os
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional
 
 from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service, free_port, run
@@ -36,12 +36,19 @@ class Peer:
     folder: Path
     over: str = "unix"
     """How it reaches PostgreSQL: "unix" or "tcp"."""
+    env: tuple = ()
+    """Pairs of environment variables and their values."""
 
     @contextmanager
     def started(self, case, cluster):
         """Starts the server and gives it as a `Running`."""
         port = free_port()
-        env = {**cluster.environment("peer", self.over), "PORT": str(port), "NODE_ENV": "production"}
+        env = {
+            **cluster.environment("peer", self.over),
+            "PORT": str(port),
+            "NODE_ENV": "production",
+            **dict(self.env),
+        }
         log = cluster.folder / f"{self.name}.log"
         with Service(list(self.command), log, env=env, cwd=self.folder) as service:
             wait_until(lambda: _accepts(port), 20, f"{self.name} to listen", service)
@@ -56,9 +63,9 @@ class Howdah:
     name: str
     inline: str = "on"
     """The setting `howdah.inline`."""
-    path: Optional[str] = None
+    path: str | None = None
     """What is asked for instead of the case's path."""
-    check: Optional[Callable] = None
+    check: Callable | None = None
 
     @contextmanager
     def started(self, case, cluster):
@@ -81,7 +88,9 @@ SYSTEMS = {
         Peer("node_tcp", ("node", "server.js"), NODE, over="tcp"),
         Peer("node_unix", ("node", "server.js"), NODE),
         Peer("node_unix_cluster2", ("node", "cluster.js"), NODE),
+        Peer("node_unix_pipelined", ("node", "server.js"), NODE, env=(("PIPELINE", "1"),)),
         Peer("axum_pipelined", ("target/release/axum_pipelined",), AXUM),
+        Peer("axum_pipelined_per_core", ("target/release/axum_pipelined_per_core",), AXUM),
         Peer("axum_pool", ("target/release/axum_pool",), AXUM),
     )
 }

@@ -1,12 +1,9 @@
-// The statements of the benchmark's pages, over a pool of ten connections.
+// The statements of the benchmark's pages, over what connection.js opens.
 //
-// pg reads PGHOST, PGPORT, PGUSER and PGDATABASE itself; a PGHOST that begins with a slash is the folder of a UNIX
-// socket. A statement with a name is prepared once for each connection, as pg's documentation recommends.
-import pg from 'pg'
+// A statement with a name is prepared once for each connection, as pg's documentation recommends.
+import { connection } from './connection.js'
 
-const pool = new pg.Pool({ max: 10 })
-
-const query = (name, text) => (...values) => pool.query({ name, text, values })
+const query = (name, text) => (...values) => connection.query({ name, text, values })
 
 export const userName = query('user_name', 'select name from users where handle = $1')
 

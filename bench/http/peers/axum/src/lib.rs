@@ -4,7 +4,7 @@
 //! - `pipelined`: one connection that all requests share, each query sent without waiting for the one before.
 //! - `pool`: deadpool-postgres with ten connections.
 //! - `routes`: the pages.
-//! - `serve`: hyper's HTTP/1 connections, as axum's own example `serve-with-hyper` builds them.
+//! - `serve`: the listener, on one runtime for all cores or on a runtime for each.
 //!
 //! Settings come from the environment: `PORT` for HTTP, `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for PostgreSQL.
 

@@ -1,24 +1,54 @@
-//! Accepts connections and gives each to hyper's HTTP/1 server.
+//! Listens and serves, on tokio's runtime for all cores or on a runtime for each core.
 
 use std::env;
-use std::net::Ipv4Addr;
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc;
+use std::thread;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use axum::serve::ListenerExt;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime;
 
 use crate::database::Error;
 
+const BACKLOG: u32 = 1024;
+
 /// Serves `routes` on the port that `PORT` names until the process ends.
 pub async fn serve(routes: Router) -> Result<(), Error> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, env::var("PORT")?.parse()?)).await?;
-    loop {
-        let (socket, _) = listener.accept().await?;
-        socket.set_nodelay(true)?;
-        let service = TowerToHyperService::new(routes.clone());
-        // An error here is the client's own end of the connection.
-        tokio::spawn(async move { http1::Builder::new().serve_connection(TokioIo::new(socket), service).await });
+    let listener = listen()?.tap_io(|socket| {
+        // A socket that refuses the option still works, only later.
+        let _ = socket.set_nodelay(true);
+    });
+    Ok(axum::serve(listener, routes).await?)
+}
+
+/// Runs `server` once on each core, on a thread and a runtime of its own, as the axum entries of public framework
+/// comparisons do: what arrives on a core is answered there.
+pub fn on_each_core<Server>(server: fn() -> Server) -> Result<(), Error>
+where
+    Server: Future<Output = Result<(), Error>> + 'static,
+{
+    let cores = thread::available_parallelism()?.get();
+    let (ended, first_ended) = mpsc::channel();
+    for _ in 0..cores {
+        let ended = ended.clone();
+        thread::spawn(move || ended.send(on_this_thread(server())));
     }
+    // Servers do not end by themselves: the first that does, ends the process with its error.
+    first_ended.recv()?
+}
+
+fn on_this_thread(server: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    runtime::Builder::new_current_thread().enable_all().build()?.block_on(server)
+}
+
+/// A listener that others of the same process may listen beside.
+fn listen() -> Result<TcpListener, Error> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, env::var("PORT")?.parse()?)))?;
+    Ok(socket.listen(BACKLOG)?)
 }
