@@ -1,0 +1,1 @@
+"""What every benchmark needs: processes, a private PostgreSQL, CPU accounting, results and their picture."""

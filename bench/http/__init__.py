@@ -1,0 +1,1 @@
+"""The http benchmark: `python3 -m bench.http.run`."""

@@ -1,0 +1,104 @@
+"""What the pages must answer, looked at before a system is measured."""
+
+import http.client
+import json
+from datetime import UTC, datetime, timedelta
+
+from bench.harness.processes import Failed
+
+
+class Answer:
+    """Status, media type and body of one response."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.media_type = (response.getheader("content-type") or "").partition(";")[0].strip()
+        self.body = response.read()
+
+    def __str__(self):
+        return f"{self.status} {self.media_type} {self.body[:300]!r}"
+
+
+def fetch(port, path, method="GET", form=None):
+    """One request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+    try:
+        connection.request(method, path, form, headers)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def user_pages(port, _cluster):
+    """The page of a user greets it by name."""
+    for number in (1, 500, 1000):
+        path = f"/users/user{number}"
+        answer = fetch(port, path)
+        _expect(path, answer, 200, "text/html", answer.body.decode() == f"Hello, <b>Name {number}</b>!")
+
+
+def not_found(port, _cluster):
+    """A path without a page answers 404 and names what was asked for."""
+    answer = fetch(port, "/test?q")
+    wanted = {"method": "GET", "path": "/test", "query_string": "q"}
+    _expect("/test?q", answer, 404, "application/json", _json(answer) == wanted)
+
+
+def people(port, _cluster):
+    """Twenty people follow an id, with their nine columns."""
+    for after in (1, 1000):
+        path = f"/people/{after}"
+        answer = fetch(port, path)
+        rows = _json(answer)
+        right = isinstance(rows, list) and [_person(row) for row in rows] == _people_after(after)
+        _expect(path, answer, 200, "application/json", right)
+
+
+def messages(port, cluster):
+    """A posted form is a row as soon as it is answered."""
+    cluster.sql("truncate messages")
+    answer = fetch(port, "/messages", "POST", "author=user7&body=It%27s+100%25+here")
+    stored = cluster.sql("select author, body from messages")
+    _expect("/messages", answer, 204, "", stored == "user7|It's 100% here")
+
+
+def constant(port, _cluster):
+    """The constant page answers with success; what it says is the gateway's own."""
+    answer = fetch(port, "/constant")
+    _expect("/constant", answer, 200, answer.media_type, True)
+
+
+def _person(row):
+    created_at = datetime.fromisoformat(row["created_at"].replace("Z", "+00:00"))
+    return {**row, "created_at": created_at}
+
+
+def _people_after(after):
+    start = datetime(2024, 1, 1, tzinfo=UTC)
+    return [
+        {
+            "id": n,
+            "handle": f"user{n}",
+            "name": f"Name {n}",
+            "email": f"user{n}@example.com",
+            "age": 18 + n % 60,
+            "score": n * 1.25,
+            "active": n % 2 == 0,
+            "created_at": start + timedelta(hours=n),
+            "bio": f'Likes "quotes", façades and long walks, number {n}' if n % 3 > 0 else None,
+        }
+        for n in range(after + 1, after + 21)
+    ]
+
+
+def _json(answer):
+    try:
+        return json.loads(answer.body)
+    except ValueError:
+        return None
+
+
+def _expect(path, answer, status, media_type, right):
+    if answer.status != status or answer.media_type != media_type or not right:
+        raise Failed(f"{path}: expected {status} {media_type} and the right body, but got {answer}")

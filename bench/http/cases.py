@@ -1,0 +1,121 @@
+"""The cases: what is asked for, of whom, and how Howdah is configured for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.http import answers
+from bench.http.wrk import Load
+
+FAIRNESS_ROUNDS = 5
+PUBLISHED = (Path(__file__).resolve().parent / "published.sql").read_text()
+
+PUBLISHED_PEERS = ("node_tcp", "node_unix", "node_unix_cluster2", "axum_pipelined", "axum_pool")
+# The peers in the fastest form that we found: see README.md.
+TUNED_PEERS = ("node_unix_pipelined", "axum_pipelined_per_core")
+PEERS = (*PUBLISHED_PEERS, *TUNED_PEERS)
+FORMS = ("howdah", "howdah_own_transaction", "howdah_executors")
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route of Howdah."""
+
+    method: str
+    pattern: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A query handler of Howdah, with the index that its join uses."""
+
+    name: str
+    statement: str
+    index: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is measured."""
+
+    name: str
+    path: str
+    """The path that wrk asks for; %d becomes a random number of 1 to 1,000."""
+    check: Callable
+    """Looks at the answers beforehand; called with the port and the cluster."""
+    systems: tuple
+    howdah: tuple
+    """The routes and handlers that Howdah has in this case."""
+    load: Load = Load(2, 20)
+    group: str = ""
+    """Cases of one group run interleaved, because their ratio counts; otherwise a case is its own group."""
+    beside: str | None = None
+    """A path that one more connection asks for all the time, without being counted."""
+    stores: bool = False
+    """Whether each request stores a row of `messages`."""
+    fails: bool = False
+    """Whether every answer is to be an error status."""
+    rounds: int | None = None
+    """How often it runs, if not as often as all others."""
+
+
+USER = Route("GET", "/users/{handle}", "user_page(text)")
+PEOPLE = Route("GET", "/people/{after}", "people_after(int)")
+MESSAGE = Route("POST", "/messages", "add_message(text,text)")
+SLOW = Route("GET", "/slow", "slow()")
+OTHER_ROUTES = tuple(Route("GET", f"/shop{n}/{{handle}}/card", "user_page(text)") for n in range(1, 1000))
+
+QUERY_WITHOUT_INDEX = Handler("users", PUBLISHED)
+QUERY = Handler("users", PUBLISHED, index="users ((array[null, 'users', handle]))")
+
+USERS = "/users/user%d"
+FAST = Load(1, 19)
+
+CASES = (
+    Case("users", USERS, answers.user_pages, (*FORMS, "howdah_constant", *PEERS), (USER,)),
+    Case("routes_one", USERS, answers.user_pages, ("howdah",), (USER,), group="routes"),
+    Case("routes", USERS, answers.user_pages, ("howdah",), (USER, *OTHER_ROUTES), group="routes"),
+    Case("users_query", USERS, answers.user_pages, (*FORMS, "node_unix", "axum_pipelined"), (QUERY,)),
+    Case("users_query_no_index", USERS, answers.user_pages, ("howdah",), (QUERY_WITHOUT_INDEX,)),
+    Case(
+        "not_found",
+        "/test?q",
+        answers.not_found,
+        ("howdah", "howdah_executors", *PUBLISHED_PEERS),
+        (QUERY,),
+        fails=True,
+    ),
+    Case("users_t10", USERS, answers.user_pages, ("howdah", *PUBLISHED_PEERS), (USER,), load=Load(10, 20)),
+    Case("rows_json", "/people/%d", answers.people, ("howdah", "howdah_executors", *PEERS), (PEOPLE,)),
+    Case(
+        "insert",
+        "/messages",
+        answers.messages,
+        ("howdah", *PEERS),
+        (MESSAGE,),
+        load=Load(2, 20, "post.lua"),
+        stores=True,
+    ),
+    Case(
+        "fairness_alone",
+        USERS,
+        answers.user_pages,
+        ("howdah",),
+        (USER, SLOW),
+        load=FAST,
+        group="fairness",
+        rounds=FAIRNESS_ROUNDS,
+    ),
+    Case(
+        "fairness",
+        USERS,
+        answers.user_pages,
+        ("howdah",),
+        (USER, SLOW),
+        load=FAST,
+        group="fairness",
+        beside="/slow",
+        rounds=FAIRNESS_ROUNDS,
+    ),
+)

@@ -1,0 +1,58 @@
+"""Configures the Howdah of the private PostgreSQL for one case."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.harness.cluster import DATABASE
+from bench.harness.processes import free_port
+from bench.http.cases import Handler
+
+OBJECTS = Path(__file__).resolve().parent / "howdah.sql"
+
+# What the server needs in its configuration; everything else is Howdah's default.
+SETTINGS = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
+
+
+def install(cluster):
+    """Creates the extension and the handlers, over tables that are there already."""
+    cluster.sql("create extension howdah")
+    cluster.sql(OBJECTS.read_text())
+
+
+@contextmanager
+def serving(cluster, registrations, inline):
+    """Listens with these routes and handlers alone and gives the port; takes everything back afterwards."""
+    port = free_port()
+    cluster.sql(f"alter system set howdah.inline = {_literal(inline)}")
+    cluster.sql("select pg_reload_conf()")
+    cluster.sql(_transaction([_register(each) for each in registrations] + [f"select http.listen({port})"]))
+    try:
+        yield port
+    finally:
+        cluster.sql(
+            _transaction([f"select http.unlisten({port})"] + [_remove(each) for each in registrations])
+        )
+
+
+def _register(registration):
+    if isinstance(registration, Handler):
+        index = f"create index users_published on {registration.index};" if registration.index else ""
+        statement = _literal(registration.statement)
+        return f"{index} select http.handle({statement}, name => {_literal(registration.name)})"
+    method, pattern = _literal(registration.method), _literal(registration.pattern)
+    return f"select http.route({method}, {pattern}, {_literal(registration.function)})"
+
+
+def _remove(registration):
+    if isinstance(registration, Handler):
+        index = "drop index users_published;" if registration.index else ""
+        return f"{index} select http.unhandle({_literal(registration.name)})"
+    return f"select http.unroute({_literal(registration.method)}, {_literal(registration.pattern)})"
+
+
+def _transaction(statements):
+    return "begin;\n" + ";\n".join(statements) + ";\ncommit;"
+
+
+def _literal(text):
+    return "'" + text.replace("'", "''") + "'"

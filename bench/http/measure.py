@@ -1,0 +1,57 @@
+"""One run: a system warmed up, loaded, and held to what it answered."""
+
+from contextlib import nullcontext
+
+from bench.harness.accounting import connections_per_process, cpu_seconds
+from bench.harness.processes import Failed
+from bench.http import wrk
+from bench.http.slow_connection import slow_connection
+
+
+def measure(case, system, cluster, seconds, warmup_seconds):
+    """Runs one system in one case; returns its metrics and the connections that its processes held."""
+    with system.started(case, cluster) as running:
+        with slow_connection(running.port, case.beside) if case.beside else nullcontext():
+            wrk.measure(case.load, running.port, running.path, warmup_seconds)
+            return _loaded(case, system, running, cluster, seconds)
+
+
+def _loaded(case, system, running, cluster, seconds):
+    held = []
+    stored = _stored(case, cluster)
+    before = cpu_seconds(running.roots)
+    outcome = wrk.measure(
+        case.load,
+        running.port,
+        running.path,
+        seconds,
+        halfway=lambda: held.extend(connections_per_process(running.roots, running.port)),
+    )
+    cpu = cpu_seconds(running.roots) - before
+    _require_right(case, system, outcome, _stored(case, cluster) - stored)
+    metrics = {
+        "requests_per_second": outcome.requests_per_second,
+        "server_cpu_us_per_request": cpu * 1e6 / outcome.requests,
+        "p50_us": outcome.p50_us,
+        "p99_us": outcome.p99_us,
+    }
+    return metrics, held
+
+
+def _stored(case, cluster):
+    return int(cluster.sql("select count(*) from messages")) if case.stores else 0
+
+
+def _require_right(case, system, outcome, stored):
+    run = f"{case.name} of {system.name}"
+    if outcome.requests == 0 or outcome.socket_errors:
+        raise Failed(f"{run}: {outcome.requests} requests, {outcome.socket_errors} socket errors")
+    wanted = outcome.requests if case.fails else 0
+    if outcome.bad_statuses != wanted:
+        raise Failed(
+            f"{run}: {outcome.bad_statuses} error statuses in {outcome.requests} requests, not {wanted}"
+        )
+    # When wrk stops, each connection may have a request under way that is stored and not counted: at the end of
+    # this run, and at the end of the warm-up before it.
+    if case.stores and not outcome.requests <= stored <= outcome.requests + 2 * case.load.connections:
+        raise Failed(f"{run}: {outcome.requests} requests were answered and {stored} rows stored")

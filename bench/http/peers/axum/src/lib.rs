@@ -1,0 +1,15 @@
+//! The axum peers of the http benchmark: the same pages as the other systems, over two ways to reach PostgreSQL.
+//!
+//! - `database`: the three statements, and the trait that both ways implement.
+//! - `pipelined`: one connection that all requests share, each query sent without waiting for the one before.
+//! - `pool`: deadpool-postgres with ten connections.
+//! - `routes`: the pages.
+//! - `serve`: the listener, on one runtime for all cores or on a runtime for each.
+//!
+//! Settings come from the environment: `PORT` for HTTP, `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for PostgreSQL.
+
+pub mod database;
+pub mod pipelined;
+pub mod pool;
+pub mod routes;
+pub mod serve;

@@ -1,0 +1,81 @@
+//! The pages.
+
+use axum::extract::{Form, OriginalUri, Path, State};
+use axum::http::{Method, StatusCode};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+
+use crate::database::{Database, Error};
+
+/// All pages, over one way to reach PostgreSQL.
+pub fn routes<D: Database>(database: D) -> Router {
+    Router::new()
+        .route("/users/{handle}", get(user::<D>))
+        .route("/people/{after}", get(people::<D>))
+        .route("/messages", post(message::<D>))
+        .fallback(not_found)
+        .with_state(database)
+}
+
+async fn user<D: Database>(
+    State(database): State<D>,
+    Path(handle): Path<String>,
+    method: Method,
+    uri: OriginalUri,
+) -> Result<Response, Failure> {
+    Ok(match database.user_name(&handle).await? {
+        Some(name) => Html(format!("Hello, <b>{name}</b>!")).into_response(),
+        None => not_found(method, uri).await.into_response(),
+    })
+}
+
+async fn people<D: Database>(State(database): State<D>, Path(after): Path<i32>) -> Result<Response, Failure> {
+    Ok(Json(database.people_after(after).await?).into_response())
+}
+
+#[derive(Deserialize)]
+struct Message {
+    author: String,
+    body: String,
+}
+
+async fn message<D: Database>(
+    State(database): State<D>,
+    Form(message): Form<Message>,
+) -> Result<StatusCode, Failure> {
+    database.add_message(&message.author, &message.body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Serialize)]
+struct NotFound {
+    method: String,
+    path: String,
+    query_string: Option<String>,
+}
+
+async fn not_found(method: Method, OriginalUri(uri): OriginalUri) -> impl IntoResponse {
+    let answer = NotFound {
+        method: method.to_string(),
+        path: uri.path().to_owned(),
+        query_string: uri.query().map(str::to_owned),
+    };
+    (StatusCode::NOT_FOUND, Json(answer))
+}
+
+/// An error of PostgreSQL or of the pool, answered with 500.
+struct Failure(Error);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure(error)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (StatusCode::INTERNAL_SERVER_ERROR, self.0.to_string()).into_response()
+    }
+}

@@ -1,0 +1,143 @@
+"""Runs the http benchmark: `python3 -m bench.http.run`, or `make bench-http`.
+
+    CASES     names with commas between them; all cases without it
+    SYSTEMS   likewise
+    DURATION  seconds that each run is measured (8)
+    ROUNDS    how often each system runs in each case (3)
+    PG_CONFIG the pg_config of the PostgreSQL to use
+
+Only a run of all cases and systems, with the rounds and the duration above or more, is whole: it replaces
+bench/results/http.json and http.svg. Everything else goes to bench/results/partial.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.harness.cluster import Cluster
+from bench.harness.processes import Failed, interrupt_on_termination
+from bench.harness.progress import Progress
+from bench.harness.results import Results, describe_run, write
+from bench.http import goals, howdah
+from bench.http.cases import CASES
+from bench.http.measure import measure
+from bench.http.picture import picture
+from bench.http.report import table
+from bench.http.schedule import schedule
+from bench.http.systems import SYSTEMS, Howdah, prepare
+
+AREA = "http"
+SCHEMA = Path(__file__).resolve().parent / "schema.sql"
+DURATION_SECONDS = 8
+WARMUP_SECONDS = 2
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the environment asks for."""
+
+    cases: list
+    systems: list
+    seconds: int
+    rounds: int
+
+    @property
+    def whole(self):
+        """Whether the run may replace the committed results."""
+        everything = len(self.cases) == len(CASES) and len(self.systems) == len(SYSTEMS)
+        return everything and self.seconds >= DURATION_SECONDS and self.rounds >= ROUNDS
+
+
+def choose(environment):
+    """Reads the choice from environment variables."""
+    names = _names(environment, "CASES", [case.name for case in CASES])
+    return Choice(
+        [case for case in CASES if case.name in names],
+        _names(environment, "SYSTEMS", list(SYSTEMS)),
+        _number(environment, "DURATION", DURATION_SECONDS),
+        _number(environment, "ROUNDS", ROUNDS),
+    )
+
+
+def main():
+    """Measures what the environment asks for; the exit status."""
+    interrupt_on_termination()
+    try:
+        _run(choose(os.environ))
+    except Failed as error:
+        print(f"bench-http: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("bench-http: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(choice):
+    runs = schedule(choice.cases, choice.systems, choice.rounds)
+    if not runs:
+        raise Failed("none of these systems takes part in any of these cases")
+    names = {name for _, name in runs}
+    prepare(names)
+    results, complete = Results(describe_run()), False
+    try:
+        _measure_all(runs, names, choice, results)
+        complete = True
+    finally:
+        objects = results.objects()
+        if objects:
+            _report(objects, whole=choice.whole and complete)
+
+
+def _measure_all(runs, names, choice, results):
+    progress = Progress(len(runs))
+    with_howdah = any(isinstance(SYSTEMS[name], Howdah) for name in names)
+    with Cluster(howdah.SETTINGS if with_howdah else None) as cluster:
+        cluster.sql(SCHEMA.read_text())
+        if with_howdah:
+            howdah.install(cluster)
+        cluster.sql("vacuum analyze")
+        for case, name in runs:
+            metrics, held = measure(case, SYSTEMS[name], cluster, choice.seconds, WARMUP_SECONDS)
+            settings = {
+                "wrk": str(case.load),
+                "duration_seconds": choice.seconds,
+                "warmup_seconds": WARMUP_SECONDS,
+                "postgresql": cluster.version,
+            }
+            results.add(case.name, name, metrics, settings, {"connections_held": held})
+            print(
+                progress.finished(f"{case.name} {name}: {metrics['requests_per_second']:,.0f}/s"), flush=True
+            )
+
+
+def _report(objects, whole):
+    path = write(objects, AREA, whole)
+    drawing = picture(objects)
+    if drawing:
+        path.with_suffix(".svg").write_text(drawing)
+    print(f"\n{table(objects)}\n")
+    for line in goals.judge(objects):
+        print(line)
+    print(f"\nwritten to {path}")
+
+
+def _names(environment, variable, known):
+    wanted = [name for name in environment.get(variable, "").split(",") if name]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise Failed(f"{variable} names {', '.join(unknown)}; known are {', '.join(known)}")
+    return wanted or known
+
+
+def _number(environment, variable, default):
+    text = environment.get(variable) or str(default)
+    if not text.isdigit() or int(text) < 1:
+        raise Failed(f"{variable} is {text!r}; it must be a whole number of at least 1")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Ratios, goals and the choice of what is run."""
+
+import unittest
+
+from bench.harness.processes import Failed
+from bench.http.cases import CASES
+from bench.http.goals import judge
+from bench.http.picture import picture
+from bench.http.report import by_case, ratio, table
+from bench.http.run import choose
+from bench.http.schedule import schedule
+from bench.http.systems import SYSTEMS
+
+METRICS = ("requests_per_second", "server_cpu_us_per_request", "p50_us", "p99_us")
+
+
+def measured(case, system, rate, cpu=10):
+    """The objects of one system in one case."""
+    values = dict(zip(METRICS, (rate, cpu, 100, 300)))
+    settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]]}
+    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test"}}
+    return [
+        {
+            "case": case,
+            "system": system,
+            "metric": metric,
+            "median": value,
+            "min": value,
+            "max": value,
+            **fixed,
+        }
+        for metric, value in values.items()
+    ]
+
+
+OBJECTS = measured("users", "howdah", 60_000) + measured("users", "node_unix", 10_000, cpu=120)
+
+
+class Ratios(unittest.TestCase):
+    def test_a_peer_stands_with_how_many_times_its_rate_howdah_has(self):
+        systems = by_case(OBJECTS)["users"]
+        self.assertEqual(ratio(systems, "node_unix"), 6)
+        self.assertIsNone(ratio(systems, "howdah"))
+
+    def test_without_howdah_there_is_no_ratio(self):
+        self.assertIsNone(ratio(by_case(measured("users", "node_unix", 1))["users"], "node_unix"))
+
+    def test_the_table_names_rate_ratio_cpu_and_connections(self):
+        line = next(line for line in table(OBJECTS).splitlines() if "node_unix" in line)
+        self.assertEqual(
+            line.split(),
+            ["node_unix", "10,000", "10,000", "10,000", "6.00", "x", "120.0", "100", "300", "11+9"],
+        )
+
+    def test_the_picture_writes_the_ratio_at_the_peer(self):
+        self.assertIn("howdah 6.0 x", picture(OBJECTS))
+
+
+class Goals(unittest.TestCase):
+    def test_a_ratio_over_its_bound_is_reached(self):
+        self.assertEqual(len(judge(OBJECTS)), 1)
+        self.assertTrue(judge(OBJECTS)[0].startswith("reached    6.00 (at least 5)"))
+
+    def test_cpu_over_its_bound_falls_short(self):
+        objects = measured("users", "howdah", 1, cpu=16) + measured("users", "howdah_constant", 1, cpu=10)
+        self.assertTrue(judge(objects)[0].startswith("SHORT      1.60 (at most 1.5)"))
+
+
+class Order(unittest.TestCase):
+    def names(self, cases, systems, rounds):
+        chosen = [case for case in CASES if case.name in cases]
+        return [(case.name, system) for case, system in schedule(chosen, systems, rounds)]
+
+    def test_systems_take_turns(self):
+        runs = self.names(["users"], ["howdah", "node_unix"], 2)
+        self.assertEqual(runs, [("users", "howdah"), ("users", "node_unix")] * 2)
+
+    def test_cases_whose_ratio_counts_take_turns(self):
+        runs = self.names(["routes_one", "routes"], ["howdah"], 2)
+        self.assertEqual(runs, [("routes_one", "howdah"), ("routes", "howdah")] * 2)
+
+    def test_fairness_runs_five_times(self):
+        self.assertEqual(len(self.names(["fairness"], ["howdah"], 3)), 5)
+
+    def test_every_system_takes_part_in_some_case(self):
+        self.assertEqual({name for case in CASES for name in case.systems}, set(SYSTEMS))
+
+
+class Environment(unittest.TestCase):
+    def test_everything_at_full_length_is_whole(self):
+        self.assertTrue(choose({}).whole)
+
+    def test_a_part_or_a_short_run_is_not_whole(self):
+        for environment in ({"CASES": "users"}, {"SYSTEMS": "howdah"}, {"DURATION": "2"}, {"ROUNDS": "1"}):
+            self.assertFalse(choose(environment).whole, environment)
+
+    def test_unknown_names_and_numbers_are_refused_with_what_is_known(self):
+        with self.assertRaisesRegex(Failed, "known are users"):
+            choose({"CASES": "user"})
+        with self.assertRaisesRegex(Failed, "DURATION"):
+            choose({"DURATION": "0"})
