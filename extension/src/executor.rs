@@ -1,10 +1,186 @@
-//! Waits until it is told to end.
+//! An executor: takes requests from its lane, one at a time, runs each, answers.
 
-use crate::worker::Worker;
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-/// Runs until the worker is asked to leave.
+use exchange::{Executor, Interrupt, Progress, Share, Work};
+use message::Request;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::request::problem::Problem;
+use crate::request::{Done, Lane, Runner};
+use crate::shared::routes::Measured;
+use crate::shared::{now_us, shared, wake};
+use crate::worker::{Worker, signals};
+use crate::{proxies, settings};
+
+thread_local! {
+    /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
+    static END: Cell<*mut Executor> = const { Cell::new(std::ptr::null_mut()) };
+    /// For the handler of SIGUSR2.
+    static INTERRUPT: Cell<Option<Interrupt>> = const { Cell::new(None) };
+}
+
+/// Requests between two looks at what is due once in a while.
+const REQUESTS_PER_HOUSEKEEPING: u32 = 64;
+
+/// Serves until the worker is asked to leave.
 pub fn run(worker: &Worker) {
-    while !worker.asked_to_leave() {
-        worker.wait(None);
+    let executor = Executor::join(
+        shared().exchange,
+        wake::wakers().clone(),
+        worker.lane_number(),
+        worker.index as u32,
+    );
+    INTERRUPT.set(Some(executor.interrupt()));
+    signals::set_cancel_check(|| INTERRUPT.get().is_some_and(|interrupt| interrupt.requested()));
+    let executor = Box::into_raw(Box::new(executor));
+    END.set(executor);
+    // SAFETY: a callback for the end of this process.
+    unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::from(0)) };
+    proxies::reload();
+    let mut executor = Serving {
+        worker,
+        // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
+        executor: unsafe { &mut *executor },
+        runner: Runner::new(crate::request::counters_of(worker.database_oid)),
+        scratch: Vec::new(),
+    };
+    executor.serve();
+    executor.executor.leave();
+}
+
+/// Gives back what this process has of the exchange, wherever it was.
+#[pg_guard]
+unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
+    // SAFETY: null or leaked; nobody else goes on in this process.
+    if let Some(executor) = unsafe { END.get().as_mut() } {
+        executor.leave();
     }
+}
+
+struct Serving<'w> {
+    worker: &'w Worker,
+    executor: &'static mut Executor,
+    runner: Runner,
+    /// For requests that do not lie in one place.
+    scratch: Vec<u8>,
+}
+
+impl Serving<'_> {
+    fn serve(&mut self) {
+        let mut since_housekeeping = 0;
+        while !self.worker.asked_to_leave() {
+            since_housekeeping += 1;
+            // SAFETY: PostgreSQL's own variables. A cancel that comes while nothing runs is void; it must be
+            // forgotten before the next request can be meant.
+            let interrupted = unsafe {
+                pg_sys::QueryCancelPending = 0;
+                pg_sys::InterruptPending != 0
+                    || pg_sys::ConfigReloadPending != 0
+                    || pg_sys::catchupInterruptPending != 0
+            };
+            if interrupted || since_housekeeping > REQUESTS_PER_HOUSEKEEPING {
+                since_housekeeping = 0;
+                self.housekeeping();
+            }
+            match self.executor.next(spin(), share) {
+                Some(work) => self.run(work),
+                None => {
+                    since_housekeeping = 0;
+                    self.worker.wait(None);
+                    self.notice_reload();
+                }
+            }
+        }
+    }
+
+    fn housekeeping(&mut self) {
+        self.worker.housekeeping();
+        self.notice_reload();
+    }
+
+    fn notice_reload(&mut self) {
+        if crate::worker::idle::take_reloaded() {
+            proxies::reload();
+            self.runner.settings_changed();
+        }
+    }
+
+    fn run(&mut self, mut work: Work) {
+        let entry = self.worker.entry();
+        entry.busy_since.store(now_us(), Relaxed);
+        let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
+            // SAFETY: on the main thread, outside a transaction.
+            Ok(request) => unsafe { self.runner.run(&request, Lane::Own) },
+            Err(error) => self.unreadable(&error.to_string()),
+        };
+        record(&done, &work);
+        entry.requests.fetch_add(1, Relaxed);
+        if done.status >= 500 {
+            entry.errors.fetch_add(1, Relaxed);
+        }
+        self.respond(&mut work, u32::from(done.status));
+        let now = now_us();
+        entry.busy_since.store(0, Relaxed);
+        entry.idle_since.store(now, Relaxed);
+        if self.scratch.capacity() > KEPT {
+            self.scratch = Vec::new();
+        }
+        self.runner.shrink(KEPT);
+    }
+
+    /// Hands the response over, in parts if it is larger than its share of the exchange. The gateway copies
+    /// each part at once, so this waits for a gateway, never for a client.
+    fn respond(&mut self, work: &mut Work, code: u32) {
+        let response = [self.runner.response()];
+        let mut progress = self.executor.respond(work, &response, code);
+        while progress == Progress::Wait {
+            self.worker.wait(Some(PART_TIMEOUT));
+            progress = self.executor.resume(work, &response);
+        }
+    }
+
+    /// A gateway of ours has written the request: this cannot happen, and must not end the process.
+    fn unreadable(&mut self, reason: &str) -> Done {
+        pgrx::warning!("howdah cannot read a request: {reason}");
+        let status = self.runner.write_unreadable(&Problem::new(500, "the request cannot be read"));
+        Done { status, ..Done::default() }
+    }
+}
+
+/// Memory that is kept for the next request.
+const KEPT: usize = 256 << 10;
+/// How often a wait for the gateway looks whether it has been given up.
+const PART_TIMEOUT: Duration = Duration::from_secs(1);
+
+fn spin() -> Duration {
+    Duration::from_micros(settings::SPIN.get() as u64)
+}
+
+/// What is known to be short leaves the queue to this executor: waking another costs more than the request.
+fn share(work: &Work) -> Share {
+    let routes = &shared().routes;
+    let gate = work.gate() as usize;
+    let short = gate < routes.capacity()
+        && routes.get(gate).mean_us().is_some_and(|mean| mean < SHORT_US);
+    if short { Share::Keep } else { Share::WakeNext }
+}
+
+/// Below this mean another executor is not woken for the rest of the queue: a wake-up costs up to 36 µs.
+const SHORT_US: f32 = 100.0;
+
+fn record(done: &Done, work: &Work) {
+    let Some(counters) = done.counters else { return };
+    let (queue_us, sql_us) = (work.waited().as_micros() as u64, done.took.as_micros() as u64);
+    shared().routes.get(counters as usize).record(&Measured {
+        status: done.status,
+        inline: false,
+        cancelled: done.cancelled,
+        queue_us,
+        sql_us,
+        total_us: queue_us + sql_us,
+    });
 }

@@ -1,10 +1,354 @@
-//! Waits until it is told to end.
+//! A gateway: the event loop and SQL in one process, one after the other.
+//!
+//! [`::gateway::Server`] knows sockets and protocols and no SQL. Each turn of its loop brings what has
+//! arrived; then, outside of it, this module decides where each request runs:
+//!
+//! - here, if it reads only and is known to be short: [`inline`];
+//! - in an executor otherwise: [`flights`] are those under way through the exchange.
+//!
+//! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
+//! invalidations, statistics.
 
+mod flights;
+mod inline;
+mod listeners;
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use ::gateway::{Arrived, Limits, Server};
+use message::Request;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::guard::{Report, attempt};
+use crate::request::problem::Problem;
+use crate::request::table::NoTable;
+use crate::request::{self, Runner, Way};
+use crate::shared::{shared, wake};
 use crate::worker::Worker;
+use crate::{pg, proxies, settings};
+use flights::Flights;
+use inline::Inline;
+use listeners::Listeners;
 
-/// Runs until the worker is asked to leave.
+thread_local! {
+    /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
+    static END: Cell<*mut exchange::Gateway> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// How long the loop sleeps at most: what nobody wakes it for is seen after this time.
+const TICK: Duration = Duration::from_secs(1);
+/// The same while requests are under way or wait.
+const BUSY_TICK: Duration = Duration::from_millis(5);
+
+/// Serves until the worker is asked to leave and everything that ran has ended.
 pub fn run(worker: &Worker) {
-    while !worker.asked_to_leave() {
-        worker.wait(None);
+    raise_file_limit();
+    let server = match Server::new(limits()) {
+        Ok(server) => server,
+        Err(error) => pgrx::error!("howdah gateway cannot begin: {error}"),
+    };
+    let end = exchange::Gateway::join(shared().exchange, wake::wakers().clone(), worker.index as u32);
+    let end = Box::into_raw(Box::new(end));
+    END.set(end);
+    // SAFETY: a callback for the end of this process.
+    unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::from(0)) };
+    inline::register_deadline();
+    proxies::reload();
+    let mut gateway = Gateway {
+        worker,
+        server,
+        // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
+        flights: Flights::new(unsafe { &mut *end }, worker),
+        runner: Runner::new(request::counters_of(worker.database_oid)),
+        inline: Inline::default(),
+        listeners: Listeners::new(worker),
+        waiting: VecDeque::new(),
+        last_housekeeping: Instant::now(),
+        last_tick: Instant::now(),
+        draining: None,
+    };
+    gateway.serve();
+    gateway.flights.leave();
+}
+
+/// Gives back what this process has of the exchange, wherever it was.
+#[pg_guard]
+unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
+    // SAFETY: null or leaked; nobody else goes on in this process.
+    if let Some(end) = unsafe { END.get().as_mut() } {
+        end.leave();
+    }
+}
+
+struct Gateway<'w> {
+    worker: &'w Worker,
+    server: Server,
+    flights: Flights,
+    runner: Runner,
+    inline: Inline,
+    listeners: Listeners,
+    /// Requests for which the exchange had no room, and since when.
+    waiting: VecDeque<(Arrived, Instant)>,
+    last_housekeeping: Instant,
+    last_tick: Instant,
+    /// Until when running requests may finish, once the worker is asked to leave.
+    draining: Option<Instant>,
+}
+
+impl Gateway<'_> {
+    fn serve(&mut self) {
+        self.watch();
+        self.refresh();
+        while !self.has_ended() {
+            self.turn();
+        }
+    }
+
+    fn watch(&mut self) {
+        for fd in [self.worker.wake_fd(), self.worker.postmaster_fd()] {
+            // SAFETY: both stay open as long as the process lives.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            if let Err(error) = self.server.watch(fd) {
+                pgrx::error!("howdah gateway cannot watch its wake-ups: {error}");
+            }
+        }
+    }
+
+    /// One turn of the loop: sockets first, then PostgreSQL, then requests.
+    fn turn(&mut self) {
+        let timeout = self.timeout();
+        let flights = &mut self.flights;
+        self.server.turn(Some(timeout), &mut || flights.about_to_sleep());
+        self.flights.awake();
+        self.look_at_descriptors();
+        self.serve_postgres();
+        self.cancel_gone();
+        self.flights.deliver(&mut self.server);
+        self.take_arrived();
+        self.flights.flush();
+        self.inline.run(&mut self.runner, &mut self.server, &mut self.flights, &mut self.waiting);
+        self.tick();
+    }
+
+    fn timeout(&self) -> Duration {
+        if !self.inline.is_empty() {
+            Duration::ZERO
+        } else if self.flights.any() || !self.waiting.is_empty() || self.draining.is_some() {
+            BUSY_TICK
+        } else {
+            TICK
+        }
+    }
+
+    fn look_at_descriptors(&mut self) {
+        let ready: Vec<RawFd> = self.server.readable().collect();
+        if ready.contains(&self.worker.postmaster_fd()) {
+            self.worker.exit_orphaned();
+        }
+        if ready.contains(&self.worker.wake_fd()) {
+            wake::drain(self.worker.kind, self.worker.index);
+        }
+    }
+
+    /// Interrupts and invalidations in every turn, at the cost of a few loads; the rest once a second.
+    fn serve_postgres(&mut self) {
+        // SAFETY: PostgreSQL's own variables.
+        let pending = unsafe {
+            pg_sys::InterruptPending != 0
+                || pg_sys::ConfigReloadPending != 0
+                || pg_sys::catchupInterruptPending != 0
+        };
+        if pending || self.last_housekeeping.elapsed() > TICK {
+            self.last_housekeeping = Instant::now();
+            self.worker.housekeeping();
+            if crate::worker::idle::take_reloaded() {
+                self.reload();
+            }
+        }
+        // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held.
+        let accepted = unsafe { attempt(Report::Log, || pg::AcceptInvalidationMessages()) };
+        if accepted.is_err() || request::changes::configuration_is_stale() {
+            self.refresh();
+        }
+    }
+
+    fn reload(&mut self) {
+        proxies::reload();
+        self.runner.settings_changed();
+        self.server.set_limits(limits());
+        self.refresh_listeners();
+    }
+
+    fn refresh(&mut self) {
+        // SAFETY: on the main thread, outside a transaction.
+        match unsafe { self.runner.refresh() } {
+            Ok(()) => self.refresh_listeners(),
+            Err(NoTable::NoExtension) => self.worker.leave_no_extension(),
+            // Logged; tried again with the next turn.
+            Err(NoTable::Failed(_)) => {}
+        }
+    }
+
+    fn refresh_listeners(&mut self) {
+        if self.draining.is_some() {
+            return;
+        }
+        if let Some(table) = self.runner.table() {
+            self.listeners.follow(&table.listeners, &mut self.server);
+        }
+    }
+
+    fn cancel_gone(&mut self) {
+        for ticket in self.server.gone().collect::<Vec<_>>() {
+            if !self.flights.cancel(ticket) {
+                self.inline.forget(ticket);
+                self.waiting.retain(|(arrived, _)| arrived.ticket != ticket);
+            }
+        }
+    }
+
+    fn take_arrived(&mut self) {
+        for arrived in self.server.arrived().collect::<Vec<_>>() {
+            self.dispatch(arrived);
+        }
+    }
+
+    /// Decides where a request runs, or answers what needs no running.
+    fn dispatch(&mut self, arrived: Arrived) {
+        let Ok(request) = Request::parse(&arrived.request) else {
+            self.server.fail(arrived.ticket, 500);
+            return;
+        };
+        let Some(table) = self.runner.table() else {
+            self.server.fail(arrived.ticket, 503);
+            return;
+        };
+        let way = request::way(&table.router, &request);
+        let endpoints = match way {
+            Way::BadPath(reason) => {
+                let answer = Problem::new(400, reason).write(Vec::new(), request.id());
+                self.server.reply(arrived.ticket, answer);
+                return;
+            }
+            Way::Options(allow) => {
+                self.server.reply(arrived.ticket, options(allow));
+                return;
+            }
+            Way::Handlers(allow) if table.handlers.is_empty() => {
+                let answer = request::nothing_answers(&request, allow).write(Vec::new(), request.id());
+                self.server.reply(arrived.ticket, answer);
+                return;
+            }
+            Way::Route(place, _) => place..place + 1,
+            Way::Handlers(_) => table.handlers.clone(),
+        };
+        if self.inline.may_run(&mut self.runner, endpoints.clone()) {
+            self.inline.push(arrived, endpoints.start);
+        } else {
+            let gate = self.runner.table().and_then(|table| table.endpoints[endpoints.start].counters);
+            self.submit(arrived, gate);
+        }
+    }
+
+    fn submit(&mut self, arrived: Arrived, gate: Option<u32>) {
+        if let Err(arrived) = self.flights.submit(arrived, gate, &mut self.server) {
+            self.waiting.push_back((arrived, Instant::now()));
+        }
+    }
+
+    /// What is due once in a while.
+    fn tick(&mut self) {
+        self.flights.nudge();
+        self.retry_waiting();
+        if self.last_tick.elapsed() < BUSY_TICK {
+            return;
+        }
+        self.last_tick = Instant::now();
+        self.flights.enforce_deadlines(&mut self.server);
+        let counters = self.server.counters();
+        self.worker.entry().connections.store(counters.open as u64, Relaxed);
+        self.worker.entry().requests.store(counters.requests, Relaxed);
+        if self.listeners.should_retry() {
+            self.refresh_listeners();
+        }
+        if self.worker.asked_to_leave() && self.draining.is_none() {
+            let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
+            self.draining = Some(Instant::now() + time);
+            self.server.drain();
+        }
+    }
+
+    /// Requests that found the exchange full: in their order, until their time is over.
+    fn retry_waiting(&mut self) {
+        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
+        while let Some((arrived, since)) = self.waiting.pop_front() {
+            if since.elapsed() > patience {
+                self.server.reply(arrived.ticket, flights::busy(&arrived.request));
+                continue;
+            }
+            if let Err(arrived) = self.flights.submit(arrived, None, &mut self.server) {
+                self.waiting.push_front((arrived, since));
+                return;
+            }
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        let Some(until) = self.draining else { return false };
+        if Instant::now() >= until {
+            self.server.abort();
+            self.server.turn(Some(Duration::from_millis(1)), &mut || true);
+            return true;
+        }
+        self.server.is_drained()
+    }
+}
+
+fn options(allow: &str) -> Vec<u8> {
+    match message::ResponseBuilder::new(204) {
+        Ok(mut builder) => {
+            // The router has made the list.
+            let _ = builder.header("allow", allow);
+            builder.finish(&[])
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The settings as the event loop wants them.
+fn limits() -> Limits {
+    let time = |milliseconds: i32| Duration::from_millis(milliseconds as u64);
+    Limits {
+        max_head: settings::MAX_HEAD.get() as usize,
+        max_uri: settings::MAX_URI.get() as usize,
+        max_headers: settings::MAX_HEADERS.get() as usize,
+        max_body: settings::MAX_BODY.get() as usize,
+        max_bodies: settings::MAX_BODIES.get() as usize,
+        head_timeout: time(settings::HEAD_TIMEOUT.get()),
+        body_timeout: time(settings::BODY_TIMEOUT.get()),
+        idle_timeout: time(settings::IDLE_TIMEOUT.get()),
+        write_timeout: time(settings::WRITE_TIMEOUT.get()),
+        max_connections: settings::MAX_CONNECTIONS.get() as usize,
+        max_streams: settings::MAX_STREAMS.get() as u32,
+        ..Limits::default()
+    }
+}
+
+/// Connections are kept outside PostgreSQL's account of file descriptors: the soft limit is raised by as many
+/// as there may be, as far as the hard limit lets it.
+fn raise_file_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid struct for both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            let wanted = limit.rlim_cur + settings::MAX_CONNECTIONS.get() as u64 + 64;
+            limit.rlim_cur = wanted.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
     }
 }

@@ -99,6 +99,11 @@ impl Endpoint {
         self.plans = Plans::Unmade;
     }
 
+    /// Whether its plans are made.
+    pub fn is_made(&self) -> bool {
+        !matches!(self.plans, Plans::Unmade)
+    }
+
     /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only
     /// and calls nothing volatile.
     pub fn reads_only(&self) -> bool {

@@ -37,6 +37,11 @@ impl Identity {
         self.role == Some(role) && *self.search_path == *search_path && self.epoch == crate::shared::settings_epoch()
     }
 
+    /// Nothing is taken to be in force any more: the next request sets everything anew.
+    pub fn doubt(&mut self) {
+        self.role = None;
+    }
+
     /// Puts the role's settings and the search_path in force, in a transaction of its own.
     ///
     /// # Safety

@@ -52,15 +52,21 @@ pub struct Runner {
 /// Where a request runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lane {
-    /// In an executor, or in the gateway in a transaction of its own.
+    /// In an executor.
     Own,
-    /// In the gateway, in a transaction that several requests share.
+    /// In the gateway, in a read-only transaction of its own.
+    OwnReadOnly,
+    /// In the gateway, in a read-only transaction that several requests share.
     Shared,
 }
 
 /// What became of a request. The response is in [`Runner::response`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
+    /// It was cancelled: its client has left, or its time was over.
+    pub cancelled: bool,
+    /// Run in the gateway, it has failed in a way that an executor may not: run it there.
+    pub elsewhere: bool,
     /// Status of the response.
     pub status: u16,
     /// The endpoint that has answered, by the number of its counters.
@@ -120,6 +126,57 @@ impl Runner {
         std::mem::take(&mut self.buffer)
     }
 
+    /// Whether the endpoint at this place reads only. Makes its plans to find out.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn reads_only(&mut self, place: usize) -> bool {
+        let Some(table) = self.table.as_mut() else { return false };
+        let endpoint = &mut table.endpoints[place];
+        if endpoint.is_made() {
+            return endpoint.reads_only();
+        }
+        // SAFETY: by contract.
+        unsafe { run::make_plans(endpoint, &table.types, &mut self.identity) && endpoint.reads_only() }
+    }
+
+    /// Puts in force what the endpoint at this place runs with. False if that fails.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn assume(&mut self, place: usize) -> bool {
+        let Some(table) = self.table.as_ref() else { return false };
+        let registration = &table.endpoints[place].registration;
+        // SAFETY: by contract.
+        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+    }
+
+    /// Whether what is in force is what the endpoint at this place runs with.
+    pub fn runs_as_assumed(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            let registration = &table.endpoints[place].registration;
+            self.identity.is(registration.role, &registration.search_path)
+        })
+    }
+
+    /// Forgets what settings were in force, after a reload.
+    pub fn settings_changed(&mut self) {
+        self.identity.doubt();
+    }
+
+    /// Gives back memory that a large response has taken.
+    pub fn shrink(&mut self, kept: usize) {
+        if self.buffer.capacity() > kept {
+            self.buffer = Vec::new();
+        }
+    }
+
+    /// Writes an error for a request that has no id.
+    pub fn write_unreadable(&mut self, problem: &Problem) -> u16 {
+        self.buffer = problem.write(std::mem::take(&mut self.buffer), "");
+        problem.status
+    }
+
     /// Runs a request and commits what it has written.
     ///
     /// # Safety
@@ -129,12 +186,19 @@ impl Runner {
         let mut counters = None;
         // SAFETY: by contract.
         let result = unsafe { self.answer(request, lane, &mut counters) };
-        let status = match result {
+        let mut done = Done { counters, ..Done::default() };
+        done.status = match result {
             Ok(status) => status,
-            Err(problem) => self.write_problem(request, &problem),
+            Err(problem) => {
+                done.cancelled = problem.sqlstate == Some(*b"57014");
+                done.elsewhere = lane != Lane::Own && problem.sqlstate.is_some_and(|code| may_differ(&code));
+                if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
+            }
         };
-        let done = Done { status, counters, took: started.elapsed() };
-        log_slow(request, &done);
+        done.took = started.elapsed();
+        if !done.elsewhere {
+            log_slow(request, &done);
+        }
         done
     }
 
@@ -148,7 +212,7 @@ impl Runner {
     unsafe fn answer(&mut self, request: &Request<'_>, lane: Lane, counters: &mut Option<u32>) -> Result<u16, Problem> {
         // SAFETY: by contract.
         unsafe {
-            if lane == Lane::Own {
+            if lane != Lane::Shared {
                 self.refresh().map_err(no_table)?;
             }
             let Some(table) = self.table.as_mut() else {
@@ -161,7 +225,7 @@ impl Runner {
                 identity: &mut self.identity,
                 buffer: &mut self.buffer,
                 access: access(request.method()),
-                shared: lane == Lane::Shared,
+                scope: scope(lane, access(request.method())),
                 client: crate::proxies::client(request),
             };
             match way(router, request) {
@@ -237,7 +301,33 @@ fn log_slow(request: &Request<'_>, done: &Done) {
     );
 }
 
-/// The scope of a request that is run alone.
-pub fn own_scope(access: Access) -> Scope {
-    Scope::Own { read_only: access == Access::ReadOnly }
+/// In what a request runs.
+fn scope(lane: Lane, access: Access) -> Scope {
+    match lane {
+        Lane::Own => Scope::Own { read_only: access == Access::ReadOnly },
+        Lane::OwnReadOnly => Scope::Own { read_only: true },
+        Lane::Shared => Scope::Shared,
+    }
+}
+
+/// Errors that come from how the gateway runs requests, and not from the request: out of time, no write, no
+/// lock, no second try.
+fn may_differ(sqlstate: &[u8; 5]) -> bool {
+    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01")
+}
+
+/// Finds the counters of an endpoint of this database.
+pub fn counters_of(database: pgrx::pg_sys::Oid) -> Box<dyn Fn(&Target) -> Option<u32>> {
+    use crate::shared::routes::{RouteKey, RouteKind};
+    Box::new(move |target| {
+        let key = match target {
+            Target::Function { method, pattern, .. } => {
+                RouteKey { database, kind: RouteKind::Route, method, pattern }
+            }
+            Target::Statement { name, .. } => {
+                RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
+            }
+        };
+        crate::shared::shared().routes.find_or_add(&key).map(|number| number as u32)
+    })
 }

@@ -17,7 +17,7 @@ use super::problem::{Access, Problem};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{changes, own_scope, params};
+use super::{changes, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::{pg, settings};
 
@@ -33,8 +33,8 @@ pub struct Job<'j, 'r> {
     pub buffer: &'j mut Vec<u8>,
     /// Whether it may write.
     pub access: Access,
-    /// Whether it runs inside a transaction that requests share.
-    pub shared: bool,
+    /// In what it runs.
+    pub scope: Scope,
     /// The client's address.
     pub client: Option<IpAddr>,
 }
@@ -54,7 +54,7 @@ impl Job<'_, '_> {
         // SAFETY: by contract.
         unsafe {
             let role = endpoint.registration.role;
-            if !self.shared
+            if self.scope != Scope::Shared
                 && let Err(error) = self.identity.assume(role, &endpoint.registration.search_path)
             {
                 return Err(self.problem(Mishap::Error(error)));
@@ -62,7 +62,7 @@ impl Job<'_, '_> {
             pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
-                && !self.shared
+                && self.scope != Scope::Shared
                 && matches!(error.sqlstate(), "40001" | "40P01")
             {
                 result = self.run_once(endpoint, path);
@@ -79,7 +79,7 @@ impl Job<'_, '_> {
     }
 
     unsafe fn run_once(&mut self, endpoint: &mut Endpoint, path: &[PathParameter<'_>]) -> Result<Answer, Mishap> {
-        let scope = if self.shared { Scope::Shared } else { own_scope(self.access) };
+        let scope = self.scope;
         let mut begun = None;
         let context = ErrorContext { request: self.request };
         // SAFETY: by contract; `give_up` ends what has begun.
@@ -195,6 +195,30 @@ fn is_ready(endpoint: &Endpoint) -> bool {
         Plans::Unmade => false,
         Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
         Plans::Made { checked, function, .. } => function.is_none() || *checked == changes::epoch(),
+    }
+}
+
+/// Makes an endpoint's plans in a transaction of their own. False if they cannot be made.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) -> bool {
+    let role = endpoint.registration.role;
+    let scope = Scope::Own { read_only: true };
+    // SAFETY: by contract; nothing with a destructor is held across PostgreSQL's own calls.
+    unsafe {
+        if identity.assume(role, &endpoint.registration.search_path).is_err() {
+            return false;
+        }
+        let made = attempt(Report::Log, || {
+            let begun = transaction::begin(scope, role);
+            make_ready(endpoint, types);
+            transaction::finish(begun);
+        });
+        if made.is_err() {
+            transaction::give_up(None, scope);
+        }
+        made.is_ok()
     }
 }
 

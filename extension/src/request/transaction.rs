@@ -88,7 +88,10 @@ const XACT_FLAGS_ACCESSEDTEMPNAMESPACE: c_int = 1 << 0;
 
 /// Gives up what outlives a transaction: held cursors, session advisory locks, prepared statements,
 /// currval, temporary tables. Each call returns at once where there is nothing.
-unsafe fn forget_session(temporary: bool) {
+///
+/// # Safety
+/// Inside a guard, outside a transaction.
+pub unsafe fn forget_session(temporary: bool) {
     // SAFETY: inside a guard, outside a transaction.
     unsafe {
         pg::PortalHashTableDeleteAll();

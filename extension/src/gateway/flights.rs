@@ -1,0 +1,259 @@
+//! Requests on their way through the exchange: submitted, running, or coming back.
+
+use std::time::{Duration, Instant};
+
+use ::gateway::{Arrived, Server, Ticket};
+use exchange::{Cancel, Full, NO_GATE, Outcome};
+use message::Request;
+
+use crate::request::problem::Problem;
+use crate::settings;
+use crate::shared::shared;
+use crate::shared::workers::{Kind, WorkerState};
+use crate::worker::Worker;
+
+/// The requests of this gateway that are in the exchange.
+pub struct Flights {
+    end: &'static mut exchange::Gateway,
+    lane: u32,
+    database: usize,
+    /// By the number of their slot.
+    flights: Vec<Option<Flight>>,
+    count: usize,
+    /// The limit that each gate was last given by this gateway.
+    limits: Vec<u32>,
+    executors: u32,
+    executors_seen: Option<Instant>,
+}
+
+struct Flight {
+    /// Whose answer it is; none if the client has gone.
+    ticket: Option<Ticket>,
+    exchange: exchange::Ticket,
+    since: Instant,
+    cancelled: Option<Instant>,
+    /// What of the response has come.
+    response: Vec<u8>,
+    /// For the answer if there is none.
+    id: String,
+}
+
+/// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the oldest request of the lane may wait beside an idle executor.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+impl Flights {
+    /// No requests yet.
+    pub fn new(end: &'static mut exchange::Gateway, worker: &Worker) -> Self {
+        let slots = end.exchange().sizes().slots as usize;
+        Flights {
+            end,
+            lane: worker.lane_number_of(crate::shared::HTTP),
+            database: worker.database,
+            flights: std::iter::repeat_with(|| None).take(slots).collect(),
+            count: 0,
+            limits: vec![0; shared().routes.capacity()],
+            executors: 0,
+            executors_seen: None,
+        }
+    }
+
+    /// Whether any request is under way.
+    pub fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Hands a request to the executors. Gives it back if there is no room; answers it if there never will be.
+    pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) -> Result<(), Arrived> {
+        let gate = gate.unwrap_or(NO_GATE);
+        self.limit(gate);
+        match self.end.submit(self.lane, gate, &[&arrived.request]) {
+            Ok(ticket) => {
+                let id = Request::parse(&arrived.request).map(|request| request.id().to_owned());
+                let flight = Flight {
+                    ticket: Some(arrived.ticket),
+                    exchange: ticket,
+                    since: Instant::now(),
+                    cancelled: None,
+                    response: Vec::new(),
+                    id: id.unwrap_or_default(),
+                };
+                self.flights[ticket.slot() as usize] = Some(flight);
+                self.count += 1;
+                Ok(())
+            }
+            Err(Full::Slots | Full::Blocks) => Err(arrived),
+            Err(Full::TooLarge) => {
+                server.fail(arrived.ticket, 413);
+                Ok(())
+            }
+        }
+    }
+
+    /// One route never holds all executors of the lane.
+    fn limit(&mut self, gate: u32) {
+        if gate == NO_GATE {
+            return;
+        }
+        if self.executors_seen.is_none_or(|seen| seen.elapsed() > GRACE) {
+            self.executors_seen = Some(Instant::now());
+            self.executors = self.count_executors();
+        }
+        let share = self.executors * settings::ROUTE_SHARE.get() as u32 / 100;
+        let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
+        let known = &mut self.limits[gate as usize];
+        if *known != share {
+            *known = share;
+            self.end.set_gate_limit(gate, share);
+        }
+    }
+
+    fn count_executors(&self) -> u32 {
+        let ours = shared().workers.iter().filter(|worker| {
+            worker.state() == WorkerState::Running
+                && worker.kind() == Kind::Executor
+                && worker.database() == self.database
+                && worker.lane() == crate::shared::HTTP
+        });
+        ours.count() as u32
+    }
+
+    /// Wakes executors for what was submitted.
+    pub fn flush(&mut self) {
+        self.end.flush();
+    }
+
+    /// See [`exchange::Gateway::about_to_sleep`].
+    pub fn about_to_sleep(&mut self) -> bool {
+        self.end.about_to_sleep()
+    }
+
+    /// See [`exchange::Gateway::awake`].
+    pub fn awake(&mut self) {
+        self.end.awake();
+    }
+
+    /// Wakes one more executor if a request waits behind one that was thought to be short.
+    pub fn nudge(&mut self) {
+        if self.count > 0 {
+            self.end.nudge(self.lane, PATIENCE);
+        }
+    }
+
+    /// Takes what has come back and hands complete responses to the event loop.
+    pub fn deliver(&mut self, server: &mut Server) {
+        while let Some(mut completion) = self.end.take() {
+            let slot = completion.ticket().slot() as usize;
+            let Some(flight) = self.flights[slot].as_mut() else { continue };
+            completion.append_to(&mut flight.response);
+            let outcome = completion.outcome();
+            if completion.more() && outcome != Outcome::Died {
+                continue;
+            }
+            drop(completion);
+            self.count -= 1;
+            let Some(flight) = self.flights[slot].take() else { continue };
+            let Some(ticket) = flight.ticket else { continue };
+            let response = match outcome {
+                Outcome::Answered(_) => flight.response,
+                Outcome::Died => died(&flight.id),
+            };
+            server.reply(ticket, response);
+        }
+    }
+
+    /// Cancels the request of a client that has gone. False if it is not here.
+    pub fn cancel(&mut self, ticket: Ticket) -> bool {
+        let found = self.flights.iter().position(|flight| {
+            flight.as_ref().is_some_and(|flight| flight.ticket == Some(ticket))
+        });
+        let Some(slot) = found else { return false };
+        if let Some(flight) = self.flights[slot].as_mut() {
+            flight.ticket = None;
+            flight.cancelled = Some(Instant::now());
+            let ticket = flight.exchange;
+            self.stop(slot, ticket);
+        }
+        true
+    }
+
+    /// Cancels in the exchange; forgets what has never run.
+    fn stop(&mut self, slot: usize, ticket: exchange::Ticket) -> Cancel {
+        let cancel = self.end.cancel(ticket);
+        match cancel {
+            Cancel::NeverRan => {
+                self.flights[slot] = None;
+                self.count -= 1;
+            }
+            Cancel::Running(target) => target.signal(),
+            Cancel::TooLate => {}
+        }
+        cancel
+    }
+
+    /// Cancels what runs for too long, and answers what has waited for too long.
+    pub fn enforce_deadlines(&mut self, server: &mut Server) {
+        if self.count == 0 {
+            return;
+        }
+        let limit = Duration::from_millis(settings::REQUEST_TIMEOUT.get() as u64);
+        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
+        for slot in 0..self.flights.len() {
+            let Some(flight) = self.flights[slot].as_mut() else { continue };
+            let age = flight.since.elapsed();
+            match flight.cancelled {
+                None if age > limit => {
+                    flight.cancelled = Some(Instant::now());
+                    let (ticket, exchange, id) = (flight.ticket, flight.exchange, flight.id.clone());
+                    if self.stop(slot, exchange) == Cancel::NeverRan
+                        && let Some(ticket) = ticket
+                    {
+                        server.reply(ticket, waited_too_long(&id));
+                    }
+                }
+                None if age > patience && self.end.is_queued(flight.exchange) => {
+                    let (ticket, exchange, id) = (flight.ticket, flight.exchange, flight.id.clone());
+                    if self.stop(slot, exchange) == Cancel::NeverRan
+                        && let Some(ticket) = ticket
+                    {
+                        server.reply(ticket, waited_too_long(&id));
+                    }
+                }
+                Some(cancelled) if cancelled.elapsed() > GRACE => {
+                    // It may have been cancelled just before it looked: once more.
+                    flight.cancelled = Some(Instant::now());
+                    let (ticket, exchange, id) = (flight.ticket.take(), flight.exchange, flight.id.clone());
+                    self.stop(slot, exchange);
+                    if let Some(ticket) = ticket {
+                        server.reply(ticket, too_slow(&id));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// See [`exchange::Gateway::leave`].
+    pub fn leave(&mut self) {
+        self.end.leave();
+    }
+}
+
+fn died(id: &str) -> Vec<u8> {
+    Problem::new(502, "the process that ran the request has ended").write(Vec::new(), id)
+}
+
+fn waited_too_long(id: &str) -> Vec<u8> {
+    Problem::new(503, "no executor was free in time").write(Vec::new(), id)
+}
+
+fn too_slow(id: &str) -> Vec<u8> {
+    Problem::new(504, "the request has exceeded howdah.request_timeout").write(Vec::new(), id)
+}
+
+/// The answer to a request for which there was no room.
+pub fn busy(request: &[u8]) -> Vec<u8> {
+    let id = Request::parse(request).map(|request| request.id().to_owned()).unwrap_or_default();
+    waited_too_long(&id)
+}

@@ -1,0 +1,259 @@
+//! The inline lane: short requests without side effects run right here, after the turn that brought them.
+//!
+//! Those of one turn that run as the same role share a read-only transaction and its snapshot, which is taken
+//! after they have arrived. Each runs in a subtransaction that is always rolled back once its response is in
+//! memory. A request that exceeds its deadline is cancelled and run by an executor; its route loses the
+//! privilege for a while, or for good if it did not stop when told.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use ::gateway::{Arrived, Server, Ticket};
+use message::Request;
+use pgrx::pg_sys;
+
+use super::flights::Flights;
+use crate::guard::{Report, attempt};
+use crate::pg;
+use crate::request::transaction;
+use crate::request::{Done, Lane, Runner};
+use crate::settings::{self, Inline as Mode};
+use crate::shared::routes::{Measured, RouteCounters};
+use crate::shared::{now_us, shared};
+
+/// Requests that wait for the end of the turn.
+#[derive(Default)]
+pub struct Inline {
+    queue: VecDeque<Waiting>,
+}
+
+struct Waiting {
+    arrived: Arrived,
+    /// The first endpoint that is asked.
+    endpoint: usize,
+    since: Instant,
+}
+
+/// SQL of one turn at most, before the sockets are looked at again.
+const BUDGET: Duration = Duration::from_millis(1);
+/// Requests that an endpoint must have answered in executors before it is known to be short.
+const PROBATION: u64 = 8;
+/// How long an endpoint that was too slow stays with the executors; doubled each time.
+const BAN: Duration = Duration::from_secs(10);
+
+/// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
+static DEADLINE: AtomicI32 = AtomicI32::new(-1);
+/// Whether the deadline has passed.
+static OVERDUE: AtomicBool = AtomicBool::new(false);
+
+/// Registers the deadline. Called once in each gateway.
+pub fn register_deadline() {
+    // SAFETY: on the main thread of a worker whose timeouts PostgreSQL has initialised.
+    let number = unsafe { pg::RegisterTimeout(pg::USER_TIMEOUT, Some(overdue)) };
+    DEADLINE.store(number, Relaxed);
+}
+
+/// Runs inside SIGALRM.
+unsafe extern "C" fn overdue() {
+    OVERDUE.store(true, Relaxed);
+    // SAFETY: PostgreSQL's own variables, as StatementCancelHandler sets them.
+    unsafe {
+        pg_sys::QueryCancelPending = 1;
+        pg_sys::InterruptPending = 1;
+    }
+}
+
+impl Inline {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Takes a request in.
+    pub fn push(&mut self, arrived: Arrived, endpoint: usize) {
+        self.queue.push_back(Waiting { arrived, endpoint, since: Instant::now() });
+    }
+
+    /// Drops the request of a client that has gone.
+    pub fn forget(&mut self, ticket: Ticket) {
+        self.queue.retain(|waiting| waiting.arrived.ticket != ticket);
+    }
+
+    /// Whether a request for these endpoints may run here.
+    pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>) -> bool {
+        settings::INLINE.get() != Mode::Off
+            && endpoints.into_iter().all(|place| {
+                let number = runner.table().and_then(|table| table.endpoints[place].counters);
+                number.is_some_and(|number| is_short(shared().routes.get(number as usize)))
+                    // SAFETY: on the main thread, outside a transaction.
+                    && unsafe { runner.reads_only(place) }
+            })
+    }
+
+    /// Runs what waits, for [`BUDGET`] at most.
+    pub fn run(
+        &mut self,
+        runner: &mut Runner,
+        server: &mut Server,
+        flights: &mut Flights,
+        waiting: &mut VecDeque<(Arrived, Instant)>,
+    ) {
+        let begin = Instant::now();
+        while let Some(first) = self.queue.front() {
+            let endpoint = first.endpoint;
+            let own = settings::INLINE.get() == Mode::Transaction;
+            // SAFETY: on the main thread, outside a transaction.
+            let ran = unsafe {
+                if own || !runner.assume(endpoint) || !begin_shared() {
+                    self.run_first(runner, Lane::OwnReadOnly, server, flights, waiting)
+                } else {
+                    self.run_shared(runner, server, flights, waiting, begin);
+                    true
+                }
+            };
+            if !ran || begin.elapsed() > BUDGET {
+                return;
+            }
+        }
+    }
+
+    /// Runs requests of the same identity until none is left, the time is over, or the transaction is gone.
+    unsafe fn run_shared(
+        &mut self,
+        runner: &mut Runner,
+        server: &mut Server,
+        flights: &mut Flights,
+        waiting: &mut VecDeque<(Arrived, Instant)>,
+        begin: Instant,
+    ) {
+        // SAFETY: inside the transaction that has just begun.
+        unsafe {
+            while let Some(next) = self.queue.front() {
+                if !runner.runs_as_assumed(next.endpoint) || begin.elapsed() > BUDGET {
+                    break;
+                }
+                self.run_first(runner, Lane::Shared, server, flights, waiting);
+                if !pg::IsTransactionState() {
+                    return;
+                }
+            }
+            end_shared();
+        }
+    }
+
+    unsafe fn run_first(
+        &mut self,
+        runner: &mut Runner,
+        lane: Lane,
+        server: &mut Server,
+        flights: &mut Flights,
+        waiting: &mut VecDeque<(Arrived, Instant)>,
+    ) -> bool {
+        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return false };
+        let Ok(request) = Request::parse(&arrived.request) else {
+            server.fail(arrived.ticket, 500);
+            return true;
+        };
+        // SAFETY: by contract.
+        let done = unsafe { run_with_deadline(runner, &request, lane) };
+        let first = runner.table().and_then(|table| table.endpoints[endpoint].counters);
+        if let Some(number) = first {
+            judge(shared().routes.get(number as usize), &done);
+        }
+        if done.elsewhere {
+            if let Err(arrived) = flights.submit(arrived, first, server) {
+                waiting.push_back((arrived, Instant::now()));
+            }
+            return true;
+        }
+        record(&done, since);
+        server.reply(arrived.ticket, runner.take_response());
+        true
+    }
+}
+
+/// Whether an endpoint's times so far, and its record here, let it run in a gateway.
+fn is_short(counters: &RouteCounters) -> bool {
+    let threshold = settings::INLINE_THRESHOLD.get() as f32;
+    counters.mean_us().is_some_and(|mean| mean < threshold)
+        && !counters.inline_never.load(Relaxed)
+        && counters.inline_banned_until.load(Relaxed) < now_us()
+        && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
+}
+
+unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> Done {
+    let number = DEADLINE.load(Relaxed);
+    OVERDUE.store(false, Relaxed);
+    // SAFETY: by contract; the timeout is registered. While one is pending, setting a later one costs no
+    // system call.
+    unsafe {
+        pg::enable_timeout_after(number, settings::INLINE_DEADLINE.get());
+        let mut done = runner.run(request, lane);
+        pg::disable_timeout(number, false);
+        pg_sys::QueryCancelPending = 0;
+        done.cancelled = OVERDUE.load(Relaxed);
+        done
+    }
+}
+
+/// Takes the privilege from an endpoint that has exceeded the deadline.
+fn judge(counters: &RouteCounters, done: &Done) {
+    let deadline = Duration::from_millis(settings::INLINE_DEADLINE.get() as u64);
+    if done.cancelled {
+        let before = counters.inline_overruns.fetch_add(1, Relaxed).min(6);
+        let until = now_us() + BAN.as_micros() as u64 * (1 << before);
+        counters.inline_banned_until.store(until, Relaxed);
+        // Told to stop, it went on to its end: it runs code that does not look.
+        if !done.elsewhere && done.took > deadline * 4 {
+            counters.inline_never.store(true, Relaxed);
+        }
+    } else if done.elsewhere {
+        counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
+    }
+}
+
+fn record(done: &Done, since: Instant) {
+    let Some(number) = done.counters else { return };
+    shared().routes.get(number as usize).record(&Measured {
+        status: done.status,
+        inline: true,
+        cancelled: false,
+        queue_us: 0,
+        sql_us: done.took.as_micros() as u64,
+        total_us: since.elapsed().as_micros() as u64,
+    });
+}
+
+/// Begins the transaction that requests share. False if it cannot.
+unsafe fn begin_shared() -> bool {
+    // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held.
+    let begun = unsafe {
+        attempt(Report::Log, || {
+            pg::SetCurrentStatementStartTimestamp();
+            pg::StartTransactionCommand();
+            pg_sys::XactReadOnly = true;
+            pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
+        })
+    };
+    if begun.is_err() {
+        // SAFETY: the transaction has failed.
+        unsafe { transaction::abort() };
+    }
+    begun.is_ok()
+}
+
+unsafe fn end_shared() {
+    // SAFETY: as for `begin_shared`.
+    unsafe {
+        let ended = attempt(Report::Log, || {
+            pg::PopActiveSnapshot();
+            pg::CommitTransactionCommand();
+            transaction::forget_session(false);
+        });
+        if ended.is_err() {
+            transaction::abort();
+        }
+    }
+}

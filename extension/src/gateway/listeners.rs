@@ -1,0 +1,176 @@
+//! The listeners: what the tables say, within what `howdah.listen_addresses` allows, bound in this process.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ::gateway::{Address, Listener as Bind, Server, Sharing};
+
+use crate::request::table::Listener;
+use crate::settings;
+use crate::shared::ports::Refused;
+use crate::shared::shared;
+use crate::worker::Worker;
+
+/// What this gateway listens on.
+pub struct Listeners {
+    gateway: usize,
+    database: pgrx::pg_sys::Oid,
+    bound: HashMap<String, u32>,
+    next_id: u32,
+    failed: Option<Instant>,
+    /// What was last said of each address that could not be bound: said once.
+    complaints: HashMap<String, String>,
+}
+
+/// How soon an address that could not be bound is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl Listeners {
+    /// Nothing bound yet.
+    pub fn new(worker: &Worker) -> Self {
+        Listeners {
+            gateway: worker.index,
+            database: worker.database_oid,
+            bound: HashMap::new(),
+            next_id: 1,
+            failed: None,
+            complaints: HashMap::new(),
+        }
+    }
+
+    /// Whether something could not be bound and should be tried again.
+    pub fn should_retry(&self) -> bool {
+        self.failed.is_some_and(|failed| failed.elapsed() > RETRY)
+    }
+
+    /// Binds what is new, and lets go of what is gone: its running requests finish.
+    pub fn follow(&mut self, wanted: &[Listener], server: &mut Server) {
+        self.failed = None;
+        let addresses: Vec<Address> = wanted.iter().flat_map(|listener| expand(listener, &allowed())).collect();
+        let names: Vec<String> = addresses.iter().map(name).collect();
+        let gone: Vec<String> = self.bound.keys().filter(|bound| !names.contains(bound)).cloned().collect();
+        for gone in gone {
+            if let Some(id) = self.bound.remove(&gone) {
+                server.unlisten(id);
+            }
+            let (address, port) = split(&gone);
+            shared().ports.release(address, port, self.gateway);
+        }
+        for (address, name) in addresses.into_iter().zip(names) {
+            if !self.bound.contains_key(&name) {
+                self.bind(address, name, server);
+            }
+        }
+    }
+
+    fn bind(&mut self, address: Address, name: String, server: &mut Server) {
+        let (text, port) = split(&name);
+        let ports = &shared().ports;
+        let joining = ports.is_held_by_another(text, port, self.database, self.gateway);
+        let result = match ports.claim(text, port, self.database, self.gateway) {
+            Err(Refused::Taken(other)) => Err(format!("the database with oid {other} has it")),
+            Err(Refused::Full) => Err("too many addresses; raise howdah.max_workers".into()),
+            Ok(()) => {
+                let sharing = if joining { Sharing::Joining } else { Sharing::First };
+                let listener = Bind { sharing, ..Bind::new(self.next_id, address) };
+                server.listen(&listener).map_err(|error| {
+                    ports.release(text, port, self.gateway);
+                    error.to_string()
+                })
+            }
+            .map(|_| ()),
+        };
+        match result {
+            Ok(()) => {
+                pgrx::log!("howdah listens on {name}");
+                self.complaints.remove(&name);
+                self.bound.insert(name, self.next_id);
+                self.next_id += 1;
+            }
+            Err(reason) => self.complain(name, reason),
+        }
+    }
+
+    fn complain(&mut self, name: String, reason: String) {
+        self.failed = Some(Instant::now());
+        if self.complaints.get(&name) != Some(&reason) {
+            pgrx::log!("howdah cannot listen on {name}: {reason}; it tries again every second");
+            self.complaints.insert(name, reason);
+        }
+    }
+}
+
+/// What SQL may bind.
+fn allowed() -> Vec<String> {
+    settings::list(&settings::LISTEN_ADDRESSES)
+}
+
+/// The addresses of a listener. Without an address of its own: all that are allowed.
+pub fn expand(listener: &Listener, allowed: &[String]) -> Vec<Address> {
+    let names: Vec<&str> = if listener.address.is_empty() {
+        allowed.iter().map(String::as_str).collect()
+    } else {
+        vec![listener.address.as_str()]
+    };
+    let permitted: Vec<Address> = allowed.iter().flat_map(|name| resolve(name, listener.port)).collect();
+    let mut addresses: Vec<Address> = Vec::new();
+    for address in names.iter().flat_map(|name| resolve(name, listener.port)) {
+        if is_permitted(&address, &permitted) && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+/// Whether an address is among those that are allowed, or within a wildcard.
+fn is_permitted(address: &Address, permitted: &[Address]) -> bool {
+    permitted.iter().any(|one| match (one, address) {
+        (Address::Tcp(one), Address::Tcp(wanted)) => {
+            one == wanted || (one.ip().is_unspecified() && one.is_ipv4() == wanted.is_ipv4())
+        }
+        _ => one == address,
+    })
+}
+
+/// What a name of `howdah.listen_addresses`, or a listener's address, means.
+fn resolve(name: &str, port: u16) -> Vec<Address> {
+    if name.starts_with('/') {
+        return vec![Address::Unix(PathBuf::from(name).join(format!(".s.howdah.{port}")))];
+    }
+    let addresses: Vec<IpAddr> = match name {
+        "*" => vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
+        "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        _ => match (name.trim_matches(['[', ']']), port).to_socket_addrs() {
+            Ok(found) => found.map(|address| address.ip()).collect(),
+            Err(_) => Vec::new(),
+        },
+    };
+    let usable = addresses.into_iter().filter(|address| address.is_ipv4() || ipv6_exists());
+    usable.map(|address| Address::Tcp(SocketAddr::new(address, port))).collect()
+}
+
+/// Whether the machine has IPv6: without it `localhost` is 127.0.0.1 alone.
+fn ipv6_exists() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv6").exists()
+        && std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
+}
+
+/// An address as the registry and the log write it.
+pub fn name(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => path.display().to_string(),
+    }
+}
+
+/// A name as the registry keeps it: the address, and the port; of a UNIX socket the path and 0.
+fn split(name: &str) -> (&str, u16) {
+    match name.rsplit_once(':') {
+        Some((address, port)) if !name.starts_with('/') => {
+            (address.trim_matches(['[', ']']), port.parse().unwrap_or_default())
+        }
+        _ => (name, 0),
+    }
+}
