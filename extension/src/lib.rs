@@ -5,6 +5,7 @@
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`supervisor`]: starts, sizes and restarts the workers.
+//! - [`utility`]: withdraws workers for commands that need their database empty.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
 
@@ -15,6 +16,7 @@ pub mod pg;
 pub mod settings;
 pub mod shared;
 pub mod supervisor;
+pub mod utility;
 pub mod worker;
 
 pgrx::pg_module_magic!();
@@ -29,4 +31,5 @@ pub extern "C-unwind" fn _PG_init() {
     settings::define();
     shared::prepare();
     supervisor::register();
+    utility::install();
 }

@@ -4,7 +4,7 @@
 //! PostgreSQL itself calls and that owns nothing with a destructor.
 #![allow(missing_docs, non_snake_case)]
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 use pgrx::pg_sys::*;
 
@@ -27,4 +27,16 @@ unsafe extern "C-unwind" {
     pub fn SignalHandlerForConfigReload(signal: c_int);
     pub fn procsignal_sigusr1_handler(signal: c_int);
     pub fn SetLatch(latch: *mut Latch);
+
+    // tcop/utility.h
+    pub fn standard_ProcessUtility(
+        statement: *mut PlannedStmt,
+        query: *const c_char,
+        read_only: bool,
+        context: ProcessUtilityContext::Type,
+        parameters: ParamListInfo,
+        environment: *mut QueryEnvironment,
+        receiver: *mut DestReceiver,
+        completion: *mut QueryCompletion,
+    );
 }
