@@ -4,6 +4,7 @@
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
+//! - [`status`]: the functions behind the views on the platform's state.
 //! - [`supervisor`]: starts, sizes and restarts the workers.
 //! - [`utility`]: withdraws workers for commands that need their database empty.
 //! - [`worker`]: what gateways and executors have in common.
@@ -15,6 +16,7 @@ pub mod guard;
 pub mod pg;
 pub mod settings;
 pub mod shared;
+pub mod status;
 pub mod supervisor;
 pub mod utility;
 pub mod worker;

@@ -54,6 +54,8 @@ pub struct Header {
     pub databases_listed: AtomicU32,
     /// Whether a worker has lately been refused for want of a slot.
     pub short_of_slots: AtomicBool,
+    /// Whether a route has found no counters free.
+    pub routes_overflowed: AtomicBool,
     /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
     pub extension_created: AtomicBool,
     /// Whether the platform is asked to leave every database, before the server stops.
@@ -239,12 +241,13 @@ unsafe extern "C-unwind" fn start() {
         memory.write_bytes(0, places.exchange);
         wake::drain_all();
         let exchange = NonNull::new_unchecked(memory.add(places.exchange));
+        let header = &*memory.cast::<Header>();
         let shared = Box::new(Shared {
-            header: &*memory.cast::<Header>(),
+            header,
             databases: slice(memory.add(places.databases), counts.databases),
             workers: slice(memory.add(places.workers), counts.workers),
             ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
-            routes: Routes::new(slice(memory.add(places.routes), counts.routes)),
+            routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes_overflowed),
             exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
         });
         // The few words of an earlier life are not given back: children forked before may use them.
