@@ -5,7 +5,9 @@
 //! - [`request`]: running a request.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
+//! - [`status`]: the functions behind the views on the platform's state.
 //! - [`supervisor`]: starts, sizes and restarts the workers.
+//! - [`utility`]: withdraws workers for commands that need their database empty.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
 
@@ -17,7 +19,9 @@ pub mod proxies;
 pub mod request;
 pub mod settings;
 pub mod shared;
+pub mod status;
 pub mod supervisor;
+pub mod utility;
 pub mod worker;
 
 pgrx::pg_module_magic!();
@@ -32,4 +36,5 @@ pub extern "C-unwind" fn _PG_init() {
     settings::define();
     shared::prepare();
     supervisor::register();
+    utility::install();
 }

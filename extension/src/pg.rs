@@ -5,6 +5,7 @@
 #![allow(missing_docs, non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use pgrx::pg_sys::*;
 
@@ -164,6 +165,18 @@ unsafe extern "C-unwind" {
     pub fn SignalHandlerForConfigReload(signal: c_int);
     pub fn procsignal_sigusr1_handler(signal: c_int);
     pub fn SetLatch(latch: *mut Latch);
+
+    // tcop/utility.h
+    pub fn standard_ProcessUtility(
+        statement: *mut PlannedStmt,
+        query: *const c_char,
+        read_only: bool,
+        context: ProcessUtilityContext::Type,
+        parameters: ParamListInfo,
+        environment: *mut QueryEnvironment,
+        receiver: *mut DestReceiver,
+        completion: *mut QueryCompletion,
+    );
 }
 
 /// `TimeoutId` of utils/timeout.h: the statement's time limit.

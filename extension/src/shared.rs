@@ -17,8 +17,10 @@ pub mod text;
 pub mod wake;
 pub mod workers;
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
+use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -52,6 +54,8 @@ pub struct Header {
     pub databases_listed: AtomicU32,
     /// Whether a worker has lately been refused for want of a slot.
     pub short_of_slots: AtomicBool,
+    /// Whether a route has found no counters free.
+    pub routes_overflowed: AtomicBool,
     /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
     pub extension_created: AtomicBool,
     /// Whether the platform is asked to leave every database, before the server stops.
@@ -70,6 +74,9 @@ pub struct Shared {
     pub ports: Ports,
     /// The counters of routes.
     pub routes: Routes,
+    /// Requests on their way. A worker's index is its number there, as a gateway and as an executor; the
+    /// number of a route's counters is that of its gate.
+    pub exchange: Exchange,
 }
 
 /// Null until the shared memory stands.
@@ -103,23 +110,13 @@ fn not_preloaded() -> ! {
 
 impl Shared {
     /// The number of a database's lane in the exchange.
-    pub fn lane_number(database: usize, lane: usize) -> usize {
-        database * LANES + lane
-    }
-
-    /// Number of lanes in the exchange.
-    pub fn lanes(&self) -> usize {
-        self.databases.len() * LANES
+    pub fn lane_number(database: usize, lane: usize) -> u32 {
+        (database * LANES + lane) as u32
     }
 
     /// Asks the supervisor to look at everything now.
     pub fn nudge_supervisor(&self) {
         wake::wake_supervisor();
-    }
-
-    /// What waits in a lane's run queue.
-    pub fn backlog(&self, _lane: usize) -> Backlog {
-        Backlog::default()
     }
 
     /// The database of this oid, if it is listed.
@@ -136,21 +133,13 @@ impl Shared {
     }
 }
 
-/// What waits in a lane's run queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Backlog {
-    /// Requests.
-    pub waiting: usize,
-    /// Microseconds for which the oldest has waited.
-    pub oldest_us: u64,
-}
-
 /// Where each part begins, in bytes from the start.
 struct Places {
     databases: usize,
     workers: usize,
     ports: usize,
     routes: usize,
+    exchange: usize,
     size: usize,
 }
 
@@ -160,6 +149,7 @@ struct Counts {
     workers: usize,
     ports: usize,
     routes: usize,
+    exchange: Sizes,
 }
 
 impl Counts {
@@ -170,6 +160,7 @@ impl Counts {
             workers,
             ports: workers * ports::PER_WORKER,
             routes: settings::MAX_ROUTES.get() as usize,
+            exchange: exchange_sizes(),
         }
     }
 
@@ -184,7 +175,21 @@ impl Counts {
         let workers = place(size_of::<WorkerEntry>(), self.workers);
         let ports = place(size_of::<ports::PortEntry>(), self.ports);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
-        Places { databases, workers, ports, routes, size: end }
+        let exchange = place(self.exchange.bytes().unwrap_or_else(|error| error!("{error}")), 1);
+        Places { databases, workers, ports, routes, exchange, size: end }
+    }
+}
+
+fn exchange_sizes() -> Sizes {
+    let workers = settings::MAX_WORKERS.get() as u32;
+    let memory = (settings::REQUEST_MEMORY.get() as usize) << 20;
+    Sizes {
+        slots: settings::MAX_REQUESTS.get() as u32,
+        blocks: (memory / exchange::BLOCK) as u32,
+        lanes: settings::MAX_DATABASES.get() as u32 * LANES as u32,
+        executors: workers,
+        gateways: workers,
+        gates: settings::MAX_ROUTES.get() as u32,
     }
 }
 
@@ -194,7 +199,7 @@ static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 /// Makes the eventfds and asks for the shared memory. Called once, in the postmaster, while the library
 /// is loaded and the settings are known.
 pub fn prepare() {
-    wake::create(settings::MAX_WORKERS.get() as usize);
+    wake::create(settings::MAX_WORKERS.get() as u32);
     // SAFETY: the postmaster has one thread, and hooks are set while libraries are loaded.
     unsafe {
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
@@ -232,14 +237,18 @@ unsafe extern "C-unwind" fn start() {
         let memory: *mut u8 =
             pg_sys::ShmemInitStruct(c"howdah".as_ptr(), places.size + SLACK, &mut found).cast();
         let memory = memory.add(memory.align_offset(SLACK));
-        memory.write_bytes(0, places.size);
+        // The exchange lays itself out.
+        memory.write_bytes(0, places.exchange);
         wake::drain_all();
+        let exchange = NonNull::new_unchecked(memory.add(places.exchange));
+        let header = &*memory.cast::<Header>();
         let shared = Box::new(Shared {
-            header: &*memory.cast::<Header>(),
+            header,
             databases: slice(memory.add(places.databases), counts.databases),
             workers: slice(memory.add(places.workers), counts.workers),
             ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
-            routes: Routes::new(slice(memory.add(places.routes), counts.routes)),
+            routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes_overflowed),
+            exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
         });
         // The few words of an earlier life are not given back: children forked before may use them.
         SHARED.store(Box::into_raw(shared), Ordering::Release);

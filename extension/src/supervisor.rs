@@ -4,12 +4,14 @@
 //! anew at each look, from what the shared memory says, so a supervisor that has just been restarted carries on
 //! with the workers that it finds.
 //!
+//! - [`backlog`]: how long requests wait.
 //! - [`catalog`]: which databases there are.
 //! - [`listed`]: the entries of the listed databases, and their states.
 //! - [`roster`]: starting workers, noticing their ends, back-off.
 //! - [`staffing`]: who should run, who should leave.
 //! - [`sizing`]: what fits into the worker processes that the server has.
 
+mod backlog;
 mod catalog;
 mod listed;
 mod roster;
@@ -76,6 +78,8 @@ struct Supervisor {
     roster: roster::Roster,
     /// What fits.
     sizing: sizing::Sizing,
+    /// What waits.
+    backlogs: backlog::Backlogs,
 }
 
 /// Main function of the supervisor.
@@ -89,6 +93,7 @@ pub extern "C-unwind" fn howdah_supervisor_main(_argument: pg_sys::Datum) {
         listed: listed::Listed::new(shared),
         roster: roster::Roster::new(shared),
         sizing: sizing::Sizing::default(),
+        backlogs: backlog::Backlogs::new(shared),
     };
     loop {
         let rest = supervisor.look();

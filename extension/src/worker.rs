@@ -51,12 +51,12 @@ impl Worker {
     }
 
     /// The number of its lane in the exchange.
-    pub fn lane_number(&self) -> usize {
+    pub fn lane_number(&self) -> u32 {
         Shared::lane_number(self.database, self.lane)
     }
 
     /// The number, in the exchange, of another lane of its database.
-    pub fn lane_number_of(&self, lane: usize) -> usize {
+    pub fn lane_number_of(&self, lane: usize) -> u32 {
         Shared::lane_number(self.database, lane)
     }
 

@@ -138,6 +138,11 @@ impl Gateway {
         }
     }
 
+    /// Whether a request of this gateway still waits for an executor.
+    pub fn is_queued(&self, ticket: Ticket) -> bool {
+        self.peer.exchange.slot(ticket.slot).state() == (ticket.generation, Phase::Queued)
+    }
+
     /// Wakes one more executor if the oldest request of a lane has waited for `patience`. True while any waits.
     ///
     /// An executor that leaves the queue to itself ([`Share::Keep`](crate::Share::Keep)) may turn out to be

@@ -84,6 +84,22 @@ impl Ports {
             .map(|entry| pg_sys::Oid::from(entry.database.load(SeqCst)))
     }
 
+    /// Whether another gateway of the database has this very address, so that both share it.
+    pub fn is_held_by_another(
+        &self,
+        address: &str,
+        port: u16,
+        database: pg_sys::Oid,
+        gateway: usize,
+    ) -> bool {
+        self.0.iter().filter(|entry| entry.state.load(SeqCst) == CLAIMED).any(|entry| {
+            entry.database.load(SeqCst) == database.to_u32()
+                && entry.gateway.load(SeqCst) != gateway as u32
+                && entry.port.load(SeqCst) == u32::from(port)
+                && entry.address.is(address)
+        })
+    }
+
     /// Gives an address back.
     pub fn release(&self, address: &str, port: u16, gateway: usize) {
         self.of(gateway)

@@ -175,21 +175,25 @@ fn class_of(us: u64) -> usize {
 }
 
 /// The table of counters.
-pub struct Routes(&'static [RouteCounters]);
+pub struct Routes {
+    entries: &'static [RouteCounters],
+    /// Whether a route has found no place.
+    overflowed: &'static AtomicBool,
+}
 
 impl Routes {
-    pub(super) fn new(entries: &'static [RouteCounters]) -> Routes {
-        Routes(entries)
+    pub(super) fn new(entries: &'static [RouteCounters], overflowed: &'static AtomicBool) -> Routes {
+        Routes { entries, overflowed }
     }
 
     /// Number of routes that fit; the numbers of [`Routes::find_or_add`] are below it.
     pub fn capacity(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 
     /// The counters of a number that [`Routes::find_or_add`] has given.
     pub fn get(&self, number: usize) -> &'static RouteCounters {
-        &self.0[number]
+        &self.entries[number]
     }
 
     /// The number of a route's counters, which are added if need be; none when the table is full.
@@ -200,8 +204,13 @@ impl Routes {
             if let Some(found) = self.find(hash) {
                 return Some(found);
             }
-            let place =
-                self.walk(hash).find(|place| matches!(self.0[*place].key.load(Acquire), EMPTY | REMOVED))?;
+            let place = self
+                .walk(hash)
+                .find(|place| matches!(self.entries[*place].key.load(Acquire), EMPTY | REMOVED));
+            let Some(place) = place else {
+                self.overflowed.store(true, Relaxed);
+                return None;
+            };
             if self.add(place, hash, key) {
                 self.remove_second(place, hash);
             }
@@ -210,19 +219,19 @@ impl Routes {
 
     fn find(&self, hash: u64) -> Option<usize> {
         self.walk(hash)
-            .take_while(|place| self.0[*place].key.load(SeqCst) != EMPTY)
-            .find(|place| self.0[*place].key.load(SeqCst) == hash)
+            .take_while(|place| self.entries[*place].key.load(SeqCst) != EMPTY)
+            .find(|place| self.entries[*place].key.load(SeqCst) == hash)
     }
 
     /// All places, from the one that the hash names.
     fn walk(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let count = self.0.len();
+        let count = self.entries.len();
         let start = (hash % count as u64) as usize;
         (0..count).map(move |step| (start + step) % count)
     }
 
     fn add(&self, place: usize, hash: u64, key: &RouteKey) -> bool {
-        let entry = &self.0[place];
+        let entry = &self.entries[place];
         let before = entry.key.load(SeqCst);
         let added = before <= REMOVED && entry.key.compare_exchange(before, hash, SeqCst, SeqCst).is_ok();
         if added {
@@ -243,7 +252,7 @@ impl Routes {
     }
 
     fn remove(&self, place: usize) {
-        let entry = &self.0[place];
+        let entry = &self.entries[place];
         entry.database.store(0, Release);
         entry.clear();
         entry.key.store(REMOVED, SeqCst);
@@ -251,7 +260,7 @@ impl Routes {
 
     /// Removes the counters of databases that are gone. The supervisor alone calls this.
     pub fn retain(&self, mut exists: impl FnMut(pg_sys::Oid) -> bool) {
-        for (place, entry) in self.0.iter().enumerate() {
+        for (place, entry) in self.entries.iter().enumerate() {
             let database = entry.database.load(Acquire);
             if database != 0 && !exists(pg_sys::Oid::from(database)) {
                 self.remove(place);
@@ -261,12 +270,17 @@ impl Routes {
 
     /// The counters of a database.
     pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = &'static RouteCounters> {
-        let entries = self.0;
+        let entries = self.entries;
         entries.iter().filter(move |entry| entry.database.load(Acquire) == database.to_u32())
+    }
+
+    /// Whether a route has found no place since the server started.
+    pub fn has_overflowed(&self) -> bool {
+        self.overflowed.load(Relaxed)
     }
 
     /// Number of entries in use.
     pub fn used(&self) -> usize {
-        self.0.iter().filter(|entry| entry.key.load(Relaxed) > REMOVED).count()
+        self.entries.iter().filter(|entry| entry.key.load(Relaxed) > REMOVED).count()
     }
 }

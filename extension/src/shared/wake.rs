@@ -1,60 +1,71 @@
-//! The eventfds: one for each worker's index and one for the supervisor.
+//! The eventfds of the workers and of the supervisor.
 //!
 //! The postmaster makes them once, before any process is forked, so that all share them; after a crash
 //! they are emptied and used again. They are closed at exec. A worker is woken by the exchange, by the
-//! supervisor and, in a gateway, by its own signal handlers, all through one eventfd.
+//! supervisor and, in a gateway, by its own signal handlers, all through one eventfd: the exchange's of
+//! its kind and index.
 
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
 
+use exchange::Wakers;
+use exchange::wake::EventFd;
+
 use super::workers::Kind;
 
 struct Wakes {
-    workers: Vec<RawFd>,
-    supervisor: RawFd,
+    workers: Wakers,
+    supervisor: EventFd,
 }
 
 static WAKES: OnceLock<Wakes> = OnceLock::new();
 
 /// Makes the eventfds of so many workers and of the supervisor.
-pub fn create(workers: usize) {
-    WAKES.get_or_init(|| Wakes { workers: (0..workers).map(|_| make()).collect(), supervisor: make() });
-}
-
-fn make() -> RawFd {
-    // SAFETY: the call touches no memory of ours.
-    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    if fd < 0 {
-        let error = std::io::Error::last_os_error();
-        pgrx::error!(
-            "could not create an eventfd: {error}; raise the limit of open files or lower howdah.max_workers"
-        );
-    }
-    fd
+pub fn create(workers: u32) {
+    let made = Wakers::new(workers, workers)
+        .and_then(|workers| Ok(Wakes { workers, supervisor: EventFd::new()? }))
+        .unwrap_or_else(|error| {
+            pgrx::error!(
+                "could not create an eventfd: {error}; raise the limit of open files or lower howdah.max_workers"
+            )
+        });
+    WAKES.get_or_init(|| made);
 }
 
 fn wakes() -> &'static Wakes {
     WAKES.get().expect("made while the library was loaded")
 }
 
+/// The eventfds of the workers, for the exchange.
+pub fn wakers() -> &'static Wakers {
+    &wakes().workers
+}
+
+fn eventfd(kind: Kind, index: usize) -> &'static EventFd {
+    match kind {
+        Kind::Gateway => wakers().gateway(index as u32),
+        Kind::Executor => wakers().executor(index as u32),
+    }
+}
+
 /// The file descriptor of a worker.
-pub fn fd(_kind: Kind, index: usize) -> RawFd {
-    wakes().workers[index]
+pub fn fd(kind: Kind, index: usize) -> RawFd {
+    eventfd(kind, index).fd()
 }
 
 /// The file descriptor of the supervisor.
 pub fn supervisor_fd() -> RawFd {
-    wakes().supervisor
+    wakes().supervisor.fd()
 }
 
 /// Wakes a worker.
 pub fn wake(kind: Kind, index: usize) {
-    notify(fd(kind, index));
+    eventfd(kind, index).notify();
 }
 
 /// Wakes the supervisor.
 pub fn wake_supervisor() {
-    notify(supervisor_fd());
+    wakes().supervisor.notify();
 }
 
 /// Adds to an eventfd. May be called in a signal handler: it allocates nothing and keeps errno.
@@ -70,22 +81,16 @@ pub fn notify(fd: RawFd) {
 
 /// Empties the eventfd of a worker, so that it sleeps until the next wake.
 pub fn drain(kind: Kind, index: usize) {
-    empty(fd(kind, index));
+    eventfd(kind, index).drain();
 }
 
 /// Empties the eventfd of the supervisor.
 pub fn drain_supervisor() {
-    empty(supervisor_fd());
+    wakes().supervisor.drain();
 }
 
 /// Empties all: what was asked for before a crash is void.
 pub fn drain_all() {
-    let wakes = wakes();
-    wakes.workers.iter().chain([&wakes.supervisor]).for_each(|fd| empty(*fd));
-}
-
-fn empty(fd: RawFd) {
-    let mut count = 0u64;
-    // SAFETY: the eight bytes live through the call.
-    unsafe { libc::read(fd, (&raw mut count).cast(), 8) };
+    wakers().drain();
+    drain_supervisor();
 }

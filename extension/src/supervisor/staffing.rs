@@ -17,7 +17,7 @@ use crate::shared::{HTTP, Shared, wake};
 
 /// An executor that has had no work for so long may leave, if there are more than the fewest.
 const IDLE_FOR: u64 = 60_000_000;
-/// Requests that have waited for so long call for another executor.
+/// Requests that wait for so long call for more executors.
 const PATIENCE: u64 = 5_000;
 /// Time between looks while requests wait, or somebody is about to leave.
 const SOON: Duration = Duration::from_millis(20);
@@ -107,15 +107,15 @@ impl Supervisor {
         }
     }
 
-    /// As many as there are, one more for each request that has waited too long, one less if one has long been idle.
-    fn executors_wanted(&self, index: usize, now: u64) -> Wanted {
+    /// As many as there are; more, at most twice as many, while requests wait too long; one less when one has
+    /// long been idle.
+    fn executors_wanted(&mut self, index: usize, now: u64) -> Wanted {
         let (fewest, most) = sizing::executors();
         let staff = Executors::of(self.shared, index, now);
         let there = staff.there.clamp(fewest, most);
-        let lane = self.shared.backlog(Shared::lane_number(index, HTTP));
-        if lane.waiting > 0 {
-            let grow = lane.oldest_us >= PATIENCE && staff.ready == staff.there;
-            let wanted = if grow { (there + lane.waiting.min(there)).min(most) } else { there };
+        if let Some(backlog) = self.backlogs.look(self.shared, index, HTTP, now) {
+            let grow = backlog.wait_us >= PATIENCE && staff.ready == staff.there;
+            let wanted = if grow { (there + backlog.requests.min(there)).min(most) } else { there };
             return Wanted { wanted, rest: SOON };
         }
         let shrink = staff.long_idle > 0 && there > fewest;

@@ -46,6 +46,7 @@ pub fn housekeeping() -> Option<Duration> {
             if pg_sys::ConfigReloadPending != 0 {
                 pg_sys::ConfigReloadPending = 0;
                 pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+                RELOADED.set(true);
             }
             if pg_sys::catchupInterruptPending != 0 {
                 pg_sys::ProcessCatchupInterrupt();
@@ -57,6 +58,15 @@ pub fn housekeeping() -> Option<Duration> {
         Ok(milliseconds) if milliseconds > 0 => Some(Duration::from_millis(milliseconds as u64)),
         _ => None,
     }
+}
+
+thread_local! {
+    static RELOADED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether settings have been read again since the last call.
+pub fn take_reloaded() -> bool {
+    RELOADED.take()
 }
 
 /// Shows in pg_stat_activity that nothing runs.

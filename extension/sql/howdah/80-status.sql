@@ -1,0 +1,112 @@
+-- What runs, what is served, what was counted. Read from shared memory, so it is as of now and the same in
+-- every database, http.stats excepted. The functions are for the views.
+
+create function http.read_workers()
+returns table (
+  pid integer, kind text, lane text, database text, state text, leaving boolean, started timestamptz,
+  requests bigint, errors bigint, connections bigint, busy_ms double precision)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_workers_wrapper';
+
+create view http.workers as
+select * from http.read_workers();
+
+comment on function http.read_workers() is 'What the view http.workers shows';
+comment on view http.workers is 'The gateways and executors of all databases';
+comment on column http.workers.pid is 'Process id; null before the process has come';
+comment on column http.workers.kind is 'gateway (holds connections) or executor (runs requests)';
+comment on column http.workers.lane is 'Lane of an executor: http or ingest';
+comment on column http.workers.database is 'The database that it is connected to';
+comment on column http.workers.state is 'starting, connecting, running or ending';
+comment on column http.workers.leaving is 'Whether it finishes what runs and then ends';
+comment on column http.workers.started is 'When its process started';
+comment on column http.workers.requests is 'Requests that it has ended';
+comment on column http.workers.errors is 'Requests among them that it answered with a status of 500 or more';
+comment on column http.workers.connections is 'Connections that a gateway holds';
+comment on column http.workers.busy_ms is 'Milliseconds for which the request that runs has run; null if none does';
+
+create function http.read_databases()
+returns table (
+  name text, oid oid, state text, withdrawn_by integer, gateways_wanted integer, gateways integer,
+  executors_wanted integer, executors integer, waiting integer)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_databases_wrapper';
+
+create view http.databases as
+select * from http.read_databases();
+
+comment on function http.read_databases() is 'What the view http.databases shows';
+comment on view http.databases is 'The databases that howdah.databases lists';
+comment on column http.databases.name is 'The database''s name';
+comment on column http.databases.oid is 'Its oid; null if it does not exist';
+comment on column http.databases.state is
+  'serving, probing, missing, closed, wrong encoding, no extension, wrong version, withdrawn or draining';
+comment on column http.databases.withdrawn_by is
+  'Process id of the session whose command needs the database empty';
+comment on column http.databases.gateways_wanted is 'Gateways that it should have';
+comment on column http.databases.gateways is 'Gateways that it has';
+comment on column http.databases.executors_wanted is 'Executors of web requests that it should have now';
+comment on column http.databases.executors is 'Executors of web requests that it has';
+comment on column http.databases.waiting is 'Web requests that wait for an executor';
+
+create function http.read_stats()
+returns table (
+  kind text, method text, pattern text, requests bigint, succeeded bigint, redirected bigint,
+  client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, running integer,
+  mean_ms double precision, p50_ms double precision, p99_ms double precision,
+  queue_mean_ms double precision, queue_max_ms double precision,
+  sql_mean_ms double precision, sql_max_ms double precision)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_stats_wrapper';
+
+create view http.stats as
+select * from http.read_stats();
+
+comment on function http.read_stats() is 'What the view http.stats shows';
+comment on view http.stats is 'Requests of each route and handler of this database, since the server started';
+comment on column http.stats.kind is 'route or handler';
+comment on column http.stats.method is 'The route''s method; null for a handler';
+comment on column http.stats.pattern is 'The route''s pattern, or the handler''s name';
+comment on column http.stats.requests is 'Requests that have ended';
+comment on column http.stats.succeeded is 'Requests answered with a status below 300';
+comment on column http.stats.redirected is 'Requests answered with a status from 300 to 399';
+comment on column http.stats.client_errors is 'Requests answered with a status from 400 to 499';
+comment on column http.stats.server_errors is 'Requests answered with a status of 500 or more';
+comment on column http.stats.inline is 'Requests that ran in a gateway';
+comment on column http.stats.cancelled is 'Requests whose client left, or whose time ran out';
+comment on column http.stats.running is 'Requests that run now';
+comment on column http.stats.mean_ms is 'Mean time of a request in milliseconds, from read to answered';
+comment on column http.stats.p50_ms is 'Half of the requests took no longer; estimated from powers of two';
+comment on column http.stats.p99_ms is '99 of 100 requests took no longer; estimated from powers of two';
+comment on column http.stats.queue_mean_ms is 'Mean time that a request waited for an executor';
+comment on column http.stats.queue_max_ms is 'Longest time that a request waited for an executor';
+comment on column http.stats.sql_mean_ms is 'Mean time of a request''s transaction';
+comment on column http.stats.sql_max_ms is 'Longest time of a request''s transaction';
+
+create function http.read_sizes()
+returns table (setting text, wanted bigint, have bigint, hint text)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_sizes_wrapper';
+
+create view http.sizes as
+select * from http.read_sizes();
+
+comment on function http.read_sizes() is 'What the view http.sizes shows';
+comment on view http.sizes is 'The sizes that are fixed at server start: what is wanted, and what there is';
+comment on column http.sizes.setting is 'The setting';
+comment on column http.sizes.wanted is 'The value that fits all that is configured';
+comment on column http.sizes.have is 'Its value';
+comment on column http.sizes.hint is 'What to do if it is too small';
+
+revoke all on function
+  http.read_workers(), http.read_databases(), http.read_stats(), http.read_sizes() from public;
+grant execute on function
+  http.read_workers(), http.read_databases(), http.read_stats(), http.read_sizes() to howdah_admin;
+grant select on http.workers, http.databases, http.stats, http.sizes to howdah_admin;
+
+-- The supervisor looks at this database when the transaction of `create extension` has committed.
+create function http.announce_extension() returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'announce_extension_wrapper';
+select http.announce_extension();
+drop function http.announce_extension();

@@ -1,0 +1,255 @@
+//! The functions behind the views on the platform's state, and the call at the end of the install script.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use pgrx::datum::TimestampWithTimeZone;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::shared::databases::Database;
+use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
+use crate::shared::workers::{Kind, WorkerEntry};
+use crate::shared::{HTTP, Shared, attached, now_us, shared};
+
+/// Rows of `http.workers`.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn read_workers() -> TableIterator<
+    'static,
+    (
+        name!(pid, Option<i32>),
+        name!(kind, &'static str),
+        name!(lane, Option<&'static str>),
+        name!(database, String),
+        name!(state, &'static str),
+        name!(leaving, bool),
+        name!(started, Option<TimestampWithTimeZone>),
+        name!(requests, i64),
+        name!(errors, i64),
+        name!(connections, Option<i64>),
+        name!(busy_ms, Option<f64>),
+    ),
+> {
+    let shared = shared();
+    let now = now_us();
+    let there = shared.workers.iter().filter(|worker| !worker.is_free());
+    TableIterator::new(there.map(move |worker| {
+        let executor = worker.kind() == Kind::Executor;
+        let busy_since = worker.busy_since.load(Relaxed);
+        (
+            Some(worker.pid()).filter(|pid| *pid != 0),
+            worker.kind().word(),
+            executor.then(|| if worker.lane() == HTTP { "http" } else { "ingest" }),
+            shared.databases[worker.database()].name.get(),
+            worker.state().word(),
+            worker.asked_to_leave(),
+            started(worker),
+            worker.requests.load(Relaxed) as i64,
+            worker.errors.load(Relaxed) as i64,
+            (!executor).then(|| worker.connections.load(Relaxed) as i64),
+            (busy_since != 0).then(|| now.saturating_sub(busy_since) as f64 / 1000.0),
+        )
+    }))
+}
+
+fn started(worker: &WorkerEntry) -> Option<TimestampWithTimeZone> {
+    Some(worker.started()).filter(|started| *started != 0).and_then(|started| started.try_into().ok())
+}
+
+/// Rows of `http.databases`.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn read_databases() -> TableIterator<
+    'static,
+    (
+        name!(name, String),
+        name!(oid, Option<pg_sys::Oid>),
+        name!(state, &'static str),
+        name!(withdrawn_by, Option<i32>),
+        name!(gateways_wanted, i32),
+        name!(gateways, i32),
+        name!(executors_wanted, i32),
+        name!(executors, i32),
+        name!(waiting, i32),
+    ),
+> {
+    let shared = shared();
+    let known = shared.databases.iter().enumerate().filter(|(_, database)| !database.is_unused());
+    TableIterator::new(known.map(move |(index, database)| {
+        let (gateways, executors) = staff(shared, index);
+        let withdrawn_by = database.withdrawn();
+        (
+            database.name.get(),
+            Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
+            if withdrawn_by.is_some() { "withdrawn" } else { database.state().word() },
+            withdrawn_by,
+            wanted(database, Kind::Gateway),
+            gateways,
+            wanted(database, Kind::Executor),
+            executors,
+            shared.exchange.queued(Shared::lane_number(index, HTTP)) as i32,
+        )
+    }))
+}
+
+fn wanted(database: &Database, kind: Kind) -> i32 {
+    match kind {
+        Kind::Gateway => database.gateways_wanted.load(Relaxed) as i32,
+        Kind::Executor => database.executors_wanted[HTTP].load(Relaxed) as i32,
+    }
+}
+
+/// Gateways and executors of web requests that a database has.
+fn staff(shared: &Shared, database: usize) -> (i32, i32) {
+    let mut counts = (0, 0);
+    for worker in shared.workers.iter().filter(|worker| !worker.is_free() && worker.database() == database) {
+        match worker.kind() {
+            Kind::Gateway => counts.0 += 1,
+            Kind::Executor => counts.1 += i32::from(worker.lane() == HTTP),
+        }
+    }
+    counts
+}
+
+/// Rows of `http.stats`.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn read_stats() -> TableIterator<
+    'static,
+    (
+        name!(kind, &'static str),
+        name!(method, Option<String>),
+        name!(pattern, String),
+        name!(requests, i64),
+        name!(succeeded, i64),
+        name!(redirected, i64),
+        name!(client_errors, i64),
+        name!(server_errors, i64),
+        name!(inline, i64),
+        name!(cancelled, i64),
+        name!(running, i32),
+        name!(mean_ms, Option<f64>),
+        name!(p50_ms, Option<f64>),
+        name!(p99_ms, Option<f64>),
+        name!(queue_mean_ms, Option<f64>),
+        name!(queue_max_ms, f64),
+        name!(sql_mean_ms, Option<f64>),
+        name!(sql_max_ms, f64),
+    ),
+> {
+    // SAFETY: PostgreSQL's own variable.
+    let database = unsafe { pg_sys::MyDatabaseId };
+    TableIterator::new(shared().routes.of(database).map(|counters| {
+        let (kind, method, pattern) = counters.label();
+        let [succeeded, redirected, client_errors, server_errors] =
+            [0, 1, 2, 3].map(|class: usize| counters.statuses[class].load(Relaxed) as i64);
+        let requests = succeeded + redirected + client_errors + server_errors;
+        let inline = counters.inline.load(Relaxed) as i64;
+        (
+            if kind == RouteKind::Route { "route" } else { "handler" },
+            Some(method).filter(|_| kind == RouteKind::Route),
+            pattern,
+            requests,
+            succeeded,
+            redirected,
+            client_errors,
+            server_errors,
+            inline,
+            counters.cancelled.load(Relaxed) as i64,
+            counters.running.load(Relaxed) as i32,
+            mean_ms(counters.total_us.load(Relaxed), requests),
+            percentile_ms(counters, 0.5),
+            percentile_ms(counters, 0.99),
+            mean_ms(counters.queue_us.load(Relaxed), requests - inline),
+            counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
+            mean_ms(counters.sql_us.load(Relaxed), requests),
+            counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
+        )
+    }))
+}
+
+fn mean_ms(sum_us: u64, requests: i64) -> Option<f64> {
+    (requests > 0).then(|| sum_us as f64 / requests as f64 / 1000.0)
+}
+
+/// The time, in milliseconds, that this part of the requests did not exceed: within its class of the histogram
+/// times are taken to be spread evenly.
+fn percentile_ms(counters: &RouteCounters, part: f64) -> Option<f64> {
+    let counts: [u64; CLASSES] = std::array::from_fn(|class| counters.histogram[class].load(Relaxed));
+    let mut below = 0.0;
+    let rank = counts.iter().sum::<u64>() as f64 * part;
+    for (class, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let count = *count as f64;
+        if below + count >= rank {
+            let (start, end) = if class == 0 {
+                (0.0, 0.0)
+            } else {
+                (f64::powi(2.0, class as i32 - 1), f64::powi(2.0, class as i32))
+            };
+            return Some((start + (end - start) * (rank - below) / count) / 1000.0);
+        }
+        below += count;
+    }
+    None
+}
+
+/// Rows of `http.sizes`.
+#[pg_extern]
+fn read_sizes() -> TableIterator<
+    'static,
+    (name!(setting, &'static str), name!(wanted, i64), name!(have, i64), name!(hint, Option<String>)),
+> {
+    let shared = shared();
+    let header = shared.header;
+    // SAFETY: PostgreSQL's own variable, fixed at the start of the server.
+    let processes = unsafe { pg_sys::max_worker_processes as i64 };
+    let routes = shared.routes.used() + usize::from(shared.routes.has_overflowed());
+    let sizes = [
+        ("max_worker_processes", i64::from(header.worker_processes_wanted.load(Relaxed)), processes),
+        ("howdah.max_workers", i64::from(header.workers_wanted.load(Relaxed)), shared.workers.len() as i64),
+        (
+            "howdah.max_databases",
+            i64::from(header.databases_listed.load(Relaxed)),
+            shared.databases.len() as i64,
+        ),
+        ("howdah.max_routes", routes as i64, shared.routes.capacity() as i64),
+    ];
+    TableIterator::new(sizes.map(|(setting, wanted, have)| {
+        let hint =
+            (wanted > have).then(|| format!("Set {setting} to {wanted} or more and restart the server."));
+        (setting, wanted, have, hint)
+    }))
+}
+
+thread_local! {
+    /// Whether the transaction that runs has created the extension.
+    static CREATED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Called by the install script: when its transaction has committed, the supervisor looks at this database.
+#[pg_extern]
+fn announce_extension() {
+    if attached().is_none() {
+        warning!(
+            "nothing is served until howdah is in shared_preload_libraries and the server has been restarted"
+        );
+        return;
+    }
+    if !CREATED.replace(true) {
+        // SAFETY: a callback for the life of this session; a second registration would do nothing more.
+        unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
+    if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) && CREATED.take() && event == XACT_EVENT_COMMIT {
+        shared().header.extension_created.store(true, SeqCst);
+        shared().nudge_supervisor();
+    }
+}

@@ -1,0 +1,232 @@
+//! The hook on utility commands.
+//!
+//! PostgreSQL does not end background workers for a command that needs a database empty: it waits five
+//! seconds and fails. So the workers of that database are withdrawn before the command and return when its
+//! transaction has ended, however it ended: with the session at the latest.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char};
+use std::time::Duration;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::pg;
+use crate::shared::databases::Database;
+use crate::shared::{attached, now_us, shared};
+
+/// How long a command waits for the workers to leave. Then it runs, and fails as PostgreSQL has it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks.
+const LOOK_MS: i64 = 10;
+
+static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
+
+thread_local! {
+    /// What this session's command has withdrawn.
+    static WITHDRAWN: Cell<Option<&'static Database>> = const { Cell::new(None) };
+    /// Whether this session has registered its callback.
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Installs the hook. Called once, in the postmaster, while the library is loaded.
+pub fn install() {
+    // SAFETY: the postmaster has one thread, and hooks are set while libraries are loaded.
+    unsafe {
+        PREVIOUS = pg_sys::ProcessUtility_hook;
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+/// Without a guard of pgrx, which would strip errors of their position and of the names in them: an error
+/// jumps over this frame, which owns nothing.
+#[allow(clippy::too_many_arguments)]
+unsafe extern "C-unwind" fn process_utility(
+    statement: *mut pg_sys::PlannedStmt,
+    query: *const c_char,
+    read_only: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    receiver: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: PostgreSQL calls the hook with a whole statement, and the arguments are passed on as they came.
+    unsafe {
+        if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
+            before((*statement).utilityStmt);
+        }
+        let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
+        next(statement, query, read_only, context, parameters, environment, receiver, completion);
+    }
+}
+
+/// What is done before a command of the top level.
+///
+/// # Safety
+/// `statement` is a utility statement, inside a transaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn before(statement: *mut pg_sys::Node) {
+    // SAFETY: by contract.
+    let Some(need) = (unsafe { Need::of(statement) }) else { return };
+    let database = attached().and_then(|shared| shared.database_of(need.database));
+    if let Some(database) = database
+        && need.is_permitted()
+    {
+        withdraw(database);
+    }
+}
+
+/// A database that a command needs empty.
+struct Need {
+    database: pg_sys::Oid,
+    /// Whether it is only copied, which the database itself may allow to everybody who may create databases.
+    copied: bool,
+}
+
+impl Need {
+    /// # Safety
+    /// `statement` is a utility statement, inside a transaction.
+    unsafe fn of(statement: *mut pg_sys::Node) -> Option<Need> {
+        // SAFETY: by contract; the tag tells the type.
+        unsafe {
+            let (name, copied) = match (*statement).type_ {
+                pg_sys::NodeTag::T_DropdbStmt => ((*statement.cast::<pg_sys::DropdbStmt>()).dbname, false),
+                pg_sys::NodeTag::T_RenameStmt => {
+                    let rename = &*statement.cast::<pg_sys::RenameStmt>();
+                    let database = rename.renameType == pg_sys::ObjectType::OBJECT_DATABASE;
+                    (if database { rename.subname } else { return None }, false)
+                }
+                pg_sys::NodeTag::T_AlterDatabaseStmt => {
+                    let alter = &*statement.cast::<pg_sys::AlterDatabaseStmt>();
+                    option(alter.options, c"tablespace")?;
+                    (alter.dbname, false)
+                }
+                pg_sys::NodeTag::T_CreatedbStmt => {
+                    let create = &*statement.cast::<pg_sys::CreatedbStmt>();
+                    let template = option(create.options, c"template");
+                    (template.unwrap_or(c"template1".as_ptr().cast_mut()), true)
+                }
+                _ => return None,
+            };
+            let database = pg_sys::get_database_oid(name, true);
+            (database != pg_sys::InvalidOid).then_some(Need { database, copied })
+        }
+    }
+
+    /// Whether the user may run the command at all: nobody else shall interrupt what is served. The command itself checks the
+    /// rest.
+    fn is_permitted(&self) -> bool {
+        // SAFETY: look-ups inside a transaction.
+        unsafe {
+            let user = pg_sys::GetUserId();
+            let owner = owns(self.database, user);
+            if self.copied {
+                pg_sys::superuser() || (may_create_databases(user) && (owner || is_template(self.database)))
+            } else {
+                owner && self.database != pg_sys::MyDatabaseId
+            }
+        }
+    }
+}
+
+/// The text of an option; none if it is not given, or is DEFAULT.
+///
+/// # Safety
+/// `options` is a list of DefElem.
+unsafe fn option(options: *mut pg_sys::List, name: &CStr) -> Option<*mut c_char> {
+    // SAFETY: by contract; the list has as many cells as its length says.
+    unsafe {
+        let count = if options.is_null() { 0 } else { (*options).length };
+        (0..count)
+            .map(|cell| (*(*options).elements.add(cell as usize)).ptr_value.cast::<pg_sys::DefElem>())
+            .find(|option| CStr::from_ptr((**option).defname) == name)
+            .filter(|option| !(**option).arg.is_null())
+            .map(|option| pg_sys::defGetString(option))
+    }
+}
+
+unsafe fn owns(database: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_database_ownercheck(database, user);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, user);
+    }
+}
+
+unsafe fn may_create_databases(user: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up inside a transaction; the tuple is of pg_authid.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::AUTHOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(user));
+        if tuple.is_null() {
+            return false;
+        }
+        let may = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_authid>()).rolcreatedb;
+        pg_sys::ReleaseSysCache(tuple);
+        may
+    }
+}
+
+unsafe fn is_template(database: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up inside a transaction; the tuple is of pg_database.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(database));
+        if tuple.is_null() {
+            return false;
+        }
+        let template = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>()).datistemplate;
+        pg_sys::ReleaseSysCache(tuple);
+        template
+    }
+}
+
+/// Keeps the workers away from a database until this transaction ends, and waits until they are gone.
+fn withdraw(database: &'static Database) {
+    if WITHDRAWN.get().is_some() {
+        return;
+    }
+    // SAFETY: a callback for the life of this session, registered once; PostgreSQL's own variable.
+    unsafe {
+        if !REGISTERED.replace(true) {
+            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+        }
+        WITHDRAWN.set(Some(database));
+        database.withdraw(pg_sys::MyProcPid);
+    }
+    shared().nudge_supervisor();
+    let until = now_us() + PATIENCE.as_micros() as u64;
+    while shared().workers_of(database.oid()).next().is_some() && now_us() < until {
+        rest();
+    }
+}
+
+/// Lets a moment pass, or raises the cancel that has come.
+fn rest() {
+    use pg_sys::{WL_EXIT_ON_PM_DEATH, WL_LATCH_SET, WL_TIMEOUT};
+    // SAFETY: main thread of a session.
+    unsafe {
+        let events = (WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH) as i32;
+        pg_sys::WaitLatch(pg_sys::MyLatch, events, LOOK_MS, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    pgrx::check_for_interrupts!();
+}
+
+/// Lets the workers return. Also called when the session ends inside its transaction.
+#[pg_guard]
+unsafe extern "C-unwind" fn at_transaction_end(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
+    if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT)
+        && let Some(database) = WITHDRAWN.take()
+    {
+        database.give_back();
+        shared().nudge_supervisor();
+    }
+}
