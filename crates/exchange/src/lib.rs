@@ -22,6 +22,7 @@
 //! | `wake` | eventfds |
 //! | `clock` | the monotonic clock |
 //! | `sync` | atomics, or loom's |
+//! | `models` | every interleaving of the protocols, by loom |
 
 mod arena;
 mod cancel;
@@ -33,6 +34,8 @@ mod gateway;
 mod gather;
 mod lane;
 mod layout;
+#[cfg(all(test, loom))]
+mod models;
 mod peer;
 mod queue;
 mod region;
