@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use postgres::{Client, NoTls};
 
 use crate::account::Account;
-use crate::folder::{Folder, give, private_folder};
+use crate::folder::{Folder, private_folder};
 use crate::process::{PidFile, Process, of_data_folder, works_in};
 use crate::{Error, Installation, Result, configuration, keeper, private_server};
 
@@ -147,7 +147,6 @@ impl Cluster {
             command.arg("--no-sync");
         }
         self.run(command)?;
-        configuration::initialize(&new, self.account.as_ref())?;
         let data = self.folder.data();
         fs::rename(&new, &data).map_err(Error::file(&data, "make"))
     }
@@ -183,13 +182,13 @@ impl Cluster {
             return Err(Error::Running { pid });
         }
         let socket = self.folder.prepare_socket(self.account.as_ref())?;
-        let settings = self.settings(&socket);
-        configuration::write_settings(&self.folder.data(), &settings, self.account.as_ref())?;
+        configuration::write(&self.folder, &self.settings(&socket))?;
         let log = self.open_log()?;
         let begin = log.metadata().map_or(0, |file| file.len());
         let program = self.installation.program("postgres");
         let mut command = Command::new(&program);
         command.arg("-D").arg(self.folder.data());
+        command.arg("-c").arg(format!("config_file={}", self.folder.configuration().display()));
         self.shelter(&mut command);
         let errors = log.try_clone().map_err(Error::file(&self.folder.log(), "open"))?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
@@ -225,9 +224,7 @@ impl Cluster {
     fn open_log(&self) -> Result<File> {
         let path = self.folder.log();
         let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
-        let log = opened.map_err(Error::file(&path, "open"))?;
-        give(&path, self.account.as_ref())?;
-        Ok(log)
+        opened.map_err(Error::file(&path, "open"))
     }
 
     fn await_ready(&mut self, log_begin: u64) -> Result<()> {
@@ -332,9 +329,9 @@ impl Cluster {
         self.options.settings.push((name.to_owned(), value.to_string()));
     }
 
-    /// Whether the server, started by this process, has ended.
-    pub fn has_ended(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
+    /// How the server has ended, if this process has started it and it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.try_wait().ok()?
     }
 
     /// A connection as the superuser.

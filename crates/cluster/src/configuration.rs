@@ -1,46 +1,44 @@
-//! `postgresql.conf` and `pg_hba.conf`.
+//! `postgresql.conf` and `pg_hba.conf`, both outside of the data folder: what is in there belongs to the
+//! server's account, and where we are root we do not write among another account's files.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::account::Account;
-use crate::folder::give;
+use crate::folder::Folder;
 use crate::{Error, Result};
 
 /// Only the socket, which only the server's account and root can reach.
-const ACCESS: &str =
-    "# Whoever can enter the socket's folder is trusted.\nlocal all all trust\nlocal replication all trust\n";
-const INCLUDED: &str = "howdah.conf";
+const ACCESS: &str = "\
+# Whoever can enter the socket's folder is trusted.
+local all all trust
+local replication all trust
+";
 
-/// Writes both for a data folder that initdb has just made.
-pub(crate) fn initialize(data: &Path, account: Option<&Account>) -> Result<()> {
-    write(&data.join("pg_hba.conf"), ACCESS, account)?;
-    let main = data.join("postgresql.conf");
-    let text = fs::read_to_string(&main).map_err(Error::file(&main, "read"))?;
-    let include = format!("{text}\n# Written anew at each start.\ninclude '{INCLUDED}'\n");
-    write(&main, &include, account)
-}
-
-/// Writes the settings of this start. Later ones override earlier ones of the same name.
-pub(crate) fn write_settings(
-    data: &Path,
-    settings: &[(String, String)],
-    account: Option<&Account>,
-) -> Result<()> {
-    let mut text = String::new();
+/// Writes both for the next start. Later settings override earlier ones of the same name, and all of them
+/// what initdb has found out.
+pub(crate) fn write(folder: &Folder, settings: &[(String, String)]) -> Result<()> {
+    let access = folder.access();
+    let mut text = format!("# Written anew at each start.\ninclude '{}'\n", "data/postgresql.conf");
+    text.push_str(&line("hba_file", &access.to_string_lossy())?);
     for (name, value) in settings {
-        let valid = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
-        if !valid || value.contains(['\n', '\r', '\0']) {
-            return Err(Error::BadSetting { name: name.clone() });
-        }
-        let quoted = value.replace('\\', r"\\").replace('\'', "''");
-        text.push_str(&format!("{name} = '{quoted}'\n"));
+        text.push_str(&line(name, value)?);
     }
-    write(&data.join(INCLUDED), &text, account)
+    write_file(&access, ACCESS)?;
+    write_file(&folder.configuration(), &text)
 }
 
-fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
+fn line(name: &str, value: &str) -> Result<String> {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    if name.is_empty() || !name.bytes().all(valid) || value.contains(['\n', '\r', '\0']) {
+        return Err(Error::BadSetting { name: name.to_owned() });
+    }
+    let quoted = value.replace('\\', r"\\").replace('\'', "''");
+    Ok(format!("{name} = '{quoted}'\n"))
+}
+
+/// The server reads it as another user.
+fn write_file(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(Error::file(path, "write"))?;
-    give(path, account)
+    fs::set_permissions(path, Permissions::from_mode(0o644)).map_err(Error::file(path, "open up"))
 }

@@ -39,7 +39,7 @@ impl Folder {
             }
             (Err(_), _) => asked,
         };
-        private_folder(&path, account)?;
+        own_folder(&path, account.is_some())?;
         // The links on the way are resolved, so that the path equals what /proc says of the server.
         let path = fs::canonicalize(&path).map_err(Error::file(&path, "find"))?;
         if account.is_some_and(|account| !account.can_enter(&path)) {
@@ -66,6 +66,14 @@ impl Folder {
 
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
+    }
+
+    pub(crate) fn configuration(&self) -> PathBuf {
+        self.path.join("postgresql.conf")
+    }
+
+    pub(crate) fn access(&self) -> PathBuf {
+        self.path.join("pg_hba.conf")
     }
 
     pub(crate) fn server(&self) -> PathBuf {
@@ -96,7 +104,9 @@ impl Folder {
             .tempdir_in("/tmp")
             .map_err(Error::file(Path::new("/tmp"), "make a folder in"))?
             .keep();
-        give(&short, account)?;
+        if let Some(account) = account {
+            chown(&short, Some(account.uid), Some(account.gid)).map_err(Error::file(&short, "give away"))?;
+        }
         let _ = fs::remove_file(&inside);
         symlink(&short, &inside).map_err(Error::file(&inside, "make the link"))?;
         Ok(short)
@@ -126,34 +136,36 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Makes a folder that only the server's account can enter. One that exists must belong to it.
+/// Makes the folder of the cluster. It is ours, even where the server runs as another: we write files in it,
+/// and an account that could put links there would choose which files. The server's account may pass through.
+fn own_folder(path: &Path, passable: bool) -> Result<()> {
+    folder(path, nix::unistd::geteuid().as_raw(), "you", if passable { 0o711 } else { 0o700 })
+}
+
+/// Makes a folder that only the server's account can enter.
 pub(crate) fn private_folder(path: &Path, account: Option<&Account>) -> Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => return give(path, account),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(Error::file(path, "make")(error)),
+    let Some(account) = account else { return own_folder(path, false) };
+    if fs::DirBuilder::new().mode(0o700).create(path).is_ok() {
+        chown(path, Some(account.uid), Some(account.gid)).map_err(Error::file(path, "give away"))?;
+    }
+    folder(path, account.uid, &account.name, 0o700)
+}
+
+/// Makes a folder with this mode. One that exists must have this owner.
+fn folder(path: &Path, owner: u32, owner_name: &str, mode: u32) -> Result<()> {
+    match fs::DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(Error::file(path, "make")(error));
+        }
+        _ => {}
     }
     let found = fs::symlink_metadata(path).map_err(Error::file(path, "look at"))?;
     let unusable = |reason: String| Err(Error::Unusable { path: path.to_owned(), reason });
-    let wanted = account.map_or_else(|| nix::unistd::geteuid().as_raw(), |account| account.uid);
     if !found.is_dir() {
         unusable("it is not a folder".into())
-    } else if found.uid() != wanted {
-        let owner = account.map_or("you", |account| &account.name);
-        unusable(format!(
-            "it does not belong to {owner}. Was it made by another user? Name another with --data."
-        ))
+    } else if found.uid() != owner {
+        unusable(format!("it does not belong to {owner_name}, so another user made it. Name another folder."))
     } else {
-        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(Error::file(path, "protect"))
-    }
-}
-
-/// Gives a file or folder to the server's account.
-pub(crate) fn give(path: &Path, account: Option<&Account>) -> Result<()> {
-    match account {
-        Some(account) => {
-            chown(path, Some(account.uid), Some(account.gid)).map_err(Error::file(path, "give away"))
-        }
-        None => Ok(()),
+        fs::set_permissions(path, Permissions::from_mode(mode)).map_err(Error::file(path, "protect"))
     }
 }

@@ -16,11 +16,13 @@
 //! | --- | --- |
 //! | `data` | PostgreSQL's data folder |
 //! | `socket` | the UNIX socket; a link to a short folder under `/tmp` where the path would be too long |
+//! | `postgresql.conf`, `pg_hba.conf` | written anew at each start |
 //! | `log` | what the server says |
 //! | `server` | the private copy of the installation |
 //!
-//! The folder belongs to the server's account alone (mode 0700), the server listens nowhere but on the socket
-//! in it, and so whoever reaches the socket is trusted.
+//! `data` and `socket` belong to the server's account alone (mode 0700), the server listens nowhere but on
+//! that socket, and so whoever reaches it is trusted. All else belongs to whoever runs us: as root we write no
+//! file where another account could put a link in its way.
 
 mod account;
 mod cluster;

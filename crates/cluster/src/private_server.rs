@@ -7,9 +7,9 @@
 //! ordinary user on every version.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Installation, Result};
@@ -64,7 +64,7 @@ fn link_libraries(base: &Installation, into: &Path) -> Result<()> {
 
 /// Links to everything in a folder but the names given, and to folders that are not there as folders already.
 fn link_all(from: &Path, into: &Path, except: &[&str]) -> Result<()> {
-    fs::create_dir_all(into).map_err(Error::file(into, "make"))?;
+    make_folders(into)?;
     for target in files(from)? {
         let Some(name) = target.file_name().filter(|name| !except.iter().any(|other| *name == *other)) else {
             continue;
@@ -78,6 +78,22 @@ fn link_all(from: &Path, into: &Path, except: &[&str]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes a folder and those above it, so that the server's account can enter whatever our umask is.
+fn make_folders(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    fs::create_dir(path).map_err(Error::file(path, "make"))?;
+    open_up(path)
+}
+
+fn open_up(path: &Path) -> Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(Error::file(path, "open up"))
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -100,6 +116,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut partial = to.as_os_str().to_owned();
     partial.push(".new");
     fs::copy(from, &partial).map_err(Error::file(to, "write"))?;
+    open_up(Path::new(&partial))?;
     fs::rename(&partial, to).map_err(Error::file(to, "write"))
 }
 

@@ -1,7 +1,7 @@
 //! A plain PostgreSQL, started and stopped in every way.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -139,7 +139,7 @@ fn where_the_server_cannot_enter_the_folder_is_a_link() {
     let mut server = prepare();
     let target = fs::read_link(&asked).unwrap();
     assert!(target.starts_with("/var/lib/howdah"));
-    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(server.data()).unwrap().permissions().mode() & 0o777, 0o700);
     server.start(Life::WithParent).unwrap();
     server.execute("postgres", "create table kept ()").unwrap();
     server.stop(Shutdown::Fast).unwrap();
@@ -158,8 +158,28 @@ fn a_folder_of_another_user_is_refused() {
     let parent = folder(0o755);
     let asked = parent.path().join("cluster");
     fs::create_dir(&asked).unwrap();
+    std::os::unix::fs::chown(&asked, Some(65534), None).unwrap();
     let error = Cluster::prepare(Installation::find().unwrap(), &asked, Options::default()).unwrap_err();
-    assert!(error.to_string().contains("does not belong to"), "{error}");
+    assert!(error.to_string().contains("does not belong to you"), "{error}");
+}
+
+/// The server's account could otherwise have root write to files of its choice.
+#[test]
+fn root_writes_nothing_where_the_server_could_put_links() {
+    if !is_root() {
+        return;
+    }
+    let server = TemporaryCluster::start(Options::default()).unwrap();
+    assert_eq!(fs::metadata(server.path()).unwrap().uid(), 0);
+    for name in ["postgresql.conf", "pg_hba.conf", "log"] {
+        assert_eq!(fs::symlink_metadata(server.path().join(name)).unwrap().uid(), 0, "{name}");
+    }
+    assert_eq!(find_owned_by_root(&server.data()), Vec::<PathBuf>::new());
+}
+
+fn find_owned_by_root(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| fs::symlink_metadata(path).is_ok_and(|file| file.uid() == 0)).collect()
 }
 
 /// The data folder of a server that a copy of this test starts, before it is killed.

@@ -1,0 +1,211 @@
+//! An application: a folder of SQL files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cluster::postgres::error::{DbError, ErrorPosition};
+use cluster::{Cluster, Error};
+
+use crate::failure::{Failure, Result};
+
+/// What a line begins with that says how to try the application.
+const TRY: &str = "-- try:";
+/// What such a line calls the platform's address.
+const ADDRESS: &str = "localhost:9000";
+
+/// A file of an application.
+#[derive(Debug)]
+struct Script {
+    path: PathBuf,
+    text: String,
+}
+
+/// Runs the files that are new or have changed since they were last run on this database. Returns their names.
+pub(crate) fn load(cluster: &Cluster, database: &str, folder: &Path) -> Result<Vec<String>> {
+    let mut loaded = Loaded::read(cluster.path());
+    let mut names = Vec::new();
+    for script in scripts(folder)? {
+        if loaded.is_current(database, &script) {
+            continue;
+        }
+        run(cluster, database, &script)?;
+        loaded.remember(database, &script)?;
+        names.push(script.path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    }
+    Ok(names)
+}
+
+/// Forgets what was loaded into a database, because it is a new one.
+pub(crate) fn forget(cluster: &Cluster, database: &str) -> Result<()> {
+    let mut loaded = Loaded::read(cluster.path());
+    loaded.checksums.retain(|(other, _), _| other != database);
+    loaded.write()
+}
+
+/// The lines that say how to try the application, for a platform on this port.
+pub(crate) fn suggestions(folder: &Path, port: u16) -> Result<Vec<String>> {
+    let address = format!("localhost:{port}");
+    let lines = |script: Script| {
+        let lines = script.text.lines().filter_map(|line| line.trim().strip_prefix(TRY));
+        lines.map(|line| line.trim().replace(ADDRESS, &address)).collect::<Vec<_>>()
+    };
+    Ok(scripts(folder)?.into_iter().flat_map(lines).collect())
+}
+
+fn scripts(folder: &Path) -> Result<Vec<Script>> {
+    let unreadable = |path: &Path, error: std::io::Error| {
+        Failure::Said(format!("cannot read the application {}: {error}", path.display()))
+    };
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "sql") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let read = |path: PathBuf| match fs::read_to_string(&path) {
+        Ok(text) => Ok(Script { text, path }),
+        Err(error) => Err(unreadable(&path, error)),
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn run(cluster: &Cluster, database: &str, script: &Script) -> Result<()> {
+    let mut client = cluster.connect(database)?;
+    let mut transaction = client.transaction()?;
+    let ran = transaction.batch_execute(&script.text).and_then(|()| transaction.commit());
+    ran.map_err(|error| match error.as_db_error() {
+        Some(found) => Failure::Said(describe(script, found)),
+        None => Failure::Cluster(Error::Sql(error)),
+    })
+}
+
+/// The error in the manner of a compiler: file, line, message, the line itself.
+fn describe(script: &Script, error: &DbError) -> String {
+    let position = match error.position() {
+        Some(ErrorPosition::Original(position)) => Some(*position),
+        _ => None,
+    };
+    let place = position.map(|position| line_at(&script.text, position));
+    let path = script.path.display();
+    let mut text = match place {
+        Some((number, _)) => format!("{path}:{number}: {}", error.message()),
+        None => format!("{path}: {}", error.message()),
+    };
+    if let Some((number, line)) = place {
+        text.push_str(&format!("\n{number:>5} | {line}"));
+    }
+    for (label, more) in [("detail", error.detail()), ("hint", error.hint()), ("context", error.where_())] {
+        if let Some(more) = more {
+            text.push_str(&format!("\n{label}: {more}"));
+        }
+    }
+    text + "\nNothing of this file was kept."
+}
+
+/// The line at a position, which counts characters from 1: its number and its text.
+fn line_at(text: &str, position: u32) -> (usize, &str) {
+    let before = (position as usize).saturating_sub(1);
+    let offset = text.char_indices().nth(before).map_or(text.len(), |(offset, _)| offset);
+    let number = text[..offset].matches('\n').count();
+    (number + 1, text.lines().nth(number).unwrap_or_default())
+}
+
+/// What has been run, in the file `loaded` of the platform's folder: one line for each file, with its
+/// checksum, database and path.
+#[derive(Debug)]
+struct Loaded {
+    file: PathBuf,
+    checksums: BTreeMap<(String, String), String>,
+}
+
+impl Loaded {
+    /// A file that is missing or damaged costs one more run of the scripts, which must stand that.
+    fn read(folder: &Path) -> Self {
+        let file = folder.join("loaded");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let entry = |line: &str| {
+            let mut parts = line.splitn(3, '\t');
+            let (checksum, database, path) = (parts.next()?, parts.next()?, parts.next()?);
+            Some(((database.to_owned(), path.to_owned()), checksum.to_owned()))
+        };
+        Self { file, checksums: text.lines().filter_map(entry).collect() }
+    }
+
+    fn is_current(&self, database: &str, script: &Script) -> bool {
+        self.checksums.get(&key(database, script)) == Some(&checksum(&script.text))
+    }
+
+    fn remember(&mut self, database: &str, script: &Script) -> Result<()> {
+        self.checksums.insert(key(database, script), checksum(&script.text));
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
+        let line = |((database, path), checksum): (&(String, String), &String)| {
+            format!("{checksum}\t{database}\t{path}\n")
+        };
+        let text: String = self.checksums.iter().map(line).collect();
+        fs::write(&self.file, text)
+            .map_err(|error| Failure::Said(format!("cannot write {}: {error}", self.file.display())))
+    }
+}
+
+fn key(database: &str, script: &Script) -> (String, String) {
+    let path = fs::canonicalize(&script.path).unwrap_or_else(|_| script.path.clone());
+    (database.to_owned(), path.to_string_lossy().replace(['\n', '\t'], " "))
+}
+
+/// Length and CRC-64 (ECMA-182): it must notice edits, not attacks.
+fn checksum(text: &str) -> String {
+    let step = |crc: u64, byte: u8| {
+        (0..8).fold(crc ^ (u64::from(byte) << 56), |crc, _| {
+            if crc >> 63 == 1 { (crc << 1) ^ 0x42f0_e1eb_a9ea_3693 } else { crc << 1 }
+        })
+    };
+    format!("{}-{:016x}", text.len(), text.bytes().fold(0, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_becomes_a_line() {
+        let text = "sélect 1;\nselect x;\n";
+        assert_eq!(line_at(text, 1), (1, "sélect 1;"));
+        assert_eq!(line_at(text, 18), (2, "select x;"));
+        assert_eq!(line_at(text, 9999), (3, ""));
+        assert_eq!(line_at("", 1), (1, ""));
+    }
+
+    #[test]
+    fn scripts_come_in_the_order_of_their_names_with_their_suggestions() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("2.sql", "-- try: curl localhost:9000/b\n");
+        write("1.sql", "select 1;\n  -- try: curl -X POST 'localhost:9000/a?q'\n-- not this\n");
+        write("readme.md", "-- try: nothing\n");
+        assert_eq!(
+            suggestions(folder.path(), 9001).unwrap(),
+            ["curl -X POST 'localhost:9001/a?q'", "curl localhost:9001/b"]
+        );
+        assert!(suggestions(&folder.path().join("absent"), 1).is_err());
+    }
+
+    #[test]
+    fn a_script_is_current_until_it_changes_or_its_database_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = |text: &str| Script { path: "/app/1.sql".into(), text: text.into() };
+        let mut loaded = Loaded::read(folder.path());
+        assert!(!loaded.is_current("app", &script("a")));
+        loaded.remember("app", &script("a")).unwrap();
+        let loaded = Loaded::read(folder.path());
+        assert!(loaded.is_current("app", &script("a")));
+        assert!(!loaded.is_current("app", &script("b")));
+        assert!(!loaded.is_current("other", &script("a")));
+    }
+}

@@ -1,0 +1,114 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs a local Howdah: a private PostgreSQL that answers HTTP.
+#[derive(Debug, Parser)]
+#[command(
+    name = "howdah",
+    version,
+    after_help = "\
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 nothing runs in the data folder.
+
+PG_CONFIG names the PostgreSQL to use (default: pg_config on the PATH)."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Start the platform, load an application, and stay until Ctrl-C.
+    ///
+    /// The first start makes the data folder; later ones find the data as it was. Where the platform runs
+    /// already, its application is brought up to date.
+    Up(Up),
+    /// Show processes, listeners and routes.
+    Status {
+        #[command(flatten)]
+        place: Place,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let running requests finish, then stop the platform.
+    Stop {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Open psql on the platform's database.
+    Psql {
+        #[command(flatten)]
+        place: Place,
+        /// The database (default: the first that is served).
+        #[arg(long)]
+        database: Option<String>,
+        /// What to pass to psql, such as -c 'select 1'.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// Where a platform is.
+#[derive(Args, Debug)]
+pub(crate) struct Place {
+    /// The folder of the platform's data.
+    #[arg(long, value_name = "FOLDER", default_value = ".howdah", env = "HOWDAH_DATA")]
+    pub(crate) data: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// The port for HTTP, on localhost.
+    #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// A folder of SQL files that make an application.
+    ///
+    /// They are run in the order of their names, each in one transaction, when they are new or have changed:
+    /// write them so that they can run again (create or replace, if not exists). Lines that begin with
+    /// "-- try:" are shown. Commands of psql do not work in them.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) app: Option<PathBuf>,
+    /// The database to serve; made if missing.
+    #[arg(long, default_value = "app")]
+    pub(crate) database: String,
+    /// A setting of the server, such as howdah.max_body=1MB. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// A folder with a build of the extension to run instead of the installed one.
+    #[arg(long, value_name = "FOLDER", env = "HOWDAH_STAGE")]
+    pub(crate) stage: Option<PathBuf>,
+    /// Return once the platform serves. `howdah stop` ends it.
+    #[arg(long, short)]
+    pub(crate) detach: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_psql_are_passed_on() {
+        let arguments = Arguments::parse_from(["howdah", "psql", "--data", "x", "-c", "select 1"]);
+        let Task::Psql { place, arguments, .. } = arguments.task else { panic!("not psql") };
+        assert_eq!(place.data, PathBuf::from("x"));
+        assert_eq!(arguments, ["-c", "select 1"]);
+    }
+}

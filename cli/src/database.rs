@@ -1,0 +1,53 @@
+//! The platform's database and the extension in it.
+
+use cluster::Cluster;
+use cluster::postgres::Client;
+
+use crate::application;
+use crate::failure::Result;
+
+/// The extension's name.
+pub(crate) const EXTENSION: &str = "howdah";
+
+/// Makes the database and the extension where they are missing, and brings the extension to the version of
+/// its files.
+pub(crate) fn prepare(cluster: &Cluster, name: &str) -> Result<()> {
+    let mut client = cluster.connect("postgres")?;
+    if client.query_opt("select from pg_database where datname = $1", &[&name])?.is_none() {
+        application::forget(cluster, name)?;
+        client.batch_execute(&format!("create database {}", quoted(name)))?;
+    }
+    cluster.execute(name, &format!("create extension if not exists {EXTENSION}"))?;
+    cluster.execute(name, &format!("alter extension {EXTENSION} update"))?;
+    Ok(())
+}
+
+/// The databases that the platform serves, as the server's setting names them.
+pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
+    let mut client = cluster.connect("postgres")?;
+    let row = client.query_one("select coalesce(current_setting('howdah.databases', true), '')", &[])?;
+    let list: String = row.get(0);
+    let names = list.split(',').map(|name| name.trim().trim_matches('"').to_owned());
+    Ok(names.filter(|name| !name.is_empty()).collect())
+}
+
+/// Whether a function or relation exists.
+pub(crate) fn exists(client: &mut Client, kind: Kind, name: &str) -> Result<bool> {
+    let look = match kind {
+        Kind::Function => "select to_regproc($1) is not null",
+        Kind::Relation => "select to_regclass($1) is not null",
+    };
+    Ok(client.query_one(look, &[&name])?.get(0))
+}
+
+/// What [`exists`] looks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Function,
+    Relation,
+}
+
+/// A name as an SQL identifier.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,43 @@
+//! The `howdah` command: runs a local platform, shows what it does, stops it.
+//!
+//! - `arguments`: what can be said on the command line.
+//! - `up`: starts the platform and stays with it; `database` makes its database and extension,
+//!   `application` loads a folder of SQL files, `log` shows the server's warnings meanwhile.
+//! - `status`: processes, listeners, routes; `table` prints them.
+//! - `stop`: lets requests finish, then ends the server.
+//! - `psql`: opens psql on it.
+//! - `failure`: errors with their exit codes; `screen`: where lines are printed.
+
+mod application;
+mod arguments;
+mod database;
+mod failure;
+mod log;
+mod psql;
+mod screen;
+mod status;
+mod stop;
+mod table;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Task};
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Up(options) => up::run(&options),
+        Task::Status { place, json } => status::run(&place.data, json),
+        Task::Stop { place } => stop::run(&place.data),
+        Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            screen::complain(&failure.to_string());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
