@@ -28,12 +28,8 @@ const REQUESTS_PER_HOUSEKEEPING: u32 = 64;
 
 /// Serves until the worker is asked to leave.
 pub fn run(worker: &Worker) {
-    let executor = Executor::join(
-        shared().exchange,
-        wake::wakers().clone(),
-        worker.lane_number(),
-        worker.index as u32,
-    );
+    let executor =
+        Executor::join(shared().exchange, wake::wakers().clone(), worker.lane_number(), worker.index as u32);
     INTERRUPT.set(Some(executor.interrupt()));
     signals::set_cancel_check(|| INTERRUPT.get().is_some_and(|interrupt| interrupt.requested()));
     let executor = Box::into_raw(Box::new(executor));
@@ -164,8 +160,7 @@ fn spin() -> Duration {
 fn share(work: &Work) -> Share {
     let routes = &shared().routes;
     let gate = work.gate() as usize;
-    let short = gate < routes.capacity()
-        && routes.get(gate).mean_us().is_some_and(|mean| mean < SHORT_US);
+    let short = gate < routes.capacity() && routes.get(gate).mean_us().is_some_and(|mean| mean < SHORT_US);
     if short { Share::Keep } else { Share::WakeNext }
 }
 

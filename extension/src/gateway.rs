@@ -11,7 +11,7 @@
 
 mod flights;
 mod inline;
-mod listeners;
+pub mod listeners;
 
 use std::cell::Cell;
 use std::collections::VecDeque;

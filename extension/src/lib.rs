@@ -2,7 +2,8 @@
 //!
 //! - [`settings`]: the `howdah.*` settings.
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
-//! - [`request`]: running a request.
+//! - [`request`]: running a request; [`proxies`]: whose it is.
+//! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
@@ -12,6 +13,7 @@
 //! - [`gateway`], [`executor`]: what they do.
 
 pub mod executor;
+pub mod functions;
 pub mod gateway;
 pub mod guard;
 pub mod pg;

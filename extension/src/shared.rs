@@ -18,7 +18,7 @@ pub mod wake;
 pub mod workers;
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
@@ -58,6 +58,8 @@ pub struct Header {
     pub routes_overflowed: AtomicBool,
     /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
     pub extension_created: AtomicBool,
+    /// Grows when a transaction that changed the settings of a role or database has committed.
+    pub settings_epoch: AtomicU64,
     /// Whether the platform is asked to leave every database, before the server stops.
     pub stopping: AtomicBool,
 }
@@ -94,6 +96,11 @@ pub fn shared() -> &'static Shared {
 pub fn attached() -> Option<&'static Shared> {
     // SAFETY: null, or a leaked box that is never freed.
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
+}
+
+/// A number that differs from an earlier one when `ALTER ROLE` or `ALTER DATABASE … SET` has changed settings.
+pub fn settings_epoch() -> u64 {
+    shared().header.settings_epoch.load(Ordering::Acquire)
 }
 
 #[cold]

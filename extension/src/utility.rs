@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgrx::pg_sys;
@@ -25,6 +26,8 @@ static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 thread_local! {
     /// What this session's command has withdrawn.
     static WITHDRAWN: Cell<Option<&'static Database>> = const { Cell::new(None) };
+    /// Whether this session's transaction has changed settings of a role or database.
+    static SETTINGS: Cell<bool> = const { Cell::new(false) };
     /// Whether this session has registered its callback.
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
@@ -55,6 +58,10 @@ unsafe extern "C-unwind" fn process_utility(
     unsafe {
         if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
             before((*statement).utilityStmt);
+        }
+        use pg_sys::NodeTag::{T_AlterDatabaseSetStmt, T_AlterRoleSetStmt};
+        if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
+            note_settings();
         }
         let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
         next(statement, query, read_only, context, parameters, environment, receiver, completion);
@@ -184,19 +191,31 @@ unsafe fn is_template(database: pg_sys::Oid) -> bool {
     }
 }
 
+/// The workers read the settings of roles again once this transaction has committed.
+#[pg_guard]
+unsafe extern "C-unwind" fn note_settings() {
+    if attached().is_some() {
+        register();
+        SETTINGS.set(true);
+    }
+}
+
+fn register() {
+    if !REGISTERED.replace(true) {
+        // SAFETY: a callback for the life of this session, registered once.
+        unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+    }
+}
+
 /// Keeps the workers away from a database until this transaction ends, and waits until they are gone.
 fn withdraw(database: &'static Database) {
     if WITHDRAWN.get().is_some() {
         return;
     }
-    // SAFETY: a callback for the life of this session, registered once; PostgreSQL's own variable.
-    unsafe {
-        if !REGISTERED.replace(true) {
-            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
-        }
-        WITHDRAWN.set(Some(database));
-        database.withdraw(pg_sys::MyProcPid);
-    }
+    register();
+    WITHDRAWN.set(Some(database));
+    // SAFETY: PostgreSQL's own variable.
+    database.withdraw(unsafe { pg_sys::MyProcPid });
     shared().nudge_supervisor();
     let until = now_us() + PATIENCE.as_micros() as u64;
     while shared().workers_of(database.oid()).next().is_some() && now_us() < until {
@@ -223,9 +242,13 @@ unsafe extern "C-unwind" fn at_transaction_end(
     _argument: *mut std::ffi::c_void,
 ) {
     use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-    if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT)
-        && let Some(database) = WITHDRAWN.take()
-    {
+    if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) {
+        return;
+    }
+    if SETTINGS.take() && event == XACT_EVENT_COMMIT {
+        shared().header.settings_epoch.fetch_add(1, Ordering::AcqRel);
+    }
+    if let Some(database) = WITHDRAWN.take() {
         database.give_back();
         shared().nudge_supervisor();
     }

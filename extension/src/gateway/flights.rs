@@ -65,7 +65,12 @@ impl Flights {
     }
 
     /// Hands a request to the executors. Gives it back if there is no room; answers it if there never will be.
-    pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) -> Result<(), Arrived> {
+    pub fn submit(
+        &mut self,
+        arrived: Arrived,
+        gate: Option<u32>,
+        server: &mut Server,
+    ) -> Result<(), Arrived> {
         let gate = gate.unwrap_or(NO_GATE);
         self.limit(gate);
         match self.end.submit(self.lane, gate, &[&arrived.request]) {
@@ -165,9 +170,10 @@ impl Flights {
 
     /// Cancels the request of a client that has gone. False if it is not here.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        let found = self.flights.iter().position(|flight| {
-            flight.as_ref().is_some_and(|flight| flight.ticket == Some(ticket))
-        });
+        let found = self
+            .flights
+            .iter()
+            .position(|flight| flight.as_ref().is_some_and(|flight| flight.ticket == Some(ticket)));
         let Some(slot) = found else { return false };
         if let Some(flight) = self.flights[slot].as_mut() {
             flight.ticket = None;

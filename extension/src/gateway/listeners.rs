@@ -48,7 +48,8 @@ impl Listeners {
     /// Binds what is new, and lets go of what is gone: its running requests finish.
     pub fn follow(&mut self, wanted: &[Listener], server: &mut Server) {
         self.failed = None;
-        let addresses: Vec<Address> = wanted.iter().flat_map(|listener| expand(listener, &allowed())).collect();
+        let addresses: Vec<Address> =
+            wanted.iter().flat_map(|listener| expand(listener, &allowed())).collect();
         let names: Vec<String> = addresses.iter().map(name).collect();
         let gone: Vec<String> = self.bound.keys().filter(|bound| !names.contains(bound)).cloned().collect();
         for gone in gone {
@@ -86,6 +87,7 @@ impl Listeners {
             Ok(()) => {
                 pgrx::log!("howdah listens on {name}");
                 self.complaints.remove(&name);
+                ports.forget_complaint(text, port, self.gateway);
                 self.bound.insert(name, self.next_id);
                 self.next_id += 1;
             }
@@ -95,6 +97,8 @@ impl Listeners {
 
     fn complain(&mut self, name: String, reason: String) {
         self.failed = Some(Instant::now());
+        let (address, port) = split(&name);
+        shared().ports.complain(address, port, self.database, self.gateway, &reason);
         if self.complaints.get(&name) != Some(&reason) {
             pgrx::log!("howdah cannot listen on {name}: {reason}; it tries again every second");
             self.complaints.insert(name, reason);
@@ -166,7 +170,7 @@ pub fn name(address: &Address) -> String {
 }
 
 /// A name as the registry keeps it: the address, and the port; of a UNIX socket the path and 0.
-fn split(name: &str) -> (&str, u16) {
+pub fn split(name: &str) -> (&str, u16) {
     match name.rsplit_once(':') {
         Some((address, port)) if !name.starts_with('/') => {
             (address.trim_matches(['[', ']']), port.parse().unwrap_or_default())

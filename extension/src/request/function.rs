@@ -113,9 +113,20 @@ impl Function {
                 &[Some(Datum::from(text.as_ptr()))],
             )
             .unwrap_or(Oid::INVALID);
+            Self::of(oid, types)
+        }
+    }
+
+    /// The function of this oid.
+    ///
+    /// # Safety
+    /// Inside a transaction.
+    pub unsafe fn of(oid: Oid, types: &Types) -> Function {
+        // SAFETY: by contract; pgrx guards each call.
+        unsafe {
             let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(oid));
             if tuple.is_null() {
-                pgrx::error!("function {signature} does not exist");
+                pgrx::error!("there is no function with the oid {oid}");
             }
             let function = Self::from_tuple(oid, tuple, types, new_memory());
             pg_sys::ReleaseSysCache(tuple);
@@ -132,7 +143,7 @@ impl Function {
         // SAFETY: the tuple is a row of pg_proc held by `look_up`.
         unsafe {
             let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
-            let in_sql = row.prolang == SQL_LANGUAGE;
+            let in_sql = row.prolang.to_u32() == SQL_LANGUAGE;
             Function {
                 memory: keep,
                 version: version(oid, tuple),
@@ -259,7 +270,9 @@ impl Function {
         } else if self.is_response {
             format!("select {call}")
         } else if composite {
-            format!("select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result")
+            format!(
+                "select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result"
+            )
         } else if self.is_single_value() {
             format!("select {call}")
         } else {
@@ -345,7 +358,7 @@ unsafe fn new_memory() -> pg_sys::MemoryContext {
 
 const PROCOID: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
 /// OID of the language sql in pg_language.dat.
-const SQL_LANGUAGE: Oid = unsafe { Oid::from_u32_unchecked(14) };
+const SQL_LANGUAGE: u32 = 14;
 
 /// Looks whether a function is still the one that a plan was made from, and whether `role` may execute it.
 pub enum Standing {
@@ -403,10 +416,7 @@ unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
         FunctionVersion {
             oid,
             xmin: (*(*tuple).t_data).t_choice.t_heap.t_xmin,
-            tid: (
-                (u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo),
-                place.ip_posid,
-            ),
+            tid: ((u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo), place.ip_posid),
         }
     }
 }
@@ -447,16 +457,19 @@ unsafe fn arguments(
         let (mut kinds, mut names, mut modes) =
             (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
         let count = pg_sys::get_func_arg_info(tuple, &mut kinds, &mut names, &mut modes) as usize;
-        let is_input = |place: usize| {
-            modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v')
-        };
+        let is_input =
+            |place: usize| modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v');
         (0..count)
             .filter(|&place| is_input(place))
             .take(inputs)
             .map(|place| {
                 let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
                 let type_oid = *kinds.add(place);
-                Argument { name: (!name.is_empty()).then_some(name), type_oid, input: input(type_oid, types, keep) }
+                Argument {
+                    name: (!name.is_empty()).then_some(name),
+                    type_oid,
+                    input: input(type_oid, types, keep),
+                }
             })
             .collect()
     }
@@ -501,11 +514,8 @@ unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
     unsafe {
         let (mut function, mut parameter) = (Oid::INVALID, Oid::INVALID);
         pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
-        let info = pg_sys::MemoryContextAllocZero(
-            keep,
-            std::mem::size_of::<pg_sys::FmgrInfo>(),
-        )
-        .cast::<pg_sys::FmgrInfo>();
+        let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
+            .cast::<pg_sys::FmgrInfo>();
         pg_sys::fmgr_info_cxt(function, info, keep);
         TypeInput { function: info, parameter, typmod: -1 }
     }

@@ -18,6 +18,22 @@ const WRITING: u32 = 1;
 /// The entry stands: claimed, or held.
 const CLAIMED: u32 = 2;
 
+/// The entry tells why a gateway could not bind.
+const FAILED: u32 = 3;
+
+/// An address that a gateway has, or could not get.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The address, or the path of a UNIX socket.
+    pub address: String,
+    /// The port; 0 for a UNIX socket.
+    pub port: u16,
+    /// Index of the gateway.
+    pub gateway: usize,
+    /// Why it could not be bound.
+    pub error: Option<String>,
+}
+
 /// One address of one gateway.
 #[repr(C)]
 pub struct PortEntry {
@@ -27,6 +43,8 @@ pub struct PortEntry {
     port: AtomicU32,
     /// An address as [`std::net::IpAddr`] writes it, or the path of a UNIX socket (at most 107 bytes).
     address: Text<14>,
+    /// Why it could not be bound, as far as it fits.
+    reason: Text<16>,
 }
 
 /// Why an address cannot be claimed.
@@ -100,6 +118,47 @@ impl Ports {
         })
     }
 
+    /// Notes why a gateway could not bind an address. When the registry is full it is in the log alone.
+    pub fn complain(&self, address: &str, port: u16, database: pg_sys::Oid, gateway: usize, reason: &str) {
+        self.forget_complaint(address, port, gateway);
+        let free =
+            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
+        if let Some(entry) = free {
+            entry.gateway.store(gateway as u32, SeqCst);
+            entry.database.store(database.to_u32(), SeqCst);
+            entry.port.store(port.into(), SeqCst);
+            entry.address.set(address);
+            entry.reason.set(reason);
+            entry.state.store(FAILED, SeqCst);
+        }
+    }
+
+    /// Removes what [`Ports::complain`] has noted.
+    pub fn forget_complaint(&self, address: &str, port: u16, gateway: usize) {
+        self.0
+            .iter()
+            .filter(|entry| {
+                entry.state.load(SeqCst) == FAILED && entry.gateway.load(SeqCst) == gateway as u32
+            })
+            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
+            .for_each(|entry| entry.state.store(FREE, SeqCst));
+    }
+
+    /// What the gateways of a database have, or could not get.
+    pub fn of_database(&self, database: pg_sys::Oid) -> Vec<Held> {
+        let ours = self.0.iter().filter(|entry| entry.database.load(SeqCst) == database.to_u32());
+        ours.filter_map(|entry| {
+            let state = entry.state.load(SeqCst);
+            (state == CLAIMED || state == FAILED).then(|| Held {
+                address: entry.address.get(),
+                port: entry.port.load(SeqCst) as u16,
+                gateway: entry.gateway.load(SeqCst) as usize,
+                error: (state == FAILED).then(|| entry.reason.get()),
+            })
+        })
+        .collect()
+    }
+
     /// Gives an address back.
     pub fn release(&self, address: &str, port: u16, gateway: usize) {
         self.of(gateway)
@@ -114,7 +173,8 @@ impl Ports {
 
     fn of(&self, gateway: usize) -> impl Iterator<Item = &PortEntry> {
         self.0.iter().filter(move |entry| {
-            entry.state.load(SeqCst) == CLAIMED && entry.gateway.load(SeqCst) == gateway as u32
+            matches!(entry.state.load(SeqCst), CLAIMED | FAILED)
+                && entry.gateway.load(SeqCst) == gateway as u32
         })
     }
 }
