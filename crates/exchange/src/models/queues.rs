@@ -32,7 +32,8 @@ fn what_two_push_arrives_once() {
         popped.extend(ring.queue().pop());
         popped.sort();
         assert_eq!(popped, [1, 2]);
-        assert!(ring.queue().is_empty() && ring.queue().len() == 0);
+        assert!(ring.queue().is_empty());
+        assert_eq!(ring.queue().len(), 0);
     });
 }
 
