@@ -31,6 +31,7 @@ pub(crate) struct Header {
 #[derive(Clone, Copy)]
 pub struct Exchange {
     sizes: Sizes,
+    queue_cells: usize,
     pub(crate) lanes: &'static [Lane],
     pub(crate) gates: &'static [Gate],
     pub(crate) desks: &'static [Desk],
@@ -105,6 +106,7 @@ impl Exchange {
             let place = |offset: usize| base.as_ptr().add(offset);
             Ok(Exchange {
                 sizes,
+                queue_cells: sizes.queue_cells(),
                 tops: array(place(layout.tops), TOPS),
                 lanes: array(place(layout.lanes), sizes.lanes as usize),
                 gates: array(place(layout.gates), sizes.gates as usize),
@@ -127,7 +129,7 @@ impl Exchange {
     }
 
     fn queue(&self, number: usize) -> Queue<'static> {
-        let cells = self.sizes.queue_cells();
+        let cells = self.queue_cells;
         Queue::new(&self.ends[number], &self.cells[number * cells..(number + 1) * cells])
     }
 

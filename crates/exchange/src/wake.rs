@@ -93,6 +93,12 @@ mod real {
         }
     }
 
+    impl AsRawFd for EventFd {
+        fn as_raw_fd(&self) -> RawFd {
+            self.fd()
+        }
+    }
+
     impl AsFd for EventFd {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.0.as_fd()

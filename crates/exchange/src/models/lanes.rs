@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loom::thread;
 
-use super::{Region, SIZES, await_part, await_work, model, respond};
+use super::{Region, SIZES, await_part, await_work, model, next, respond};
 use crate::{NO_GATE, Share, Sizes};
 
 const LANES: Sizes = Sizes { blocks: 1, gates: 0, ..SIZES };
@@ -71,6 +71,31 @@ fn two_gateways_that_wake_at_the_same_time_wake_enough() {
         let mut executor = region.executor(0);
         for _ in 0..2 {
             await_work(&mut executor, Duration::ZERO, Share::WakeNext);
+        }
+        submitters.into_iter().for_each(|submitter| submitter.join().unwrap());
+    });
+}
+
+/// The executor looks again and again, as one whose latch is set for other reasons: its bit comes and goes while
+/// one gateway counts on behalf of it and the other relies on that count.
+#[test]
+fn a_gateway_that_finds_nobody_to_wake_lets_no_other_down() {
+    model(2, || {
+        let region = Region::new(&Sizes { gateways: 2, executors: 1, ..LANES });
+        let mut executor = region.executor(0);
+        assert!(next(&mut executor).is_none());
+        let submitters = [0, 1].map(|number| {
+            let region = region.clone();
+            thread::spawn(move || {
+                let mut gateway = crate::Gateway::join(region.exchange, region.wakers.clone(), number);
+                gateway.submit(0, NO_GATE, &[]).unwrap();
+                gateway.flush();
+            })
+        });
+        let mut taken = (0..2).filter_map(|_| next(&mut executor)).count();
+        while taken < 2 {
+            await_work(&mut executor, Duration::ZERO, Share::WakeNext);
+            taken += 1;
         }
         submitters.into_iter().for_each(|submitter| submitter.join().unwrap());
     });

@@ -100,10 +100,10 @@ fn the_parts_of_a_response_arrive_whole() {
 
 /// Runs one request that is submitted already, and leaves: after a whole response or in the middle of it.
 fn run_and_leave(mut executor: Executor) {
-    if let Some(mut work) = next(&mut executor) {
-        if executor.respond(&mut work, &[LARGE], 0) == Progress::Wait {
-            let _ = executor.resume(&mut work, &[LARGE]);
-        }
+    if let Some(mut work) = next(&mut executor)
+        && executor.respond(&mut work, &[LARGE], 0) == Progress::Wait
+    {
+        let _ = executor.resume(&mut work, &[LARGE]);
     }
     executor.leave();
 }
