@@ -99,12 +99,7 @@ unsafe extern "C-unwind" {
     pub fn cstring_to_text_with_len(text: *const c_char, length: c_int) -> *mut varlena;
     pub fn InputFunctionCall(function: *mut FmgrInfo, text: *mut c_char, ioparam: Oid, typmod: i32) -> Datum;
     pub fn heap_form_tuple(descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool) -> HeapTuple;
-    pub fn heap_deform_tuple(
-        tuple: HeapTuple,
-        descriptor: TupleDesc,
-        values: *mut Datum,
-        nulls: *mut bool,
-    );
+    pub fn heap_deform_tuple(tuple: HeapTuple, descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool);
     pub fn HeapTupleHeaderGetDatum(tuple: HeapTupleHeader) -> Datum;
     pub fn construct_md_array(
         elements: *mut Datum,
@@ -141,11 +136,7 @@ unsafe extern "C-unwind" {
     pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
 
     // executor/functions.h
-    pub fn prepare_sql_fn_parse_info(
-        procedure: HeapTuple,
-        call: *mut Node,
-        collation: Oid,
-    ) -> *mut c_void;
+    pub fn prepare_sql_fn_parse_info(procedure: HeapTuple, call: *mut Node, collation: Oid) -> *mut c_void;
     pub fn sql_fn_parser_setup(state: *mut ParseState, info: *mut c_void);
 
     // utils/inval.h, utils/activity

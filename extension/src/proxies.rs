@@ -29,8 +29,11 @@ pub fn client(request: &Request<'_>) -> Option<IpAddr> {
         if *trusted == TrustedProxies::default() {
             return peer;
         }
-        let forwarded: Vec<&str> =
-            request.headers().filter(|(name, _)| *name == "x-forwarded-for").map(|(_, value)| value).collect();
+        let forwarded: Vec<&str> = request
+            .headers()
+            .filter(|(name, _)| *name == "x-forwarded-for")
+            .map(|(_, value)| value)
+            .collect();
         trusted.client(peer, forwarded)
     })
 }

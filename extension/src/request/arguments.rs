@@ -261,7 +261,12 @@ pub unsafe fn convert(
     }
 }
 
-unsafe fn convert_one(input: &Input, value: &Value<'_>, request: &Request<'_>, types: &Types) -> Option<Datum> {
+unsafe fn convert_one(
+    input: &Input,
+    value: &Value<'_>,
+    request: &Request<'_>,
+    types: &Types,
+) -> Option<Datum> {
     // SAFETY: the contract of `convert`.
     unsafe {
         match (input, value) {
@@ -280,7 +285,10 @@ unsafe fn convert_one(input: &Input, value: &Value<'_>, request: &Request<'_>, t
                 Some(array(texts, element, *element_type, *length, *by_value, *align))
             }
             (
-                Input::Value(input) | Input::Json(input) | Input::Bytes(input) | Input::Array { whole: input, .. },
+                Input::Value(input)
+                | Input::Json(input)
+                | Input::Bytes(input)
+                | Input::Array { whole: input, .. },
                 Value::Text(text),
             ) => Some(input_text(input, text)),
             (
@@ -294,9 +302,7 @@ unsafe fn convert_one(input: &Input, value: &Value<'_>, request: &Request<'_>, t
 
 unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
     // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
-    unsafe {
-        pg::InputFunctionCall(input.function, params::c_string(text), input.parameter, input.typmod)
-    }
+    unsafe { pg::InputFunctionCall(input.function, params::c_string(text), input.parameter, input.typmod) }
 }
 
 unsafe fn array(

@@ -259,7 +259,9 @@ impl Function {
         } else if self.is_response {
             format!("select {call}")
         } else if composite {
-            format!("select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result")
+            format!(
+                "select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result"
+            )
         } else if self.is_single_value() {
             format!("select {call}")
         } else {
@@ -403,10 +405,7 @@ unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
         FunctionVersion {
             oid,
             xmin: (*(*tuple).t_data).t_choice.t_heap.t_xmin,
-            tid: (
-                (u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo),
-                place.ip_posid,
-            ),
+            tid: ((u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo), place.ip_posid),
         }
     }
 }
@@ -447,16 +446,19 @@ unsafe fn arguments(
         let (mut kinds, mut names, mut modes) =
             (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
         let count = pg_sys::get_func_arg_info(tuple, &mut kinds, &mut names, &mut modes) as usize;
-        let is_input = |place: usize| {
-            modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v')
-        };
+        let is_input =
+            |place: usize| modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v');
         (0..count)
             .filter(|&place| is_input(place))
             .take(inputs)
             .map(|place| {
                 let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
                 let type_oid = *kinds.add(place);
-                Argument { name: (!name.is_empty()).then_some(name), type_oid, input: input(type_oid, types, keep) }
+                Argument {
+                    name: (!name.is_empty()).then_some(name),
+                    type_oid,
+                    input: input(type_oid, types, keep),
+                }
             })
             .collect()
     }
@@ -501,11 +503,8 @@ unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
     unsafe {
         let (mut function, mut parameter) = (Oid::INVALID, Oid::INVALID);
         pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
-        let info = pg_sys::MemoryContextAllocZero(
-            keep,
-            std::mem::size_of::<pg_sys::FmgrInfo>(),
-        )
-        .cast::<pg_sys::FmgrInfo>();
+        let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
+            .cast::<pg_sys::FmgrInfo>();
         pg_sys::fmgr_info_cxt(function, info, keep);
         TypeInput { function: info, parameter, typmod: -1 }
     }

@@ -34,7 +34,9 @@ pub struct Entered {
 impl Identity {
     /// Whether a request of this role and search_path can run without a change.
     pub fn is(&self, role: Oid, search_path: &CStr) -> bool {
-        self.role == Some(role) && *self.search_path == *search_path && self.epoch == crate::shared::settings_epoch()
+        self.role == Some(role)
+            && *self.search_path == *search_path
+            && self.epoch == crate::shared::settings_epoch()
     }
 
     /// Puts the role's settings and the search_path in force, in a transaction of its own.

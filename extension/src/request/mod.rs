@@ -145,7 +145,12 @@ impl Runner {
         problem.status
     }
 
-    unsafe fn answer(&mut self, request: &Request<'_>, lane: Lane, counters: &mut Option<u32>) -> Result<u16, Problem> {
+    unsafe fn answer(
+        &mut self,
+        request: &Request<'_>,
+        lane: Lane,
+        counters: &mut Option<u32>,
+    ) -> Result<u16, Problem> {
         // SAFETY: by contract.
         unsafe {
             if lane == Lane::Own {

@@ -27,7 +27,9 @@ pub unsafe fn text(text: &str) -> Datum {
 /// Inside a guard.
 pub unsafe fn bytes(bytes: &[u8]) -> Datum {
     // SAFETY: pointer and length are those of the bytes.
-    unsafe { Datum::from(pg::cstring_to_text_with_len(bytes.as_ptr().cast::<c_char>(), bytes.len() as c_int)) }
+    unsafe {
+        Datum::from(pg::cstring_to_text_with_len(bytes.as_ptr().cast::<c_char>(), bytes.len() as c_int))
+    }
 }
 
 /// A copy that ends with NUL.

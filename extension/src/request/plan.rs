@@ -158,8 +158,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         let info = function.parse_info();
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let setup: pg_sys::ParserSetupHook = Some(parse_as_function);
-        let queries =
-            pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
+        let queries = pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
         if list_length(queries) != 1 {
             pg_sys::DropCachedPlan(source);
             return None;
@@ -309,7 +308,10 @@ unsafe fn only_query(queries: *mut pg_sys::List, what: &str) -> *mut pg_sys::Que
     // SAFETY: a list of the rewriter.
     unsafe {
         if list_length(queries) != 1 {
-            refuse(&format!("{what} must not be rewritten into several by rules"), "Use triggers, or a function.");
+            refuse(
+                &format!("{what} must not be rewritten into several by rules"),
+                "Use triggers, or a function.",
+            );
         }
         first(queries).cast()
     }
@@ -338,7 +340,10 @@ fn choose_column(columns: &[Oid], types: &Types) -> (usize, Shape) {
         return (place, Shape::Response);
     }
     let Some(&first) = columns.first() else {
-        refuse("a handler's statement must return rows", "Add a RETURNING clause, or select http.response(...).")
+        refuse(
+            "a handler's statement must return rows",
+            "Add a RETURNING clause, or select http.response(...).",
+        )
     };
     match Shape::of_value(first, types) {
         Some(shape) => (0, shape),

@@ -144,11 +144,18 @@ impl Receiver {
                 values.as_mut_ptr(),
                 nulls.as_mut_ptr(),
             );
-            let body = if nulls[3] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[3].cast_mut_ptr())) };
+            let body = if nulls[3] {
+                &[][..]
+            } else {
+                contents(pg::pg_detoast_datum_packed(values[3].cast_mut_ptr()))
+            };
             let default = if nulls[3] { 204 } else { 200 };
             let status = if nulls[0] { default } else { values[0].value() as i32 };
-            let content_type =
-                if nulls[1] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[1].cast_mut_ptr())) };
+            let content_type = if nulls[1] {
+                &[][..]
+            } else {
+                contents(pg::pg_detoast_datum_packed(values[1].cast_mut_ptr()))
+            };
             let headers = if nulls[2] { &[][..] } else { self.headers(values[2]) };
             self.write_response(status, content_type, headers, body);
         }
@@ -267,7 +274,11 @@ unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
         let (mut values, mut nulls) = ([Datum::null(); 2], [true; 2]);
         pg::heap_deform_tuple(&mut tuple, types.header_row, values.as_mut_ptr(), nulls.as_mut_ptr());
         let part = |place: usize| {
-            if nulls[place] { &[][..] } else { contents(pg::pg_detoast_datum_packed(values[place].cast_mut_ptr())) }
+            if nulls[place] {
+                &[][..]
+            } else {
+                contents(pg::pg_detoast_datum_packed(values[place].cast_mut_ptr()))
+            }
         };
         Header { name: part(0), value: part(1) }
     }
@@ -277,7 +288,11 @@ unsafe fn jsonb_text<'a>(value: Datum) -> &'a [u8] {
     // SAFETY: a value of type jsonb.
     unsafe {
         let jsonb = pg::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::Jsonb>();
-        let text = pg::JsonbToCString(std::ptr::null_mut(), &raw mut (*jsonb).root, pgrx::varlena::varsize(jsonb.cast()) as c_int);
+        let text = pg::JsonbToCString(
+            std::ptr::null_mut(),
+            &raw mut (*jsonb).root,
+            pgrx::varlena::varsize(jsonb.cast()) as c_int,
+        );
         std::ffi::CStr::from_ptr(text).to_bytes()
     }
 }

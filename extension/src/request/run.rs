@@ -50,7 +50,11 @@ impl Job<'_, '_> {
     ///
     /// # Safety
     /// As for [`super::Runner::run`].
-    pub unsafe fn run(&mut self, endpoint: &mut Endpoint, path: &[PathParameter<'_>]) -> Result<Answer, Problem> {
+    pub unsafe fn run(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Problem> {
         // SAFETY: by contract.
         unsafe {
             let role = endpoint.registration.role;
@@ -78,7 +82,11 @@ impl Job<'_, '_> {
         }
     }
 
-    unsafe fn run_once(&mut self, endpoint: &mut Endpoint, path: &[PathParameter<'_>]) -> Result<Answer, Mishap> {
+    unsafe fn run_once(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Mishap> {
         let scope = if self.shared { Scope::Shared } else { own_scope(self.access) };
         let mut begun = None;
         let context = ErrorContext { request: self.request };
@@ -161,10 +169,9 @@ impl Job<'_, '_> {
                 pgrx::log!("http request {}: {reason}", self.request.id());
                 Err(Problem::new(500, reason))
             }
-            Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => Err(Problem::new(
-                404,
-                format!("there is nothing at {}", self.request.path()),
-            )),
+            Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => {
+                Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
+            }
             Answer::Nothing | Answer::Null => Ok(self.write_empty(204, None)),
         }
     }
@@ -221,7 +228,8 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
                 // A missing right may be granted at any time, and is 403 until then.
                 if error.sqlstate() != "42501" {
                     log_broken(endpoint, &error);
-                    endpoint.plans = Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
+                    endpoint.plans =
+                        Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
                 }
                 crate::guard::raise(error);
             }
@@ -364,7 +372,8 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
     let Mishap::Error(error) = mishap else { return mishap };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
-    let client = error.sqlstate().starts_with("22") || error.sqlstate() == "23514" || error.sqlstate() == "23502";
+    let client =
+        error.sqlstate().starts_with("22") || error.sqlstate() == "23514" || error.sqlstate() == "23502";
     if !client {
         return Mishap::Error(error);
     }

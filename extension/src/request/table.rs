@@ -58,7 +58,10 @@ impl Table {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn load(previous: Option<Table>, counters: &dyn Fn(&Target) -> Option<u32>) -> Result<Table, NoTable> {
+    pub unsafe fn load(
+        previous: Option<Table>,
+        counters: &dyn Fn(&Target) -> Option<u32>,
+    ) -> Result<Table, NoTable> {
         changes::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
@@ -101,7 +104,8 @@ impl Table {
                 // http.route has checked it; a row written past it is not served.
                 pgrx::warning!("howdah does not serve the route {method} {pattern}: {error}");
             }
-            let same = kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+            let same =
+                kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
             endpoints.push(match same {
                 Some(endpoint) => endpoint,
                 None => {
@@ -139,8 +143,8 @@ unsafe fn read() -> Option<Configuration> {
             (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
         );
         let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
-        let tables = [c"route", c"handler", c"listener"]
-            .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema));
+        let tables =
+            [c"route", c"handler", c"listener"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema));
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
             let mut registrations = routes(client)?;

@@ -43,7 +43,8 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
                 pg::StartTransactionCommand();
                 // What the role's settings say, as for a session that connects as the role.
                 pg_sys::XactIsoLevel = pg_sys::DefaultXactIsoLevel;
-                pg_sys::XactReadOnly = read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
+                pg_sys::XactReadOnly =
+                    read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
             }
             Scope::Shared => pg::BeginInternalSubTransaction(std::ptr::null()),
         }
