@@ -39,6 +39,16 @@ pub(crate) enum Task {
         #[command(flatten)]
         place: Place,
     },
+    /// Make a private copy of PostgreSQL with a build of the extension in it, and print its pg_config.
+    ///
+    /// For programs that start servers of their own, such as benchmarks. Nothing is installed in the system.
+    Installation {
+        #[command(flatten)]
+        place: Place,
+        /// The folder with the build.
+        #[arg(long, value_name = "FOLDER")]
+        stage: PathBuf,
+    },
     /// Open psql on the platform's database.
     Psql {
         #[command(flatten)]
@@ -56,7 +66,7 @@ pub(crate) enum Task {
 #[derive(Args, Debug)]
 pub(crate) struct Place {
     /// The folder of the platform's data.
-    #[arg(long, value_name = "FOLDER", default_value = ".howdah", env = "HOWDAH_DATA")]
+    #[arg(long, value_name = "FOLDER", default_value = ".howdah")]
     pub(crate) data: PathBuf,
 }
 
@@ -81,7 +91,7 @@ pub(crate) struct Up {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// A folder with a build of the extension to run instead of the installed one.
-    #[arg(long, value_name = "FOLDER", env = "HOWDAH_STAGE")]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) stage: Option<PathBuf>,
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]

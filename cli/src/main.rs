@@ -20,17 +20,21 @@ mod stop;
 mod table;
 mod up;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use cluster::Installation;
 
 use crate::arguments::{Arguments, Task};
+use crate::failure::Result;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Up(options) => up::run(&options),
         Task::Status { place, json } => status::run(&place.data, json),
         Task::Stop { place } => stop::run(&place.data),
+        Task::Installation { place, stage } => installation(&place.data, &stage),
         Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
     };
     match done {
@@ -40,4 +44,10 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+fn installation(folder: &Path, stage: &Path) -> Result<()> {
+    let made = cluster::private_installation(&Installation::find()?, stage, folder)?;
+    screen::say(&made.pg_config.display().to_string());
+    Ok(())
 }

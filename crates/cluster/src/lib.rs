@@ -5,7 +5,7 @@
 //! - [`TemporaryCluster`]: one for a test, which ends with it whatever happens.
 //! - `account`: as whom the server runs where we run as root.
 //! - `folder`: where data, socket and log stand so that this account can reach them.
-//! - `private_server`: a copy of the installation, mostly links, into which the extension is put.
+//! - [`private_installation`]: a copy of the installation, mostly links, into which the extension is put.
 //! - `configuration`: `postgresql.conf` and `pg_hba.conf`.
 //! - [`process`]: processes of a data folder, as `/proc` shows them.
 //! - `keeper`: the thread from which servers of tests are started.
@@ -40,6 +40,7 @@ pub use cluster::{Cluster, Life, Options, Shutdown};
 pub use error::Error;
 pub use installation::Installation;
 pub use postgres;
+pub use private_server::private_installation;
 pub use temporary::TemporaryCluster;
 
 /// The result of everything here.

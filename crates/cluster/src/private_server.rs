@@ -12,10 +12,19 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::account::Account;
+use crate::folder::Folder;
 use crate::{Error, Installation, Result};
 
 /// Programs that ask where they are.
 const COPIED: [&str; 2] = ["postgres", "pg_config"];
+
+/// Makes a copy of an installation in a folder of ours, with the extension that is staged, and starts nothing.
+/// For programs that start servers of their own.
+pub fn private_installation(base: &Installation, stage: &Path, folder: &Path) -> Result<Installation> {
+    let folder = Folder::prepare(folder, Account::for_server()?.as_ref())?;
+    lay_out(base, stage, &folder.server())
+}
 
 /// Makes the tree in `into`, or brings it up to date, with the files of `stage`: libraries (`*.so`), control
 /// and SQL files of extensions. Returns the installation that it is.

@@ -1,0 +1,79 @@
+# Builds, runs and tests Howdah. `make` lists what there is.
+#
+# PG_CONFIG   the pg_config of the PostgreSQL to build for (15 to 18)
+# PORT        the port of `make run`
+# DATA        the data folder of `make run`
+# DESTDIR     put before the folders of `make install`
+
+PG_CONFIG ?= pg_config
+CARGO ?= cargo
+PORT ?= 9000
+DATA ?= .howdah
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
+# Asked when a recipe runs: `make setup` may have to install pg_config first.
+MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+# A folder for each version: going from one to another builds nothing twice.
+EXTENSION = $(TARGET)/pg$(MAJOR)
+STAGE = $(abspath $(EXTENSION))/stage
+ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$(command -v $(PG_CONFIG))"
+FEATURES = --features pg$(MAJOR)
+TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah
+
+export PG_CONFIG
+
+.PHONY: help setup build run test test-long test-versions lint format install uninstall bench-http clean
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what is missing (Debian, as root), or say how
+	@CARGO="$(CARGO)" scripts/setup
+
+build: setup ## build the extension and the howdah command
+	@$(ON_POSTGRES) $(CARGO) build --release -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
+	@$(CARGO) build --release -p howdah-cli
+	@scripts/stage "$(EXTENSION)/release/libhowdah.so" "$(STAGE)"
+
+run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
+	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
+
+test: build ## every test but the long ones
+	@$(TEST)
+
+# Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
+test-long: build ## the long tests too
+	@$(TEST) --all-features
+	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
+
+test-versions: setup ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
+	@scripts/test-versions $(VERSIONS)
+
+lint: setup ## formatting, clippy, shell scripts, SQL style; warnings are errors
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --exclude howdah --all-targets -- -D warnings
+	@$(ON_POSTGRES) $(CARGO) clippy -p howdah $(FEATURES) --target-dir "$(EXTENSION)" -- -D warnings
+	@scripts/lint
+
+format: ## format the Rust code
+	@$(CARGO) fmt --all
+
+install: ## put the extension into the PostgreSQL that PG_CONFIG names
+	@if command -v "$(CARGO)" >/dev/null; then $(MAKE) --no-print-directory build; fi
+	@test -f "$(STAGE)/howdah.so" || { echo "Build it first: make build PG_CONFIG=$(PG_CONFIG)" >&2; exit 1; }
+	@install -d "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)/extension"
+	@install -m 755 "$(STAGE)/howdah.so" "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)/"
+	@install -m 644 "$(STAGE)"/howdah.control "$(STAGE)"/*.sql "$(DESTDIR)$$($(PG_CONFIG) --sharedir)/extension/"
+	@echo "Installed for $$($(PG_CONFIG) --version). Next: shared_preload_libraries = 'howdah', restart, create extension howdah;"
+
+uninstall: ## take it out again
+	@rm -f "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)/howdah.so" \
+		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah.control \
+		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah--*.sql
+
+bench-http: build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
+	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
+		python3 -m bench.http.run
+
+clean: ## remove what was built; data folders stay
+	@$(CARGO) clean
