@@ -30,8 +30,8 @@ class Window:
         """CPU seconds of the measured trees, and the percentage of the machine that others took meanwhile.
 
         Others are all processes but the trees and the children that this process has waited for since (the
-        load generator), and a hypervisor that gave the time to somebody else. Interrupts count for nobody: some
-        kernels charge them to the process that they interrupt, others do not.
+        load generator), and a hypervisor that gave the time to somebody else. Interrupts count for nobody:
+        some kernels charge them to the process that they interrupt, others do not.
         """
         ours, load, busy, total = (after - before for after, before in zip(self._now(), self._before))
         return ours, max(0.0, 100 * (busy - ours - load) / total)

@@ -18,7 +18,7 @@ def measured(case, system, rate, cpu=10):
     """The objects of one system in one case."""
     values = dict(zip(METRICS, (rate, cpu, 100, 300)))
     settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]], "cpu_elsewhere_percent": [4.0]}
-    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test"}}
+    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test", "commit": "abc"}}
     return [
         {
             "case": case,
@@ -53,7 +53,7 @@ class Ratios(unittest.TestCase):
         )
 
     def test_the_picture_writes_the_ratio_at_the_peer(self):
-        self.assertIn("howdah 6.0 x", picture(OBJECTS))
+        self.assertIn("howdah 6.0 ×", picture(OBJECTS))
 
 
 class Goals(unittest.TestCase):
