@@ -1,6 +1,7 @@
 """CPU time and open connections of whole process trees, read from /proc."""
 
 import os
+import resource
 from collections import Counter
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -15,6 +16,37 @@ def cpu_seconds(roots):
     """
     processes = _processes()
     return sum(processes[pid].ticks for pid in _trees(processes, roots)) / CLOCK_TICKS
+
+
+class Window:
+    """Who used the processors while something was measured."""
+
+    def __init__(self, roots):
+        """Begins now; `roots` are the process ids whose trees do the measured work."""
+        self._roots = roots
+        self._before = self._now()
+
+    def close(self):
+        """CPU seconds of the measured trees, and the percentage of the machine that others took meanwhile.
+
+        Others are all processes but the trees and the children that this process has waited for since (the
+        load generator), and a hypervisor that gave the time to somebody else. Interrupts count for nobody:
+        some kernels charge them to the process that they interrupt, others do not.
+        """
+        ours, load, busy, total = (after - before for after, before in zip(self._now(), self._before))
+        return ours, max(0.0, 100 * (busy - ours - load) / total)
+
+    def _now(self):
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        load = children.ru_utime + children.ru_stime
+        return (cpu_seconds(self._roots), load, *machine_seconds(_lines("/proc/stat")[0]))
+
+
+def machine_seconds(line):
+    """Seconds that all processors were taken, and all their seconds, from the first line of /proc/stat."""
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) for field in line.split()[1:9])
+    taken = user + nice + system + steal
+    return taken / CLOCK_TICKS, (taken + idle + iowait + irq + softirq) / CLOCK_TICKS
 
 
 def connections_per_process(roots, port):

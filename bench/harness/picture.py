@@ -9,7 +9,8 @@ NOTES = 190
 BAR = 16
 LINE = 24
 HEADING = 44
-TOP = 64
+TITLE = 28
+REMARK = 20
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
@@ -41,9 +42,16 @@ class Bar:
     ours: bool
 
 
-def draw(title, subtitle, groups):
-    """The SVG of `groups`, a dict of heading to bars; each group has a scale of its own."""
-    parts, y = [_text(16, 28, title, "title"), _text(16, 48, subtitle, "quiet")], TOP
+def draw(title, remarks, groups):
+    """The SVG of `groups`, a dict of heading to bars, with lines of `remarks` under the title.
+
+    Each group has a scale of its own.
+    """
+    parts, y = [_text(16, TITLE, title, "title")], TITLE
+    for remark in remarks:
+        y += REMARK
+        parts.append(_text(16, y, remark, "quiet"))
+    y += REMARK
     for heading, bars in groups.items():
         parts.append(_text(16, y + 24, heading, "heading"))
         y += HEADING - 8

@@ -25,13 +25,10 @@ def serving(cluster, registrations, inline):
     port = free_port()
     cluster.sql(f"alter system set howdah.inline = {_literal(inline)}")
     cluster.sql("select pg_reload_conf()")
-    cluster.sql(_transaction([_register(each) for each in registrations] + [f"select http.listen({port})"]))
-    try:
-        yield port
-    finally:
-        cluster.sql(
-            _transaction([f"select http.unlisten({port})"] + [_remove(each) for each in registrations])
-        )
+    cluster.sql(_transaction([*map(_register, registrations), f"select http.listen({port})"]))
+    yield port
+    # Not after a failure: it ends the whole run, and the server with it.
+    cluster.sql(_transaction([f"select http.unlisten({port})", *map(_remove, registrations)]))
 
 
 def _register(registration):

@@ -2,14 +2,14 @@
 
 from contextlib import nullcontext
 
-from bench.harness.accounting import connections_per_process, cpu_seconds
+from bench.harness.accounting import Window, connections_per_process
 from bench.harness.processes import Failed
 from bench.http import wrk
 from bench.http.slow_connection import slow_connection
 
 
 def measure(case, system, cluster, seconds, warmup_seconds):
-    """Runs one system in one case; returns its metrics and the connections that its processes held."""
+    """Runs one system in one case; returns its metrics, and by name what else belongs to this run alone."""
     with system.started(case, cluster) as running:
         with slow_connection(running.port, case.beside) if case.beside else nullcontext():
             wrk.measure(case.load, running.port, running.path, warmup_seconds)
@@ -19,7 +19,7 @@ def measure(case, system, cluster, seconds, warmup_seconds):
 def _loaded(case, system, running, cluster, seconds):
     held = []
     stored = _stored(case, cluster)
-    before = cpu_seconds(running.roots)
+    window = Window(running.roots)
     outcome = wrk.measure(
         case.load,
         running.port,
@@ -27,7 +27,7 @@ def _loaded(case, system, running, cluster, seconds):
         seconds,
         halfway=lambda: held.extend(connections_per_process(running.roots, running.port)),
     )
-    cpu = cpu_seconds(running.roots) - before
+    cpu, elsewhere = window.close()
     _require_right(case, system, outcome, _stored(case, cluster) - stored)
     metrics = {
         "requests_per_second": outcome.requests_per_second,
@@ -35,7 +35,7 @@ def _loaded(case, system, running, cluster, seconds):
         "p50_us": outcome.p50_us,
         "p99_us": outcome.p99_us,
     }
-    return metrics, held
+    return metrics, {"connections_held": held, "cpu_elsewhere_percent": round(elsewhere, 1)}
 
 
 def _stored(case, cluster):
@@ -51,7 +51,7 @@ def _require_right(case, system, outcome, stored):
         raise Failed(
             f"{run}: {outcome.bad_statuses} error statuses in {outcome.requests} requests, not {wanted}"
         )
-    # When wrk stops, each connection may have a request under way that is stored and not counted: at the end of
-    # this run, and at the end of the warm-up before it.
+    # When wrk stops, each connection may have a request under way that is stored and not counted: at the end
+    # of this run, and at the end of the warm-up before it.
     if case.stores and not outcome.requests <= stored <= outcome.requests + 2 * case.load.connections:
         raise Failed(f"{run}: {outcome.requests} requests were answered and {stored} rows stored")

@@ -14,13 +14,14 @@ def picture(objects):
                 _bar(name, metrics, systems) for name, metrics in systems.items()
             ]
     run = objects[0]["run"]
-    subtitle = (
-        f"Median of interleaved runs with minimum and maximum; load on the same machine: {run['machine']}"
+    remarks = (
+        "Median of interleaved runs, with minimum and maximum; the load ran on the same machine.",
+        f"{run['machine']}; commit {run['commit']}",
     )
-    return draw("HTTP requests per second", subtitle, groups) if groups else None
+    return draw("HTTP requests per second", remarks, groups) if groups else None
 
 
 def _bar(name, metrics, systems):
     rate, howdah_is = metrics[RATE], ratio(systems, name)
-    note = f"{rate['median']:,.0f}" + (f"  howdah {howdah_is:.1f} x" if howdah_is else "")
+    note = f"{rate['median']:,.0f}" + (f" · howdah {howdah_is:.1f} ×" if howdah_is else "")
     return Bar(name, rate["median"], rate["min"], rate["max"], note, ours=name.startswith("howdah"))

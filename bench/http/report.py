@@ -10,6 +10,7 @@ HEADINGS = (
     "CPU us",
     "p50 us",
     "p99 us",
+    "others %",
     "connections held",
 )
 
@@ -50,6 +51,7 @@ def _row(name, metrics, howdah_is):
         f"{metrics['server_cpu_us_per_request']['median']:.1f}",
         f"{metrics['p50_us']['median']:,.0f}",
         f"{metrics['p99_us']['median']:,.0f}",
+        f"{max(rate['settings']['cpu_elsewhere_percent']):.0f}",
         "  ".join("+".join(map(str, run)) for run in rate["settings"]["connections_held"]),
     )
 

@@ -100,14 +100,14 @@ def _measure_all(runs, names, choice, results):
             howdah.install(cluster)
         cluster.sql("vacuum analyze")
         for case, name in runs:
-            metrics, held = measure(case, SYSTEMS[name], cluster, choice.seconds, WARMUP_SECONDS)
+            metrics, each_run = measure(case, SYSTEMS[name], cluster, choice.seconds, WARMUP_SECONDS)
             settings = {
                 "wrk": str(case.load),
                 "duration_seconds": choice.seconds,
                 "warmup_seconds": WARMUP_SECONDS,
                 "postgresql": cluster.version,
             }
-            results.add(case.name, name, metrics, settings, {"connections_held": held})
+            results.add(case.name, name, metrics, settings, each_run)
             print(
                 progress.finished(f"{case.name} {name}: {metrics['requests_per_second']:,.0f}/s"), flush=True
             )

@@ -4,9 +4,18 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
-from bench.harness.accounting import Stat, connections_per_process, cpu_seconds, established
+from bench.harness.accounting import (
+    CLOCK_TICKS,
+    Stat,
+    Window,
+    connections_per_process,
+    cpu_seconds,
+    established,
+    machine_seconds,
+)
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 TCP = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -34,6 +43,20 @@ class Connections(unittest.TestCase):
 
 
 class CpuTime(unittest.TestCase):
+    def test_stolen_time_counts_as_taken_and_waiting_for_the_disk_does_not(self):
+        taken, total = machine_seconds("cpu  10 20 30 400 500 6 7 40 0 0")
+        self.assertAlmostEqual(taken * CLOCK_TICKS, 100)
+        self.assertAlmostEqual(total * CLOCK_TICKS, 1013)
+
+    def test_the_window_gives_the_time_of_the_trees(self):
+        window = Window([os.getpid()])
+        until = time.process_time() + 0.1
+        while time.process_time() < until:
+            pass
+        ours, elsewhere = window.close()
+        self.assertGreaterEqual(ours, 0.08)
+        self.assertTrue(0 <= elsewhere <= 100)
+
     def test_the_time_of_a_child_that_has_ended_is_kept(self):
         before = cpu_seconds([os.getpid()])
         subprocess.run([sys.executable, "-c", BURN], check=True)

@@ -9,9 +9,7 @@ from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service, run
 
 # A server whose child is in its process group and outlives it unless it is ended too.
-PARENT = (
-    "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
-)
+PARENT = "import signal, subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True); signal.pause()"
 
 
 class Services(unittest.TestCase):

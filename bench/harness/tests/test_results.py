@@ -43,7 +43,7 @@ class TimeLeft(unittest.TestCase):
 class Picture(unittest.TestCase):
     def test_bars_stand_to_scale_and_names_are_escaped(self):
         bars = [Bar("a<b", 100, 90, 120, "note", ours=True), Bar("c", 50, 50, 60, "", ours=False)]
-        svg = ElementTree.fromstring(draw("Title & more", "", {"users": bars}))
+        svg = ElementTree.fromstring(draw("Title & more", ["a remark"], {"users": bars}))
         namespace = "{http://www.w3.org/2000/svg}"
         widths = [float(rect.get("width")) for rect in svg.iter(f"{namespace}rect")]
         self.assertAlmostEqual(widths[0], 2 * widths[1], places=0)

@@ -17,8 +17,8 @@ METRICS = ("requests_per_second", "server_cpu_us_per_request", "p50_us", "p99_us
 def measured(case, system, rate, cpu=10):
     """The objects of one system in one case."""
     values = dict(zip(METRICS, (rate, cpu, 100, 300)))
-    settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]]}
-    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test"}}
+    settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]], "cpu_elsewhere_percent": [4.0]}
+    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test", "commit": "abc"}}
     return [
         {
             "case": case,
@@ -49,11 +49,11 @@ class Ratios(unittest.TestCase):
         line = next(line for line in table(OBJECTS).splitlines() if "node_unix" in line)
         self.assertEqual(
             line.split(),
-            ["node_unix", "10,000", "10,000", "10,000", "6.00", "x", "120.0", "100", "300", "11+9"],
+            ["node_unix", "10,000", "10,000", "10,000", "6.00", "x", "120.0", "100", "300", "4", "11+9"],
         )
 
     def test_the_picture_writes_the_ratio_at_the_peer(self):
-        self.assertIn("howdah 6.0 x", picture(OBJECTS))
+        self.assertIn("howdah 6.0 ×", picture(OBJECTS))
 
 
 class Goals(unittest.TestCase):
