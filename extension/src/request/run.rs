@@ -87,11 +87,7 @@ impl Job<'_, '_> {
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
     ) -> Result<Answer, Mishap> {
-<<<<<<< HEAD
         let scope = self.scope;
-=======
-        let scope = if self.shared { Scope::Shared } else { own_scope(self.access) };
->>>>>>> platform
         let mut begun = None;
         let context = ErrorContext { request: self.request };
         // SAFETY: by contract; `give_up` ends what has begun.
