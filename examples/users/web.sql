@@ -1,3 +1,7 @@
+-- try: curl localhost:9000/users/johndoe
+-- try: curl -X POST 'localhost:9000/test?q'
+-- try: curl localhost:9000/users/maryjane/card
+
 -- One statement over the relation request; the first row it returns is the response. This is the example as
 -- published. Do not copy its Hello: the name goes into the HTML as it is, and a user who calls himself
 -- <script> owns the page. The route below does it right, with http.escape().

@@ -1,0 +1,117 @@
+//! An HTTP/1.1 client that sends what it is told and hides nothing of the answer.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A keep-alive connection.
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The first header of this name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All headers of this name.
+    pub fn all_headers(&self, name: &str) -> Vec<&str> {
+        self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
+    }
+}
+
+impl Connection {
+    /// Connects to a port of 127.0.0.1.
+    pub fn open(port: u16) -> Connection {
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        Connection { stream: BufReader::new(stream) }
+    }
+
+    /// Sends a request and reads its answer.
+    pub fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.send(method, path, headers, body);
+        self.read_reply(method == "HEAD").expect("an answer")
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() || method == "POST" {
+            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        request.push_str("\r\n");
+        let mut bytes = request.into_bytes();
+        bytes.extend_from_slice(body);
+        self.send_bytes(&bytes);
+    }
+
+    /// Sends these bytes.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("bytes are sent");
+    }
+
+    /// Reads an answer; none if the server has closed the connection.
+    pub fn read_reply(&mut self, head_only: bool) -> Option<Reply> {
+        let line = self.read_line()?;
+        let status = line.split(' ').nth(1)?.parse().ok()?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self.read_line()?;
+            if line.is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(':')?;
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut reply = Reply { status, headers, body: Vec::new() };
+        let length = reply.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        if !head_only {
+            reply.body.resize(length, 0);
+            self.stream.read_exact(&mut reply.body).ok()?;
+        }
+        Some(reply)
+    }
+
+    /// Whether the server has closed the connection; waits for it.
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &TcpStream {
+        self.stream.get_ref()
+    }
+
+    fn read_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.stream.read_line(&mut line).ok()?;
+        (read > 0).then(|| line.trim_end().to_owned())
+    }
+}

@@ -1,0 +1,10 @@
+//! What the tests in tests/ share: a platform of their own, and an HTTP client that sends what it is told.
+//!
+//! - [`platform`]: a cluster that serves one database.
+//! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
+
+pub mod client;
+pub mod platform;
+
+pub use client::{Connection, Reply};
+pub use platform::Platform;

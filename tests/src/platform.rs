@@ -1,0 +1,109 @@
+//! A cluster that serves one database.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use cluster::postgres::{Client, SimpleQueryMessage};
+use cluster::{Options, TemporaryCluster};
+
+use crate::client::{Connection, Reply};
+
+/// A platform for one test: PostgreSQL with the extension, a database that is served, a port.
+pub struct Platform {
+    /// The cluster; it ends with the value.
+    pub cluster: TemporaryCluster,
+    /// The port that the database listens on, on 127.0.0.1.
+    pub port: u16,
+}
+
+/// The database that is served.
+pub const DATABASE: &str = "app";
+
+/// How long anything may take to happen that has no limit of its own.
+pub const SOON: Duration = Duration::from_secs(20);
+
+impl Platform {
+    /// A platform with the default settings, and with the messages of errors shown.
+    pub fn start() -> Platform {
+        Platform::with(&[])
+    }
+
+    /// A platform with some settings.
+    pub fn with(settings: &[(&str, &str)]) -> Platform {
+        let mut options = Options { preload: Some("howdah".into()), ..Options::default() }
+            .set("howdah.databases", DATABASE)
+            .set("howdah.show_errors", "on")
+            .set("max_worker_processes", 24)
+            .set("howdah.min_executors", 2);
+        for (name, value) in settings {
+            options = options.set(name, value);
+        }
+        let cluster = TemporaryCluster::start(options).expect("a cluster starts");
+        let mut postgres = cluster.connect("postgres").expect("a session");
+        postgres.batch_execute(&format!("create database {DATABASE}")).expect("a database");
+        let platform = Platform { cluster, port: free_port() };
+        platform.sql("create extension howdah");
+        platform.sql(&format!("select http.listen({}, '127.0.0.1')", platform.port));
+        platform.wait_until_served();
+        platform
+    }
+
+    /// A session in the database that is served, as superuser.
+    pub fn session(&self) -> Client {
+        self.cluster.connect(DATABASE).expect("a session")
+    }
+
+    /// Runs SQL as superuser in a session of its own.
+    pub fn sql(&self, text: &str) {
+        if let Err(error) = self.session().batch_execute(text) {
+            panic!("{error:?}\n{text}");
+        }
+    }
+
+    /// The first column of the first row, as text.
+    pub fn value(&self, query: &str) -> Option<String> {
+        let messages =
+            self.session().simple_query(query).unwrap_or_else(|error| panic!("{error:?}\n{query}"));
+        messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get(0).map(str::to_owned)),
+            _ => None,
+        })?
+    }
+
+    /// A connection to the platform.
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.port)
+    }
+
+    /// The answer to a GET on a connection of its own.
+    pub fn get(&self, path: &str) -> Reply {
+        self.connect().request("GET", path, &[], b"")
+    }
+
+    /// The answer to a POST on a connection of its own.
+    pub fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Reply {
+        self.connect().request("POST", path, &[("Content-Type", content_type)], body)
+    }
+
+    /// Waits until the port answers.
+    pub fn wait_until_served(&self) {
+        wait_for("the port answers", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+}
+
+/// Waits until a condition holds: looked at again and again, and an error after [`SOON`].
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < SOON, "waited in vain: {what}");
+        std::thread::yield_now();
+        // A look takes a session or a connection; between two the server shall get the processor.
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// A port that nobody has now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
