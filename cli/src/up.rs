@@ -164,27 +164,34 @@ fn listener_error(cluster: &Cluster, database: &str) -> Result<String> {
 
 fn greet(cluster: &Cluster, options: &Up, started: bool) -> Result<()> {
     say(&format!("\nHowdah serves http://127.0.0.1:{}", options.port));
-    let suggestions = match &options.app {
+    let mut suggestions = match &options.app {
         Some(folder) => application::suggestions(folder, options.port)?,
         None => Vec::new(),
     };
-    if !suggestions.is_empty() {
-        say("\nTry:");
-        suggestions.iter().for_each(|line| say(&format!("    {line}")));
+    if suggestions.is_empty() {
+        suggestions.push(format!("curl -i localhost:{}/", options.port));
     }
+    say("\nTry:");
+    suggestions.iter().for_each(|line| say(&format!("    {line}")));
     say("\nOpen psql on it:");
     say(&format!("    psql \"{}\"", cluster.connection_string(&options.database)?));
     let place = place_argument(&options.place.data);
-    say(&format!("    howdah psql{place}\n"));
+    let command = command();
+    say(&format!("    {command} psql{place}\n"));
     if started && !options.detach {
         say(&format!(
             "Warnings and errors follow. Ctrl-C stops it; the data stays in {}.",
             options.place.data.display()
         ));
     } else {
-        say(&format!("howdah status{place} shows what it does, howdah stop{place} stops it."));
+        say(&format!("{command} status{place} shows what it does, {command} stop{place} stops it."));
     }
     Ok(())
+}
+
+/// This command as it was called: it need not be on the PATH.
+fn command() -> String {
+    env::args().next().unwrap_or_else(|| "howdah".to_owned())
 }
 
 fn place_argument(data: &Path) -> String {
