@@ -31,7 +31,7 @@ fn handlers_that_sleep_delay_nobody_while_an_executor_is_left() {
     let port = platform.port;
     let slowest = thread::scope(|threads| {
         let sleepers: Vec<_> = (0..4).map(|_| threads.spawn(|| sleep_until(port, &over))).collect();
-        wait_for("four handlers sleep", || running(&platform, "GET /slow") == 4);
+        wait_for("four handlers sleep", || platform.running("GET /slow") == 4);
         let fast: Vec<_> = (0..19).map(|_| threads.spawn(|| slowest_of(port, 264))).collect();
         let slowest = fast.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
         over.store(true, Ordering::Relaxed);
@@ -65,20 +65,11 @@ fn two_streams_of_a_connection_run_in_two_backends(platform: &Platform) {
     gatekeeper.batch_execute("select pg_advisory_lock(42)").unwrap();
     let mut client = Http2::open(platform.port);
     let (one, other) = (client.get("/meet"), client.get("/meet"));
-    wait_for("both wait at the same time", || running(platform, "GET /meet") == 2);
+    wait_for("both wait at the same time", || platform.running("GET /meet") == 2);
     gatekeeper.batch_execute("select pg_advisory_unlock(42)").unwrap();
     let (one, other) = (client.wait(one), client.wait(other));
     assert_eq!((one.status, other.status), (200, 200), "{} {}", one.text(), other.text());
     assert_ne!(one.text(), other.text(), "both ran in the same backend");
-}
-
-/// How many executors run a route now.
-fn running(platform: &Platform, title: &str) -> i64 {
-    let query = format!(
-        "select count(*) from pg_stat_activity
-         where backend_type = 'howdah executor' and state = 'active' and query like '%{title}%'"
-    );
-    platform.value(&query).unwrap().parse().unwrap()
 }
 
 /// A platform whose route /rows has been short often enough to run in the gateway, and answers with what ran
