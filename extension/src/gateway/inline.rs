@@ -89,9 +89,11 @@ impl Inline {
             && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
                 let number = runner.table().and_then(|table| table.endpoints[place].counters);
-                number.is_some_and(|number| is_short(shared().routes.get(number as usize)))
+                number.is_some_and(|number| {
+                    let counters = shared().routes.get(number as usize);
                     // SAFETY: on the main thread, outside a transaction.
-                    && unsafe { runner.reads_only(place) }
+                    is_short(counters) && unsafe { reads_only(runner, place, counters) }
+                })
             })
     }
 
@@ -186,18 +188,47 @@ fn is_short(counters: &RouteCounters) -> bool {
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
 }
 
+/// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
+/// with the executors for a while.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        if runner.is_planned(place) {
+            return runner.reads_only(place);
+        }
+        // The first plan reads catalogs that nothing has read yet.
+        let deadline = settings::INLINE_DEADLINE.get() * 4;
+        let (reads_only, overdue) = within(deadline, || runner.reads_only(place));
+        if overdue {
+            counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
+        }
+        reads_only
+    }
+}
+
 unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> Done {
+    // SAFETY: by contract.
+    let (done, overdue) = unsafe { within(settings::INLINE_DEADLINE.get(), || runner.run(request, lane)) };
+    Done { cancelled: overdue, ..done }
+}
+
+/// Cancels work after so many milliseconds. Returns what came of it, and whether its time was over.
+///
+/// # Safety
+/// On the main thread, after [`register_deadline`]; the work catches the error of its cancel.
+unsafe fn within<T>(milliseconds: i32, work: impl FnOnce() -> T) -> (T, bool) {
     let number = DEADLINE.load(Relaxed);
     OVERDUE.store(false, Relaxed);
-    // SAFETY: by contract; the timeout is registered. While one is pending, setting a later one costs no
-    // system call.
+    // SAFETY: by contract. While a timeout is pending, setting a later one costs no system call.
     unsafe {
-        pg::enable_timeout_after(number, settings::INLINE_DEADLINE.get());
-        let mut done = runner.run(request, lane);
+        pg::enable_timeout_after(number, milliseconds);
+        let result = work();
         pg::disable_timeout(number, false);
         pg_sys::QueryCancelPending = 0;
-        done.cancelled = OVERDUE.load(Relaxed);
-        done
+        (result, OVERDUE.load(Relaxed))
     }
 }
 

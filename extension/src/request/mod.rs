@@ -136,6 +136,11 @@ impl Runner {
         std::mem::take(&mut self.receiver.buffer)
     }
 
+    /// Whether the endpoint at this place has its plans.
+    pub fn is_planned(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].is_made())
+    }
+
     /// Whether the endpoint at this place reads only. Makes its plans to find out.
     ///
     /// # Safety
