@@ -161,9 +161,13 @@ impl Runner {
     /// On the main thread, outside a transaction.
     pub unsafe fn assume(&mut self, place: usize) -> bool {
         let Some(table) = self.table.as_ref() else { return false };
-        let registration = &table.endpoints[place].registration;
+        let endpoint = &table.endpoints[place];
+        let registration = &endpoint.registration;
         // SAFETY: by contract.
-        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+        unsafe {
+            crate::pg::pgstat_report_activity(run::RUNNING, endpoint.title.as_ptr());
+            self.identity.assume(registration.role, &registration.search_path).is_ok()
+        }
     }
 
     /// Whether the endpoints run as one role and with one search_path.

@@ -66,7 +66,9 @@ impl Job<'_, '_> {
             {
                 return Err(self.problem(Mishap::Error(error)));
             }
-            pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            if self.scope != Scope::Shared {
+                pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            }
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
@@ -201,7 +203,7 @@ impl Job<'_, '_> {
 }
 
 /// `STATE_RUNNING` of utils/backend_status.h.
-const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+pub const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 /// Whether the endpoint's plans are made and still those of the function as it is now.
 fn is_ready(endpoint: &Endpoint) -> bool {
