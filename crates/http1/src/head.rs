@@ -97,10 +97,10 @@ fn read<'h, 'b>(
     limits: &Limits,
 ) -> Result<httparse::Request<'h, 'b>, Reject> {
     let mut request = httparse::Request::new(&mut []);
-    // Newlines bound the number of headers; counting them is done only for heads that could have so many.
-    let needs_many = bytes.len() > 4 * FEW && memchr::memchr_iter(b'\n', bytes).count() > FEW;
-    let outcome = if needs_many {
-        slots.many.resize(limits.max_headers, EMPTY_HEADER);
+    // Newlines bound the number of headers; they are counted only in a head that has room for so many.
+    let lines = if bytes.len() > 4 * FEW { memchr::memchr_iter(b'\n', bytes).count() } else { 0 };
+    let outcome = if lines > FEW {
+        slots.many.resize(lines.min(limits.max_headers), EMPTY_HEADER);
         request = httparse::Request::new(&mut slots.many);
         request.parse(bytes)
     } else {

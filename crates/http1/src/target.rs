@@ -50,7 +50,10 @@ impl<'b> Target<'b> {
         if memchr::memchr(b'#', path_and_query.as_bytes()).is_some() {
             return Err(Reject::bad("the request target has a fragment"));
         }
-        let (raw_path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let (raw_path, query) = match memchr::memchr(b'?', path_and_query.as_bytes()) {
+            Some(at) => (&path_and_query[..at], &path_and_query[at + 1..]),
+            None => (path_and_query, ""),
+        };
         check_query(query)?;
         Ok(Self { raw_path, path: decode_path(raw_path)?, query, authority })
     }
