@@ -54,6 +54,9 @@ pub struct Head<'h, 'b> {
 
 impl<'h, 'b> Head<'h, 'b> {
     /// Reads a head whose end [`crate::Scanner`] has found.
+    ///
+    /// Callgrind, for a head of three headers: 1,770 instructions, of which httparse has 965, the headers that
+    /// steer the connection 400, the target 250. Finding the end took 590 before.
     pub fn parse(bytes: &'b [u8], slots: &'h mut HeaderSlots<'b>, limits: &Limits) -> Result<Self, Reject> {
         let request = read(bytes, slots, limits)?;
         // httparse sets all three when it says that a head is complete.
