@@ -41,6 +41,9 @@ pub struct Arrived {
 }
 
 /// The server. It cannot leave its thread, and starts no other.
+///
+/// The process has to ignore SIGPIPE, as Rust's runtime and PostgreSQL's processes do: large responses leave by
+/// writev, which raises it where the client has gone. No signal is handled here.
 pub struct Server {
     /// Dropped first: its tasks use what the fields below hold.
     runtime: Runtime,
