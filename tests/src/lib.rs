@@ -7,4 +7,5 @@ pub mod client;
 pub mod platform;
 
 pub use client::{Connection, Reply};
+pub use cluster::Life;
 pub use platform::Platform;
