@@ -22,12 +22,22 @@ pub(crate) fn prepare(cluster: &Cluster, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A database's name for `--database`, if it can stand in the setting howdah.databases.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(',') || text.trim() != text {
+        return Err(
+            "a database to be served has a name without commas and without blanks around it".to_owned()
+        );
+    }
+    Ok(text.to_owned())
+}
+
 /// The databases that the platform serves, as the server's setting names them.
 pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
     let mut client = cluster.connect("postgres")?;
     let row = client.query_one("select coalesce(current_setting('howdah.databases', true), '')", &[])?;
     let list: String = row.get(0);
-    let names = list.split(',').map(|name| name.trim().trim_matches('"').to_owned());
+    let names = list.split(',').map(|name| name.trim().to_owned());
     Ok(names.filter(|name| !name.is_empty()).collect())
 }
 

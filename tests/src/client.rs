@@ -45,10 +45,23 @@ impl Reply {
 impl Connection {
     /// Connects to a port of 127.0.0.1.
     pub fn open(port: u16) -> Connection {
-        let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
-        stream.set_nodelay(true).expect("no delay");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        Connection { stream: BufReader::new(stream) }
+        Connection::try_open(port).expect("a connection")
+    }
+
+    /// Connects to a port of 127.0.0.1; none if nobody listens.
+    pub fn try_open(port: u16) -> Option<Connection> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.set_nodelay(true).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+        Some(Connection { stream: BufReader::new(stream) })
+    }
+
+    /// Sends a request and reads its answer; none if the server has closed the connection.
+    pub fn try_request(&mut self, method: &str, path: &str, body: &[u8]) -> Option<Reply> {
+        let length = body.len();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
+        self.stream.get_mut().write_all(&[head.as_bytes(), body].concat()).ok()?;
+        self.read_reply(method == "HEAD")
     }
 
     /// Sends a request and reads its answer.

@@ -2,10 +2,13 @@
 //!
 //! - [`platform`]: a cluster that serves one database.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
+//! - [`http2`]: connections that speak HTTP/2.
 
 pub mod client;
+pub mod http2;
 pub mod platform;
 
 pub use client::{Connection, Reply};
 pub use cluster::Life;
-pub use platform::Platform;
+pub use http2::Http2;
+pub use platform::{DATABASE, Platform, wait_for};

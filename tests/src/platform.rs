@@ -70,6 +70,38 @@ impl Platform {
         })?
     }
 
+    /// Changes a setting of the server as a superuser would, and has the configuration read again.
+    pub fn set(&self, name: &str, value: &str) {
+        self.sql(&format!("alter system set {name} = {value}"));
+        self.sql("select pg_reload_conf()");
+    }
+
+    /// How many rows a query has.
+    pub fn count(&self, rows: &str) -> i64 {
+        let count = self.value(&format!("select count(*) from {rows}"));
+        count.and_then(|count| count.parse().ok()).expect("a number")
+    }
+
+    /// How many workers run a route now: `GET /users`.
+    pub fn running(&self, title: &str) -> i64 {
+        self.count(&format!(
+            "pg_stat_activity where backend_type like 'howdah%' and state = 'active' and query like '%{title}%'"
+        ))
+    }
+
+    /// The processes of workers of a kind: `gateway` or `executor`.
+    pub fn workers(&self, kind: &str) -> Vec<i32> {
+        let query = format!("select pid from http.workers where kind = '{kind}' and state = 'running'");
+        let rows = self.session().query(&query, &[]).expect("the workers");
+        rows.iter().filter_map(|row| row.get(0)).collect()
+    }
+
+    /// What the server has written to its log.
+    pub fn log(&self) -> String {
+        let bytes = std::fs::read(self.cluster.log()).expect("the log");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// A connection to the platform.
     pub fn connect(&self) -> Connection {
         Connection::open(self.port)

@@ -54,8 +54,6 @@ pub struct Head<'h, 'b> {
 
 impl<'h, 'b> Head<'h, 'b> {
     /// Reads a head whose end [`crate::Scanner`] has found.
-    ///
-    /// Measured with callgrind on a head of 3 headers and 84 bytes (wrk's): see `examples/heads.rs`.
     pub fn parse(bytes: &'b [u8], slots: &'h mut HeaderSlots<'b>, limits: &Limits) -> Result<Self, Reject> {
         let request = read(bytes, slots, limits)?;
         // httparse sets all three when it says that a head is complete.

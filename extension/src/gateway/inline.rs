@@ -1,8 +1,8 @@
 //! The inline lane: short requests without side effects run right here, after the turn that brought them.
 //!
 //! Those of one turn that run as the same role share a read-only transaction and its snapshot, which is taken
-//! after they have arrived. Each runs in a subtransaction that is always rolled back once its response is in
-//! memory. A request that exceeds its deadline is cancelled and run by an executor; its route loses the
+//! after they have arrived, and their plans stay open. An error ends the transaction, and the rest begin another.
+//! A request that exceeds its deadline is cancelled and run by an executor; its route loses the
 //! privilege for a while, or for good if it did not stop when told.
 
 use std::collections::VecDeque;
@@ -40,8 +40,9 @@ struct Waiting {
 const BUDGET: Duration = Duration::from_millis(1);
 /// Requests that an endpoint must have answered in executors before it is known to be short.
 const PROBATION: u64 = 8;
-/// How long an endpoint that was too slow stays with the executors; doubled each time.
-const BAN: Duration = Duration::from_secs(10);
+/// How long an endpoint that was too slow stays with the executors; doubled each time. An executor has told by
+/// then how long it takes now.
+const BAN: Duration = Duration::from_secs(2);
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
 static DEADLINE: AtomicI32 = AtomicI32::new(-1);
@@ -83,12 +84,16 @@ impl Inline {
 
     /// Whether a request for these endpoints may run here.
     pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>) -> bool {
+        // Handlers that are asked one after the other must run as the same role to share a transaction.
         settings::INLINE.get() != Mode::Off
+            && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
                 let number = runner.table().and_then(|table| table.endpoints[place].counters);
-                number.is_some_and(|number| is_short(shared().routes.get(number as usize)))
+                number.is_some_and(|number| {
+                    let counters = shared().routes.get(number as usize);
                     // SAFETY: on the main thread, outside a transaction.
-                    && unsafe { runner.reads_only(place) }
+                    is_short(counters) && unsafe { reads_only(runner, place, counters) }
+                })
             })
     }
 
@@ -139,7 +144,7 @@ impl Inline {
                     return;
                 }
             }
-            end_shared();
+            end_shared(runner);
         }
     }
 
@@ -183,18 +188,47 @@ fn is_short(counters: &RouteCounters) -> bool {
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
 }
 
+/// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
+/// with the executors for a while.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        if runner.is_planned(place) {
+            return runner.reads_only(place);
+        }
+        // The first plan reads catalogs that nothing has read yet.
+        let deadline = settings::INLINE_DEADLINE.get() * 4;
+        let (reads_only, overdue) = within(deadline, || runner.reads_only(place));
+        if overdue {
+            counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
+        }
+        reads_only
+    }
+}
+
 unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> Done {
+    // SAFETY: by contract.
+    let (done, overdue) = unsafe { within(settings::INLINE_DEADLINE.get(), || runner.run(request, lane)) };
+    Done { cancelled: overdue, ..done }
+}
+
+/// Cancels work after so many milliseconds. Returns what came of it, and whether its time was over.
+///
+/// # Safety
+/// On the main thread, after [`register_deadline`]; the work catches the error of its cancel.
+unsafe fn within<T>(milliseconds: i32, work: impl FnOnce() -> T) -> (T, bool) {
     let number = DEADLINE.load(Relaxed);
     OVERDUE.store(false, Relaxed);
-    // SAFETY: by contract; the timeout is registered. While one is pending, setting a later one costs no
-    // system call.
+    // SAFETY: by contract. While a timeout is pending, setting a later one costs no system call.
     unsafe {
-        pg::enable_timeout_after(number, settings::INLINE_DEADLINE.get());
-        let mut done = runner.run(request, lane);
+        pg::enable_timeout_after(number, milliseconds);
+        let result = work();
         pg::disable_timeout(number, false);
         pg_sys::QueryCancelPending = 0;
-        done.cancelled = OVERDUE.load(Relaxed);
-        done
+        (result, OVERDUE.load(Relaxed))
     }
 }
 
@@ -244,15 +278,17 @@ unsafe fn begin_shared() -> bool {
     begun.is_ok()
 }
 
-unsafe fn end_shared() {
+unsafe fn end_shared(runner: &mut Runner) {
     // SAFETY: as for `begin_shared`.
     unsafe {
         let ended = attempt(Report::Log, || {
+            runner.end_plans();
             pg::PopActiveSnapshot();
             pg::CommitTransactionCommand();
             transaction::forget_session(false);
         });
         if ended.is_err() {
+            runner.forget_plans();
             transaction::abort();
         }
     }

@@ -1,0 +1,97 @@
+//! One route never holds all executors.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use howdah_tests::{Connection, Platform, Reply, wait_for};
+
+const ROUTES: &str = "
+    create table locked (number integer);
+    insert into locked values (1);
+    grant select, update on locked to howdah_web;
+    create function fast() returns text language sql stable return 'fast';
+    create function touch() returns void language sql as 'update locked set number = number + 1';
+    select http.route('GET', '/fast', 'fast'), http.route('POST', '/locked', 'touch')";
+
+const CLIENTS: usize = 100;
+
+#[test]
+fn a_route_whose_table_is_locked_leaves_executors_to_others() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "4"),
+        ("howdah.max_executors", "4"),
+        ("howdah.inline", "off"),
+        ("howdah.lock_timeout", "1s"),
+        ("howdah.queue_timeout", "2500ms"),
+    ]);
+    platform.sql(ROUTES);
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
+    let port = platform.port;
+    let over = AtomicBool::new(false);
+    let (answers, slowest, most) = thread::scope(|threads| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| threads.spawn(move || touch(port))).collect();
+        wait_for("the route waits for the lock", || platform.running("POST /locked") > 0);
+        let fast = threads.spawn(|| slowest_until(port, &over));
+        let most = threads.spawn(|| most_running_until(&platform, &over));
+        let answers: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+        over.store(true, Ordering::Relaxed);
+        (answers, fast.join().unwrap(), most.join().unwrap())
+    });
+    assert!(slowest < Duration::from_millis(250), "a request of another route took {slowest:?}");
+    assert!((1..=2).contains(&most), "the route held {most} of 4 executors");
+    check_refusals(&answers);
+    locker.batch_execute("rollback").unwrap();
+    assert_eq!(touch(port).0.status, 204);
+    assert_eq!(platform.value("select number from locked").as_deref(), Some("2"));
+}
+
+fn touch(port: u16) -> (Reply, Duration) {
+    let begin = Instant::now();
+    let reply = Connection::open(port).request("POST", "/locked", &[], b"");
+    (reply, begin.elapsed())
+}
+
+/// Those that ran waited for the lock, the others for an executor, and nobody for longer than that.
+fn check_refusals(answers: &[(Reply, Duration)]) {
+    let (mut locked, mut queued) = (0, 0);
+    for (reply, took) in answers {
+        assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text());
+        assert!(*took < Duration::from_secs(6), "a refusal took {took:?}");
+        match reply.json()["sqlstate"].as_str() {
+            Some(code) => {
+                assert_eq!(code, "55P03");
+                assert!(*took >= Duration::from_secs(1));
+                locked += 1;
+            }
+            None => {
+                assert!(*took >= Duration::from_millis(2500), "an early refusal: {}", reply.text());
+                queued += 1;
+            }
+        }
+    }
+    assert!(locked >= 2 && queued > 0, "{locked} waited for the lock, {queued} in the queue");
+}
+
+fn slowest_until(port: u16, over: &AtomicBool) -> Duration {
+    let mut connection = Connection::open(port);
+    let mut slowest = Duration::ZERO;
+    while !over.load(Ordering::Relaxed) {
+        let begin = Instant::now();
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        slowest = slowest.max(begin.elapsed());
+    }
+    slowest
+}
+
+fn most_running_until(platform: &Platform, over: &AtomicBool) -> i64 {
+    let mut session = platform.session();
+    let mut most = 0;
+    while !over.load(Ordering::Relaxed) {
+        let query = "select count(*) from pg_stat_activity
+                     where backend_type = 'howdah executor' and state = 'active' and query like '%POST /locked%'";
+        most = most.max(session.query_one(query, &[]).unwrap().get(0));
+    }
+    most
+}

@@ -1,0 +1,190 @@
+//! A slow handler delays nobody else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use howdah_tests::{Connection, Http2, Platform, wait_for};
+
+/// What a fast request may take while others are slow.
+const FAST: Duration = Duration::from_millis(250);
+
+const ROUTES: &str = "
+    create function fast() returns text language sql stable return 'fast';
+    create function slow() returns text language plpgsql as
+      $$ begin perform pg_sleep(1); return 'slow'; end $$;
+    create function meet() returns integer language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(42); return pg_backend_pid(); end $$;
+    select http.route('GET', '/fast', 'fast'), http.route('GET', '/slow', 'slow'),
+           http.route('GET', '/meet', 'meet')";
+
+#[test]
+fn handlers_that_sleep_delay_nobody_while_an_executor_is_left() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "5"),
+        ("howdah.max_executors", "5"),
+        ("howdah.route_share", "100"),
+        ("howdah.inline", "off"),
+    ]);
+    platform.sql(ROUTES);
+    let over = AtomicBool::new(false);
+    let port = platform.port;
+    let slowest = thread::scope(|threads| {
+        let sleepers: Vec<_> = (0..4).map(|_| threads.spawn(|| sleep_until(port, &over))).collect();
+        wait_for("four handlers sleep", || platform.running("GET /slow") == 4);
+        let fast: Vec<_> = (0..19).map(|_| threads.spawn(|| slowest_of(port, 264))).collect();
+        let slowest = fast.into_iter().map(|thread| thread.join().unwrap()).max().unwrap();
+        over.store(true, Ordering::Relaxed);
+        sleepers.into_iter().for_each(|thread| thread.join().unwrap());
+        slowest
+    });
+    assert!(slowest < FAST, "a fast request took {slowest:?}");
+    two_streams_of_a_connection_run_in_two_backends(&platform);
+}
+
+fn sleep_until(port: u16, over: &AtomicBool) {
+    let mut connection = Connection::open(port);
+    while !over.load(Ordering::Relaxed) {
+        assert_eq!(connection.request("GET", "/slow", &[], b"").text(), "slow");
+    }
+}
+
+/// The longest that one of so many requests took.
+fn slowest_of(port: u16, requests: usize) -> Duration {
+    let mut connection = Connection::open(port);
+    let timed = |_| {
+        let begin = Instant::now();
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        begin.elapsed()
+    };
+    (0..requests).map(timed).max().unwrap()
+}
+
+fn two_streams_of_a_connection_run_in_two_backends(platform: &Platform) {
+    let mut gatekeeper = platform.session();
+    gatekeeper.batch_execute("select pg_advisory_lock(42)").unwrap();
+    let mut client = Http2::open(platform.port);
+    let (one, other) = (client.get("/meet"), client.get("/meet"));
+    wait_for("both wait at the same time", || platform.running("GET /meet") == 2);
+    gatekeeper.batch_execute("select pg_advisory_unlock(42)").unwrap();
+    let (one, other) = (client.wait(one), client.wait(other));
+    assert_eq!((one.status, other.status), (200, 200), "{} {}", one.text(), other.text());
+    assert_ne!(one.text(), other.text(), "both ran in the same backend");
+}
+
+/// A platform whose route /rows has been short often enough to run in the gateway, and answers with what ran
+/// it, and with the rows that it has read.
+fn platform_with_a_short_route() -> Platform {
+    let platform = Platform::start();
+    platform.sql(
+        "create table rows (number integer);
+         insert into rows values (10);
+         grant select on rows to howdah_web;
+         create function rows_and_place() returns json language plpgsql stable as $$
+           declare counted bigint;
+           begin
+             select count(*) into counted from rows, generate_series(1, number);
+             return json_build_object('pid', pg_backend_pid(), 'rows', counted);
+           end $$;
+         create function fast() returns text language sql stable return 'fast';
+         select http.route('GET', '/rows', 'rows_and_place'), http.route('GET', '/fast', 'fast')",
+    );
+    let mut connection = platform.connect();
+    let gateway = gateway(&platform);
+    wait_for("the routes run in the gateway", || {
+        connection.request("GET", "/fast", &[], b"");
+        connection.request("GET", "/rows", &[], b"").json()["pid"] == gateway
+            && inline_count(&platform, "/fast") > 0
+    });
+    platform
+}
+
+fn gateway(platform: &Platform) -> i64 {
+    let pid = platform.value("select pid from http.workers where kind = 'gateway'");
+    pid.unwrap().parse().unwrap()
+}
+
+fn inline_count(platform: &Platform, pattern: &str) -> i64 {
+    let query = format!("select inline from http.stats where pattern = '{pattern}'");
+    platform.value(&query).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_short_route_that_turns_slow_stops_its_gateway_once_and_is_answered_by_executors() {
+    let platform = platform_with_a_short_route();
+    let gateway = gateway(&platform);
+    platform.sql("update rows set number = 2000000");
+    let before = inline_count(&platform, "/rows");
+    let port = platform.port;
+    let over = AtomicBool::new(false);
+    let slowest = thread::scope(|threads| {
+        let fast = threads.spawn(|| {
+            let mut slowest = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                slowest = slowest.max(slowest_of(port, 1));
+            }
+            slowest
+        });
+        let mut connection = Connection::open(port);
+        for _ in 0..5 {
+            let reply = connection.request("GET", "/rows", &[], b"");
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert_eq!(reply.json()["rows"], 2_000_000);
+            assert_ne!(reply.json()["pid"], gateway, "a slow request ran in the gateway");
+        }
+        over.store(true, Ordering::Relaxed);
+        fast.join().unwrap()
+    });
+    assert!(slowest < FAST, "a fast request took {slowest:?}");
+    assert_eq!(inline_count(&platform, "/rows"), before, "it was tried in the gateway again");
+}
+
+#[test]
+fn a_short_route_that_waits_for_a_lock_stops_its_gateway_once_and_is_answered_by_an_executor() {
+    let platform = platform_with_a_short_route();
+    let gateway = gateway(&platform);
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table rows in access exclusive mode").unwrap();
+    let mut waiting = platform.connect();
+    waiting.send("GET", "/rows", &[], b"");
+    let waits = "select count(*) from pg_locks join pg_stat_activity using (pid)
+                 where not granted and backend_type = 'howdah executor'";
+    wait_for("an executor waits for the lock", || platform.value(waits).as_deref() == Some("1"));
+    let slowest = slowest_of(platform.port, 50);
+    assert!(slowest < FAST, "a fast request took {slowest:?}");
+    locker.batch_execute("commit").unwrap();
+    let reply = waiting.read_reply(false).unwrap();
+    assert_eq!((reply.status, &reply.json()["rows"]), (200, &serde_json::json!(10)));
+    assert_ne!(reply.json()["pid"], gateway);
+}
+
+#[test]
+fn planning_for_the_gateway_waits_for_no_lock() {
+    // All that has answered eight times counts as short, however slow the machine.
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
+    platform.sql(
+        "create table rows (number integer);
+         insert into rows values (10);
+         grant select on rows to howdah_web;
+         create function fast() returns text language sql stable return 'fast';
+         select http.route('GET', '/fast', 'fast');
+         select http.handle('select http.response(''row '' || number) from request, rows')",
+    );
+    // Not often enough to run in the gateway yet; the next request is.
+    let mut connection = platform.connect();
+    for _ in 0..8 {
+        assert_eq!(connection.request("GET", "/rows", &[], b"").text(), "row 10");
+    }
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table rows in access exclusive mode").unwrap();
+    connection.send("GET", "/rows", &[], b"");
+    let waits = "select string_agg(backend_type, ', ') from pg_locks join pg_stat_activity using (pid)
+                 where not granted and backend_type like 'howdah%'";
+    let slowest = slowest_of(platform.port, 50);
+    wait_for("an executor waits for the lock", || {
+        platform.value(waits).as_deref() == Some("howdah executor")
+    });
+    locker.batch_execute("commit").unwrap();
+    assert!(slowest < FAST, "a fast request took {slowest:?}");
+    assert_eq!(connection.read_reply(false).unwrap().text(), "row 10");
+}
