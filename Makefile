@@ -18,7 +18,7 @@ EXTENSION = $(TARGET)/pg$(MAJOR)
 STAGE = $(abspath $(EXTENSION))/stage
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$(command -v $(PG_CONFIG))"
 FEATURES = --features pg$(MAJOR)
-TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah
+TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension
 
 export PG_CONFIG
 

@@ -85,7 +85,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) app: Option<PathBuf>,
     /// The database to serve; made if missing.
-    #[arg(long, default_value = "app")]
+    #[arg(long, default_value = "app", value_parser = crate::database::name)]
     pub(crate) database: String,
     /// A setting of the server, such as howdah.max_body=1MB. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]

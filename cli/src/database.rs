@@ -22,29 +22,28 @@ pub(crate) fn prepare(cluster: &Cluster, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A database's name for `--database`, if it can stand in the setting howdah.databases.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(',') || text.trim() != text {
+        return Err(
+            "a database to be served has a name without commas and without blanks around it".to_owned()
+        );
+    }
+    Ok(text.to_owned())
+}
+
 /// The databases that the platform serves, as the server's setting names them.
 pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
     let mut client = cluster.connect("postgres")?;
     let row = client.query_one("select coalesce(current_setting('howdah.databases', true), '')", &[])?;
     let list: String = row.get(0);
-    let names = list.split(',').map(|name| name.trim().trim_matches('"').to_owned());
+    let names = list.split(',').map(|name| name.trim().to_owned());
     Ok(names.filter(|name| !name.is_empty()).collect())
 }
 
-/// Whether a function or relation exists.
-pub(crate) fn exists(client: &mut Client, kind: Kind, name: &str) -> Result<bool> {
-    let look = match kind {
-        Kind::Function => "select to_regproc($1) is not null",
-        Kind::Relation => "select to_regclass($1) is not null",
-    };
-    Ok(client.query_one(look, &[&name])?.get(0))
-}
-
-/// What [`exists`] looks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Function,
-    Relation,
+/// Whether a table or view exists.
+pub(crate) fn has_relation(client: &mut Client, name: &str) -> Result<bool> {
+    Ok(client.query_one("select to_regclass($1) is not null", &[&name])?.get(0))
 }
 
 /// A name as an SQL identifier.

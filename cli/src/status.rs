@@ -4,17 +4,21 @@ use std::path::Path;
 
 use cluster::Cluster;
 use cluster::postgres::{Client, SimpleQueryMessage};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::database::{self, Kind};
+use crate::database;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
 use crate::table::Table;
 
-/// What is shown of each served database: a title and the view that it comes from. All columns are shown, so
-/// that the views alone decide what there is to see.
-const VIEWS: [(&str, &str); 3] =
-    [("Listeners", "http.listeners"), ("Processes", "http.workers"), ("Routes", "http.stats")];
+/// A title, and the view that is shown under it. All columns are shown, so that the views alone decide what
+/// there is to see.
+type View = (&'static str, &'static str);
+/// What is the same in every database.
+const OF_SERVER: [View; 3] =
+    [("Databases", "http.databases"), ("Processes", "http.workers"), ("Sizes", "http.sizes")];
+/// What each database has of its own.
+const OF_DATABASE: [View; 2] = [("Listeners", "http.listeners"), ("Routes and handlers", "http.stats")];
 
 /// Prints what the platform does.
 pub(crate) fn run(data: &Path, json: bool) -> Result<()> {
@@ -31,14 +35,31 @@ fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
     if databases.is_empty() {
         say("\nNo database is served: the setting howdah.databases is empty.");
     }
+    let mut server_is_shown = false;
     for name in databases {
-        say(&format!("\nDatabase {name}"));
-        let mut client = cluster.connect(name)?;
-        for (title, view) in VIEWS {
-            match rows(&mut client, view)? {
-                Some(table) if table.rows.is_empty() => say(&format!("{title}: none")),
-                Some(table) => say(&format!("{title}:\n{}", table.render().trim_end())),
-                None => say(&format!("{title}: this version of the extension has no view {view}")),
+        // A listed database may be missing, or have no extension yet: the others are shown all the same.
+        let shown = cluster.connect(name).map_err(Failure::from).and_then(|mut client| {
+            if !server_is_shown {
+                print_views(&mut client, &OF_SERVER)?;
+                server_is_shown = true;
+            }
+            say(&format!("\nDatabase {name}"));
+            print_views(&mut client, &OF_DATABASE)
+        });
+        if let Err(failure) = shown {
+            say(&format!("\nDatabase {name} cannot be looked at: {failure}"));
+        }
+    }
+    Ok(())
+}
+
+fn print_views(client: &mut Client, views: &[View]) -> Result<()> {
+    for (title, view) in views {
+        match rows(client, view)? {
+            Some(table) if table.rows.is_empty() => say(&format!("{title}: none")),
+            Some(table) => say(&format!("{title}:\n{}", table.render().trim_end())),
+            None => {
+                say(&format!("{title}: there is no view {view}; is the extension installed and up to date?"))
             }
         }
     }
@@ -46,24 +67,33 @@ fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
 }
 
 fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
-    let mut all = Map::new();
+    let mut status = json!({ "pid": cluster.pid(), "data": cluster.data(), "served": {} });
     for name in databases {
-        let mut client = cluster.connect(name)?;
-        let mut views = Map::new();
-        for (_, view) in VIEWS {
-            let short = view.rsplit('.').next().unwrap_or(view);
-            views.insert(short.to_owned(), rows_as_json(&mut client, view)?);
-        }
-        all.insert(name.clone(), Value::Object(views));
+        let looked = cluster.connect(name).map_err(Failure::from).and_then(|mut client| {
+            if status.get("workers").is_none() {
+                add_views(&mut client, &OF_SERVER, &mut status)?;
+            }
+            let mut of_database = json!({});
+            add_views(&mut client, &OF_DATABASE, &mut of_database)?;
+            Ok(of_database)
+        });
+        status["served"][name] = looked.unwrap_or_else(|failure| json!({ "error": failure.to_string() }));
     }
-    let status = json!({ "pid": cluster.pid(), "data": cluster.data(), "databases": all });
     say(&format!("{status:#}"));
+    Ok(())
+}
+
+/// Adds the rows of each view under its name without the schema.
+fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> {
+    for (_, view) in views {
+        to[view.rsplit('.').next().unwrap_or(view)] = rows_as_json(client, view)?;
+    }
     Ok(())
 }
 
 /// All rows of a view as texts, or `None` if there is no such view.
 fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
-    if !database::exists(client, Kind::Relation, view)? {
+    if !database::has_relation(client, view)? {
         return Ok(None);
     }
     let mut table = Table::default();
@@ -83,7 +113,7 @@ fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
 
 /// All rows of a view as an array of objects, or null if there is no such view.
 fn rows_as_json(client: &mut Client, view: &str) -> Result<Value> {
-    if !database::exists(client, Kind::Relation, view)? {
+    if !database::has_relation(client, view)? {
         return Ok(Value::Null);
     }
     let rows =

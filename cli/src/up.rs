@@ -1,19 +1,19 @@
 //! `howdah up`.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
 use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::Up;
-use crate::database::{self, EXTENSION, Kind};
+use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
 use crate::log::Follower;
 use crate::screen::say;
@@ -29,6 +29,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) fn run(options: &Up) -> Result<()> {
     let stop = stop_flag()?;
     let (mut cluster, started) = start(options)?;
+    // Before the greeting, which says that warnings follow.
+    let follower = Follower::open(&cluster.log()).map_err(|error| unreadable(&cluster, error))?;
     let served = serve(&cluster, options, &stop);
     match served {
         Err(failure) if started => {
@@ -39,7 +41,7 @@ pub(crate) fn run(options: &Up) -> Result<()> {
         Err(failure) => Err(failure),
         Ok(()) => {
             greet(&cluster, options, started)?;
-            if started && !options.detach { stay(&mut cluster, &stop) } else { Ok(()) }
+            if started && !options.detach { stay(&mut cluster, follower, &stop) } else { Ok(()) }
         }
     }
 }
@@ -63,7 +65,7 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
     ];
     settings.extend(options.settings.iter().cloned());
     let cluster_options = Options {
-        stage: options.stage.clone(),
+        stage: stage(options),
         preload: Some(EXTENSION.to_owned()),
         settings,
         ..Options::default()
@@ -71,6 +73,12 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
     let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
     cluster.start(Life::Independent)?;
     Ok((cluster, true))
+}
+
+/// The build to run: the one asked for, or that of the environment, which is how tests name it.
+fn stage(options: &Up) -> Option<PathBuf> {
+    let of_environment = || env::var_os("HOWDAH_STAGE").filter(|stage| !stage.is_empty()).map(PathBuf::from);
+    options.stage.clone().or_else(of_environment)
 }
 
 fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
@@ -146,7 +154,7 @@ fn await_listener(cluster: &Cluster, options: &Up, stop: &AtomicBool) -> Result<
 /// What `http.listeners` says, as JSON: its columns are the extension's affair.
 fn listener_error(cluster: &Cluster, database: &str) -> Result<String> {
     let mut client = cluster.connect(database)?;
-    if !database::exists(&mut client, Kind::Relation, "http.listeners")? {
+    if !database::has_relation(&mut client, "http.listeners")? {
         return Ok(String::new());
     }
     let row =
@@ -156,27 +164,34 @@ fn listener_error(cluster: &Cluster, database: &str) -> Result<String> {
 
 fn greet(cluster: &Cluster, options: &Up, started: bool) -> Result<()> {
     say(&format!("\nHowdah serves http://127.0.0.1:{}", options.port));
-    let suggestions = match &options.app {
+    let mut suggestions = match &options.app {
         Some(folder) => application::suggestions(folder, options.port)?,
         None => Vec::new(),
     };
-    if !suggestions.is_empty() {
-        say("\nTry:");
-        suggestions.iter().for_each(|line| say(&format!("    {line}")));
+    if suggestions.is_empty() {
+        suggestions.push(format!("curl -i localhost:{}/", options.port));
     }
+    say("\nTry:");
+    suggestions.iter().for_each(|line| say(&format!("    {line}")));
     say("\nOpen psql on it:");
     say(&format!("    psql \"{}\"", cluster.connection_string(&options.database)?));
     let place = place_argument(&options.place.data);
-    say(&format!("    howdah psql{place}\n"));
+    let command = command();
+    say(&format!("    {command} psql{place}\n"));
     if started && !options.detach {
         say(&format!(
             "Warnings and errors follow. Ctrl-C stops it; the data stays in {}.",
             options.place.data.display()
         ));
     } else {
-        say(&format!("howdah status{place} shows what it does, howdah stop{place} stops it."));
+        say(&format!("{command} status{place} shows what it does, {command} stop{place} stops it."));
     }
     Ok(())
+}
+
+/// This command as it was called: it need not be on the PATH.
+fn command() -> String {
+    env::args().next().unwrap_or_else(|| "howdah".to_owned())
 }
 
 fn place_argument(data: &Path) -> String {
@@ -194,12 +209,9 @@ fn stop_flag() -> Result<Arc<AtomicBool>> {
 }
 
 /// Shows the log's warnings until the platform is to stop or has ended by itself.
-fn stay(cluster: &mut Cluster, stop: &AtomicBool) -> Result<()> {
-    let log = cluster.log();
-    let unreadable = |error| Failure::Said(format!("cannot read {}: {error}", log.display()));
-    let mut follower = Follower::open(&log).map_err(unreadable)?;
+fn stay(cluster: &mut Cluster, mut follower: Follower, stop: &AtomicBool) -> Result<()> {
     loop {
-        for line in follower.lines().map_err(unreadable)? {
+        for line in follower.lines().map_err(|error| unreadable(cluster, error))? {
             say(&line);
         }
         if let Some(status) = cluster.ended() {
@@ -207,7 +219,10 @@ fn stay(cluster: &mut Cluster, stop: &AtomicBool) -> Result<()> {
                 say("Howdah was stopped.");
                 Ok(())
             } else {
-                Err(Failure::Said(format!("PostgreSQL has ended ({status}); the log is {}", log.display())))
+                Err(Failure::Said(format!(
+                    "PostgreSQL has ended ({status}); the log is {}",
+                    cluster.log().display()
+                )))
             };
         }
         if stop.load(Ordering::Relaxed) {
@@ -219,4 +234,8 @@ fn stay(cluster: &mut Cluster, stop: &AtomicBool) -> Result<()> {
         }
         thread::sleep(LOOK);
     }
+}
+
+fn unreadable(cluster: &Cluster, error: io::Error) -> Failure {
+    Failure::Said(format!("cannot read {}: {error}", cluster.log().display()))
 }

@@ -66,6 +66,9 @@ unsafe extern "C-unwind" {
     pub fn ExecutorRun(description: *mut QueryDesc, direction: c_int, count: u64);
     pub fn ExecutorFinish(description: *mut QueryDesc);
     pub fn ExecutorEnd(description: *mut QueryDesc);
+    pub fn ExecutorRewind(description: *mut QueryDesc);
+    pub fn ExecReScan(node: *mut PlanState);
+    pub fn bms_make_singleton(member: c_int) -> *mut Bitmapset;
     pub fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, count: c_int);
 
     // nodes/params.h

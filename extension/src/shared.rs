@@ -56,8 +56,9 @@ pub struct Header {
     pub short_of_slots: AtomicBool,
     /// Whether a route has found no counters free.
     pub routes_overflowed: AtomicBool,
-    /// Whether `create extension howdah` has been committed somewhere since the supervisor last looked.
-    pub extension_created: AtomicBool,
+    /// Whether a command has been committed, since the supervisor last looked, after which it may find another
+    /// database to serve: the extension was created somewhere, or a database was made or renamed.
+    changed: AtomicBool,
     /// Grows when a transaction that changed the settings of a role or database has committed.
     pub settings_epoch: AtomicU64,
     /// Whether the platform is asked to leave every database, before the server stops.
@@ -121,9 +122,20 @@ impl Shared {
         (database * LANES + lane) as u32
     }
 
-    /// Asks the supervisor to look at everything now.
+    /// Asks the supervisor to look at the workers and queues now.
     pub fn nudge_supervisor(&self) {
         wake::wake_supervisor();
+    }
+
+    /// Tells the supervisor that there may be another database to serve.
+    pub fn announce_change(&self) {
+        self.header.changed.store(true, Ordering::SeqCst);
+        self.nudge_supervisor();
+    }
+
+    /// Whether there may be another database to serve since the last call. For the supervisor.
+    pub fn take_change(&self) -> bool {
+        self.header.changed.swap(false, Ordering::SeqCst)
     }
 
     /// The database of this oid, if it is listed.

@@ -1,7 +1,7 @@
 //! The functions behind the views on the platform's state, and the call at the end of the install script.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
@@ -249,7 +249,6 @@ unsafe extern "C-unwind" fn at_transaction_end(
 ) {
     use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
     if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) && CREATED.take() && event == XACT_EVENT_COMMIT {
-        shared().header.extension_created.store(true, SeqCst);
-        shared().nudge_supervisor();
+        shared().announce_change();
     }
 }

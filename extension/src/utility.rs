@@ -24,6 +24,8 @@ const LOOK_MS: i64 = 10;
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
 thread_local! {
+    /// Whether this session's command may make or rename a database.
+    static CHANGES: Cell<bool> = const { Cell::new(false) };
     /// What this session's command has withdrawn.
     static WITHDRAWN: Cell<Option<&'static Database>> = const { Cell::new(None) };
     /// Whether this session's transaction has changed settings of a role or database.
@@ -76,6 +78,8 @@ unsafe extern "C-unwind" fn process_utility(
 unsafe extern "C-unwind" fn before(statement: *mut pg_sys::Node) {
     // SAFETY: by contract.
     let Some(need) = (unsafe { Need::of(statement) }) else { return };
+    register();
+    CHANGES.set(true);
     let database = attached().and_then(|shared| shared.database_of(need.database));
     if let Some(database) = database
         && need.is_permitted()
@@ -212,7 +216,6 @@ fn withdraw(database: &'static Database) {
     if WITHDRAWN.get().is_some() {
         return;
     }
-    register();
     WITHDRAWN.set(Some(database));
     // SAFETY: PostgreSQL's own variable.
     database.withdraw(unsafe { pg_sys::MyProcPid });
@@ -245,11 +248,17 @@ unsafe extern "C-unwind" fn at_transaction_end(
     if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) {
         return;
     }
+    let Some(shared) = attached() else { return };
     if SETTINGS.take() && event == XACT_EVENT_COMMIT {
-        shared().header.settings_epoch.fetch_add(1, Ordering::AcqRel);
+        shared.header.settings_epoch.fetch_add(1, Ordering::AcqRel);
     }
-    if let Some(database) = WITHDRAWN.take() {
+    let withdrawn = WITHDRAWN.take();
+    if let Some(database) = withdrawn {
         database.give_back();
-        shared().nudge_supervisor();
+    }
+    if CHANGES.take() && event == XACT_EVENT_COMMIT {
+        shared.announce_change();
+    } else if withdrawn.is_some() {
+        shared.nudge_supervisor();
     }
 }

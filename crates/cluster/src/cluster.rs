@@ -90,6 +90,7 @@ impl Cluster {
         let mut cluster = Self { installation, account, folder, options, child: None };
         cluster.check_version()?;
         if let Some(stage) = &cluster.options.stage {
+            cluster.require_staged(stage)?;
             let server = cluster.folder.server();
             cluster.installation = private_server::lay_out(&cluster.installation, stage, &server)?;
         }
@@ -127,6 +128,16 @@ impl Cluster {
         let Ok(found) = fs::read_to_string(data.join("PG_VERSION")) else { return Ok(()) };
         let (found, wanted) = (found.trim().to_owned(), self.installation.major);
         if found == wanted.to_string() { Ok(()) } else { Err(Error::OtherVersion { data, found, wanted }) }
+    }
+
+    /// A system's own copy of the extension must not stand in for one that was to be tried.
+    fn require_staged(&self, stage: &Path) -> Result<()> {
+        match self.options.preload.as_ref().map(|extension| stage.join(format!("{extension}.so"))) {
+            Some(file) if !file.exists() => {
+                Err(Error::Missing { file, remedy: "Build the extension first: make build".into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs initdb in a folder beside, which becomes the data folder when all is well: an interrupted start
@@ -327,6 +338,13 @@ impl Cluster {
     /// Changes a setting for the next start.
     pub fn set(&mut self, name: &str, value: impl ToString) {
         self.options.settings.push((name.to_owned(), value.to_string()));
+    }
+
+    /// Changes a setting of the running server until its next start, and has it read its configuration. What
+    /// ALTER SYSTEM has set is stronger.
+    pub fn reconfigure(&self, name: &str, value: &str) -> Result<()> {
+        configuration::append(&self.folder, name, value)?;
+        self.execute("postgres", "select pg_reload_conf()")
     }
 
     /// How the server has ended, if this process has started it and it has.

@@ -41,6 +41,9 @@ pub struct Arrived {
 }
 
 /// The server. It cannot leave its thread, and starts no other.
+///
+/// The process has to ignore SIGPIPE, as Rust's runtime and PostgreSQL's processes do: large responses leave by
+/// writev, which raises it where the client has gone. No signal is handled here.
 pub struct Server {
     /// Dropped first: its tasks use what the fields below hold.
     runtime: Runtime,
@@ -61,18 +64,7 @@ impl Server {
     pub fn new(limits: Limits) -> io::Result<Self> {
         let shared = Rc::new(Shared::new(limits));
         let turning = Rc::new(Turning::new(Rc::clone(&shared)));
-        // SAFETY: the hooks belong to the runtime, which this thread's `Server` drives and drops.
-        let before = unsafe { OnThisThread::new(Rc::clone(&turning)) };
-        // SAFETY: as above.
-        let after = unsafe { OnThisThread::new(Rc::clone(&shared)) };
-        let runtime = Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .event_interval(TASKS_PER_LOOK)
-            .max_io_events_per_tick(EVENTS_PER_LOOK)
-            .on_thread_park(move || before.get().before_park())
-            .on_thread_unpark(move || after.get().clock.refresh())
-            .build()?;
+        let runtime = runtime(&turning)?;
         let server = Self {
             runtime,
             shared,
@@ -267,11 +259,50 @@ impl Server {
     }
 }
 
+/// The runtime, whose hooks know the turn weakly: tasks' wakers hold the runtime's inside, and the turn holds
+/// wakers, so that a strong reference would keep all of it for ever.
+fn runtime(turning: &Rc<Turning>) -> io::Result<Runtime> {
+    // SAFETY: the hooks belong to the runtime, which this thread's `Server` drives and drops.
+    let before = unsafe { OnThisThread::new(Rc::downgrade(turning)) };
+    // SAFETY: as above.
+    let after = unsafe { OnThisThread::new(Rc::downgrade(turning)) };
+    Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .event_interval(TASKS_PER_LOOK)
+        .max_io_events_per_tick(EVENTS_PER_LOOK)
+        .on_thread_park(move || before.get().upgrade().into_iter().for_each(|turning| turning.before_park()))
+        .on_thread_unpark(move || {
+            after.get().upgrade().into_iter().for_each(|turning| turning.after_unpark())
+        })
+        .build()
+}
+
 fn listener_counters(listener: &ListenerState) -> ListenerCounters {
     ListenerCounters {
         id: listener.id,
         accepted: listener.accepted.get(),
         open: listener.open.get(),
         draining: listener.is_draining(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_dropped_leaves_nothing() {
+        let mut server = Server::new(Limits::default()).unwrap();
+        let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
+        let Address::Tcp(bound) = server.listen(&Listener::new(1, address)).unwrap() else { unreachable!() };
+        let client = std::net::TcpStream::connect(bound).unwrap();
+        while server.counters().open == 0 {
+            server.turn(Some(Duration::from_millis(10)), &mut || true);
+        }
+        let shared = Rc::downgrade(&server.shared);
+        drop(server);
+        assert!(shared.upgrade().is_none());
+        drop(client);
     }
 }

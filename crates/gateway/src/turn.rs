@@ -107,6 +107,11 @@ impl Turning {
         }
     }
 
+    /// The runtime's hook: the loop has waited, or looked without waiting.
+    pub(crate) fn after_unpark(&self) {
+        self.shared.clock.refresh();
+    }
+
     fn must_end(&self) -> bool {
         let timed_out = self.impatient.get() || self.shared.turn_is_over();
         let mut outcome = Turn { timed_out, ..Turn::default() };

@@ -1,8 +1,8 @@
 //! The inline lane: short requests without side effects run right here, after the turn that brought them.
 //!
 //! Those of one turn that run as the same role share a read-only transaction and its snapshot, which is taken
-//! after they have arrived. Each runs in a subtransaction that is always rolled back once its response is in
-//! memory. A request that exceeds its deadline is cancelled and run by an executor; its route loses the
+//! after they have arrived, and their plans stay open. An error ends the transaction, and the rest begin another.
+//! A request that exceeds its deadline is cancelled and run by an executor; its route loses the
 //! privilege for a while, or for good if it did not stop when told.
 
 use std::collections::VecDeque;
@@ -40,8 +40,9 @@ struct Waiting {
 const BUDGET: Duration = Duration::from_millis(1);
 /// Requests that an endpoint must have answered in executors before it is known to be short.
 const PROBATION: u64 = 8;
-/// How long an endpoint that was too slow stays with the executors; doubled each time.
-const BAN: Duration = Duration::from_secs(10);
+/// How long an endpoint that was too slow stays with the executors; doubled each time. An executor has told by
+/// then how long it takes now.
+const BAN: Duration = Duration::from_secs(2);
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
 static DEADLINE: AtomicI32 = AtomicI32::new(-1);
@@ -83,7 +84,9 @@ impl Inline {
 
     /// Whether a request for these endpoints may run here.
     pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>) -> bool {
+        // Handlers that are asked one after the other must run as the same role to share a transaction.
         settings::INLINE.get() != Mode::Off
+            && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
                 let number = runner.table().and_then(|table| table.endpoints[place].counters);
                 number.is_some_and(|number| {
@@ -141,7 +144,7 @@ impl Inline {
                     return;
                 }
             }
-            end_shared();
+            end_shared(runner);
         }
     }
 
@@ -275,15 +278,17 @@ unsafe fn begin_shared() -> bool {
     begun.is_ok()
 }
 
-unsafe fn end_shared() {
+unsafe fn end_shared(runner: &mut Runner) {
     // SAFETY: as for `begin_shared`.
     unsafe {
         let ended = attempt(Report::Log, || {
+            runner.end_plans();
             pg::PopActiveSnapshot();
             pg::CommitTransactionCommand();
             transaction::forget_session(false);
         });
         if ended.is_err() {
+            runner.forget_plans();
             transaction::abort();
         }
     }

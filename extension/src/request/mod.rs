@@ -8,6 +8,7 @@
 //! - [`arguments`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
+//! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response.
 
 pub mod arguments;
@@ -16,6 +17,7 @@ pub mod current;
 pub mod endpoint;
 pub mod function;
 pub mod identity;
+pub mod open;
 pub mod params;
 pub mod plan;
 pub mod problem;
@@ -35,8 +37,9 @@ use router::Match;
 use crate::settings;
 use endpoint::Target;
 use identity::Identity;
+use open::OpenPlans;
 use problem::{Access, Problem};
-use receiver::Answer;
+use receiver::{Answer, Receiver};
 use run::Job;
 use table::{NoTable, Table};
 use transaction::Scope;
@@ -45,7 +48,8 @@ use transaction::Scope;
 pub struct Runner {
     table: Option<Table>,
     identity: Identity,
-    buffer: Vec<u8>,
+    receiver: Box<Receiver>,
+    open: OpenPlans,
     counters: Box<dyn Fn(&Target) -> Option<u32>>,
 }
 
@@ -94,7 +98,13 @@ impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
     pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>) -> Self {
         changes::watch();
-        Runner { table: None, identity: Identity::default(), buffer: Vec::new(), counters }
+        Runner {
+            table: None,
+            identity: Identity::default(),
+            receiver: Receiver::new(),
+            open: OpenPlans::default(),
+            counters,
+        }
     }
 
     /// Reads the configuration again if it has changed. Call it outside a transaction, after invalidations
@@ -118,12 +128,12 @@ impl Runner {
 
     /// The response of the last request: a [`message::Response`].
     pub fn response(&self) -> &[u8] {
-        &self.buffer
+        &self.receiver.buffer
     }
 
     /// The response of the last request, taken.
     pub fn take_response(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.buffer)
+        std::mem::take(&mut self.receiver.buffer)
     }
 
     /// Whether the endpoint at this place has its plans.
@@ -151,9 +161,22 @@ impl Runner {
     /// On the main thread, outside a transaction.
     pub unsafe fn assume(&mut self, place: usize) -> bool {
         let Some(table) = self.table.as_ref() else { return false };
-        let registration = &table.endpoints[place].registration;
+        let endpoint = &table.endpoints[place];
+        let registration = &endpoint.registration;
         // SAFETY: by contract.
-        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+        unsafe {
+            crate::pg::pgstat_report_activity(run::RUNNING, endpoint.title.as_ptr());
+            self.identity.assume(registration.role, &registration.search_path).is_ok()
+        }
+    }
+
+    /// Whether the endpoints run as one role and with one search_path.
+    pub fn have_one_identity(&self, places: std::ops::Range<usize>) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            let mut registrations = table.endpoints[places].iter().map(|endpoint| &endpoint.registration);
+            let Some(first) = registrations.next() else { return false };
+            registrations.all(|other| other.role == first.role && other.search_path == first.search_path)
+        })
     }
 
     /// Whether what is in force is what the endpoint at this place runs with.
@@ -164,6 +187,20 @@ impl Runner {
         })
     }
 
+    /// Ends the plans that are open, before the shared transaction is committed.
+    ///
+    /// # Safety
+    /// Inside a guard and the shared transaction.
+    pub unsafe fn end_plans(&mut self) {
+        // SAFETY: by contract.
+        unsafe { self.open.end() }
+    }
+
+    /// Forgets the plans that were open, after the shared transaction has failed.
+    pub fn forget_plans(&mut self) {
+        self.open.forget();
+    }
+
     /// Forgets what settings were in force, after a reload.
     pub fn settings_changed(&mut self) {
         self.identity.doubt();
@@ -171,14 +208,14 @@ impl Runner {
 
     /// Gives back memory that a large response has taken.
     pub fn shrink(&mut self, kept: usize) {
-        if self.buffer.capacity() > kept {
-            self.buffer = Vec::new();
+        if self.receiver.buffer.capacity() > kept {
+            self.receiver.buffer = Vec::new();
         }
     }
 
     /// Writes an error for a request that has no id.
     pub fn write_unreadable(&mut self, problem: &Problem) -> u16 {
-        self.buffer = problem.write(std::mem::take(&mut self.buffer), "");
+        self.receiver.buffer = problem.write(std::mem::take(&mut self.receiver.buffer), "");
         problem.status
     }
 
@@ -209,8 +246,8 @@ impl Runner {
 
     /// Writes an error as the response.
     pub fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
-        let buffer = std::mem::take(&mut self.buffer);
-        self.buffer = problem.write(buffer, request.id());
+        let buffer = std::mem::take(&mut self.receiver.buffer);
+        self.receiver.buffer = problem.write(buffer, request.id());
         problem.status
     }
 
@@ -233,7 +270,8 @@ impl Runner {
                 request,
                 types,
                 identity: &mut self.identity,
-                buffer: &mut self.buffer,
+                open: &mut self.open,
+                receiver: &mut self.receiver,
                 access: access(request.method()),
                 scope: scope(lane, access(request.method())),
                 client: crate::proxies::client(request),

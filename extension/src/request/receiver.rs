@@ -34,17 +34,15 @@ pub struct Receiver {
     column: usize,
     types: *const Types,
     limit: usize,
-    /// What the first row was.
-    pub answer: Answer,
-    /// Where the response is written, a [`message::Response`].
+    answer: Answer,
+    /// Where the response is written, a [`message::Response`]; its memory is used again.
     pub buffer: Vec<u8>,
 }
 
 impl Receiver {
-    /// A receiver that writes into `buffer`, whose memory is used again. A body larger than `limit` bytes is
-    /// an error.
-    pub fn new(buffer: Vec<u8>, types: &Types, limit: usize) -> Self {
-        Receiver {
+    /// A receiver. It is boxed: open plans keep its address.
+    pub fn new() -> Box<Self> {
+        Box::new(Receiver {
             callbacks: pg_sys::DestReceiver {
                 receiveSlot: Some(receive),
                 rStartup: Some(start_up),
@@ -54,17 +52,23 @@ impl Receiver {
             },
             shape: Shape::Void,
             column: 0,
-            types,
-            limit,
+            types: std::ptr::null(),
+            limit: 0,
             answer: Answer::Nothing,
-            buffer,
-        }
+            buffer: Vec::new(),
+        })
     }
 
-    /// Prepares for the next plan.
-    pub fn expect(&mut self, shape: Shape, column: usize) {
+    /// Prepares for the next plan. A body larger than `limit` bytes is an error; `types` outlive the plan's run.
+    pub fn expect(&mut self, shape: Shape, column: usize, types: &Types, limit: usize) {
         (self.shape, self.column) = (shape, column);
+        (self.types, self.limit) = (types, limit);
         self.answer = Answer::Nothing;
+    }
+
+    /// What the first row was.
+    pub fn take_answer(&mut self) -> Answer {
+        std::mem::replace(&mut self.answer, Answer::Nothing)
     }
 
     /// What PostgreSQL calls.

@@ -11,6 +11,7 @@ use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::{Function, Standing, standing};
 use super::identity::Identity;
+use super::open::OpenPlans;
 use super::params::RequestSource;
 use super::plan::{self, Plan};
 use super::problem::{Access, Problem};
@@ -29,14 +30,16 @@ pub struct Job<'j, 'r> {
     pub types: &'j Types,
     /// What is in force in this process.
     pub identity: &'j mut Identity,
-    /// Where the response is written.
-    pub buffer: &'j mut Vec<u8>,
     /// Whether it may write.
     pub access: Access,
     /// In what it runs.
     pub scope: Scope,
     /// The client's address.
     pub client: Option<IpAddr>,
+    /// Plans that are open in a transaction that requests share.
+    pub open: &'j mut OpenPlans,
+    /// What takes the rows.
+    pub receiver: &'j mut Receiver,
 }
 
 /// An attempt's failure, before it is known whether it is tried again.
@@ -63,7 +66,9 @@ impl Job<'_, '_> {
             {
                 return Err(self.problem(Mishap::Error(error)));
             }
-            pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            if self.scope != Scope::Shared {
+                pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            }
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
@@ -95,7 +100,8 @@ impl Job<'_, '_> {
             let result = self.run_inside(endpoint, path, scope, &mut begun, &context);
             if let Err(mishap) = &result {
                 current::clear();
-                transaction::give_up(begun, scope);
+                transaction::abort();
+                self.open.forget();
                 if let Mishap::Error(error) = mishap
                     && error.sqlstate() == "0A000"
                 {
@@ -142,20 +148,22 @@ impl Job<'_, '_> {
             };
             let plan = &plans[place];
             let limit = settings::MAX_RESPONSE.get() as usize;
-            let mut receiver = Receiver::new(std::mem::take(self.buffer), self.types, limit);
-            receiver.expect(plan.shape, plan.column);
+            self.receiver.expect(plan.shape, plan.column, self.types, limit);
             let mut source = RequestSource::new(self.request, self.types);
             let ran = current::with(self.request, path, self.client, self.types, || {
                 context.guarded(|| {
-                    execute(plan, &bound, self.request, self.types, &mut source, &mut receiver);
+                    let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
+                    match scope {
+                        Scope::Shared => self.open.run(plan, parameters, self.receiver),
+                        Scope::Own { .. } => execute(plan, parameters, self.receiver),
+                    }
                     if let Some(begun) = *begun {
                         transaction::finish(begun);
                     }
                 })
             });
-            *self.buffer = receiver.buffer;
             match ran {
-                Ok(()) => Ok(receiver.answer),
+                Ok(()) => Ok(self.receiver.take_answer()),
                 Err(mishap) => Err(name_parameter(mishap, plan)),
             }
         }
@@ -182,19 +190,20 @@ impl Job<'_, '_> {
     }
 
     fn write_empty(&mut self, status: u16, allow: Option<&str>) -> u16 {
-        if let Ok(mut builder) = ResponseBuilder::in_buffer(std::mem::take(self.buffer), status) {
+        if let Ok(mut builder) = ResponseBuilder::in_buffer(std::mem::take(&mut self.receiver.buffer), status)
+        {
             if let Some(allow) = allow {
                 // A list of methods that the router has checked.
                 let _ = builder.header("allow", allow);
             }
-            *self.buffer = builder.finish(&[]);
+            self.receiver.buffer = builder.finish(&[]);
         }
         status
     }
 }
 
 /// `STATE_RUNNING` of utils/backend_status.h.
-const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+pub const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 /// Whether the endpoint's plans are made and still those of the function as it is now.
 fn is_ready(endpoint: &Endpoint) -> bool {
@@ -223,7 +232,7 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
             transaction::finish(begun);
         });
         if made.is_err() {
-            transaction::give_up(None, scope);
+            transaction::abort();
         }
         made.is_ok()
     }
@@ -339,22 +348,28 @@ unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize 
     0
 }
 
-/// Runs the plan. Nothing here owns memory: an error jumps out.
-unsafe fn execute(
+/// The plan's parameters.
+unsafe fn parameters(
     plan: &Plan,
     bound: &Bound<'_>,
     request: &Request<'_>,
     types: &Types,
     source: &mut RequestSource,
-    receiver: &mut Receiver,
-) {
-    // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
+) -> pg_sys::ParamListInfo {
+    // SAFETY: inside a guard and a transaction, as the endpoint's role.
     unsafe {
-        let parameters = if plan.calls {
+        if plan.calls {
             arguments::convert(&plan.arguments, &bound.values, request, types)
         } else {
             params::of_request(source)
-        };
+        }
+    }
+}
+
+/// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
+unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
+    // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
+    unsafe {
         let owner = pg_sys::CurrentResourceOwner;
         let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
         let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();

@@ -1,4 +1,8 @@
-//! The transaction of a request: its own, or a subtransaction of one that several requests share.
+//! The transaction of a request: its own, or one that several requests share.
+//!
+//! Requests that share a transaction only read and call nothing volatile. Role and settings are undone after
+//! each. An error ends the transaction for all, and those still to come begin another: cheaper than a
+//! subtransaction around each, and what the others have answered is in memory already.
 
 use std::ffi::c_int;
 
@@ -16,7 +20,7 @@ pub enum Scope {
         /// READ ONLY.
         read_only: bool,
     },
-    /// A subtransaction that is always rolled back: the inline lane.
+    /// One that is open already: the inline lane.
     Shared,
 }
 
@@ -24,8 +28,6 @@ pub enum Scope {
 #[derive(Clone, Copy)]
 pub struct Begun {
     scope: Scope,
-    memory: pg_sys::MemoryContext,
-    owner: pg_sys::ResourceOwner,
     entered: identity::Entered,
 }
 
@@ -36,23 +38,18 @@ pub struct Begun {
 pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
     // SAFETY: by contract.
     unsafe {
-        let (memory, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
-        match scope {
-            Scope::Own { read_only } => {
-                pg::SetCurrentStatementStartTimestamp();
-                pg::StartTransactionCommand();
-                // What the role's settings say, as for a session that connects as the role.
-                pg_sys::XactIsoLevel = pg_sys::DefaultXactIsoLevel;
-                pg_sys::XactReadOnly =
-                    read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
-            }
-            Scope::Shared => pg::BeginInternalSubTransaction(std::ptr::null()),
+        if let Scope::Own { read_only } = scope {
+            pg::SetCurrentStatementStartTimestamp();
+            pg::StartTransactionCommand();
+            // What the role's settings say, as for a session that connects as the role.
+            pg_sys::XactIsoLevel = pg_sys::DefaultXactIsoLevel;
+            pg_sys::XactReadOnly = read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
         }
         let entered = identity::enter(role);
         if let Scope::Own { .. } = scope {
             pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
         }
-        Begun { scope, memory, owner, entered }
+        Begun { scope, entered }
     }
 }
 
@@ -64,11 +61,7 @@ pub unsafe fn finish(begun: Begun) {
     // SAFETY: by contract.
     unsafe {
         match begun.scope {
-            Scope::Shared => {
-                pg::RollbackAndReleaseCurrentSubTransaction();
-                pg_sys::CurrentMemoryContext = begun.memory;
-                pg_sys::CurrentResourceOwner = begun.owner;
-            }
+            Scope::Shared => identity::leave(begun.entered),
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
                 // While role and settings still hold: before version 18 deferred triggers run as whoever is
@@ -109,28 +102,6 @@ pub unsafe fn forget_session(temporary: bool) {
 
 /// `USER_LOCKMETHOD` of storage/lock.h: advisory locks.
 const USER_LOCKMETHOD: u16 = 2;
-
-/// Ends a request that has failed.
-///
-/// # Safety
-/// On the main thread, after an error between [`begin`] and [`finish`].
-pub unsafe fn give_up(begun: Option<Begun>, scope: Scope) {
-    // SAFETY: by contract.
-    unsafe {
-        match (scope, begun) {
-            (Scope::Own { .. }, _) => abort(),
-            (Scope::Shared, Some(begun)) => {
-                let rolled_back = attempt(Report::Log, || finish(begun));
-                // The caller sees that the shared transaction is gone.
-                if rolled_back.is_err() {
-                    abort();
-                }
-            }
-            // The subtransaction itself could not begin.
-            (Scope::Shared, None) => abort(),
-        }
-    }
-}
 
 /// Aborts the transaction, whatever its state, and gives up the session's state with it.
 ///

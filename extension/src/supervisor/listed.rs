@@ -38,9 +38,9 @@ impl Listed {
 
     /// Brings the entries up to date, if that is due.
     pub fn refresh(&mut self, now: u64) {
-        let created = self.shared.header.extension_created.swap(false, SeqCst);
+        let changed = self.shared.take_change();
         let returned = self.notice_withdrawals();
-        if created || returned || now >= self.due {
+        if changed || returned || now >= self.due {
             self.read(now);
         }
         self.log_changes();

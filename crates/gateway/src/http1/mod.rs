@@ -84,7 +84,8 @@ impl Connection {
         let Some(reply) = self.reply_to(started.message).await else { return false };
         drop(charge);
         let shape = Shape { is_head: started.is_head, minor_version: started.minor_version };
-        let keep = started.keep_alive && !self.ended;
+        // A client that has ended its side, and is served nevertheless, still gets what it asked for before.
+        let keep = started.keep_alive && !(self.ended && self.input.is_empty());
         match self.write_reply(reply, shape, keep).await {
             Ok(true) => true,
             Ok(false) => {

@@ -1,0 +1,196 @@
+//! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A folder with an application, and the platform that runs in it. Stopped when dropped.
+struct Platform {
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Platform {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("app")).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { folder, port }
+    }
+
+    fn write(&self, name: &str, sql: &str) {
+        fs::write(self.folder.path().join("app").join(name), sql).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_howdah"));
+        command.args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs it and gives what it printed; it must succeed.
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn up(&self, more: &[&str]) -> Output {
+        let port = self.port.to_string();
+        self.run(&[&["up", "--app", "app", "--port", &port, "--detach"], more].concat())
+    }
+
+    fn query(&self, sql: &str) -> String {
+        self.ok(&["psql", "-X", "-A", "-t", "-c", sql]).trim().to_owned()
+    }
+
+    fn serves(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+}
+
+impl Drop for Platform {
+    fn drop(&mut self) {
+        let _ = self.run(&["stop"]);
+        if let Ok(target) = fs::read_link(self.folder.path().join(".howdah")) {
+            let _ = fs::remove_dir_all(target);
+        }
+    }
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn an_application_is_loaded_once_kept_and_loaded_again_when_it_changes() {
+    let platform = Platform::new();
+    platform.write("1.sql", "-- try: curl localhost:9000/x\ncreate table loads (n int);\n");
+    platform.write("2.sql", "insert into loads values (1);");
+    let first = platform.up(&[]);
+    assert!(first.status.success(), "{}", printed(&first));
+    assert!(printed(&first).contains(&format!("curl localhost:{}/x", platform.port)));
+    assert!(platform.serves());
+
+    let again = platform.up(&[]);
+    assert!(again.status.success() && printed(&again).contains("runs here already"), "{}", printed(&again));
+    assert_eq!(platform.query("select array_agg(n) from loads"), "{1}");
+
+    platform.write("2.sql", "insert into loads values (2);");
+    assert!(printed(&platform.up(&[])).contains("2.sql"));
+    assert_eq!(platform.query("select array_agg(n) from loads"), "{1,2}");
+
+    assert!(platform.ok(&["stop"]).contains("stopped"));
+    assert!(!platform.serves());
+    assert_eq!(platform.run(&["status"]).status.code(), Some(3));
+    assert!(platform.up(&[]).status.success());
+    assert_eq!(platform.query("select array_agg(n) from loads"), "{1,2}");
+}
+
+#[test]
+fn a_broken_file_is_shown_with_its_line_and_leaves_nothing() {
+    let platform = Platform::new();
+    platform.write("1.sql", "create table half ();\n\nselekt 1;\n");
+    let output = platform.up(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed(&output).contains("1.sql:3: syntax error"), "{}", printed(&output));
+    assert_eq!(platform.run(&["status"]).status.code(), Some(3), "a platform that does not serve is stopped");
+    platform.write("1.sql", "select 1;");
+    assert!(platform.up(&[]).status.success());
+    assert_eq!(platform.query("select to_regclass('half') is null"), "t");
+}
+
+#[test]
+fn status_shows_listeners_for_people_and_programs() {
+    let platform = Platform::new();
+    assert!(platform.up(&["--database", "my \"app\"", "--set", "work_mem=5MB"]).status.success());
+    let port = platform.port.to_string();
+    let text = platform.ok(&["status"]);
+    assert!(text.contains("Database my \"app\"") && text.contains(&port), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&platform.ok(&["status", "--json"])).unwrap();
+    let listeners = &json["served"]["my \"app\""]["listeners"];
+    assert_eq!(listeners[0]["port"].to_string(), port, "{json:#}");
+    assert_eq!(platform.query("show work_mem"), "5MB");
+    assert_eq!(platform.query("show howdah.show_errors"), "on");
+}
+
+#[test]
+fn another_port_replaces_the_earlier_one() {
+    let mut platform = Platform::new();
+    assert!(platform.up(&[]).status.success());
+    platform.ok(&["stop"]);
+    let earlier = std::mem::replace(&mut platform.port, Platform::new().port);
+    assert!(platform.up(&[]).status.success());
+    assert!(platform.serves());
+    assert_eq!(
+        platform.query("select array_agg(distinct port) from http.listeners"),
+        format!("{{{}}}", platform.port)
+    );
+    assert!(TcpStream::connect(("127.0.0.1", earlier)).is_err());
+}
+
+#[test]
+fn ctrl_c_stops_it_in_order_and_warnings_are_shown_until_then() {
+    let platform = Platform::new();
+    let port = platform.port.to_string();
+    let mut up = platform.command(&["up", "--port", &port]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    lines.find(|line| line.contains("Ctrl-C stops it")).unwrap();
+    platform.ok(&["psql", "-c", "do $$ begin raise warning 'look here'; end $$"]);
+    lines.find(|line| line.contains("WARNING:  look here")).unwrap();
+    interrupt(&up);
+    lines.find(|line| line.contains("Howdah has stopped")).unwrap();
+    assert!(up.wait().unwrap().success());
+    assert!(!platform.serves());
+    let log = fs::read_to_string(data(&platform).join("log")).unwrap();
+    assert!(log.contains("database system is shut down"), "{log}");
+}
+
+#[test]
+fn what_howdah_stop_ends_the_foreground_notices() {
+    let platform = Platform::new();
+    let port = platform.port.to_string();
+    let mut up = platform.command(&["up", "--port", &port]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    lines.find(|line| line.contains("Ctrl-C stops it")).unwrap();
+    platform.ok(&["stop"]);
+    lines.find(|line| line.contains("Howdah was stopped")).unwrap();
+    assert!(up.wait().unwrap().success());
+}
+
+#[test]
+fn a_request_that_runs_when_the_platform_is_stopped_is_answered() {
+    let platform = Platform::new();
+    platform.write(
+        "slow.sql",
+        "create function slow() returns text language sql volatile as
+           $$ select pg_sleep(2); select 'answered' $$;
+         select http.route('GET', '/slow', 'slow()');",
+    );
+    assert!(platform.up(&[]).status.success());
+    let mut client = TcpStream::connect(("127.0.0.1", platform.port)).unwrap();
+    client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    while platform.query("select count(*) from http.workers where kind = 'executor' and busy_ms > 0") == "0" {
+    }
+    platform.ok(&["stop"]);
+    let mut response = String::new();
+    client.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("answered"), "{response}");
+    assert!(platform.up(&[]).status.success(), "the next start serves again");
+}
+
+fn data(platform: &Platform) -> PathBuf {
+    fs::canonicalize(platform.folder.path().join(Path::new(".howdah"))).unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}

@@ -1,0 +1,80 @@
+//! What the command refuses, with which words and which exit code. None of it needs the extension.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn howdah(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_howdah"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("HOWDAH_STAGE")
+        .output()
+        .unwrap()
+}
+
+fn assert_refused(output: &Output, code: i32, words: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}
+
+#[test]
+fn where_nothing_runs_status_stop_and_psql_say_so_with_code_3() {
+    let folder = tempfile::tempdir().unwrap();
+    for task in ["status", "stop", "psql"] {
+        assert_refused(&howdah(folder.path(), &[task]), 3, &["no PostgreSQL runs in .howdah", "howdah up"]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
+fn a_taken_port_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    assert_refused(&howdah(folder.path(), &["up", "--port", &port]), 1, &["is taken", "--port"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
+fn a_missing_postgres_says_what_to_install() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_howdah"))
+        .args(["installation", "--stage", "."])
+        .current_dir(folder.path())
+        .env("PG_CONFIG", "/nonexistent/pg_config")
+        .output()
+        .unwrap();
+    assert_refused(&output, 1, &["/nonexistent/pg_config cannot be run", "PG_CONFIG"]);
+}
+
+#[test]
+fn an_empty_build_is_refused_with_the_way_to_build() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("stage")).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let output = howdah(folder.path(), &["up", "--stage", "stage", "--port", &free]);
+    let link = fs::read_link(folder.path().join(".howdah"));
+    assert_refused(&output, 1, &["stage/howdah.so does not exist", "make build"]);
+    if let Ok(target) = link {
+        fs::remove_dir_all(target).unwrap();
+    }
+}
+
+#[test]
+fn wrong_arguments_have_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["up", "--port", "0"][..],
+        &["up", "--set", "work_mem"],
+        &["up", "--database", "a,b"],
+        &["fly"],
+        &[],
+    ] {
+        assert_refused(&howdah(folder.path(), arguments), 2, &["help"]);
+    }
+}

@@ -1,0 +1,273 @@
+//! A server on a thread of its own with a small application, and raw clients to speak to it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gateway::{Address, Limits, Listener, Server, Ticket};
+use message::{Request, ResponseBuilder};
+
+/// Nothing in these tests takes as long, unless it hangs.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the application has seen.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request for `/hold…` has come, and waits until it is released.
+    Held(Ticket),
+    /// The client of a request has gone.
+    Gone(Ticket),
+}
+
+type Command = Box<dyn FnOnce(&mut Server) + Send>;
+
+/// A running server. Dropped, it ends.
+pub struct Running {
+    pub address: SocketAddr,
+    pub events: Receiver<Event>,
+    commands: Option<Sender<Command>>,
+    bell: UnixStream,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(limits: Limits) -> Self {
+        Self::listening(limits, "127.0.0.1:0".parse().unwrap())
+    }
+
+    pub fn listening(limits: Limits, address: SocketAddr) -> Self {
+        let (bell, ear) = UnixStream::pair().unwrap();
+        ear.set_nonblocking(true).unwrap();
+        let (commands, orders) = channel();
+        let (report, events) = channel();
+        let (ready, bound) = channel();
+        let thread = std::thread::spawn(move || {
+            let mut server = Server::new(limits).unwrap();
+            server.watch(ear.as_fd()).unwrap();
+            ready.send(server.listen(&Listener::new(1, Address::Tcp(address))).unwrap()).unwrap();
+            serve(server, ear, &orders, &report);
+        });
+        let Address::Tcp(address) = bound.recv_timeout(PATIENCE).unwrap() else { unreachable!() };
+        Self { address, events, commands: Some(commands), bell, thread: Some(thread) }
+    }
+
+    /// Runs a function on the server's thread, between two turns, and gives its result.
+    pub fn run<T: Send + 'static>(&self, function: impl FnOnce(&mut Server) -> T + Send + 'static) -> T {
+        let (sender, result) = channel();
+        let command: Command = Box::new(move |server| drop(sender.send(function(server))));
+        self.commands.as_ref().unwrap().send(command).unwrap();
+        (&self.bell).write_all(b"!").unwrap();
+        result.recv_timeout(PATIENCE).unwrap()
+    }
+
+    pub fn event(&self) -> Event {
+        self.events.recv_timeout(PATIENCE).unwrap()
+    }
+
+    pub fn held(&self) -> Ticket {
+        match self.event() {
+            Event::Held(ticket) => ticket,
+            other => panic!("{other:?} instead of a held request"),
+        }
+    }
+
+    pub fn release(&self, ticket: Ticket) -> bool {
+        self.run(move |server| server.reply(ticket, text(200, b"released")))
+    }
+
+    /// Waits until something holds that is known to come without an event of its own.
+    pub fn until(&self, holds: impl Fn(&mut Server) -> bool + Send + Clone + 'static) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !self.run(holds.clone()) {
+            assert!(std::time::Instant::now() < deadline, "it does not come to hold");
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn connect(&self) -> Client<TcpStream> {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client::new(stream)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.commands.take();
+        let _ = (&self.bell).write_all(b"!");
+        let ended = self.thread.take().unwrap().join();
+        assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
+    }
+}
+
+fn serve(mut server: Server, mut ear: UnixStream, orders: &Receiver<Command>, report: &Sender<Event>) {
+    loop {
+        let _ = server.turn(Some(Duration::from_secs(5)), &mut || true);
+        for arrived in server.arrived().collect::<Vec<_>>() {
+            match answer(&Request::parse(&arrived.request).unwrap()) {
+                Answer::Reply(reply) => assert!(server.reply(arrived.ticket, reply)),
+                Answer::Fail => assert!(server.fail(arrived.ticket, 502)),
+                Answer::Hold => drop(report.send(Event::Held(arrived.ticket))),
+            }
+        }
+        server.gone().for_each(|ticket| drop(report.send(Event::Gone(ticket))));
+        if server.readable().count() > 0 {
+            while ear.read(&mut [0; 64]).is_ok_and(|read| read == 64) {}
+        }
+        loop {
+            match orders.recv_timeout(Duration::ZERO) {
+                Ok(command) => command(&mut server),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+enum Answer {
+    Reply(Vec<u8>),
+    Fail,
+    Hold,
+}
+
+/// The application.
+fn answer(request: &Request<'_>) -> Answer {
+    let path = request.path();
+    let number = |prefix| path.strip_prefix(prefix).and_then(|number: &str| number.parse::<usize>().ok());
+    if path.starts_with("/hold") {
+        return Answer::Hold;
+    }
+    if let Some(status) = number("/status/").filter(|status| (200..600).contains(status)) {
+        return Answer::Reply(text(status as u16, b"status"));
+    }
+    if let Some(size) = number("/big/").filter(|&size| size <= 50_000_000) {
+        return Answer::Reply(text(200, &vec![b'x'; size]));
+    }
+    Answer::Reply(match path {
+        "/echo" => text(200, request.body()),
+        "/facts" => text(200, facts(request).as_bytes()),
+        "/malformed" => vec![1, 2, 3],
+        "/fail" => return Answer::Fail,
+        "/close" => {
+            let mut builder = ResponseBuilder::new(200).unwrap();
+            builder.header("connection", "close").unwrap();
+            builder.finish(b"bye")
+        }
+        _ => text(200, b"hello"),
+    })
+}
+
+fn facts(request: &Request<'_>) -> String {
+    format!(
+        "{} {} {} {:?} {} {}",
+        request.method(),
+        request.path(),
+        request.query_string(),
+        request.version(),
+        request.authority(),
+        request.header("cookie").unwrap_or("-"),
+    )
+}
+
+pub fn text(status: u16, body: &[u8]) -> Vec<u8> {
+    let mut builder = ResponseBuilder::new(status).unwrap();
+    builder.header("content-type", "text/plain").unwrap();
+    builder.finish(body)
+}
+
+/// A response as a client has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+
+    pub fn closes(&self) -> bool {
+        self.header("connection") == Some("close")
+    }
+}
+
+/// A client that writes raw bytes.
+pub struct Client<S> {
+    pub stream: S,
+    read: Vec<u8>,
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn new(stream: S) -> Self {
+        Self { stream, read: Vec::new() }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+        self
+    }
+
+    pub fn get(&mut self, path: &str) -> Reply {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).reply()
+    }
+
+    pub fn reply(&mut self) -> Reply {
+        self.try_reply(true).expect("a reply")
+    }
+
+    pub fn reply_to_head(&mut self) -> Reply {
+        self.try_reply(false).expect("a reply")
+    }
+
+    /// The next reply, or none at the end of the connection.
+    pub fn try_reply(&mut self, has_body: bool) -> Option<Reply> {
+        let end = loop {
+            if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if !self.fill() {
+                assert_eq!(self.read, b"", "a head is cut short");
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.read.drain(..end).collect()).unwrap();
+        let status = head[9..12].parse().unwrap();
+        let mut reply = Reply { status, head, body: Vec::new() };
+        let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
+        if has_body {
+            while self.read.len() < length {
+                assert!(self.fill(), "a body is cut short");
+            }
+            reply.body = self.read.drain(..length).collect();
+        }
+        Some(reply)
+    }
+
+    fn fill(&mut self) -> bool {
+        let mut buffer = [0; 16384];
+        match self.stream.read(&mut buffer) {
+            Ok(read) => {
+                self.read.extend_from_slice(&buffer[..read]);
+                read > 0
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Whether the connection has ended, without another byte.
+    pub fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && !self.fill()
+    }
+}

@@ -1,0 +1,241 @@
+//! HTTP/2 with prior knowledge over real sockets.
+
+mod harness;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway::Limits;
+use harness::{Event, PATIENCE, Running};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
+/// Runs a client on a runtime of its own.
+fn with_client<F: Future<Output = ()>>(running: &Running, talk: impl FnOnce(SendRequest<Full<Bytes>>) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(running.address).await.unwrap();
+        let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        tokio::time::timeout(PATIENCE, talk(sender)).await.expect("it hangs");
+    });
+}
+
+fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let uri = format!("http://example.org{path}");
+    Request::builder().method(method).uri(uri).body(Full::new(body.into())).unwrap()
+}
+
+async fn body(response: Response<hyper::body::Incoming>) -> Bytes {
+    response.into_body().collect().await.unwrap().to_bytes()
+}
+
+#[test]
+fn requests_and_bodies_arrive_and_come_back() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let response = client.send_request(request("GET", "/facts?a=1", "")).await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["server"], "howdah");
+        assert!(response.headers().contains_key("date"));
+        assert_eq!(body(response).await, "GET /facts a=1 Http2 example.org -");
+        let large = Bytes::from(vec![b'y'; 3_000_000]);
+        let response = client.send_request(request("POST", "/echo", large.clone())).await.unwrap();
+        assert_eq!(response.headers()["content-length"], "3000000");
+        assert!(body(response).await == large);
+    });
+}
+
+#[test]
+fn cookies_in_several_headers_become_one() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let mut request = request("GET", "/facts", "");
+        request.headers_mut().append("cookie", "a=1".parse().unwrap());
+        request.headers_mut().append("cookie", "b=2".parse().unwrap());
+        let response = client.send_request(request).await.unwrap();
+        assert_eq!(body(response).await, "GET /facts  Http2 example.org a=1; b=2");
+    });
+}
+
+#[test]
+fn head_and_statuses_without_content_have_no_body() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let response = client.send_request(request("HEAD", "/big/99", "")).await.unwrap();
+        assert_eq!(response.headers()["content-length"], "99");
+        assert_eq!(body(response).await, "");
+        let response = client.send_request(request("GET", "/status/204", "")).await.unwrap();
+        assert!(!response.headers().contains_key("content-length"));
+        let response = client.send_request(request("GET", "/status/599", "")).await.unwrap();
+        assert_eq!((response.status().as_u16(), &*body(response).await), (599, &b"status"[..]));
+        let response = client.send_request(request("GET", "/malformed", "")).await.unwrap();
+        assert_eq!(response.status(), 500);
+    });
+}
+
+#[test]
+fn streams_of_one_connection_run_side_by_side() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let first = client.send_request(request("GET", "/hold/1", ""));
+        let second = client.send_request(request("GET", "/hold/2", ""));
+        let release = async {
+            let fast = client.clone().send_request(request("GET", "/", "")).await.unwrap();
+            assert_eq!(body(fast).await, "hello");
+            let tickets = [running.held(), running.held()];
+            assert!(tickets.into_iter().rev().all(|ticket| running.release(ticket)));
+        };
+        let (first, second, ()) = tokio::join!(first, second, release);
+        assert_eq!(body(first.unwrap()).await, "released");
+        assert_eq!(body(second.unwrap()).await, "released");
+    });
+}
+
+#[test]
+fn a_stream_that_is_reset_is_reported_and_the_others_go_on() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let held = tokio::spawn(client.send_request(request("GET", "/hold", "")));
+        let other = client.send_request(request("GET", "/", "")).await.unwrap();
+        assert_eq!(other.status(), 200);
+        let ticket = running.held();
+        held.abort();
+        // The reset leaves with the next frames; the reply shows that the connection lives on.
+        let other = client.send_request(request("GET", "/", "")).await.unwrap();
+        assert_eq!(body(other).await, "hello");
+        assert_eq!(running.event(), Event::Gone(ticket));
+    });
+}
+
+#[test]
+fn a_connection_that_is_lost_takes_its_streams_with_it() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let held = tokio::spawn(client.send_request(request("GET", "/hold", "")));
+        assert_eq!(client.send_request(request("GET", "/", "")).await.unwrap().status(), 200);
+        drop(held);
+    });
+    // The client's runtime has ended, and its socket with it.
+    let ticket = running.held();
+    assert_eq!(running.event(), Event::Gone(ticket));
+    running.until(|server| server.counters().open == 0);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_on_its_stream_alone() {
+    let limits = Limits { max_body: 100, max_uri: 50, max_headers: 20, ..Limits::default() };
+    let running = Running::start(limits);
+    with_client(&running, async |mut client| {
+        let long = format!("/{}", "x".repeat(60));
+        let cases =
+            [("/%00", 0, 400), ("/%ff", 0, 400), ("/?%00", 0, 400), (&*long, 0, 414), ("/", 101, 413)];
+        for (path, length, status) in cases {
+            let response = client.send_request(request("POST", path, vec![b'x'; length])).await.unwrap();
+            assert_eq!(response.status(), status, "{path}");
+            assert_eq!(response.headers()["content-type"], "application/problem+json");
+        }
+        let mut many = request("GET", "/", "");
+        for n in 0..30 {
+            many.headers_mut().append("x", n.into());
+        }
+        assert_eq!(client.send_request(many).await.unwrap().status(), 431);
+        assert_eq!(client.send_request(request("GET", "/", "")).await.unwrap().status(), 200);
+    });
+}
+
+#[test]
+fn unlisten_lets_running_streams_finish_and_ends_the_connection() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let held = tokio::spawn(client.send_request(request("GET", "/hold", "")));
+        assert_eq!(client.send_request(request("GET", "/", "")).await.unwrap().status(), 200);
+        let ticket = running.held();
+        assert!(running.run(|server| server.unlisten(1)));
+        assert!(running.release(ticket));
+        assert_eq!(body(held.await.unwrap().unwrap()).await, "released");
+        while client.ready().await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        running.until(|server| server.is_drained());
+    });
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A client that has said hello and nothing else; `settings` is the payload of its SETTINGS.
+fn raw(running: &Running, settings: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(running.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // Byte by byte, so that the protocol has to be found out from pieces.
+    PREFACE.iter().for_each(|byte| stream.write_all(&[*byte]).unwrap());
+    stream.write_all(&frame(4, 0, 0, settings)).unwrap();
+    stream
+}
+
+/// `GET http://a/` (static table of HPACK), without an end of headers if `flags` has none.
+fn headers(stream: u32, flags: u8, path: &str) -> Vec<u8> {
+    let path = [&[0x44, path.len() as u8], path.as_bytes()].concat();
+    frame(1, flags, stream, &[&[0x82, 0x86, 0x41, 1, b'a'], &path[..]].concat())
+}
+
+fn read_to_end(stream: &mut TcpStream) {
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return,
+            Err(error) => panic!("the connection is still open: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_resets_ends_the_connection() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    for id in (1..100_000).step_by(2) {
+        let pair = [headers(id, 5, "/hold"), frame(3, 0, id, &8_u32.to_be_bytes())].concat();
+        if stream.write_all(&pair).is_err() {
+            break;
+        }
+    }
+    read_to_end(&mut stream);
+    assert_eq!(running.connect().get("/").status, 200);
+    assert!(running.run(|server| server.counters().requests) < 2000);
+}
+
+#[test]
+fn a_flood_of_continuations_ends_the_connection() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    stream.write_all(&headers(1, 0, "/")).unwrap();
+    let more = frame(9, 0, 1, &[[0x40, 1, b'x', 1, b'y']; 200].concat());
+    while stream.write_all(&more).is_ok() {}
+    read_to_end(&mut stream);
+    assert_eq!(running.connect().get("/").status, 200);
+}
+
+#[test]
+fn idle_connections_and_clients_that_take_nothing_are_closed() {
+    let time = Duration::from_millis(300);
+    let running = Running::start(Limits { idle_timeout: time, write_timeout: time, ..Limits::default() });
+    let mut idle = raw(&running, &[]);
+    read_to_end(&mut idle);
+    // SETTINGS_INITIAL_WINDOW_SIZE is 0, and no window is ever opened.
+    let mut closed = raw(&running, &[0, 4, 0, 0, 0, 0]);
+    closed.write_all(&headers(1, 5, "/big/1000000")).unwrap();
+    read_to_end(&mut closed);
+    running.until(|server| server.counters().open == 0);
+    assert_eq!(running.run(|server| server.counters().requests), 1);
+}

@@ -1,0 +1,146 @@
+//! Listeners: addresses, taken ports, draining.
+
+mod harness;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use gateway::{Address, Limits, Listener, Server, Sharing, port_is_free};
+use harness::{Client, Event, PATIENCE, Running};
+
+#[test]
+fn ipv6_is_served_beside_ipv4() {
+    let running = Running::listening(Limits::default(), "[::1]:0".parse().unwrap());
+    assert_eq!(running.connect().get("/").body, b"hello");
+    let port = running.address.port();
+    let listener = Listener::new(2, Address::Tcp(SocketAddr::from(([127, 0, 0, 1], port))));
+    running.run(move |server| server.listen(&listener)).unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    assert_eq!(Client::new(stream).get("/").body, b"hello");
+}
+
+fn socket_path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("gateway-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn unix_sockets_are_served_with_their_mode_and_removed_at_the_end() {
+    let running = Running::start(Limits::default());
+    let path = socket_path("mode");
+    let listener = Listener { mode: 0o600, ..Listener::new(2, Address::Unix(path.clone())) };
+    running.run(move |server| server.listen(&listener)).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut client = Client::new(stream);
+    assert_eq!(client.get("/").body, b"hello");
+    assert!(running.run(|server| server.unlisten(2)));
+    assert!(client.is_closed());
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_abandoned_unix_socket_is_replaced_and_a_live_one_is_not() {
+    let running = Running::start(Limits::default());
+    let path = socket_path("abandoned");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let listener = |id| Listener::new(id, Address::Unix(path.clone()));
+    let (second, third) = (listener(2), listener(3));
+    running.run(move |server| server.listen(&second)).unwrap();
+    let taken = running.run(move |server| server.listen(&third).map_err(|error| error.kind()));
+    assert_eq!(taken, Err(ErrorKind::AddrInUse));
+    drop(running);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_taken_port_is_an_error_also_with_reuse_port() {
+    let first = Running::start(Limits::default());
+    let address = first.address;
+    assert_eq!(port_is_free(address).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    let mut server = Server::new(Limits::default()).unwrap();
+    for sharing in [Sharing::Alone, Sharing::First] {
+        let listener = Listener { sharing, ..Listener::new(1, Address::Tcp(address)) };
+        assert_eq!(server.listen(&listener).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    }
+    drop(first);
+    port_is_free(address).unwrap();
+}
+
+#[test]
+fn a_port_that_is_shared_is_taken_for_others_and_open_to_those_who_join() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let listener = Listener { sharing: Sharing::First, ..Listener::new(1, Address::Tcp(free)) };
+    let mut first = Server::new(Limits::default()).unwrap();
+    first.listen(&listener).unwrap();
+    assert_eq!(port_is_free(free).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    let mut second = Server::new(Limits::default()).unwrap();
+    assert!(second.listen(&listener).is_err());
+    second.listen(&Listener { sharing: Sharing::Joining, ..listener }).unwrap();
+}
+
+#[test]
+fn an_id_is_given_once() {
+    let running = Running::start(Limits::default());
+    let again = Listener::new(1, Address::Tcp("127.0.0.1:0".parse().unwrap()));
+    assert!(running.run(move |server| server.listen(&again)).is_err());
+}
+
+#[test]
+fn unlisten_closes_what_idles_and_finishes_what_runs() {
+    let running = Running::start(Limits::default());
+    let (mut idle, mut busy, mut partial) = (running.connect(), running.connect(), running.connect());
+    assert_eq!(idle.get("/").status, 200);
+    assert_eq!(partial.get("/").status, 200);
+    partial.send("GET / HT");
+    busy.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    let ticket = running.held();
+    assert!(running.run(|server| server.unlisten(1)));
+    assert!(!running.run(|server| server.unlisten(1)));
+    assert!(idle.is_closed());
+    assert!(TcpStream::connect(running.address).is_err());
+    assert!(!running.run(|server| server.is_drained()));
+    assert!(partial.send("TP/1.1\r\nHost: a\r\n\r\n").reply().closes());
+    assert!(running.release(ticket));
+    assert!(busy.reply().closes());
+    assert!(busy.is_closed());
+    running.until(|server| server.is_drained());
+    let listener = running.run(|server| server.counters().listeners.first().copied());
+    assert_eq!(listener, None);
+}
+
+#[test]
+fn abort_ends_everything_at_once() {
+    let running = Running::start(Limits::default());
+    let (mut idle, mut busy) = (running.connect(), running.connect());
+    assert_eq!(idle.get("/").status, 200);
+    busy.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    let ticket = running.held();
+    running.run(|server| {
+        server.drain();
+        server.abort();
+    });
+    assert_eq!(running.event(), Event::Gone(ticket));
+    assert!(idle.is_closed() && busy.is_closed());
+    running.until(|server| server.is_drained());
+}
+
+#[test]
+fn a_thousand_connections_are_served_and_counted() {
+    let running = Running::start(Limits::default());
+    let mut clients: Vec<_> = (0..1000).map(|_| running.connect()).collect();
+    for client in &mut clients {
+        client.send("GET /facts HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    clients.iter_mut().for_each(|client| assert_eq!(client.reply().status, 200));
+    let counters = running.run(|server| server.counters());
+    assert_eq!((counters.open, counters.accepted, counters.requests), (1000, 1000, 1000));
+    assert_eq!((counters.listeners[0].open, counters.listeners[0].accepted), (1000, 1000));
+    drop(clients);
+    running.until(|server| server.counters().open == 0);
+}

@@ -1,0 +1,186 @@
+//! Clients that send too much, too slowly or nonsense: each gets an answer where there can be one, and no more.
+
+mod harness;
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use gateway::Limits;
+use harness::{PATIENCE, Running};
+
+/// Sends bytes on a connection of their own: the answer, after which the connection must end.
+fn refused(running: &Running, bytes: impl AsRef<[u8]>) -> u16 {
+    let mut client = running.connect();
+    let reply = client.send(bytes).reply();
+    assert!(reply.closes());
+    assert_eq!(reply.header("content-type"), Some("application/problem+json"));
+    let body = String::from_utf8(reply.body).unwrap();
+    assert!(body.contains(&format!(r#""status":{}"#, reply.status)), "{body}");
+    assert!(client.is_closed());
+    reply.status
+}
+
+#[test]
+fn malformed_requests_get_400_and_the_end_of_the_connection() {
+    let running = Running::start(Limits::default());
+    for request in [
+        "nonsense\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\nHost: a\n\n",
+        "GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /%ff HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ] {
+        assert_eq!(refused(&running, request), 400, "{request:?}");
+    }
+    assert_eq!(refused(&running, "GET / HTTP/3.0\r\n\r\n"), 505);
+    assert_eq!(refused(&running, "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), 501);
+    assert_eq!(refused(&running, "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n"), 417);
+    let rejects = running.run(|server| server.counters().rejects);
+    assert_eq!(rejects, [(400, 7), (417, 1), (501, 1), (505, 1)]);
+}
+
+#[test]
+fn oversized_requests_get_their_status_even_while_the_client_still_sends() {
+    let running = Running::start(Limits { max_body: 1000, ..Limits::default() });
+    assert_eq!(refused(&running, format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(100_000))), 414);
+    let headers = "X: y\r\n".repeat(10_000);
+    assert_eq!(refused(&running, format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")), 431);
+    assert_eq!(
+        refused(&running, format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "y".repeat(100_000))),
+        431
+    );
+    let body = "x".repeat(200_000);
+    assert_eq!(
+        refused(&running, format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{body}")),
+        413
+    );
+    let start = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(refused(&running, format!("{start}3e7\r\n{}\r\n3\r\nabc\r\n0\r\n\r\n", "x".repeat(999))), 413);
+    assert_eq!(running.run(|server| server.counters().requests), 0);
+}
+
+#[test]
+fn bodies_beyond_the_memory_for_all_get_503() {
+    let running = Running::start(Limits { max_bodies: 1000, ..Limits::default() });
+    let mut first = running.connect();
+    first.send(format!("POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n{}", "x".repeat(900)));
+    let ticket = running.held();
+    let second = format!("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200\r\n\r\n{}", "x".repeat(200));
+    assert_eq!(refused(&running, &second), 503);
+    running.release(ticket);
+    assert_eq!(first.reply().status, 200);
+    assert_eq!(running.connect().send(&second).reply().body.len(), 200);
+}
+
+#[test]
+fn a_connection_too_many_gets_503() {
+    let running = Running::start(Limits { max_connections: 2, ..Limits::default() });
+    let mut clients = [running.connect(), running.connect()];
+    clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status, 200));
+    let mut third = running.connect();
+    let reply = third.reply();
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+    assert!(third.is_closed());
+    clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status, 200));
+    assert_eq!(running.run(|server| server.counters().refused), 1);
+}
+
+fn quick() -> Limits {
+    Limits {
+        head_timeout: Duration::from_millis(200),
+        body_timeout: Duration::from_millis(400),
+        idle_timeout: Duration::from_millis(300),
+        write_timeout: Duration::from_millis(300),
+        min_body_rate: 0,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn a_slow_head_gets_408_however_it_trickles() {
+    let running = Running::start(quick());
+    let mut client = running.connect();
+    let start = Instant::now();
+    assert_eq!(client.send("GET / HT").reply().status, 408);
+    assert!(start.elapsed() >= Duration::from_millis(190));
+    assert!(client.is_closed());
+    let mut client = running.connect();
+    client.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let mut reply = [0; 12];
+    // A byte now and then, until the answer is there: writing goes on for as long as the head is awaited.
+    while client.stream.read_exact(&mut reply).is_err() {
+        assert!(start.elapsed() < PATIENCE);
+        let _ = client.stream.write_all(b"G");
+    }
+    assert_eq!(&reply, b"HTTP/1.1 408");
+}
+
+#[test]
+fn a_slow_head_behind_another_request_gets_408() {
+    let running = Running::start(Limits { idle_timeout: PATIENCE * 2, ..quick() });
+    let mut client = running.connect();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / ");
+    assert_eq!(client.reply().status, 200);
+    assert_eq!(client.reply().status, 408);
+}
+
+#[test]
+fn a_slow_body_gets_408() {
+    let running = Running::start(quick());
+    for framing in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
+        let mut client = running.connect();
+        client.send(format!("POST / HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n1"));
+        assert_eq!(client.reply().status, 408);
+        assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn a_body_below_the_least_rate_gets_408() {
+    let limits = Limits { body_timeout: PATIENCE * 2, min_body_rate: 1000, ..quick() };
+    let running = Running::start(limits);
+    let mut client = running.connect();
+    let start = Instant::now();
+    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n{}", "x".repeat(300)));
+    assert_eq!(client.reply().status, 408);
+    let taken = start.elapsed();
+    assert!(
+        taken >= Duration::from_millis(490) && taken < PATIENCE,
+        "200 ms of grace and 300 earned, not {taken:?}"
+    );
+}
+
+#[test]
+fn idle_connections_are_closed_without_a_word() {
+    let running = Running::start(quick());
+    let mut silent = running.connect();
+    let mut served = running.connect();
+    assert_eq!(served.get("/").status, 200);
+    assert!(silent.is_closed());
+    assert!(served.is_closed());
+}
+
+#[test]
+fn a_client_that_does_not_take_its_response_is_closed() {
+    let running = Running::start(quick());
+    let mut client = running.connect();
+    client.send("GET /big/50000000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    running.until(|server| server.counters().requests == 1);
+    running.until(|server| server.counters().open == 0);
+}
+
+#[test]
+fn a_request_that_takes_long_to_answer_outlives_all_timers() {
+    let running = Running::start(quick());
+    let mut client = running.connect();
+    client.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    let ticket = running.held();
+    // Another connection that is closed for idling shows that more than its time has passed.
+    let mut other = running.connect();
+    assert_eq!(other.get("/").status, 200);
+    assert!(other.is_closed());
+    assert!(running.release(ticket));
+    assert_eq!(client.reply().body, b"released");
+}
