@@ -11,4 +11,4 @@ pub mod platform;
 pub use client::{Connection, Reply};
 pub use cluster::Life;
 pub use http2::Http2;
-pub use platform::{DATABASE, Platform, wait_for};
+pub use platform::{DATABASE, Platform, free_port, wait_for};

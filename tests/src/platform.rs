@@ -72,7 +72,7 @@ impl Platform {
 
     /// Changes a setting of the server as a superuser would, and has the configuration read again.
     pub fn set(&self, name: &str, value: &str) {
-        self.sql(&format!("alter system set {name} = {value}"));
+        self.sql(&format!("alter system set {name} = '{value}'"));
         self.sql("select pg_reload_conf()");
     }
 
