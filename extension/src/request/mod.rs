@@ -5,7 +5,7 @@
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`], [`plan`] and [`shape`]: from it to a cached plan.
-//! - [`arguments`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
@@ -19,6 +19,7 @@ pub mod endpoint;
 pub mod function;
 pub mod grants;
 pub mod identity;
+pub mod json;
 pub mod open;
 pub mod params;
 pub mod plan;
