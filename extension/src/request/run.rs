@@ -157,26 +157,39 @@ impl Job<'_, '_> {
                         Scope::Shared => self.open.run(plan, parameters, self.receiver),
                         Scope::Own { .. } => execute(plan, parameters, self.receiver),
                     }
-                    if let Some(begun) = *begun {
+                    // What cannot be answered shall not have happened either: the caller gives it up.
+                    let valid = !self.receiver.is_invalid();
+                    if let Some(begun) = *begun
+                        && valid
+                    {
                         transaction::finish(begun);
                     }
+                    valid
                 })
             });
             match ran {
-                Ok(()) => Ok(self.receiver.take_answer()),
+                Ok(true) => Ok(self.receiver.take_answer()),
+                Ok(false) => Err(Mishap::Problem(self.invalid())),
                 Err(mishap) => Err(name_parameter(mishap, plan)),
             }
         }
+    }
+
+    /// What the endpoint has returned cannot be sent.
+    fn invalid(&mut self) -> Problem {
+        let request = self.request;
+        let Answer::Invalid(reason) = self.receiver.take_answer() else {
+            return Problem::new(500, "the response cannot be sent");
+        };
+        pgrx::log!("http request {}: {} {}: {reason}", request.id(), request.method(), request.raw_path());
+        Problem::new(500, reason)
     }
 
     /// Turns what an endpoint has returned into the response's status.
     pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
         match answer {
             Answer::Response(status) => Ok(status),
-            Answer::Invalid(reason) => {
-                pgrx::log!("http request {}: {reason}", self.request.id());
-                Err(Problem::new(500, reason))
-            }
+            Answer::Invalid(reason) => Err(Problem::new(500, reason)),
             Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
             }
