@@ -189,6 +189,7 @@ impl Gateway<'_> {
         match unsafe { self.runner.refresh() } {
             Ok(()) => self.refresh_listeners(),
             Err(NoTable::NoExtension) => self.worker.leave_no_extension(),
+            Err(NoTable::WrongVersion) => self.worker.leave_wrong_version(),
             // Logged; tried again with the next turn.
             Err(NoTable::Failed(_)) => {}
         }

@@ -12,9 +12,11 @@ use std::time::Duration;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::functions::configuration;
 use crate::pg;
 use crate::shared::databases::Database;
 use crate::shared::{attached, now_us, shared};
+use crate::status;
 
 /// How long a command waits for the workers to leave. Then it runs, and fails as PostgreSQL has it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -65,8 +67,12 @@ unsafe extern "C-unwind" fn process_utility(
         if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
             note_settings();
         }
+        let updates = updates_extension((*statement).utilityStmt);
         let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
         next(statement, query, read_only, context, parameters, environment, receiver, completion);
+        if updates {
+            note_update();
+        }
     }
 }
 
@@ -202,6 +208,36 @@ unsafe extern "C-unwind" fn note_settings() {
         register();
         SETTINGS.set(true);
     }
+}
+
+/// Whether a statement brings the extension to another version.
+///
+/// # Safety
+/// `statement` is a utility statement.
+unsafe fn updates_extension(statement: *mut pg_sys::Node) -> bool {
+    // SAFETY: by contract; the tag tells the type.
+    unsafe {
+        (*statement).type_ == pg_sys::NodeTag::T_AlterExtensionStmt
+            && CStr::from_ptr((*statement.cast::<pg_sys::AlterExtensionStmt>()).extname) == c"howdah"
+    }
+}
+
+/// At commit the workers read the configuration again and see the new version, and the supervisor looks whether it can
+/// be served now. PostgreSQL itself tells nobody: it keeps no cache of extensions.
+#[pg_guard]
+unsafe extern "C-unwind" fn note_update() {
+    if attached().is_none() {
+        return;
+    }
+    // SAFETY: look-ups inside a transaction.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), true);
+        let routes = pg_sys::get_relname_relid(c"route".as_ptr(), schema);
+        if routes != pg_sys::InvalidOid {
+            configuration::changed(routes);
+        }
+    }
+    status::announce();
 }
 
 fn register() {

@@ -1,6 +1,7 @@
 //! A cluster that serves one database.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cluster::postgres::{Client, SimpleQueryMessage};
@@ -30,7 +31,12 @@ impl Platform {
 
     /// A platform with some settings.
     pub fn with(settings: &[(&str, &str)]) -> Platform {
-        let mut options = Options { preload: Some("howdah".into()), ..Options::default() }
+        Platform::of_stage(None, settings)
+    }
+
+    /// A platform of a stage other than that of HOWDAH_STAGE.
+    pub fn of_stage(stage: Option<PathBuf>, settings: &[(&str, &str)]) -> Platform {
+        let mut options = Options { preload: Some("howdah".into()), stage, ..Options::default() }
             .set("howdah.databases", DATABASE)
             .set("howdah.show_errors", "on")
             .set("max_worker_processes", 24)

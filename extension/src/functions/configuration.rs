@@ -217,8 +217,9 @@ version_1!(
     }
 );
 
+/// A transaction has changed what the table says; the processes are told at its commit.
 #[pg_guard]
-unsafe extern "C-unwind" fn changed(relation: Oid) {
+pub unsafe extern "C-unwind" fn changed(relation: Oid) {
     // SAFETY: inside a transaction; the callback is registered once for the life of the session.
     unsafe {
         pg_sys::CacheInvalidateRelcacheByRelid(relation);

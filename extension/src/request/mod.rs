@@ -334,6 +334,9 @@ pub fn access(method: &str) -> Access {
 fn no_table(error: NoTable) -> Problem {
     match error {
         NoTable::NoExtension => Problem::new(503, "the extension howdah is not in this database"),
+        NoTable::WrongVersion => {
+            Problem::new(503, "howdah's library does not serve this version of the extension")
+        }
         NoTable::Failed(_) => Problem::new(503, "the routes cannot be read; the server's log says why"),
     }
 }

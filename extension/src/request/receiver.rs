@@ -67,6 +67,11 @@ impl Receiver {
         self.answer = Answer::Nothing;
     }
 
+    /// Whether what was returned cannot be sent.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.answer, Answer::Invalid(_))
+    }
+
     /// What the first row was.
     pub fn take_answer(&mut self) -> Answer {
         std::mem::replace(&mut self.answer, Answer::Nothing)

@@ -11,6 +11,7 @@ use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
 use super::{changes, identity, transaction};
 use crate::guard::{PgError, Report, attempt};
+use crate::worker::connection::SERVED_VERSIONS;
 
 /// Routes, query handlers, and the listeners that SQL asks for.
 pub struct Table {
@@ -49,6 +50,8 @@ struct Configuration {
 pub enum NoTable {
     /// The extension is not, or no longer, in this database.
     NoExtension,
+    /// The extension's SQL is of a version that this library does not serve.
+    WrongVersion,
     /// PostgreSQL's error.
     Failed(PgError),
 }
@@ -73,8 +76,8 @@ impl Table {
             })
         };
         match read {
-            Ok(Some(configuration)) => Ok(Self::compile(configuration, previous, counters)),
-            Ok(None) => Err(NoTable::NoExtension),
+            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous, counters)),
+            Ok(Err(none)) => Err(none),
             Err(error) => {
                 changes::configuration_unread();
                 // SAFETY: the transaction has failed.
@@ -126,20 +129,24 @@ fn key(target: &Target) -> String {
     }
 }
 
-/// Reads the tables; none if the extension is not there.
-unsafe fn read() -> Option<Configuration> {
+/// Reads the tables, if the extension is there.
+unsafe fn read() -> Result<Configuration, NoTable> {
     // SAFETY: inside a transaction; errors unwind, and the transaction's end restores the user.
     unsafe {
         let extension = pg_sys::get_extension_oid(c"howdah".as_ptr(), true);
         if extension == Oid::INVALID {
-            return None;
+            return Err(NoTable::NoExtension);
         }
         // What is in force is the search_path of some endpoint: operators in it could be a user's own.
         let path = identity::enter_safe_path();
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-        let owner = owner_of(extension);
+        let (owner, version) = owner_and_version(extension);
+        if !SERVED_VERSIONS.contains(&version.as_str()) {
+            pg_sys::PopActiveSnapshot();
+            return Err(NoTable::WrongVersion);
+        }
         pg_sys::SetUserIdAndSecContext(
             owner,
             (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
@@ -159,20 +166,20 @@ unsafe fn read() -> Option<Configuration> {
         identity::leave_safe_path(path);
         match read {
             Ok((registrations, routes, listeners)) => {
-                Some(Configuration { types, tables, registrations, routes, listeners })
+                Ok(Configuration { types, tables, registrations, routes, listeners })
             }
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }
     }
 }
 
-unsafe fn owner_of(extension: Oid) -> Oid {
-    let owner = pgrx::Spi::get_one_with_args::<Oid>(
-        "select extowner from pg_catalog.pg_extension where oid = $1",
+unsafe fn owner_and_version(extension: Oid) -> (Oid, String) {
+    let found = pgrx::Spi::get_two_with_args::<Oid, String>(
+        "select extowner, extversion from pg_catalog.pg_extension where oid = $1",
         &[extension.into()],
     );
-    match owner {
-        Ok(Some(owner)) => owner,
+    match found {
+        Ok((Some(owner), Some(version))) => (owner, version),
         _ => pgrx::error!("cannot find the owner of the extension howdah"),
     }
 }

@@ -139,7 +139,7 @@ impl Listed {
                     log!("howdah: database \"{name}\" is not served: its encoding is not UTF8")
                 }
                 DatabaseState::WrongVersion => log!(
-                    "howdah: database \"{name}\" has a version of the extension that this library does not serve; run in it: alter extension howdah update"
+                    "howdah: database \"{name}\" has a version of the extension that this library does not serve; run in it: alter extension howdah update; if its version is newer than the library, restart the server with the newer library"
                 ),
                 DatabaseState::Draining => log!("howdah: database \"{name}\" is no longer served"),
                 DatabaseState::Unused | DatabaseState::Probing => {}

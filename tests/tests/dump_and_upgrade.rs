@@ -1,0 +1,274 @@
+//! The configuration outlives a dump, an upgrade of the extension and one of the server.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use cluster::{Cluster, Options, Shutdown, TemporaryCluster};
+use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
+
+const ROUTES: &str = "
+    create schema shop;
+    create table shop.goods (name text);
+    insert into shop.goods values ('tea');
+    create role clerk nologin;
+    grant usage on schema shop to clerk, howdah_web;
+    grant select on shop.goods to clerk, howdah_web;
+    set search_path = shop, public;
+    create function shop.goods_list() returns text language sql stable
+      as 'select string_agg(name, '','') from goods';
+    select http.route('GET', '/goods', 'goods_list()', role => 'clerk'),
+           http.handle('select http.response(name) from goods, request where path = ''/first''', 'first')";
+
+/// What the tables of the configuration hold.
+fn configuration(platform: &TemporaryCluster, database: &str) -> String {
+    let query = "select (select json_agg(r order by pattern) from http.route r)::text
+                     || (select json_agg(h order by name) from http.handler h)::text
+                     || (select json_agg(l order by port) from http.listener l)::text";
+    platform.connect(database).unwrap().query_one(query, &[]).unwrap().get(0)
+}
+
+/// Runs one of PostgreSQL's programs on a database; its standard output.
+fn program(cluster: &Cluster, name: &str, database: &str, input: Option<&[u8]>) -> Vec<u8> {
+    let mut child = Command::new(cluster.installation().program(name))
+        .arg(cluster.connection_string(database).unwrap())
+        .args(if name == "psql" { &["-q", "-v", "ON_ERROR_STOP=1"][..] } else { &[] })
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.unwrap_or_default().to_vec();
+    let writer = thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success(), "{name} has failed");
+    output.stdout
+}
+
+#[test]
+fn a_dump_restores_beside_the_original_and_where_nothing_may_listen() {
+    let platform = Platform::with(&[("howdah.databases", "app, copy")]);
+    platform.sql(ROUTES);
+    let dump = program(&platform.cluster, "pg_dump", DATABASE, None);
+    platform.sql("create database copy");
+    program(&platform.cluster, "psql", "copy", Some(&dump));
+    assert_eq!(configuration(&platform.cluster, "copy"), configuration(&platform.cluster, DATABASE));
+    platform
+        .cluster
+        .connect("copy")
+        .unwrap()
+        .batch_execute("insert into shop.goods values ('copied')")
+        .unwrap();
+    wait_for("the copy says that it cannot listen", || {
+        let query = "select count(*) from http.listeners where error like '%has it%'";
+        platform.cluster.connect("copy").unwrap().query_one(query, &[]).unwrap().get::<_, i64>(0) == 1
+    });
+    for _ in 0..10 {
+        assert_eq!(platform.get("/goods").text(), "tea", "the copy answers for the original");
+    }
+    // Once the original lets go of the port, the copy takes it.
+    platform.sql(&format!("select http.unlisten({})", platform.port));
+    wait_for("the copy listens", || {
+        Connection::try_open(platform.port)
+            .and_then(|mut connection| connection.try_request("GET", "/goods", b""))
+            .is_some_and(|reply| reply.text() == "tea,copied")
+    });
+    assert_eq!(platform.get("/first").text(), "tea");
+    let port = platform.port;
+    drop(platform);
+
+    let silent = start(&[("howdah.databases", "copy"), ("howdah.listen_addresses", "")]);
+    silent.execute("postgres", "create database copy").unwrap();
+    silent.execute("postgres", "create role clerk nologin").unwrap();
+    program(&silent, "psql", "copy", Some(&dump));
+    wait_for("the copy is served", || {
+        let query = "select count(*) from http.workers where kind = 'gateway' and state = 'running'";
+        silent.connect("copy").unwrap().query_one(query, &[]).unwrap().get::<_, i64>(0) == 1
+    });
+    let listeners = "select count(*) from http.listeners where bound is null and error is null";
+    assert_eq!(silent.connect("copy").unwrap().query_one(listeners, &[]).unwrap().get::<_, i64>(0), 1);
+    assert!(Connection::try_open(port).is_none(), "something listens");
+}
+
+fn start(settings: &[(&str, &str)]) -> TemporaryCluster {
+    let mut options = Options { preload: Some("howdah".into()), ..Options::default() };
+    for (name, value) in settings {
+        options = options.set(name, value);
+    }
+    TemporaryCluster::start(options).unwrap()
+}
+
+#[test]
+fn pg_upgrade_finds_nothing_against_a_populated_cluster() {
+    let mut platform = Platform::start();
+    platform.sql(ROUTES);
+    let mut new = start(&[]);
+    platform.cluster.stop(Shutdown::Fast).unwrap();
+    new.stop(Shutdown::Fast).unwrap();
+    copy_programs(&platform.cluster);
+    copy_programs(&new);
+    let (old, new) = (&platform.cluster, &new);
+    let bin = |cluster: &Cluster| cluster.installation().bindir.clone();
+    let ports = (free_port(), free_port());
+    let mut command = Command::new(bin(new).join("pg_upgrade"));
+    command
+        .args(["--check", "--username", "postgres"])
+        .args(["--old-options", "-c shared_preload_libraries=howdah"])
+        .args(["--new-options", "-c shared_preload_libraries=howdah"])
+        .args(["--old-port", &ports.0.to_string(), "--new-port", &ports.1.to_string()])
+        .arg("--old-bindir")
+        .arg(bin(old))
+        .arg("--new-bindir")
+        .arg(bin(new))
+        .arg("--old-datadir")
+        .arg(old.data())
+        .arg("--new-datadir")
+        .arg(new.data())
+        // The server's account may write there.
+        .current_dir(new.socket().unwrap());
+    if let Some(account) = new.account() {
+        command.uid(account.uid).gid(account.gid);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("*Clusters are compatible*"), "{said}");
+}
+
+/// Puts copies into place of the links to PostgreSQL's programs: those that look for others beside themselves
+/// follow a link first.
+fn copy_programs(cluster: &Cluster) {
+    for entry in fs::read_dir(&cluster.installation().bindir).unwrap() {
+        let path = entry.unwrap().path();
+        if let Ok(target) = fs::read_link(&path) {
+            fs::remove_file(&path).unwrap();
+            fs::copy(target, &path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_function_has_a_comment() {
+    let platform = Platform::start();
+    let bare = "select string_agg(oid::regprocedure::text, ', ') from pg_proc
+                where pronamespace = 'http'::regnamespace and obj_description(oid, 'pg_proc') is null";
+    assert_eq!(platform.value(bare), None);
+    let bare = "select string_agg(oid::regclass::text, ', ') from pg_class
+                where relnamespace = 'http'::regnamespace and relkind in ('r', 'v')
+                  and obj_description(oid, 'pg_class') is null";
+    assert_eq!(platform.value(bare), None);
+}
+
+/// The stage with scripts to and from versions that the library does not serve. Returns the served version.
+fn stage_with_other_versions(into: &Path) -> String {
+    let stage = PathBuf::from(std::env::var_os("HOWDAH_STAGE").expect("HOWDAH_STAGE names the stage"));
+    for entry in fs::read_dir(stage).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, into.join(path.file_name().unwrap())).unwrap();
+    }
+    let control = fs::read_to_string(into.join("howdah.control")).unwrap();
+    let line = control.lines().find(|line| line.starts_with("default_version")).unwrap();
+    let version = line.split('\'').nth(1).unwrap().to_owned();
+    let served = into.join(format!("howdah--{version}.sql"));
+    fs::copy(served, into.join("howdah--0.0.1.sql")).unwrap();
+    let script = |from: &str, to: &str| {
+        let sql = format!("comment on schema http is 'updated from {from}';\n");
+        fs::write(into.join(format!("howdah--{from}--{to}.sql")), sql).unwrap();
+    };
+    script("0.0.1", &version);
+    script(&version, "99.0.0");
+    script("99.0.0", &version);
+    version
+}
+
+#[test]
+fn a_populated_database_changes_versions_under_load() {
+    let stage = tempfile::tempdir().unwrap();
+    let version = stage_with_other_versions(stage.path());
+    let platform = Platform::of_stage(Some(stage.path().to_owned()), &[("howdah.databases", "app, older")]);
+    platform.sql(ROUTES);
+    let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
+    let port = platform.port;
+    thread::scope(|threads| {
+        let _stop = StopAtEnd(&over);
+        for _ in 0..2 {
+            threads.spawn(|| load(port, &over, &answered));
+        }
+        let expect_served = |when: &str| {
+            let before = answered.load(Ordering::Relaxed);
+            wait_for(when, || answered.load(Ordering::Relaxed) > before + 20);
+        };
+        expect_served("requests are answered");
+        let mut session = platform.session();
+        session.batch_execute("begin; alter extension howdah update to '99.0.0'").unwrap();
+        expect_served("served while the update has not been committed");
+        session.batch_execute("rollback").unwrap();
+        expect_served("served after a rollback");
+        session.batch_execute("alter extension howdah update to '99.0.0'").unwrap();
+        expect_state(&platform, DATABASE, "wrong version");
+        wait_for("nobody listens", || Connection::try_open(port).is_none());
+        let log = platform.log();
+        assert!(
+            log.contains("database \"app\" has a version") && log.contains("alter extension howdah update")
+        );
+        session.batch_execute("alter extension howdah update").unwrap();
+        expect_served("served again, as it was configured");
+    });
+    an_older_version_is_served_after_its_update(&platform, &version);
+}
+
+fn expect_state(platform: &Platform, database: &str, state: &str) {
+    let query = format!("select state from http.databases where name = '{database}'");
+    wait_for(state, || platform.value(&query).as_deref() == Some(state));
+}
+
+fn an_older_version_is_served_after_its_update(platform: &Platform, version: &str) {
+    platform.sql("create database older");
+    let mut older = platform.cluster.connect("older").unwrap();
+    older.batch_execute("create extension howdah version '0.0.1'").unwrap();
+    older.batch_execute(&ROUTES.replace("create role clerk nologin;", "")).unwrap();
+    let port = free_port();
+    older.batch_execute(&format!("select http.listen({port}, '127.0.0.1')")).unwrap();
+    expect_state(platform, "older", "wrong version");
+    assert!(Connection::try_open(port).is_none(), "a version is served that nobody knows");
+    older.batch_execute("alter extension howdah update").unwrap();
+    wait_for("it is served", || Connection::try_open(port).is_some());
+    assert_eq!(Connection::open(port).request("GET", "/goods", &[], b"").text(), "tea");
+    let query =
+        "select extversion, obj_description('http'::regnamespace) from pg_extension where extname = 'howdah'";
+    let row = older.query_one(query, &[]).unwrap();
+    assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), (version, "updated from 0.0.1"));
+}
+
+/// Requests until told to stop; those that are answered with success are answered well.
+fn load(port: u16, over: &AtomicBool, answered: &AtomicU64) {
+    let mut connection = None;
+    while !over.load(Ordering::Relaxed) {
+        let Some(open) = connection.as_mut() else {
+            connection = Connection::try_open(port);
+            thread::yield_now();
+            continue;
+        };
+        match open.try_request("GET", "/goods", b"") {
+            Some(reply) if reply.status == 200 => {
+                assert_eq!(reply.text(), "tea");
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(reply) => assert!(matches!(reply.status, 502 | 503), "{} {}", reply.status, reply.text()),
+            None => connection = None,
+        }
+    }
+}
+
+/// Stops the load, also when a check has failed.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

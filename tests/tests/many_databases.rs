@@ -1,0 +1,19 @@
+//! Other databases come and go beside workers that sleep.
+
+use std::time::{Duration, Instant};
+
+use howdah_tests::Platform;
+
+#[test]
+fn idle_workers_delay_no_command_on_another_database() {
+    let platform = Platform::start();
+    let mut postgres = platform.cluster.connect("postgres").unwrap();
+    for round in 0..200 {
+        for command in ["create database other", "drop database other"] {
+            let begin = Instant::now();
+            postgres.batch_execute(command).unwrap();
+            let took = begin.elapsed();
+            assert!(took < Duration::from_secs(1), "{command} took {took:?} in round {round}");
+        }
+    }
+}
