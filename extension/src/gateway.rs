@@ -274,6 +274,7 @@ impl Gateway<'_> {
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);
         self.worker.entry().requests.store(counters.requests, Relaxed);
+        self.listeners.end_the_late(&mut self.server);
         if self.listeners.should_retry() {
             self.refresh_listeners();
         }

@@ -10,4 +10,4 @@ pub mod platform;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;
-pub use platform::{DATABASE, Platform, wait_for};
+pub use platform::{DATABASE, Platform, free_port, wait_for};
