@@ -41,20 +41,9 @@ pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
     Ok(names.filter(|name| !name.is_empty()).collect())
 }
 
-/// Whether a function or relation exists.
-pub(crate) fn exists(client: &mut Client, kind: Kind, name: &str) -> Result<bool> {
-    let look = match kind {
-        Kind::Function => "select to_regproc($1) is not null",
-        Kind::Relation => "select to_regclass($1) is not null",
-    };
-    Ok(client.query_one(look, &[&name])?.get(0))
-}
-
-/// What [`exists`] looks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Function,
-    Relation,
+/// Whether a table or view exists.
+pub(crate) fn has_relation(client: &mut Client, name: &str) -> Result<bool> {
+    Ok(client.query_one("select to_regclass($1) is not null", &[&name])?.get(0))
 }
 
 /// A name as an SQL identifier.

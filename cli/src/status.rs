@@ -6,7 +6,7 @@ use cluster::Cluster;
 use cluster::postgres::{Client, SimpleQueryMessage};
 use serde_json::{Value, json};
 
-use crate::database::{self, Kind};
+use crate::database;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
 use crate::table::Table;
@@ -93,7 +93,7 @@ fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> 
 
 /// All rows of a view as texts, or `None` if there is no such view.
 fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
-    if !database::exists(client, Kind::Relation, view)? {
+    if !database::has_relation(client, view)? {
         return Ok(None);
     }
     let mut table = Table::default();
@@ -113,7 +113,7 @@ fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
 
 /// All rows of a view as an array of objects, or null if there is no such view.
 fn rows_as_json(client: &mut Client, view: &str) -> Result<Value> {
-    if !database::exists(client, Kind::Relation, view)? {
+    if !database::has_relation(client, view)? {
         return Ok(Value::Null);
     }
     let rows =

@@ -13,7 +13,7 @@ use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::Up;
-use crate::database::{self, EXTENSION, Kind};
+use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
 use crate::log::Follower;
 use crate::screen::say;
@@ -154,7 +154,7 @@ fn await_listener(cluster: &Cluster, options: &Up, stop: &AtomicBool) -> Result<
 /// What `http.listeners` says, as JSON: its columns are the extension's affair.
 fn listener_error(cluster: &Cluster, database: &str) -> Result<String> {
     let mut client = cluster.connect(database)?;
-    if !database::exists(&mut client, Kind::Relation, "http.listeners")? {
+    if !database::has_relation(&mut client, "http.listeners")? {
         return Ok(String::new());
     }
     let row =

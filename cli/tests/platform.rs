@@ -1,7 +1,7 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -163,6 +163,27 @@ fn what_howdah_stop_ends_the_foreground_notices() {
     platform.ok(&["stop"]);
     lines.find(|line| line.contains("Howdah was stopped")).unwrap();
     assert!(up.wait().unwrap().success());
+}
+
+#[test]
+fn a_request_that_runs_when_the_platform_is_stopped_is_answered() {
+    let platform = Platform::new();
+    platform.write(
+        "slow.sql",
+        "create function slow() returns text language sql volatile as
+           $$ select pg_sleep(2); select 'answered' $$;
+         select http.route('GET', '/slow', 'slow()');",
+    );
+    assert!(platform.up(&[]).status.success());
+    let mut client = TcpStream::connect(("127.0.0.1", platform.port)).unwrap();
+    client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    while platform.query("select count(*) from http.workers where kind = 'executor' and busy_ms > 0") == "0" {
+    }
+    platform.ok(&["stop"]);
+    let mut response = String::new();
+    client.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("answered"), "{response}");
+    assert!(platform.up(&[]).status.success(), "the next start serves again");
 }
 
 fn data(platform: &Platform) -> PathBuf {

@@ -270,9 +270,11 @@ impl Gateway<'_> {
         }
         self.last_tick = Instant::now();
         self.flights.enforce_deadlines(&mut self.server);
+        self.flights.ask_for_executors();
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);
         self.worker.entry().requests.store(counters.requests, Relaxed);
+        self.listeners.end_the_late(&mut self.server);
         if self.listeners.should_retry() {
             self.refresh_listeners();
         }

@@ -72,7 +72,7 @@ impl Platform {
 
     /// Changes a setting of the server as a superuser would, and has the configuration read again.
     pub fn set(&self, name: &str, value: &str) {
-        self.sql(&format!("alter system set {name} = {value}"));
+        self.sql(&format!("alter system set {name} = '{value}'"));
         self.sql("select pg_reload_conf()");
     }
 
@@ -115,6 +115,18 @@ impl Platform {
     /// The answer to a POST on a connection of its own.
     pub fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Reply {
         self.connect().request("POST", path, &[("Content-Type", content_type)], body)
+    }
+
+    /// The server's log so far.
+    pub fn log(&self) -> String {
+        let log = std::fs::read(self.cluster.log()).expect("the server's log");
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// Process ids of the gateways and executors that run, in order.
+    pub fn pids(&self) -> String {
+        self.value("select string_agg(pid::text, ',' order by pid) from http.workers where state = 'running'")
+            .unwrap_or_default()
     }
 
     /// Waits until the port answers.

@@ -340,6 +340,13 @@ impl Cluster {
         self.options.settings.push((name.to_owned(), value.to_string()));
     }
 
+    /// Changes a setting of the running server until its next start, and has it read its configuration. What
+    /// ALTER SYSTEM has set is stronger.
+    pub fn reconfigure(&self, name: &str, value: &str) -> Result<()> {
+        configuration::append(&self.folder, name, value)?;
+        self.execute("postgres", "select pg_reload_conf()")
+    }
+
     /// How the server has ended, if this process has started it and it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().ok()?

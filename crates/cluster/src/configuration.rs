@@ -28,6 +28,13 @@ pub(crate) fn write(folder: &Folder, settings: &[(String, String)]) -> Result<()
     write_file(&folder.configuration(), &text)
 }
 
+/// Changes a setting until the next start, which writes the file anew. The server must be told to reload.
+pub(crate) fn append(folder: &Folder, name: &str, value: &str) -> Result<()> {
+    let path = folder.configuration();
+    let text = fs::read_to_string(&path).map_err(Error::file(&path, "read"))?;
+    write_file(&path, &(text + &line(name, value)?))
+}
+
 fn line(name: &str, value: &str) -> Result<String> {
     let valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
     if name.is_empty() || !name.bytes().all(valid) || value.contains(['\n', '\r', '\0']) {
@@ -37,8 +44,10 @@ fn line(name: &str, value: &str) -> Result<String> {
     Ok(format!("{name} = '{quoted}'\n"))
 }
 
-/// The server reads it as another user.
+/// Replaces a file as a whole. The server reads it as another user.
 fn write_file(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(Error::file(path, "write"))?;
-    fs::set_permissions(path, Permissions::from_mode(0o644)).map_err(Error::file(path, "open up"))
+    let new = path.with_extension("new");
+    fs::write(&new, text).map_err(Error::file(&new, "write"))?;
+    fs::set_permissions(&new, Permissions::from_mode(0o644)).map_err(Error::file(&new, "open up"))?;
+    fs::rename(&new, path).map_err(Error::file(path, "write"))
 }

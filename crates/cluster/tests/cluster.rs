@@ -44,6 +44,20 @@ fn a_server_starts_answers_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_running_server_is_reconfigured_until_its_next_start() {
+    let mut server = TemporaryCluster::start(Options::default().set("work_mem", "5MB")).unwrap();
+    let mut waiting = server.connect("postgres").unwrap();
+    server.reconfigure("work_mem", "7MB").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while waiting.query_one("show work_mem", &[]).unwrap().get::<_, String>(0) != "7MB" {
+        assert!(Instant::now() < deadline, "the server does not read its configuration");
+    }
+    drop(waiting);
+    server.restart(Shutdown::Fast, Life::WithParent).unwrap();
+    assert_eq!(setting(&server, "work_mem"), "5MB");
+}
+
+#[test]
 fn a_killed_server_starts_again() {
     let mut server = TemporaryCluster::start(Options::default()).unwrap();
     server.execute("postgres", "create table kept ()").unwrap();

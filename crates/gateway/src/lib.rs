@@ -26,6 +26,11 @@
 //! head without an answer, and a prototype spent 9.1 µs of CPU per request with it where its own loop on
 //! httparse spent 7.0.
 //!
+//! What a request costs (`examples/constant.rs`, 20 connections of wrk): one recvfrom, one sendto and a tenth of
+//! an epoll_wait, by strace; about 8,000 instructions outside of the kernel for a head of three headers, by
+//! callgrind, of which reading and building the message take 4,400, and writing the response 900. An idle
+//! connection of HTTP/1 holds 1.7 KB here.
+//!
 //! ```no_run
 //! use gateway::{Address, Limits, Listener, Server};
 //! use message::{Request, ResponseBuilder};

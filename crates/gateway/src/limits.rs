@@ -20,7 +20,7 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// From the end of a head to the end of its body. Beyond: 408. Default 60 s.
     pub body_timeout: Duration,
-    /// Bytes per second that a body must come by, measured from `head_timeout` on; 0 for none.
+    /// Bytes per second that a body must come by over HTTP/1, after a grace of `head_timeout`; 0 for none.
     /// Below: 408. Default 240.
     pub min_body_rate: u64,
     /// How long a connection may wait for its next request. Default 75 s.

@@ -41,6 +41,9 @@ pub struct Arrived {
 }
 
 /// The server. It cannot leave its thread, and starts no other.
+///
+/// The process has to ignore SIGPIPE, as Rust's runtime and PostgreSQL's processes do: large responses leave by
+/// writev, which raises it where the client has gone. No signal is handled here.
 pub struct Server {
     /// Dropped first: its tasks use what the fields below hold.
     runtime: Runtime,
@@ -142,8 +145,19 @@ impl Server {
 
     /// Ends all connections without more ado, within the next turn. Their requests are reported as gone.
     pub fn abort(&mut self) {
+        self.abort_those(|_| true);
+    }
+
+    /// [`Server::abort`] for the connections that a listener has left behind after [`Server::unlisten`].
+    pub fn abort_unlistened(&mut self, id: u32) {
+        self.abort_those(|listener| listener.id == id && listener.is_draining());
+    }
+
+    fn abort_those(&mut self, chosen: impl Fn(&ListenerState) -> bool) {
         for (_, link) in self.shared.connections.borrow().iter() {
-            link.abort();
+            if chosen(&link.listener) {
+                link.abort();
+            }
         }
     }
 

@@ -50,7 +50,10 @@ impl<'b> Target<'b> {
         if memchr::memchr(b'#', path_and_query.as_bytes()).is_some() {
             return Err(Reject::bad("the request target has a fragment"));
         }
-        let (raw_path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let (raw_path, query) = match memchr::memchr(b'?', path_and_query.as_bytes()) {
+            Some(at) => (&path_and_query[..at], &path_and_query[at + 1..]),
+            None => (path_and_query, ""),
+        };
         check_query(query)?;
         Ok(Self { raw_path, path: decode_path(raw_path)?, query, authority })
     }
@@ -71,10 +74,28 @@ fn split_absolute(target: &str) -> Result<(&str, &str), Reject> {
 
 /// Checks host and port: characters that a host, an IPv6 literal and a port have, no user name.
 pub fn check_authority(authority: &[u8]) -> Result<&str, Reject> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte);
-    let text = std::str::from_utf8(authority).ok().filter(|text| text.bytes().all(allowed));
+    let is_host = authority.iter().all(|&byte| HOST_BYTES[usize::from(byte)]);
+    let text = std::str::from_utf8(authority).ok().filter(|_| is_host);
     text.ok_or(Reject::bad("the host has characters that no host has"))
 }
+
+/// A table, because every request has a host: a search in the list took 500 instructions of 700 that all
+/// headers of a small request took together.
+static HOST_BYTES: [bool; 256] = {
+    let marks = b"-._~%!$&'()*+,;=:[]";
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < marks.len() {
+        table[marks[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 fn decode_path(raw: &str) -> Result<Cow<'_, str>, Reject> {
     let bytes = raw.as_bytes();

@@ -24,6 +24,7 @@ pub struct Flights {
     limits: Vec<u32>,
     executors: u32,
     executors_seen: Option<Instant>,
+    supervisor_nudged: Option<Instant>,
 }
 
 struct Flight {
@@ -40,6 +41,8 @@ struct Flight {
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
 const GRACE: Duration = Duration::from_secs(1);
+/// Time between two nudges of the supervisor.
+const NUDGE: Duration = Duration::from_millis(50);
 /// How long the oldest request of the lane may wait beside an idle executor.
 const PATIENCE: Duration = Duration::from_micros(200);
 
@@ -56,6 +59,7 @@ impl Flights {
             limits: vec![0; shared().routes.capacity()],
             executors: 0,
             executors_seen: None,
+            supervisor_nudged: None,
         }
     }
 
@@ -143,6 +147,15 @@ impl Flights {
     pub fn nudge(&mut self) {
         if self.count > 0 {
             self.end.nudge(self.lane, PATIENCE);
+        }
+    }
+
+    /// Has the supervisor look whether more executors are needed.
+    pub fn ask_for_executors(&mut self) {
+        let asked_lately = self.supervisor_nudged.is_some_and(|nudged| nudged.elapsed() < NUDGE);
+        if self.count > self.executors as usize && !asked_lately {
+            self.supervisor_nudged = Some(Instant::now());
+            shared().nudge_supervisor();
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Listeners {
     gateway: usize,
     database: pgrx::pg_sys::Oid,
     bound: HashMap<String, u32>,
+    /// Those that listen no more, and until when their requests may finish.
+    ending: Vec<(u32, Instant)>,
     next_id: u32,
     failed: Option<Instant>,
     /// What was last said of each address that could not be bound: said once.
@@ -34,6 +36,7 @@ impl Listeners {
             gateway: worker.index,
             database: worker.database_oid,
             bound: HashMap::new(),
+            ending: Vec::new(),
             next_id: 1,
             failed: None,
             complaints: HashMap::new(),
@@ -43,6 +46,18 @@ impl Listeners {
     /// Whether something could not be bound and should be tried again.
     pub fn should_retry(&self) -> bool {
         self.failed.is_some_and(|failed| failed.elapsed() > RETRY)
+    }
+
+    /// Cuts off what has not finished within howdah.drain_timeout after its listener was removed.
+    pub fn end_the_late(&mut self, server: &mut Server) {
+        let now = Instant::now();
+        self.ending.retain(|(id, until)| {
+            let late = *until <= now;
+            if late {
+                server.abort_unlistened(*id);
+            }
+            !late
+        });
     }
 
     /// Binds what is new, and lets go of what is gone: its running requests finish.
@@ -55,6 +70,8 @@ impl Listeners {
         for gone in gone {
             if let Some(id) = self.bound.remove(&gone) {
                 server.unlisten(id);
+                let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
+                self.ending.push((id, Instant::now() + time));
             }
             let (address, port) = split(&gone);
             shared().ports.release(address, port, self.gateway);

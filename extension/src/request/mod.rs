@@ -9,13 +9,15 @@
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response.
+//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response;
+//!   [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
 pub mod changes;
 pub mod current;
 pub mod endpoint;
 pub mod function;
+pub mod grants;
 pub mod identity;
 pub mod open;
 pub mod params;
@@ -98,6 +100,7 @@ impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
     pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>) -> Self {
         changes::watch();
+        grants::watch();
         Runner {
             table: None,
             identity: Identity::default(),
@@ -161,9 +164,13 @@ impl Runner {
     /// On the main thread, outside a transaction.
     pub unsafe fn assume(&mut self, place: usize) -> bool {
         let Some(table) = self.table.as_ref() else { return false };
-        let registration = &table.endpoints[place].registration;
+        let endpoint = &table.endpoints[place];
+        let registration = &endpoint.registration;
         // SAFETY: by contract.
-        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+        unsafe {
+            crate::pg::pgstat_report_activity(run::RUNNING, endpoint.title.as_ptr());
+            self.identity.assume(registration.role, &registration.search_path).is_ok()
+        }
     }
 
     /// Whether the endpoints run as one role and with one search_path.
@@ -355,9 +362,9 @@ fn scope(lane: Lane, access: Access) -> Scope {
 }
 
 /// Errors that come from how the gateway runs requests, and not from the request: out of time, no write, no
-/// lock, no second try.
+/// lock, no second try; and a missing right, since an executor has a transaction to find the grant in.
 fn may_differ(sqlstate: &[u8; 5]) -> bool {
-    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01")
+    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501" | b"0A000")
 }
 
 /// Finds the counters of an endpoint of this database.

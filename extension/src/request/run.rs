@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use message::{Request, ResponseBuilder};
 use pgrx::pg_sys;
@@ -18,7 +19,7 @@ use super::problem::{Access, Problem};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{changes, params};
+use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::{pg, settings};
 
@@ -41,6 +42,10 @@ pub struct Job<'j, 'r> {
     /// What takes the rows.
     pub receiver: &'j mut Receiver,
 }
+
+/// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
+/// pause this one takes the same lock again before it and they meet once more.
+const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// An attempt's failure, before it is known whether it is tried again.
 enum Mishap {
@@ -66,15 +71,23 @@ impl Job<'_, '_> {
             {
                 return Err(self.problem(Mishap::Error(error)));
             }
-            pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            if self.scope != Scope::Shared {
+                pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            }
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
                 && matches!(error.sqlstate(), "40001" | "40P01")
             {
+                if error.sqlstate() == "40P01" {
+                    std::thread::sleep(DEADLOCK_PAUSE);
+                }
                 result = self.run_once(endpoint, path);
             }
-            result.map_err(|mishap| self.problem(mishap))
+            result.map_err(|mishap| {
+                let mishap = self.name_grant(mishap, role);
+                self.problem(mishap)
+            })
         }
     }
 
@@ -82,6 +95,21 @@ impl Job<'_, '_> {
         match mishap {
             Mishap::Problem(problem) => problem,
             Mishap::Error(error) => Problem::of_error(&error, self.access, settings::SHOW_ERRORS.get()),
+        }
+    }
+
+    /// Says which grant a refusal is about, in the log and as the error's hint.
+    fn name_grant(&self, mishap: Mishap, role: pg_sys::Oid) -> Mishap {
+        match mishap {
+            Mishap::Error(mut error) if error.sqlstate() == "42501" && self.scope != Scope::Shared => {
+                // SAFETY: on the main thread; the request's transaction has been given up.
+                if let Some(grant) = unsafe { grants::missing(&error, role) } {
+                    pgrx::log!("http request {}: missing: {grant}", self.request.id());
+                    error.hint = Some(grant);
+                }
+                Mishap::Error(error)
+            }
+            other => other,
         }
     }
 
@@ -155,6 +183,7 @@ impl Job<'_, '_> {
                         Scope::Shared => self.open.run(plan, parameters, self.receiver),
                         Scope::Own { .. } => execute(plan, parameters, self.receiver),
                     }
+                    refuse_invalid(&self.receiver.answer);
                     if let Some(begun) = *begun {
                         transaction::finish(begun);
                     }
@@ -171,10 +200,8 @@ impl Job<'_, '_> {
     pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
         match answer {
             Answer::Response(status) => Ok(status),
-            Answer::Invalid(reason) => {
-                pgrx::log!("http request {}: {reason}", self.request.id());
-                Err(Problem::new(500, reason))
-            }
+            // Raised as an error before.
+            Answer::Invalid(reason) => Err(Problem::new(500, reason)),
             Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
             }
@@ -200,8 +227,15 @@ impl Job<'_, '_> {
     }
 }
 
+/// A row that is no valid response is an error before anything is committed.
+fn refuse_invalid(answer: &Answer) {
+    if let Answer::Invalid(reason) = answer {
+        crate::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
+    }
+}
+
 /// `STATE_RUNNING` of utils/backend_status.h.
-const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+pub const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 /// Whether the endpoint's plans are made and still those of the function as it is now.
 fn is_ready(endpoint: &Endpoint) -> bool {
@@ -299,7 +333,6 @@ fn refuse_function(function: &Function) -> ! {
         format!("permission denied for function {}", function.qualified_name()),
         "howdah",
     )
-    .set_hint(format!("grant execute on function {} to the route's role", function.qualified_name()))
     .report(pgrx::PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
 }
@@ -409,14 +442,26 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
     let Mishap::Error(error) = mishap else { return mishap };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
-    let client =
-        error.sqlstate().starts_with("22") || error.sqlstate() == "23514" || error.sqlstate() == "23502";
-    if !client {
+    if !is_clients_fault(error.sqlstate()) {
         return Mishap::Error(error);
     }
+    let shown = settings::SHOW_ERRORS.get();
     let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
     problem.sqlstate = Some(error.sqlstate);
+    if shown {
+        problem.more = [error.detail, error.hint];
+    }
     Mishap::Problem(problem)
+}
+
+/// Whether a conversion has failed because of its text: besides bad values, names that do not exist (regclass),
+/// syntax (tsquery, jsonpath) and nesting (json).
+fn is_clients_fault(sqlstate: &str) -> bool {
+    match sqlstate {
+        "42501" => false,
+        "23514" | "23502" | "0A000" => true,
+        _ => ["22", "42", "54"].iter().any(|class| sqlstate.starts_with(class)),
+    }
 }
 
 /// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.

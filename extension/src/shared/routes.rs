@@ -268,6 +268,12 @@ impl Routes {
         }
     }
 
+    /// The numbers of a database's counters.
+    pub fn numbers_of(&self, database: pg_sys::Oid) -> impl Iterator<Item = usize> {
+        let entries = self.entries;
+        (0..entries.len()).filter(move |&number| entries[number].database.load(Acquire) == database.to_u32())
+    }
+
     /// The counters of a database.
     pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = &'static RouteCounters> {
         let entries = self.entries;

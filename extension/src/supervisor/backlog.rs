@@ -1,4 +1,4 @@
-//! How long requests wait in the lanes' run queues.
+//! How long requests wait: in the lanes' run queues, and at the gates of their routes.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ use crate::shared::{LANES, Shared};
 /// What waits in a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backlog {
-    /// Requests in its run queue.
+    /// Requests in its run queue, and parked at gates.
     pub requests: usize,
     /// Microseconds that the last of them will have waited, at the pace since the last look.
     pub wait_us: u64,
@@ -32,7 +32,7 @@ impl Backlogs {
     /// calls the wait 0.
     pub fn look(&mut self, shared: &Shared, database: usize, lane: usize, now: u64) -> Option<Backlog> {
         let number = Shared::lane_number(database, lane);
-        let requests = shared.exchange.queued(number) as usize;
+        let requests = shared.exchange.queued(number) as usize + parked(shared, database, lane);
         let seen = &mut self.0[number as usize];
         if requests == 0 {
             *seen = None;
@@ -46,6 +46,15 @@ impl Backlogs {
         });
         Some(Backlog { requests, wait_us })
     }
+}
+
+/// Requests that wait because their route has its share of the executors: more executors mean a larger share.
+fn parked(shared: &Shared, database: usize, lane: usize) -> usize {
+    if lane != crate::shared::HTTP {
+        return 0;
+    }
+    let database = shared.databases[database].oid();
+    shared.routes.numbers_of(database).map(|number| shared.exchange.gate(number as u32).parked as usize).sum()
 }
 
 /// Requests that the lane's executors have ended.

@@ -8,7 +8,6 @@ use ::http1::{Persistence, Reject, ResponseHead, response::is_bodiless};
 use message::Response;
 
 use super::Connection;
-use crate::clock::NEVER;
 use crate::counters::add;
 use crate::problem;
 
@@ -24,11 +23,13 @@ pub(super) struct Shape {
     pub minor_version: u8,
 }
 
-/// Bytes to be written: `head`, then `body` from `body_start` on.
+/// Bytes to be written: `head`, then `body`.
 struct Outgoing<'a> {
     head: &'a [u8],
     body: &'a [u8],
     written: usize,
+    /// The client has been given a time to take more.
+    is_timed: bool,
 }
 
 impl Outgoing<'_> {
@@ -95,7 +96,7 @@ impl Connection {
     }
 
     async fn write(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
-        let mut outgoing = Outgoing { head, body, written: 0 };
+        let mut outgoing = Outgoing { head, body, written: 0, is_timed: false };
         poll_fn(|context| self.poll_write(context, &mut outgoing)).await
     }
 
@@ -112,19 +113,19 @@ impl Connection {
                         return Poll::Ready(Ok(()));
                     }
                     // The socket took what it could; the client's time begins anew.
-                    self.place.set_deadline(NEVER);
+                    outgoing.is_timed = false;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending if !outgoing.is_timed => {
+                    outgoing.is_timed = true;
+                    let timeout = self.place.shared.limits().write_timeout;
+                    self.place.set_deadline(self.place.shared.clock.after(timeout));
+                    return Poll::Pending;
+                }
                 Poll::Pending if self.place.link.take_expired() => {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
-                Poll::Pending => {
-                    if self.place.link.deadline() == NEVER {
-                        let timeout = self.place.shared.limits().write_timeout;
-                        self.place.set_deadline(self.place.shared.clock.after(timeout));
-                    }
-                    return Poll::Pending;
-                }
+                Poll::Pending => return Poll::Pending,
             }
         }
     }

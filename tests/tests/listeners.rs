@@ -1,0 +1,228 @@
+//! Listeners: at commit, within bounds, and with what is wrong said to whoever asks.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
+
+const ROUTES: &str = "
+    create function hello() returns text language sql as $$select 'hello'$$;
+    create function gate() returns text language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(1); return 'passed'; end $$;
+    select http.route('GET', '/hello', 'hello'), http.route('GET', '/gate', 'gate')";
+
+#[test]
+fn listeners_take_effect_at_commit_and_taken_ports_are_errors() {
+    let platform = Platform::with(&[("howdah.databases", "app, other")]);
+    platform.sql(ROUTES);
+    listening_takes_effect_at_commit(&platform);
+    a_port_of_another_process_is_an_error(&platform);
+    a_port_of_another_database_is_an_error(&platform);
+    a_port_of_another_cluster_is_an_error(&platform);
+    what_fails_later_stands_in_the_view(&platform);
+    the_setting_bounds_what_sql_may_bind(&platform);
+    addresses_of_every_family_are_served(&platform);
+}
+
+fn listening_takes_effect_at_commit(platform: &Platform) {
+    let port = free_port();
+    let mut session = platform.session();
+    session.batch_execute(&format!("begin; select http.listen({port})")).unwrap();
+    // A request on the other port shows that the gateway has had its turn.
+    assert_eq!(platform.get("/hello").text(), "hello");
+    assert!(Connection::try_open(port).is_none(), "it listens before the commit");
+    session.batch_execute("rollback").unwrap();
+    assert_eq!(platform.get("/hello").text(), "hello");
+    assert!(Connection::try_open(port).is_none(), "it listens after a rollback");
+
+    let listen = format!("begin; select http.listen({port}); commit");
+    session.batch_execute(&listen).unwrap();
+    wait_for("it listens", || Connection::try_open(port).is_some());
+    session.batch_execute(&listen).unwrap();
+    assert_eq!(platform.count(&format!("http.listener where port = {port}")), 1);
+
+    session.batch_execute(&format!("begin; select http.unlisten({port})")).unwrap();
+    assert_eq!(Connection::open(port).request("GET", "/hello", &[], b"").text(), "hello");
+    session.batch_execute("commit").unwrap();
+    wait_for("it listens no more", || Connection::try_open(port).is_none());
+    let again = platform.value(&format!("select http.unlisten({port})"));
+    assert_eq!(again.as_deref(), Some("f"), "there was nothing to remove");
+}
+
+/// The message of the error that a statement raises.
+fn error(platform: &Platform, database: &str, statement: &str) -> String {
+    let mut session = platform.cluster.connect(database).unwrap();
+    match session.batch_execute(statement) {
+        Ok(()) => panic!("no error: {statement}"),
+        Err(error) => error.as_db_error().map(|error| error.message().to_owned()).unwrap(),
+    }
+}
+
+fn a_port_of_another_process_is_an_error(platform: &Platform) {
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    let message = error(platform, DATABASE, &format!("select http.listen({port}, '127.0.0.1')"));
+    assert!(message.contains(&port.to_string()) && message.contains("in use"), "{message}");
+}
+
+fn a_port_of_another_database_is_an_error(platform: &Platform) {
+    platform.sql("create database other");
+    let mut other = platform.cluster.connect("other").unwrap();
+    other.batch_execute("create extension howdah").unwrap();
+    let port = platform.port;
+    for address in ["127.0.0.1", "localhost", ""] {
+        let message = error(platform, "other", &format!("select http.listen({port}, '{address}')"));
+        assert!(message.contains("the database app of this server"), "{message}");
+    }
+    let own = free_port();
+    other.batch_execute(&format!("select http.listen({own}, '127.0.0.1')")).unwrap();
+    wait_for("the other database listens", || Connection::try_open(own).is_some());
+    let message = error(platform, DATABASE, &format!("select http.listen({own}, '127.0.0.1')"));
+    assert!(message.contains("the database other of this server"), "{message}");
+}
+
+/// Both servers run as the same user, whom SO_REUSEPORT would let share the port unnoticed.
+fn a_port_of_another_cluster_is_an_error(platform: &Platform) {
+    let neighbour = Platform::start();
+    let listen = format!("select http.listen({}, '127.0.0.1')", platform.port);
+    let message = error(&neighbour, DATABASE, &listen);
+    assert!(message.contains("in use"), "{message}");
+    // Even a row written past the check takes nothing away.
+    neighbour.sql(&format!("insert into http.listener values ({}, '127.0.0.1')", platform.port));
+    let failed = format!("http.listeners where port = {} and error is not null", platform.port);
+    wait_for("its view says so", || neighbour.count(&failed) == 1);
+    for _ in 0..10 {
+        assert_eq!(platform.get("/hello").text(), "hello");
+    }
+}
+
+fn what_fails_later_stands_in_the_view(platform: &Platform) {
+    let port = free_port();
+    let mut session = platform.session();
+    session.batch_execute(&format!("begin; select http.listen({port}, '127.0.0.1')")).unwrap();
+    let stranger = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    session.batch_execute("commit").unwrap();
+    let row = format!("select error from http.listeners where port = {port}");
+    wait_for("the view has the error", || platform.value(&row).is_some_and(|error| error.contains("in use")));
+    drop(stranger);
+    wait_for("it listens", || Connection::try_open(port).is_some());
+    let bound = "127.0.0.1 gateway";
+    wait_for("the view has no error", || {
+        let query = format!(
+            "select l.bound || ' ' || w.kind from http.listeners l join http.workers w on w.pid = l.gateway
+             where l.port = {port} and l.error is null"
+        );
+        platform.value(&query).as_deref() == Some(bound)
+    });
+    session.batch_execute(&format!("select http.unlisten({port})")).unwrap();
+    wait_for("it listens no more", || Connection::try_open(port).is_none());
+}
+
+fn the_setting_bounds_what_sql_may_bind(platform: &Platform) {
+    for address in ["0.0.0.0", "*", "::", "/tmp", "192.0.2.1", "no such host"] {
+        let message = error(platform, DATABASE, &format!("select http.listen({}, '{address}')", free_port()));
+        assert!(message.contains("howdah.listen_addresses"), "{address}: {message}");
+    }
+    for port in ["0", "-1", "65536", "null"] {
+        error(platform, DATABASE, &format!("select http.listen({port})"));
+    }
+    platform.set("howdah.listen_addresses", "");
+    wait_for("nothing listens", || Connection::try_open(platform.port).is_none());
+    platform.set("howdah.listen_addresses", "localhost");
+    wait_for("it listens again", || Connection::try_open(platform.port).is_some());
+}
+
+fn addresses_of_every_family_are_served(platform: &Platform) {
+    let (port, folder) = (free_port(), platform.cluster.socket().unwrap());
+    let folder = folder.to_str().unwrap();
+    platform.set("howdah.listen_addresses", &format!("localhost, {folder}"));
+    wait_for("the setting is in force", || {
+        let setting = platform.value("show howdah.listen_addresses");
+        setting.is_some_and(|setting| setting.contains(folder))
+    });
+    platform.sql(&format!("select http.listen({port})"));
+    wait_for("it listens", || Connection::try_open(port).is_some());
+    let path = format!("{folder}/.s.howdah.{port}");
+    wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
+    expect_hello(UnixStream::connect(&path).unwrap());
+    if TcpListener::bind("[::1]:0").is_ok() {
+        expect_hello(TcpStream::connect(("::1", port)).unwrap());
+    }
+    platform.sql(&format!("select http.unlisten({port})"));
+    wait_for("the UNIX socket is gone", || !std::path::Path::new(&path).exists());
+}
+
+fn expect_hello(mut stream: impl Read + Write) {
+    stream.write_all(b"GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+}
+
+#[test]
+fn what_runs_is_finished_within_the_drain_timeout() {
+    let platform = Platform::with(&[
+        ("howdah.gateways", "2"),
+        ("howdah.lock_timeout", "60s"),
+        ("howdah.drain_timeout", "20s"),
+        ("howdah.min_executors", "5"),
+        ("howdah.route_share", "100"),
+    ]);
+    platform.sql(ROUTES);
+    wait_for("both gateways", || platform.workers("gateway").len() == 2);
+    let mut gatekeeper = platform.session();
+    // As many as may run at the same time, and the others wait.
+    let passing = |count: usize| -> Vec<Connection> {
+        let mut connections: Vec<_> = (0..count).map(|_| platform.connect()).collect();
+        connections.iter_mut().for_each(|connection| connection.send("GET", "/gate", &[], b""));
+        wait_for("they run", || platform.running("GET /gate") == count.min(4) as i64);
+        connections
+    };
+
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let running = passing(3);
+    platform.sql(&format!("select http.unlisten({})", platform.port));
+    wait_for("it listens no more", || Connection::try_open(platform.port).is_none());
+    gatekeeper.batch_execute("select pg_advisory_unlock(1)").unwrap();
+    expect_passed(running);
+
+    platform.sql(&format!("select http.listen({}, '127.0.0.1')", platform.port));
+    let bound = "http.listeners where gateway is not null and error is null";
+    wait_for("both gateways listen", || platform.count(bound) == 2);
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let running = passing(20);
+    let holding = "http.workers where kind = 'gateway' and connections > 0";
+    wait_for("both gateways hold connections", || platform.count(holding) == 2);
+    platform.set("howdah.gateways", "1");
+    wait_for("a gateway leaves", || platform.count("http.workers where kind = 'gateway' and leaving") == 1);
+    assert_eq!(platform.running("GET /gate"), 4);
+    gatekeeper.batch_execute("select pg_advisory_unlock(1)").unwrap();
+    // Those of the gateway that stays could go on.
+    for mut connection in running {
+        assert_eq!(connection.read_reply(false).expect("what runs is finished").status, 200);
+    }
+    wait_for("the gateway is gone", || platform.workers("gateway").len() == 1);
+    platform.wait_until_served();
+
+    platform.set("howdah.drain_timeout", "300ms");
+    wait_for("the setting is in force", || {
+        platform.value("show howdah.drain_timeout").as_deref() == Some("300ms")
+    });
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let mut running = passing(1);
+    let begin = Instant::now();
+    platform.sql(&format!("select http.unlisten({})", platform.port));
+    assert!(running[0].read_reply(false).is_none(), "its time is over");
+    assert!(begin.elapsed() >= Duration::from_millis(300) && begin.elapsed() < Duration::from_secs(3));
+    wait_for("its query is cancelled", || platform.running("GET /gate") == 0);
+}
+
+fn expect_passed(connections: Vec<Connection>) {
+    for mut connection in connections {
+        let reply = connection.read_reply(false).expect("what runs is finished");
+        assert_eq!((reply.status, reply.text()), (200, "passed".into()));
+        assert!(connection.is_closed(), "the connection goes on");
+    }
+}

@@ -1,0 +1,198 @@
+//! Requests that share a transaction, and the plans that stay open in it, answer as each would alone.
+
+use howdah_tests::{Connection, Platform, Reply};
+
+const CONNECTIONS: usize = 16;
+const ROUNDS: usize = 12;
+/// Values that requests ask for.
+const KEYS: usize = 40;
+
+/// Bodies of `shape_N(k integer) returns text`: each makes another plan.
+const SHAPES: &[(&str, &str)] = &[
+    ("index scan", "select name from items where id = k"),
+    ("scalar subquery", "select (select name from items where id = k)"),
+    (
+        "two initplans, one of the other",
+        "select (select name from items where id = (select min(id) from items where id > k))",
+    ),
+    ("index only scan", "select id::text from items where id = k"),
+    (
+        "bitmap scan",
+        "select string_agg(id::text, ',' order by id) from items where grp = k % 7 or grp = k % 5",
+    ),
+    ("sequential scan", "select count(*)::text from plain where value = k"),
+    (
+        "nested loop",
+        "select string_agg(i.name, ',' order by i.id) from items i join plain p on p.value = i.id where i.id between k and k + 3",
+    ),
+    ("sort and limit", "select name from items where grp = k % 7 order by name desc limit 1"),
+    (
+        "distinct",
+        "select string_agg(v, ',') from (select distinct (id % 3)::text v from items where id < k order by v) d",
+    ),
+    (
+        "append",
+        "select string_agg(v, ',') from (select name v from items where id = k union all select name from items where id = k + 1) u",
+    ),
+    ("partitions pruned at start", "select coalesce(sum(amount), 0)::text from sales where region = k % 4"),
+    (
+        "partitions joined",
+        "select coalesce(sum(s.amount), 0)::text from sales s join items i on i.grp = s.region where i.id = k",
+    ),
+    ("exists", "select (exists (select 1 from plain where value = k * 2))::text"),
+    (
+        "not in",
+        "select count(*)::text from items where id < k and id not in (select value from plain where value < k / 2)",
+    ),
+    (
+        "correlated",
+        "select string_agg((select count(*) from plain p where p.value <= i.id and p.value > k)::text, ',' order by i.id) from items i where i.id between k and k + 2",
+    ),
+    ("function scan", "select string_agg(g::text, ',') from generate_series(k, k + 2) g"),
+    (
+        "function scan joined",
+        "select string_agg(i.name, ',' order by i.id) from generate_series(k, k + 2) g join items i on i.id = g",
+    ),
+    (
+        "materialized with",
+        "with w as materialized (select id from items where id <= k) select count(*)::text from w a, w b where a.id = b.id",
+    ),
+    (
+        "recursive with",
+        "with recursive r(n) as (select k union all select n + 1 from r where n < k + 3) select string_agg(n::text, ',') from r",
+    ),
+    ("values", "select string_agg(c::text, ',') from (values (k), (k * 2)) v(c)"),
+    (
+        "group by having",
+        "select string_agg(grp::text, ',' order by grp) from (select grp from items where id < k group by grp having count(*) > 2) g",
+    ),
+    (
+        "window",
+        "select string_agg(r::text, ',' order by r) from (select row_number() over (order by id) r from items where id between k and k + 4) w",
+    ),
+    (
+        "lateral",
+        "select string_agg(x.v::text, ',' order by x.v) from items i, lateral (select i.id + k as v) x where i.id < 4",
+    ),
+    (
+        "except",
+        "select string_agg(v::text, ',' order by v) from (select id v from items where id < k except select value from plain) e",
+    ),
+    ("unnest in the list", "select string_agg(u::text, ',') from (select unnest(array[k, k + 1]) u) s"),
+    (
+        "array subquery",
+        "select array_to_string(array(select id from items where id > k order by id limit 3), ',')",
+    ),
+    ("nothing found", "select name from items where id = k + 100000"),
+];
+
+const SCHEMA: &str = "
+create table items (id integer primary key, grp integer, name text);
+insert into items select i, i % 7, 'item ' || i from generate_series(1, 500) i;
+create index on items (grp);
+create table plain (value integer);
+insert into plain select i from generate_series(0, 200, 3) i;
+create table sales (region integer, amount integer) partition by list (region);
+create table sales_0 partition of sales for values in (0);
+create table sales_1 partition of sales for values in (1);
+create table sales_2 partition of sales for values in (2, 3);
+insert into sales select i % 4, i from generate_series(1, 100) i;
+analyze;
+grant select on all tables in schema public to howdah_web;
+";
+
+/// What SQL itself says to each key; none for null.
+fn expected(platform: &Platform, shape: usize) -> Vec<Option<String>> {
+    let answers = platform.value(&format!(
+        "select json_agg(shape_{shape}(k) order by k) from generate_series(0, {}) k",
+        KEYS - 1
+    ));
+    serde_json::from_str(&answers.expect("answers")).expect("texts and nulls")
+}
+
+/// Keeps the gateway busy while the requests of a round arrive, so that they are one batch.
+const BUSY: &str = "
+create function busy() returns text language sql stable as
+$$ select count(*)::text from generate_series(1, 60000) $$;
+select http.route('GET', '/busy', 'busy');
+";
+
+/// Sends one request on each connection behind one that takes a while, and reads all answers.
+fn round(
+    busy: &mut Connection,
+    connections: &mut [Connection],
+    path: impl Fn(usize) -> String,
+) -> Vec<Reply> {
+    busy.send("GET", "/busy", &[], b"");
+    for (place, connection) in connections.iter_mut().enumerate() {
+        connection.send("GET", &path(place), &[], b"");
+    }
+    assert_eq!(busy.read_reply(false).expect("an answer").status, 200);
+    connections.iter_mut().map(|connection| connection.read_reply(false).expect("an answer")).collect()
+}
+
+/// A platform on which requests of a turn share a transaction whatever the machine is doing.
+fn platform() -> Platform {
+    let platform = Platform::with(&[
+        ("howdah.inline_deadline", "1s"),
+        ("howdah.inline_threshold", "100000"),
+        ("plan_cache_mode", "force_generic_plan"),
+    ]);
+    platform.sql(BUSY);
+    platform
+}
+
+/// How many requests of a route have run in the gateway.
+fn inline(platform: &Platform, pattern: &str) -> usize {
+    let count = platform.value(&format!("select inline from http.stats where pattern = '{pattern}'"));
+    count.expect("a route").parse().expect("a number")
+}
+
+#[test]
+fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
+    let platform = platform();
+    platform.sql(SCHEMA);
+    for (shape, (_, body)) in SHAPES.iter().enumerate() {
+        platform.sql(&format!(
+            "create function shape_{shape}(k integer) returns text language sql stable as $${body}$$;
+             select http.route('GET', '/shape/{shape}/{{k}}', 'shape_{shape}');"
+        ));
+    }
+    let mut busy = platform.connect();
+    let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+    for (shape, (name, _)) in SHAPES.iter().enumerate() {
+        let expected = expected(&platform, shape);
+        for turn in 0..ROUNDS {
+            let key = |place: usize| (place * 7 + turn * 3) % KEYS;
+            let replies =
+                round(&mut busy, &mut connections, |place| format!("/shape/{shape}/{}", key(place)));
+            for (place, reply) in replies.iter().enumerate() {
+                let answer = (reply.status == 200).then(|| reply.text());
+                assert_eq!(answer, expected[key(place)], "{name}, key {}: {}", key(place), reply.text());
+            }
+        }
+        assert_ne!(inline(&platform, &format!("/shape/{shape}/{{k}}")), 0, "{name} never ran in the gateway");
+    }
+}
+
+#[test]
+fn an_error_touches_its_own_request_alone() {
+    let platform = platform();
+    platform.sql(
+        "create function divide(k integer) returns text language sql stable as $$ select (100 / k)::text $$;
+         select http.route('GET', '/divide/{k}', 'divide');",
+    );
+    let mut busy = platform.connect();
+    let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+    for turn in 0..ROUNDS {
+        let key = |place: usize| (place + turn) % 5;
+        let replies = round(&mut busy, &mut connections, |place| format!("/divide/{}", key(place)));
+        for (place, reply) in replies.iter().enumerate() {
+            match key(place) {
+                0 => assert_eq!((reply.status, reply.json()["sqlstate"].as_str()), (400, Some("22012"))),
+                divisor => assert_eq!((reply.status, reply.text()), (200, (100 / divisor).to_string())),
+            }
+        }
+    }
+    assert_ne!(inline(&platform, "/divide/{k}"), 0);
+}

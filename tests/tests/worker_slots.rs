@@ -1,0 +1,66 @@
+//! With too few worker slots there are fewer executors, never none.
+
+use howdah_tests::{Platform, wait_for};
+
+const ROUTES: &str = "
+    create function add(a integer, b integer) returns integer language sql volatile return a + b;
+    select http.route('GET', '/add', 'add')";
+
+#[test]
+fn too_few_worker_slots_cost_executors_and_the_log_says_what_to_raise() {
+    for slots in ["4", "7"] {
+        let platform = Platform::with(&[
+            ("max_worker_processes", slots),
+            ("howdah.min_executors", "8"),
+            ("howdah.max_executors", "8"),
+        ]);
+        platform.sql(ROUTES);
+        let reply = platform.get("/add?a=1&b=2");
+        assert_eq!((reply.status, reply.text()), (200, "3".into()), "with {slots} slots");
+        let query = "select wanted, have, hint from http.sizes where setting = 'max_worker_processes'";
+        wait_for("the views say what is missing", || {
+            platform.session().query_one(query, &[]).unwrap().get::<_, Option<String>>(2).is_some()
+        });
+        let row = platform.session().query_one(query, &[]).unwrap();
+        let (wanted, have): (i64, i64) = (row.get(0), row.get(1));
+        assert_eq!(have.to_string(), slots);
+        // A gateway, eight executors, the supervisor, two for parallel query, PostgreSQL's own launcher.
+        assert_eq!(wanted, 13);
+        assert_eq!(
+            row.get::<_, String>(2),
+            format!("Set max_worker_processes to {wanted} or more and restart the server.")
+        );
+        let advice =
+            format!("max_worker_processes is {slots}, too few for all workers; set it to {wanted} or more");
+        assert!(platform.log().contains(&advice), "the log does not say: {advice}\n{}", platform.log());
+        let executors = platform.workers("executor").len();
+        assert!((1..8).contains(&executors), "{executors} executors");
+    }
+}
+
+#[test]
+fn two_worker_slots_are_left_for_parallel_query() {
+    let platform = Platform::with(&[("max_worker_processes", "10"), ("howdah.min_executors", "12")]);
+    platform.sql(ROUTES);
+    assert_eq!(platform.get("/add?a=1&b=2").text(), "3");
+    // Ten, less the supervisor, PostgreSQL's launcher, two for parallel query, and the gateway.
+    wait_for("five executors", || platform.workers("executor").len() == 5);
+    let mut session = platform.session();
+    session
+        .batch_execute(
+            "create table rows (number integer) with (parallel_workers = 2);
+             insert into rows select generate_series(1, 10000);
+             set parallel_setup_cost = 0;
+             set parallel_tuple_cost = 0",
+        )
+        .unwrap();
+    let launched = "explain (analyze, costs off, timing off, summary off) select count(*) from rows";
+    wait_for("two workers are launched", || {
+        let rows = session.simple_query(launched).unwrap();
+        let lines = rows.iter().filter_map(|row| match row {
+            cluster::postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        lines.into_iter().any(|line| line.trim() == "Workers Launched: 2")
+    });
+}
