@@ -117,12 +117,6 @@ impl Platform {
         self.connect().request("POST", path, &[("Content-Type", content_type)], body)
     }
 
-    /// The server's log so far.
-    pub fn log(&self) -> String {
-        let log = std::fs::read(self.cluster.log()).expect("the server's log");
-        String::from_utf8_lossy(&log).into_owned()
-    }
-
     /// Process ids of the gateways and executors that run, in order.
     pub fn pids(&self) -> String {
         self.value("select string_agg(pid::text, ',' order by pid) from http.workers where state = 'running'")
