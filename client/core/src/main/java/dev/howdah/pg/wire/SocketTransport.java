@@ -107,8 +107,9 @@ public final class SocketTransport implements Transport {
     if (!selector.isOpen()) {
       throw new IOException("the connection was closed by another thread");
     }
-    selector.selectedKeys().clear();
-    return key.isValid() ? key.readyOps() & operations : 0;
+    // The key's ready operations are those of the last time it was selected, so it must be selected now.
+    boolean selected = selector.selectedKeys().remove(key);
+    return selected && key.isValid() ? key.readyOps() & operations : 0;
   }
 
   @Override
