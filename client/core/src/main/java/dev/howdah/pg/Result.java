@@ -84,6 +84,13 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     return segments[segment].row(index - firsts[segment]);
   }
 
+  /** How many bytes the body of a row's message had. */
+  int bodyLength(int index) {
+    int found = java.util.Arrays.binarySearch(firsts, index);
+    int segment = found >= 0 ? found : -found - 2;
+    return segments[segment].length(index - firsts[segment]);
+  }
+
   /** The first row with bytes of its own, or null if there is none. */
   public Row first() {
     return size == 0 ? null : get(0).detach();

@@ -4,7 +4,7 @@ package dev.howdah.pg;
  * The bytes of some rows that follow each other: the bodies of their messages and nothing else.
  *
  * <p>A row that survives its result keeps its segment alive, so segments are small: 16 KiB in a result that
- * is kept whole, 4 KiB in one that is streamed, more only for rows that are large themselves. See
+ * is kept whole, 4 KiB in one that is streamed, more only where rows are large themselves. See
  * {@link RowCollector} for the sizes and what each row costs.
  */
 public final class Segment {
@@ -30,6 +30,11 @@ public final class Segment {
   /** Where a row's bytes begin. */
   int start(int index) {
     return starts[index];
+  }
+
+  /** How many bytes a row has. */
+  int length(int index) {
+    return (index + 1 < starts.length ? starts[index + 1] : bytes.length) - starts[index];
   }
 
   /** The row at an index: the same object each time, unless two threads ask for the first time at once. */

@@ -58,7 +58,7 @@ final class BuiltInTypes {
     table.add(new IntegerCodecs.Unsigned("oid"), 26, 1028);
     table.add(new IntegerCodecs.Unsigned("xid"), 28, 1011);
     table.add(new IntegerCodecs.Unsigned("cid"), 29, 1012);
-    table.add(new IntegerCodecs.Int8(), 5069, 271);
+    table.add(new IntegerCodecs.Xid8(), 5069, 271);
     table.range("int4", int4, 3904, 3905, 4451, 6150);
     table.range("int8", int8, 3926, 3927, 4536, 6157);
     table.range("num", numeric, 3906, 3907, 4532, 6151);

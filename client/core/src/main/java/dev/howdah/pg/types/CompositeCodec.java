@@ -154,27 +154,57 @@ final class CompositeCodec extends Codec {
     out.int1('}');
   }
 
+  @Override
+  public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    List<String> parts = parts(new String(utf8, offset, length, StandardCharsets.UTF_8));
+    List<String> labels = names(parts.size());
+    out.int1('{');
+    for (int i = 0; i < parts.size(); i++) {
+      if (i > 0) {
+        out.int1(',');
+      }
+      Json.string(labels.get(i), out);
+      out.int1(':');
+      if (parts.get(i) == null) {
+        Json.nothing(out);
+      } else if (fields == null) {
+        Json.string(parts.get(i), out);
+      } else {
+        byte[] part = parts.get(i).getBytes(StandardCharsets.UTF_8);
+        fields.get(i).codec().jsonOfText(part, 0, part.length, out);
+      }
+    }
+    out.int1('}');
+  }
+
   /** A record's fields have no known types in its text form, so they are strings there. */
   @Override
   public Object parse(String text) {
+    List<String> parts = parts(text);
+    Object[] values = new Object[parts.size()];
+    for (int i = 0; i < values.length; i++) {
+      String part = parts.get(i);
+      values[i] = part == null || fields == null ? part : fields.get(i).codec().parse(part);
+    }
+    return new Composite(names(values.length), values);
+  }
+
+  private List<String> parts(String text) {
     Quoting.Reader reader = new Quoting.Reader(text, this);
-    List<Object> values = new ArrayList<>();
+    List<String> parts = new ArrayList<>();
     reader.expect('(');
     do {
       char next = reader.peek();
-      if (next == ',' || next == ')') {
-        values.add(null);
-      } else {
-        String part = reader.part(",)");
-        boolean known = fields != null && values.size() < fields.size();
-        values.add(known ? fields.get(values.size()).codec().parse(part) : part);
-      }
+      parts.add(next == ',' || next == ')' ? null : reader.part(",)"));
     } while (reader.take(','));
     reader.expect(')');
-    if (fields != null && fields.isEmpty()) {
-      values.clear();
+    if (fields != null && parts.size() != fields.size()) {
+      if (!fields.isEmpty()) {
+        throw malformed(text);
+      }
+      parts.clear();
     }
-    return new Composite(names(values.size()), values.toArray());
+    return parts;
   }
 
   private List<?> values(Object value) {

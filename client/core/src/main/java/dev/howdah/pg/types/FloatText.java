@@ -7,23 +7,38 @@ import java.util.function.Predicate;
 
 /** Floating-point numbers as the server writes them: the fewest digits that read back as the same number. */
 final class FloatText {
+  /** Before JDK 19 toString gives at times a digit too many, or not the closest last digit (JDK-4511638). */
+  private static final boolean EXACT_STRINGS = Runtime.version().feature() >= 19;
+
   private FloatText() {}
 
   static String of(double value) {
     if (value == 0 || !Double.isFinite(value)) {
       return special(value);
     }
-    BigDecimal digits = new BigDecimal(Double.toString(value));
+    BigDecimal digits = new BigDecimal(Double.toString(value)).stripTrailingZeros();
+    if (!EXACT_STRINGS) {
+      digits = closest(shortened(digits, candidate -> candidate.doubleValue() == value), new BigDecimal(value), 15);
+    }
+    if (Math.getExponent(value) >= 52) {
+      digits = inside(digits, new BigDecimal(value), new BigDecimal(Math.ulp(value)));
+    }
     // From this magnitude on the server writes an exponent: DBL_DIG digits in front of the point.
-    return laidOut(shortened(digits, candidate -> candidate.doubleValue() == value), 15);
+    return laidOut(digits, 15);
   }
 
   static String of(float value) {
     if (value == 0 || !Float.isFinite(value)) {
       return special(value);
     }
-    BigDecimal digits = new BigDecimal(Float.toString(value));
-    return laidOut(shortened(digits, candidate -> candidate.floatValue() == value), 6);
+    BigDecimal digits = new BigDecimal(Float.toString(value)).stripTrailingZeros();
+    if (!EXACT_STRINGS) {
+      digits = closest(shortened(digits, candidate -> candidate.floatValue() == value), new BigDecimal(value), 6);
+    }
+    if (Math.getExponent(value) >= 21) {
+      digits = inside(digits, new BigDecimal(value), new BigDecimal(Math.ulp(value)));
+    }
+    return laidOut(digits, 6);
   }
 
   private static String special(double value) {
@@ -33,9 +48,13 @@ final class FloatText {
     return Double.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   }
 
-  /** Before JDK 19 toString gives a digit too many at times (JDK-4511638). */
+  /** Among numbers of as many digits the closest, which can only differ where there are many. */
+  private static BigDecimal closest(BigDecimal digits, BigDecimal exact, int many) {
+    return digits.precision() < many ? digits : exact.round(new MathContext(digits.precision(), RoundingMode.HALF_EVEN)).stripTrailingZeros();
+  }
+
   private static BigDecimal shortened(BigDecimal digits, Predicate<BigDecimal> same) {
-    BigDecimal best = digits.stripTrailingZeros();
+    BigDecimal best = digits;
     while (best.precision() > 1) {
       BigDecimal shorter = best.round(new MathContext(best.precision() - 1, RoundingMode.HALF_EVEN));
       if (!same.test(shorter)) {
@@ -44,6 +63,24 @@ final class FloatText {
       best = shorter.stripTrailingZeros();
     }
     return best;
+  }
+
+  /**
+   * The server takes no digits that lie exactly half-way to the next number, though they would be read back
+   * as this one; it writes more digits then. Only large numbers have such neighbours of so few digits.
+   */
+  private static BigDecimal inside(BigDecimal shortest, BigDecimal exact, BigDecimal gap) {
+    BigDecimal digits = shortest;
+    for (int precision = shortest.precision(); isHalfWay(digits, exact, gap); precision++) {
+      digits = exact.round(new MathContext(precision, RoundingMode.HALF_EVEN)).stripTrailingZeros();
+    }
+    return digits;
+  }
+
+  /** Below a power of two the gap is half as wide. */
+  private static boolean isHalfWay(BigDecimal digits, BigDecimal exact, BigDecimal gap) {
+    BigDecimal distance = digits.subtract(exact).abs();
+    return distance.compareTo(gap.multiply(new BigDecimal("0.5"))) == 0;
   }
 
   private static String laidOut(BigDecimal value, int widest) {

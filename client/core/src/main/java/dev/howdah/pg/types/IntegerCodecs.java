@@ -63,12 +63,12 @@ final class IntegerCodecs {
     }
 
     @Override
-    public final void json(byte[] bytes, int offset, int length, WireOutput out) {
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
       Digits.write(int8(bytes, offset, length), out);
     }
 
     @Override
-    public final void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
       out.bytes(utf8, offset, length);
     }
   }
@@ -156,7 +156,36 @@ final class IntegerCodecs {
     }
   }
 
-  /** oid, xid, cid: 32 bits without a sign. */
+  /** xid8: 64 bits; the server's JSON has it in quotes. */
+  static final class Xid8 extends Codec {
+    private static final Int8 NUMBER = new Int8();
+
+    Xid8() {
+      super("xid8");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return NUMBER.decode(bytes, offset, length);
+    }
+
+    @Override
+    public Object parse(String text) {
+      return NUMBER.parse(text);
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      NUMBER.encode(value, out);
+    }
+
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      NUMBER.text(bytes, offset, length, out);
+    }
+  }
+
+  /** oid, xid, cid: 32 bits without a sign; the server's JSON has them in quotes. */
   static final class Unsigned extends Whole {
     Unsigned(String name) {
       super(name, 4, 0, 0xffff_ffffL);
@@ -181,6 +210,20 @@ final class IntegerCodecs {
     @Override
     public void encode(Object value, WireOutput out) {
       out.int4((int) ranged(value));
+    }
+
+    @Override
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
+      out.int1('"');
+      super.json(bytes, offset, length, out);
+      out.int1('"');
+    }
+
+    @Override
+    public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      out.int1('"');
+      super.jsonOfText(utf8, offset, length, out);
+      out.int1('"');
     }
   }
 }
