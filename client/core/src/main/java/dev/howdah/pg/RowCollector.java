@@ -9,9 +9,9 @@ import java.util.List;
  * Collects the bodies of rows into segments of exactly their size.
  *
  * <p>What is kept for each row beyond its body: 2 bytes of position, its part of the segment's 64, and, once
- * it is handed out, 4 for the place in the segment's table and 32 for the row object. With 48 rows or more
- * in a segment that is at most 8 for an untouched row and 40 for one handed out, so a segment takes 48 rows
- * where 16 KiB do not hold as many, up to 60 KiB. Rows of more than 1.2 KiB pay for the segment a little more.
+ * it is handed out, 4 for the place in the segment's table and 32 for the row object. With 64 rows or more
+ * in a segment that is at most 8 for an untouched row and 40 for one handed out, so a segment takes 64 rows
+ * where 16 KiB do not hold as many, up to 60 KiB. Rows of more than 900 bytes pay for the segment a little more.
  */
 final class RowCollector implements RowSink {
   /** The size of segments in a result that is kept whole. */
@@ -20,7 +20,7 @@ final class RowCollector implements RowSink {
   private static final int STREAMED = 4 << 10;
   /** Positions are 16 bits. */
   private static final int LARGEST = 60 << 10;
-  private static final int ROWS = 48;
+  private static final int ROWS = 64;
 
   private final int target;
   private final int rows;

@@ -17,8 +17,8 @@ final class FloatText {
       return special(value);
     }
     BigDecimal digits = new BigDecimal(Double.toString(value)).stripTrailingZeros();
-    if (!EXACT_STRINGS) {
-      digits = closest(shortened(digits, candidate -> candidate.doubleValue() == value), new BigDecimal(value), 15);
+    if (!EXACT_STRINGS || digits.precision() == 2) {
+      digits = shortest(digits, 15, new BigDecimal(value), candidate -> candidate.doubleValue() == value);
     }
     if (Math.getExponent(value) >= 52) {
       digits = inside(digits, new BigDecimal(value), new BigDecimal(Math.ulp(value)));
@@ -32,8 +32,8 @@ final class FloatText {
       return special(value);
     }
     BigDecimal digits = new BigDecimal(Float.toString(value)).stripTrailingZeros();
-    if (!EXACT_STRINGS) {
-      digits = closest(shortened(digits, candidate -> candidate.floatValue() == value), new BigDecimal(value), 6);
+    if (!EXACT_STRINGS || digits.precision() == 2) {
+      digits = shortest(digits, 6, new BigDecimal(value), candidate -> candidate.floatValue() == value);
     }
     if (Math.getExponent(value) >= 21) {
       digits = inside(digits, new BigDecimal(value), new BigDecimal(Math.ulp(value)));
@@ -48,21 +48,23 @@ final class FloatText {
     return Double.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   }
 
-  /** Among numbers of as many digits the closest, which can only differ where there are many. */
-  private static BigDecimal closest(BigDecimal digits, BigDecimal exact, int many) {
-    return digits.precision() < many ? digits : exact.round(new MathContext(digits.precision(), RoundingMode.HALF_EVEN)).stripTrailingZeros();
+  /**
+   * The closest of the shortest numbers that are read back the same. Few digits are right already, two
+   * excepted: toString never gives a single one, as in 4.9E-324.
+   */
+  private static BigDecimal shortest(BigDecimal digits, int many, BigDecimal exact, Predicate<BigDecimal> same) {
+    if (digits.precision() < many && digits.precision() != 2) {
+      return digits;
+    }
+    int precision = digits.precision();
+    while (precision > 1 && same.test(rounded(exact, precision - 1))) {
+      precision--;
+    }
+    return rounded(exact, precision).stripTrailingZeros();
   }
 
-  private static BigDecimal shortened(BigDecimal digits, Predicate<BigDecimal> same) {
-    BigDecimal best = digits;
-    while (best.precision() > 1) {
-      BigDecimal shorter = best.round(new MathContext(best.precision() - 1, RoundingMode.HALF_EVEN));
-      if (!same.test(shorter)) {
-        break;
-      }
-      best = shorter.stripTrailingZeros();
-    }
-    return best;
+  private static BigDecimal rounded(BigDecimal exact, int precision) {
+    return exact.round(new MathContext(precision, RoundingMode.HALF_EVEN));
   }
 
   /**
@@ -72,7 +74,7 @@ final class FloatText {
   private static BigDecimal inside(BigDecimal shortest, BigDecimal exact, BigDecimal gap) {
     BigDecimal digits = shortest;
     for (int precision = shortest.precision(); isHalfWay(digits, exact, gap); precision++) {
-      digits = exact.round(new MathContext(precision, RoundingMode.HALF_EVEN)).stripTrailingZeros();
+      digits = rounded(exact, precision).stripTrailingZeros();
     }
     return digits;
   }
