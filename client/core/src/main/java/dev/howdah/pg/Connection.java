@@ -88,7 +88,12 @@ public final class Connection implements AutoCloseable {
 
   /** Runs several statements without parameters, separated by semicolons; values come as text. */
   public List<Result> script(String sql) {
-    return locked(() -> executor.script(sql));
+    return script(Options.DEFAULT, sql);
+  }
+
+  /** Runs several statements in a certain way, see {@link #script(String)}. */
+  public List<Result> script(Options options, String sql) {
+    return locked(() -> new Script(executor).run(sql, options));
   }
 
   /** Opens a cursor over the rows of a statement. Close it. */
