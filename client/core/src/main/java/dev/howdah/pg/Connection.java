@@ -106,6 +106,16 @@ public final class Connection implements AutoCloseable {
     return locked(() -> new Cursor(executor, sql, parameters, options));
   }
 
+  /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */
+  public Pipeline pipeline() {
+    return pipeline(Options.DEFAULT);
+  }
+
+  /** A pipeline whose statements run in a certain way. */
+  public Pipeline pipeline(Options options) {
+    return new Pipeline(executor, options);
+  }
+
   /** What a reducing function returns to end early. */
   public record Reduced(Object value) {}
 

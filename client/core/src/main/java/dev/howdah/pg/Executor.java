@@ -220,7 +220,7 @@ final class Executor {
   }
 
   /** Reads the answer to Bind, Execute and Sync. */
-  private Outcome complete(Statement statement, Reception reception, Deadline deadline) {
+  Outcome complete(Statement statement, Reception reception, Deadline deadline) {
     Outcome outcome = new Outcome();
     RowSink sink = null;
     while (true) {
