@@ -11,11 +11,9 @@ import java.util.Map;
 /**
  * Runs the client cases against a private server: every way of every system in turn, round after round.
  *
- * <p>CASES=t1,t5 runs a part; RUNS=20 and SECONDS=5 say how often and how long; OUT names the file.
+ * <p>CASES=t1,t5 runs a part; RUNS=20, WARM=8 and SECONDS=5 say how often and how long; OUT names the file.
  */
 public final class Main {
-  private static final int WARM = 8;
-
   private Main() {}
 
   private static String setting(String name, String standard) {
@@ -65,7 +63,7 @@ public final class Main {
         measures.add(new Measure(testCase + "_" + parts[1], parts[0], work, runs));
       });
     }
-    for (int i = 0; i < WARM; i++) {
+    for (int i = 0; i < Integer.parseInt(setting("WARM", "8")); i++) {
       for (Measure measure : measures) {
         measure.warm();
       }
