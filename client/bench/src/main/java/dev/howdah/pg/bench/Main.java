@@ -40,6 +40,7 @@ public final class Main {
           long before = howdah.writes();
           howdah.ways("t1", query.getValue()).get("untouched").run();
           double writes = howdah.writes() - before;
+          System.out.println("done: " + query.getKey());
           report.add(query.getKey() + "_untouched", "howdah", "write_calls_per_query", writes, writes, writes, 1);
         }
       }
