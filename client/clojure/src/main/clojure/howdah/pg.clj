@@ -224,6 +224,13 @@
   (with-connection [conn source]
     (.writeJson conn (options-of opts) out ^String sql (params opts))))
 
+(defn write-csv
+  "Writes the rows of a statement to an OutputStream as CSV with a line of names, as COPY would. Returns the
+  number of rows. Options: :params :timeout-ms."
+  [source ^OutputStream out sql & {:as opts}]
+  (with-connection [conn source]
+    (.writeCsv conn (options-of opts) out ^String sql (params opts))))
+
 (defn json
   "A row, or the rows that execute returned, as a String of JSON. Rows that were changed are no longer the
   server's bytes; write those with a JSON library."

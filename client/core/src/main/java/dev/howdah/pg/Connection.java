@@ -52,6 +52,7 @@ public final class Connection implements AutoCloseable {
     lock.lock();
     try {
       T value = work.get();
+      session.throwHandlerFailure();
       restoreEncoding();
       return value;
     } finally {
@@ -61,7 +62,7 @@ public final class Connection implements AutoCloseable {
 
   /** Java's text is Unicode, so another client_encoding could only lose characters; it is set back at once. */
   private void restoreEncoding() {
-    if (session.takeForeignEncoding() && session.isOpen() && session.status() != 'E') {
+    if (executor.isFree() && session.takeForeignEncoding() && session.status() != 'E') {
       executor.script("set client_encoding to 'UTF8'");
     }
   }
@@ -103,7 +104,19 @@ public final class Connection implements AutoCloseable {
 
   /** Opens a cursor that fetches as the options say. Close it. */
   public Cursor cursor(Options options, String sql, Object... parameters) {
-    return locked(() -> new Cursor(executor, sql, parameters, options));
+    Cursor[] opened = new Cursor[1];
+    try {
+      return locked(() -> {
+        opened[0] = new Cursor(executor, sql, parameters, options);
+        return opened[0];
+      });
+    } catch (RuntimeException e) {
+      // A handler of notices threw; nobody has the cursor who could close it.
+      if (opened[0] != null) {
+        opened[0].close();
+      }
+      throw e;
+    }
   }
 
   /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */
@@ -160,6 +173,24 @@ public final class Connection implements AutoCloseable {
     return locked(() -> {
       JsonRows[] rows = {new JsonRows(new Shape(List.of())).to(out)};
       executor.run(sql, parameters, options, shape -> rows[0] = new JsonRows(shape).to(out));
+      return rows[0].finish();
+    });
+  }
+
+  /**
+   * Writes the rows as CSV while they come: a line of names, then a line for each row, as the server's own
+   * COPY ... TO STDOUT (FORMAT csv, HEADER) would, with parameters. Null is empty, an empty text is quoted.
+   * Returns the number of rows.
+   */
+  public long writeCsv(OutputStream out, String sql, Object... parameters) {
+    return writeCsv(Options.DEFAULT, out, sql, parameters);
+  }
+
+  /** Writes the rows as CSV, see {@link #writeCsv(OutputStream, String, Object...)}. */
+  public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
+    return locked(() -> {
+      CsvRows[] rows = {new CsvRows(new Shape(List.of()), out)};
+      executor.run(sql, parameters, options, shape -> rows[0] = new CsvRows(shape, out));
       return rows[0].finish();
     });
   }

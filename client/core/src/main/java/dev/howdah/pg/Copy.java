@@ -76,7 +76,7 @@ final class Copy {
       return sink;
     } catch (RuntimeException e) {
       outcome.failure = e;
-      session.cancel();
+      session.tryCancel();
       return RowSink.NONE;
     }
   }

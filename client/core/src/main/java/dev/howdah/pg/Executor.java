@@ -40,12 +40,18 @@ final class Executor {
     }
   }
 
+  /** Whether a statement could be run now. */
+  boolean isFree() {
+    return occupied == null && session.isOpen();
+  }
+
   void occupy(String what) {
     occupied = what;
   }
 
   void release() {
     occupied = null;
+    session.closeIfTorn();
   }
 
   Deadline deadline(Options options) {
@@ -124,12 +130,7 @@ final class Executor {
   }
 
   void flush(Deadline deadline) {
-    try {
-      session.wire.flush(deadline.at());
-    } catch (ConnectionException e) {
-      session.close();
-      throw e;
-    }
+    session.flush(deadline);
   }
 
   void writeClosing(WireOutput out) {
@@ -269,7 +270,7 @@ final class Executor {
       return sink;
     } catch (RuntimeException | Error e) {
       outcome.failure = e instanceof RuntimeException runtime ? runtime : new PgException("58000", "rows could not be taken", e);
-      session.cancel();
+      session.tryCancel();
       return RowSink.NONE;
     }
   }

@@ -26,6 +26,10 @@ final class Session {
   private volatile char status = 'I';
   private volatile boolean open = true;
   private boolean foreignEncoding;
+  /** Whether something was sent whose end, the server's being ready, has not been read. */
+  private boolean awaitingReady;
+  /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
+  private RuntimeException handlerFailure;
 
   Session(Config config, Handshake.Endpoint endpoint, Wire wire) {
     this.config = config;
@@ -33,7 +37,7 @@ final class Session {
     this.wire = wire;
     this.types = new TypeRegistry(config.types());
     this.statements = new StatementCache(config.statementCacheSize());
-    wire.onInterrupt(this::cancel);
+    wire.onInterrupt(this::tryCancel);
   }
 
   /** Authenticates and waits until the server is ready. */
@@ -81,17 +85,39 @@ final class Session {
   /** Messages that may come at any time. */
   private boolean handledAside(int type) {
     switch (type) {
-      case 'N' -> config.notices().accept(ServerMessage.read(wire));
+      case 'N' -> {
+        ServerMessage notice = ServerMessage.read(wire);
+        handle(() -> config.notices().accept(notice));
+      }
       case 'S' -> parameter(wire.cstring(), wire.cstring());
       case 'A' -> {
         int sender = wire.int4();
-        notifications.accept(new Notification(wire.cstring(), wire.cstring(), sender));
+        Notification notification = new Notification(wire.cstring(), wire.cstring(), sender);
+        handle(() -> notifications.accept(notification));
       }
       default -> {
         return false;
       }
     }
     return true;
+  }
+
+  /** A handler that throws must not tear the stream of messages; its error comes out when that is in order. */
+  private void handle(Runnable handler) {
+    try {
+      handler.run();
+    } catch (RuntimeException e) {
+      handlerFailure = e;
+    }
+  }
+
+  /** Throws what a handler threw since the last time. */
+  void throwHandlerFailure() {
+    RuntimeException failure = handlerFailure;
+    handlerFailure = null;
+    if (failure != null) {
+      throw failure;
+    }
   }
 
   private void parameter(String name, String value) {
@@ -125,7 +151,7 @@ final class Session {
           throw new ConnectionException("the query passed its limit of " + deadline.limit()
               + " and the server did not end it within cancel_timeout; the connection is closed", e);
         }
-        cancel();
+        tryCancel();
         deadline.extend(config.cancelTimeout());
       } catch (ConnectionException e) {
         close();
@@ -160,6 +186,25 @@ final class Session {
   /** Reads the current message, which says that the server is ready. */
   void ready() {
     status = (char) wire.int1();
+    awaitingReady = false;
+  }
+
+  /** Sends what is in the output; the server owes an answer from now on. */
+  void flush(Deadline deadline) {
+    awaitingReady = true;
+    try {
+      wire.flush(deadline.at());
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** Closes the session if work on it ended before the server's answer did: nothing could be read in order any more. */
+  void closeIfTorn() {
+    if (awaitingReady) {
+      close();
+    }
   }
 
   /** I for idle, T inside a transaction, E inside one that has failed. */
@@ -189,7 +234,16 @@ final class Session {
     return isOpen() && gate.cancel(() -> Handshake.cancel(config, endpoint, process, secret));
   }
 
-  /** Says goodbye if the server listens, and closes. */
+  /** Cancels what runs if that is possible. */
+  void tryCancel() {
+    try {
+      cancel();
+    } catch (PgException ignored) {
+      // The statement then ends by itself or at its limit.
+    }
+  }
+
+  /** Closes the socket. */
   void close() {
     if (!open) {
       return;

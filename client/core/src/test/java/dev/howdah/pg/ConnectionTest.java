@@ -409,6 +409,19 @@ class ConnectionTest {
   }
 
   @Test
+  void aHandlerThatThrowsDoesNotTearTheConnection() {
+    Config config = PrivateServer.shared().config().notices(notice -> {
+      throw new IllegalStateException(notice.message());
+    }).build();
+    try (Connection noisy = Connection.open(config)) {
+      IllegalStateException error = assertThrows(IllegalStateException.class,
+          () -> noisy.script("do $$ begin raise notice 'look'; end $$; select 1"));
+      assertEquals("look", error.getMessage());
+      assertEquals(2, noisy.query("select 2").get(0).getInt(0));
+    }
+  }
+
+  @Test
   void aScriptReturnsAResultForEachStatement() {
     List<Result> results = connection.script("select 1 as a, 'x' as b; create temp table t (a int); insert into t values (1), (2)");
     assertEquals(3, results.size());

@@ -172,4 +172,19 @@ class LazyRowTest {
       assertEquals("[]", none.toString(StandardCharsets.UTF_8));
     }
   }
+
+  @Test
+  void csvFromTheWireIsTheServersOwn() {
+    String sql = "select x as \"a,b\", case x % 4 when 0 then null when 1 then '' when 2 then 'q \"' else E'l\\nm' end as b,"
+        + " x > 3 as c, array[x, 2] as d, now() as e, x / 7.0 as f from generate_series(1, 3000) x";
+    try (Connection connection = PrivateServer.connect()) {
+      connection.begin(TransactionOptions.DEFAULT);
+      ByteArrayOutputStream server = new ByteArrayOutputStream();
+      connection.copyOut("copy (" + sql + ") to stdout (format csv, header)", server);
+      ByteArrayOutputStream ours = new ByteArrayOutputStream();
+      assertEquals(3000, connection.writeCsv(ours, sql));
+      assertEquals(server.toString(StandardCharsets.UTF_8), ours.toString(StandardCharsets.UTF_8));
+      connection.rollback();
+    }
+  }
 }

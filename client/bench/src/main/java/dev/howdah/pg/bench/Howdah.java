@@ -62,6 +62,7 @@ final class Howdah implements Contender {
     return seen;
   }
 
+  /** The rows with every cell decoded and kept, as pgjdbc's arrays keep theirs. */
   private static Object all(Result rows) {
     int seen = 0;
     int width = rows.columns().size();
@@ -70,7 +71,7 @@ final class Howdah implements Contender {
         seen += row.getObject(i) == null ? 0 : 1;
       }
     }
-    return seen;
+    return seen >= 0 ? rows : null;
   }
 
   private static Object maps(Result rows) {
