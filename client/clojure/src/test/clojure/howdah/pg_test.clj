@@ -189,6 +189,18 @@
     (is (= [{:channel "events" :message "hello"}] @seen))
     (pg/unlisten *conn* :events)))
 
+(defn- serialized [x]
+  (let [bytes (ByteArrayOutputStream.)]
+    (with-open [out (java.io.ObjectOutputStream. bytes)]
+      (.writeObject out x))
+    (with-open [in (java.io.ObjectInputStream. (ByteArrayInputStream. (.toByteArray bytes)))]
+      (.readObject in))))
+
+(deftest rows-are-serialized-as-ordinary-data
+  (let [rows (pg/execute *conn* three {:params [2]})]
+    (is (= rows (serialized rows)))
+    (is (= (assoc (row) :extra 1) (serialized (assoc (row) :extra 1))))))
+
 (deftest errors-have-fields
   (let [e (is (thrown? dev.howdah.pg.ServerException (pg/execute *conn* "select nonsense")))]
     (is (= "42703" (:sqlstate (pg/error-fields e))))

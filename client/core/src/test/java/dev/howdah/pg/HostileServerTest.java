@@ -87,10 +87,10 @@ class HostileServerTest {
 
   @Test
   void lengthsThatLieAreRefused() {
-    assertTrue(answering(out -> raw(out, 'D', -1)).getMessage().contains("maxMessageBytes"));
+    assertTrue(answering(out -> raw(out, 'D', -1)).getMessage().contains("max_message_bytes"));
     assertTrue(answering(out -> raw(out, 'D', 0)).getMessage().contains("length"));
-    assertTrue(answering(out -> raw(out, '1', Integer.MAX_VALUE)).getMessage().contains("maxMessageBytes"));
-    assertTrue(answering(out -> raw(out, 'T', Integer.MIN_VALUE)).getMessage().contains("maxMessageBytes"));
+    assertTrue(answering(out -> raw(out, '1', Integer.MAX_VALUE)).getMessage().contains("max_message_bytes"));
+    assertTrue(answering(out -> raw(out, 'T', Integer.MIN_VALUE)).getMessage().contains("max_message_bytes"));
   }
 
   @Test

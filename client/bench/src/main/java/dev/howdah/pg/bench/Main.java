@@ -11,7 +11,7 @@ import java.util.Map;
 /**
  * Runs the client cases against a private server: every way of every system in turn, round after round.
  *
- * <p>CASES=t1,t5 runs a part; RUNS=20, WARM=8 and SECONDS=5 say how often and how long; OUT names the file.
+ * <p>CASES=t1,t5 runs a part; RUNS=20, WARM=8 and SECONDS_PER_LOAD=5 say how often and how long; OUT names the file.
  */
 public final class Main {
   private Main() {}
@@ -24,7 +24,7 @@ public final class Main {
   /** The program. */
   public static void main(String[] arguments) throws Exception {
     int runs = Integer.parseInt(setting("RUNS", "20"));
-    int seconds = Integer.parseInt(setting("SECONDS", "5"));
+    int seconds = Integer.parseInt(setting("SECONDS_PER_LOAD", "5"));
     List<String> cases = List.of(setting("CASES", "t1,t2,t3,t4,t5,t6").split(","));
     PrivateServer server = PrivateServer.shared();
     Config config = server.config().build();

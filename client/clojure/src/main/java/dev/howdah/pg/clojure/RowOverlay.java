@@ -11,6 +11,7 @@ import clojure.lang.ISeq;
 import clojure.lang.IteratorSeq;
 import clojure.lang.MapEntry;
 import clojure.lang.PersistentArrayMap;
+import clojure.lang.PersistentHashMap;
 import clojure.lang.RT;
 import clojure.lang.Reduced;
 import clojure.lang.Util;
@@ -133,6 +134,11 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce 
   @SuppressWarnings("rawtypes")
   public Iterator iterator() {
     return new Entries();
+  }
+
+  /** Serialized, it is an ordinary map: a row's bytes belong to its result. */
+  private Object writeReplace() {
+    return PersistentHashMap.create((Map<?, ?>) this);
   }
 
   /** The columns that are left, in order, and then what was added. */

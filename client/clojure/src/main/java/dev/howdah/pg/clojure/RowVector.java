@@ -8,12 +8,14 @@ import clojure.lang.IPersistentMap;
 import clojure.lang.IPersistentStack;
 import clojure.lang.IPersistentVector;
 import clojure.lang.IReduce;
+import clojure.lang.PersistentHashMap;
 import clojure.lang.PersistentVector;
 import clojure.lang.RT;
 import clojure.lang.Reduced;
 import dev.howdah.pg.Result;
 import dev.howdah.pg.Row;
 import java.util.Iterator;
+import java.util.Map;
 
 /** A result as a vector: counted, indexed, reducible, foldable. Whatever changes it makes an ordinary vector. */
 public final class RowVector extends APersistentVector implements IObj, IReduce {
@@ -45,6 +47,11 @@ public final class RowVector extends APersistentVector implements IObj, IReduce 
 
   private PersistentVector copy() {
     return PersistentVector.create((Iterable<?>) rows).withMeta(meta);
+  }
+
+  /** Serialized, it is an ordinary vector of ordinary maps. */
+  private Object writeReplace() {
+    return PersistentVector.create(rows.stream().map(row -> PersistentHashMap.create((Map<?, ?>) row)).toList());
   }
 
   @Override

@@ -91,7 +91,7 @@ public final class Scram {
       throw new ConnectionException("the server's SCRAM iteration count is not a number");
     }
     if (iterations < 1 || iterations > maxIterations) {
-      throw new ConnectionException("the server asks for " + iterations + " SCRAM iterations; maxScramIterations allows 1 to "
+      throw new ConnectionException("the server asks for " + iterations + " SCRAM iterations; max_scram_iterations allows 1 to "
           + maxIterations);
     }
     return iterations;

@@ -59,7 +59,7 @@ public final class SocketTransport implements Transport {
       }
       while (!channel.finishConnect()) {
         if (select(SelectionKey.OP_CONNECT, deadline) == 0 && System.nanoTime() - deadline >= 0) {
-          throw new SocketTimeoutException("no answer in the time that connectTimeout gives");
+          throw new SocketTimeoutException("no answer in the time that connect_timeout gives");
         }
         if (Thread.currentThread().isInterrupted()) {
           throw new IOException("the thread was interrupted while connecting");

@@ -95,7 +95,7 @@ public final class TlsTransport implements Transport {
 
   private static void failIfLate(long deadline) throws IOException {
     if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
-      throw new SocketTimeoutException("the TLS handshake took longer than connectTimeout");
+      throw new SocketTimeoutException("the TLS handshake took longer than connect_timeout");
     }
     if (Thread.currentThread().isInterrupted()) {
       throw new IOException("the thread was interrupted during the TLS handshake");

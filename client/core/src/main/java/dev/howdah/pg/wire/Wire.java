@@ -105,7 +105,7 @@ public final class Wire {
     } catch (PgTimeoutException e) {
       // Half a message was sent: nothing sensible can follow it.
       transport.close();
-      throw new ConnectionException("the server did not take what was sent before queryTimeout; the connection is closed", e);
+      throw new ConnectionException("the server did not take what was sent before query_timeout; the connection is closed", e);
     } catch (IOException e) {
       throw lost("sending to", e);
     } finally {
@@ -159,7 +159,7 @@ public final class Wire {
     int size = BigEndian.int4(buffer, head + 1) - 4;
     if (size < 0 || size > maxMessage) {
       throw new ConnectionException("the server sent a message of type " + name(buffer[head]) + " with length " + size
-          + "; maxMessageBytes allows 0 to " + maxMessage);
+          + "; max_message_bytes allows 0 to " + maxMessage);
     }
     if (size + 5L > buffer.length) {
       readLarge(size, deadline);
