@@ -64,23 +64,35 @@ class LazyRowTest {
   @Test
   void whatARowKeepsIsAsDocumented() {
     try (Connection connection = PrivateServer.connect()) {
-      int count = 50_000;
       for (String sql : List.of("select x from generate_series(1, $1::int) x", MIXED,
           "select " + "now(),".repeat(59) + "now() from generate_series(1, $1::int)")) {
         connection.query(sql, 10);
-        long before = used();
-        Result rows = connection.query(sql, count);
-        long body = bodies(rows);
-        double untouched = (double) (used() - before - body) / count;
-        assertTrue(untouched <= 8.5, "it keeps " + untouched + " bytes for each row beside its body: " + sql);
-        for (Row row : rows) {
-          assertEquals(rows.columns().size(), row.width());
+        double[] least = {Double.MAX_VALUE, Double.MAX_VALUE};
+        // The JVM itself allocates beside us, which can only add, so the least of several counts.
+        for (int i = 0; i < 5 && (least[0] > 8 || least[1] > 40); i++) {
+          double[] kept = kept(connection, sql);
+          least[0] = Math.min(least[0], kept[0]);
+          least[1] = Math.min(least[1], kept[1]);
         }
-        double handedOut = (double) (used() - before - body) / count;
-        assertTrue(handedOut <= 40.5, "it keeps " + handedOut + " bytes for each row handed out beside its body: " + sql);
-        assertEquals(count, rows.size());
+        assertTrue(least[0] <= 8, "it keeps " + least[0] + " bytes for each row beside its body: " + sql);
+        assertTrue(least[1] <= 40, "it keeps " + least[1] + " bytes for each row handed out beside its body: " + sql);
       }
     }
+  }
+
+  /** Bytes kept for each row beside its body: untouched, and handed out. */
+  private static double[] kept(Connection connection, String sql) {
+    int count = 50_000;
+    long before = used();
+    Result rows = connection.query(sql, count);
+    long body = bodies(rows);
+    double untouched = (double) (used() - before - body) / count;
+    for (Row row : rows) {
+      assertEquals(rows.columns().size(), row.width());
+    }
+    double handedOut = (double) (used() - before - body) / count;
+    assertEquals(count, rows.size());
+    return new double[] {untouched, handedOut};
   }
 
   private static long bodies(Result rows) {
@@ -94,7 +106,7 @@ class LazyRowTest {
   private static long used() {
     Runtime runtime = Runtime.getRuntime();
     long least = Long.MAX_VALUE;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
       System.gc();
       least = Math.min(least, runtime.totalMemory() - runtime.freeMemory());
     }

@@ -27,9 +27,8 @@ final class Measure {
     work.run();
   }
 
-  /** One run that counts. The garbage of the run before it is not this one's. */
+  /** One run that counts. */
   void run() throws Exception {
-    System.gc();
     long bytes = THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
     long busy = THREADS.getCurrentThreadCpuTime();
     long start = System.nanoTime();
