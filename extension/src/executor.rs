@@ -41,7 +41,7 @@ pub fn run(worker: &Worker) {
         worker,
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         executor: unsafe { &mut *executor },
-        runner: Runner::new(crate::request::counters_of(worker.database_oid)),
+        runner: Runner::new(crate::request::counters_of(worker.database_oid), worker.entry()),
         scratch: Vec::new(),
     };
     executor.serve();
@@ -107,6 +107,7 @@ impl Serving<'_> {
 
     fn run(&mut self, mut work: Work) {
         let entry = self.worker.entry();
+        entry.set_route(None);
         entry.busy_since.store(now_us(), Relaxed);
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
             // SAFETY: on the main thread, outside a transaction.

@@ -64,7 +64,7 @@ pub fn run(worker: &Worker) {
         server,
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         flights: Flights::new(unsafe { &mut *end }, worker),
-        runner: Runner::new(request::counters_of(worker.database_oid)),
+        runner: Runner::new(request::counters_of(worker.database_oid), worker.entry()),
         inline: Inline::default(),
         listeners: Listeners::new(worker),
         waiting: VecDeque::new(),

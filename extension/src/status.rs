@@ -140,7 +140,8 @@ fn read_stats() -> TableIterator<
 > {
     // SAFETY: PostgreSQL's own variable.
     let database = unsafe { pg_sys::MyDatabaseId };
-    TableIterator::new(shared().routes.of(database).map(|counters| {
+    let running = shared().workers.iter().filter_map(WorkerEntry::route);
+    TableIterator::new(shared().routes.of(database).map(move |(number, counters)| {
         let (kind, method, pattern) = counters.label();
         let [succeeded, redirected, client_errors, server_errors] =
             [0, 1, 2, 3].map(|class: usize| counters.statuses[class].load(Relaxed) as i64);
@@ -157,7 +158,7 @@ fn read_stats() -> TableIterator<
             server_errors,
             inline,
             counters.cancelled.load(Relaxed) as i64,
-            counters.running.load(Relaxed) as i32,
+            running.clone().filter(|route| *route == number as u32).count() as i32,
             mean_ms(counters.total_us.load(Relaxed), requests),
             percentile_ms(counters, 0.5),
             percentile_ms(counters, 0.99),

@@ -14,8 +14,8 @@ const ROUTES: &str = "
     select http.route('POST', '/size', 'size'), http.route('GET', '/large/{bytes}', 'large'),
            http.route('GET', '/path/{*rest}', 'rest')";
 
+/// Also of a body that comes more slowly than any network.
 const HEAD_LIMIT: Duration = Duration::from_millis(700);
-const BODY_LIMIT: Duration = Duration::from_millis(900);
 const WRITE_LIMIT: Duration = Duration::from_secs(1);
 
 /// One executor: whoever held it would be noticed.
@@ -164,8 +164,8 @@ fn slow_heads_and_bodies_are_cut_off(platform: &Platform) {
     for (bytes, limit) in [
         (&b"GET / HT"[..], HEAD_LIMIT),
         (b"GET / HTTP/1.1\r\nHost: a\r\nname: val", HEAD_LIMIT),
-        (b"POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345", BODY_LIMIT),
-        (b"POST /size HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12", BODY_LIMIT),
+        (b"POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345", HEAD_LIMIT),
+        (b"POST /size HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12", HEAD_LIMIT),
     ] {
         for _ in 0..5 {
             let mut connection = platform.connect();
@@ -177,7 +177,8 @@ fn slow_heads_and_bodies_are_cut_off(platform: &Platform) {
     for (mut connection, limit) in clients {
         let reply = connection.read_reply(false).expect("an answer before the connection is closed");
         assert_eq!(reply.status, 408, "{}", reply.text());
-        assert!(begin.elapsed() >= limit && begin.elapsed() < limit + Duration::from_secs(2));
+        let took = begin.elapsed();
+        assert!(took >= limit && took < limit + Duration::from_secs(4), "after {took:?}");
         assert!(connection.is_closed());
     }
     let mut silent = platform.connect();

@@ -38,6 +38,7 @@ use message::Request;
 use router::Match;
 
 use crate::settings;
+use crate::shared::workers::WorkerEntry;
 use endpoint::Target;
 use identity::Identity;
 use open::OpenPlans;
@@ -54,6 +55,8 @@ pub struct Runner {
     receiver: Box<Receiver>,
     open: OpenPlans,
     counters: Box<dyn Fn(&Target) -> Option<u32>>,
+    /// Where to note which endpoint runs.
+    entry: &'static WorkerEntry,
 }
 
 /// Where a request runs.
@@ -99,7 +102,7 @@ pub type Path<'t, 'p> = Vec<(&'t str, Cow<'p, str>)>;
 
 impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
-    pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>) -> Self {
+    pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>, entry: &'static WorkerEntry) -> Self {
         changes::watch();
         grants::watch();
         Runner {
@@ -108,6 +111,7 @@ impl Runner {
             receiver: Receiver::new(),
             open: OpenPlans::default(),
             counters,
+            entry,
         }
     }
 
@@ -285,12 +289,14 @@ impl Runner {
                 Way::Options(allow) => Ok(job.write_options(allow)),
                 Way::Route(place, path) => {
                     *counters = endpoints[place].counters;
+                    self.entry.set_route(*counters);
                     let answer = job.run(&mut endpoints[place], &path)?;
                     job.finish(answer, true)
                 }
                 Way::Handlers(allow) => {
                     for endpoint in &mut endpoints[handlers.clone()] {
                         *counters = endpoint.counters;
+                        self.entry.set_route(*counters);
                         let answer = job.run(endpoint, &[])?;
                         if answer != Answer::Nothing {
                             return job.finish(answer, false);

@@ -99,8 +99,6 @@ pub struct RouteCounters {
     pub histogram: [AtomicU64; CLASSES],
     /// Moving average of the microseconds in SQL, as the bits of an `f32`; 0 before the first request.
     mean_us: AtomicU32,
-    /// Requests that run now.
-    pub running: AtomicU32,
     /// Until when it does not run in a gateway, by [`super::now_us`].
     pub inline_banned_until: AtomicU64,
     /// How often it exceeded its deadline in a gateway.
@@ -163,7 +161,6 @@ impl RouteCounters {
         let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
-        self.running.store(0, Relaxed);
         self.inline_overruns.store(0, Relaxed);
         self.inline_never.store(false, Relaxed);
     }
@@ -274,10 +271,10 @@ impl Routes {
         (0..entries.len()).filter(move |&number| entries[number].database.load(Acquire) == database.to_u32())
     }
 
-    /// The counters of a database.
-    pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = &'static RouteCounters> {
-        let entries = self.entries;
-        entries.iter().filter(move |entry| entry.database.load(Acquire) == database.to_u32())
+    /// The counters of a database, with their numbers.
+    pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = (usize, &'static RouteCounters)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter(move |(_, entry)| entry.database.load(Acquire) == database.to_u32())
     }
 
     /// Whether a route has found no place since the server started.

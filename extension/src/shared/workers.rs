@@ -86,6 +86,9 @@ pub struct WorkerEntry {
     pub errors: AtomicU64,
     /// When the request that runs began, by [`super::now_us`]; 0 while idle. Executors only.
     pub busy_since: AtomicU64,
+    /// The number, among [`super::routes::Routes`], of the route that runs, plus one; 0 if it has none. Counts only while
+    /// the worker is busy. Executors only.
+    runs: AtomicU32,
     /// When the last request ended, or the worker began to serve, by [`super::now_us`].
     pub idle_since: AtomicU64,
     /// Connections that it holds. Gateways only.
@@ -107,6 +110,7 @@ impl WorkerEntry {
         {
             counter.store(0, Relaxed);
         }
+        self.set_route(None);
         self.idle_since.store(super::now_us(), Relaxed);
         self.database_oid.store(oid.to_u32(), SeqCst);
         self.state.store(WorkerState::Starting as u32, SeqCst);
@@ -182,6 +186,17 @@ impl WorkerEntry {
     /// When the process started, as a `timestamptz`.
     pub fn started(&self) -> i64 {
         self.started.load(SeqCst)
+    }
+
+    /// Notes which route runs, by the number of its counters.
+    pub fn set_route(&self, number: Option<u32>) {
+        self.runs.store(number.map_or(0, |number| number + 1), Relaxed);
+    }
+
+    /// The route that runs, by the number of its counters.
+    pub fn route(&self) -> Option<u32> {
+        let busy = self.state() == WorkerState::Running && self.busy_since.load(Relaxed) != 0;
+        if busy { self.runs.load(Relaxed).checked_sub(1) } else { None }
     }
 
     /// Asks the worker to leave: to accept nothing new, finish what runs, and end. Returns whether
