@@ -63,7 +63,10 @@ impl Document {
 
     /// The titles of all headings, without their marks.
     pub fn headings(&self) -> Vec<&str> {
-        self.prose().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect()
+        self.prose()
+            .filter(|line| line.starts_with('#'))
+            .map(|line| line.trim_start_matches('#').trim())
+            .collect()
     }
 
     /// The lines between the heading with this title and the next of any level.

@@ -131,5 +131,8 @@ pub fn compare_errors(document: &Document, platform: &Platform) {
 fn assert_same<T: Ord + std::fmt::Debug>(actual: &BTreeSet<T>, documented: &BTreeSet<T>) {
     let missing: Vec<_> = actual.difference(documented).collect();
     let wrong: Vec<_> = documented.difference(actual).collect();
-    assert!(missing.is_empty() && wrong.is_empty(), "not documented: {missing:#?}\ndocumented, but not so: {wrong:#?}");
+    assert!(
+        missing.is_empty() && wrong.is_empty(),
+        "not documented: {missing:#?}\ndocumented, but not so: {wrong:#?}"
+    );
 }
