@@ -271,6 +271,7 @@ impl Gateway<'_> {
         }
         self.last_tick = Instant::now();
         self.flights.enforce_deadlines(&mut self.server);
+        self.flights.follow_executors();
         self.flights.ask_for_executors();
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);

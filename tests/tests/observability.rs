@@ -65,7 +65,7 @@ fn statements_are_counted(platform: &Platform) {
     };
     assert_eq!(calls("insert into events%"), "20");
     // In executors at first, in the gateway later.
-    assert_eq!(calls("select http.response($1) from request where path = $2%"), "20");
+    assert_eq!(calls("select http.response($%) from request where path = $%"), "20");
 }
 
 fn what_executors_write_is_seen_by_autovacuum(platform: &Platform) {

@@ -23,7 +23,6 @@ pub struct Flights {
     /// The limit that each gate was last given by this gateway.
     limits: Vec<u32>,
     executors: u32,
-    executors_seen: Option<Instant>,
     supervisor_nudged: Option<Instant>,
 }
 
@@ -58,7 +57,6 @@ impl Flights {
             count: 0,
             limits: vec![0; shared().routes.capacity()],
             executors: 0,
-            executors_seen: None,
             supervisor_nudged: None,
         }
     }
@@ -100,21 +98,30 @@ impl Flights {
         }
     }
 
-    /// One route never holds all executors of the lane.
+    /// One route never holds all executors of the lane, unless howdah.route_share says so.
     fn limit(&mut self, gate: u32) {
         if gate == NO_GATE {
             return;
         }
-        if self.executors_seen.is_none_or(|seen| seen.elapsed() > GRACE) {
-            self.executors_seen = Some(Instant::now());
-            self.executors = self.count_executors();
-        }
-        let share = self.executors * settings::ROUTE_SHARE.get() as u32 / 100;
-        let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
+        let share = (self.executors * settings::ROUTE_SHARE.get() as u32 / 100).max(1);
         let known = &mut self.limits[gate as usize];
         if *known != share {
             *known = share;
             self.end.set_gate_limit(gate, share);
+        }
+    }
+
+    /// Looks how many executors there are now. More of them are larger shares, for what is parked too.
+    pub fn follow_executors(&mut self) {
+        let executors = self.count_executors();
+        if executors == self.executors {
+            return;
+        }
+        self.executors = executors;
+        for gate in 0..self.limits.len() as u32 {
+            if self.limits[gate as usize] != 0 {
+                self.limit(gate);
+            }
         }
     }
 

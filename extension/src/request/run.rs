@@ -43,9 +43,6 @@ pub struct Job<'j, 'r> {
     pub receiver: &'j mut Receiver,
 }
 
-/// "cached plan must not change result type": a plan made anew may do.
-const CHANGED_PLAN: &str = "0A000";
-
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
 /// pause this one takes the same lock again before it and they meet once more.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -77,12 +74,10 @@ impl Job<'_, '_> {
             if self.scope != Scope::Shared {
                 pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
             }
-            let was_made = endpoint.is_made();
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
-                && (matches!(error.sqlstate(), "40001" | "40P01")
-                    || was_made && error.sqlstate() == CHANGED_PLAN)
+                && matches!(error.sqlstate(), "40001" | "40P01")
             {
                 if error.sqlstate() == "40P01" {
                     std::thread::sleep(DEADLOCK_PAUSE);
@@ -134,8 +129,9 @@ impl Job<'_, '_> {
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
-                    && error.sqlstate() == CHANGED_PLAN
+                    && error.sqlstate() == "0A000"
                 {
+                    // "cached plan must not change result type": the next request makes a new one.
                     endpoint.forget_plans();
                 }
             }
@@ -169,15 +165,7 @@ impl Job<'_, '_> {
                     .map_err(|error| Mishap::Problem(Problem::new(400, error.0)))?,
                 None => Bound::default(),
             };
-            let mut place = plan_for(endpoint, bound.given);
-            if let Some(known) = place
-                && context.guarded(|| is_outdated(endpoint, known))?
-            {
-                endpoint.forget_plans();
-                context.guarded(|| make_ready(endpoint, self.types))?;
-                place = plan_for(endpoint, bound.given);
-            }
-            let place = match place {
+            let place = match plan_for(endpoint, bound.given) {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
             };
@@ -193,7 +181,7 @@ impl Job<'_, '_> {
                     let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
                     match scope {
                         Scope::Shared => self.open.run(plan, parameters, self.receiver),
-                        Scope::Own { .. } => execute(plan, parameters, self.receiver, scope),
+                        Scope::Own { .. } => execute(plan, parameters, self.receiver),
                     }
                     refuse_invalid(&self.receiver.answer);
                     if let Some(begun) = *begun {
@@ -288,14 +276,14 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
     // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
     // through pgrx's guards.
     unsafe {
-        if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
+        if let Plans::Made { function: Some(function), checked, .. } = &mut endpoint.plans {
             match standing(&function.version(), role) {
-                Standing::Unchanged if plans.iter().all(|plan| function.still_returns(plan, types)) => {
+                Standing::Unchanged => {
                     *checked = changes::epoch();
                     return;
                 }
                 Standing::Forbidden => refuse_function(function),
-                Standing::Unchanged | Standing::Changed => endpoint.forget_plans(),
+                Standing::Changed => endpoint.forget_plans(),
             }
         }
         let made = attempt(Report::Quiet, || compile(endpoint, types));
@@ -367,11 +355,6 @@ fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
     Mishap::Problem(Problem::new(500, shown))
 }
 
-unsafe fn is_outdated(endpoint: &Endpoint, place: usize) -> bool {
-    // SAFETY: inside a guard and a transaction.
-    matches!(&endpoint.plans, Plans::Made { plans, .. } if unsafe { plans[place].is_outdated() })
-}
-
 fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
     match &endpoint.plans {
         Plans::Made { function: None, .. } => Some(0),
@@ -414,36 +397,12 @@ unsafe fn parameters(
     }
 }
 
-/// The plan as it is now, made anew if it must be. The current resource owner holds it.
-///
-/// # Safety
-/// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
-pub unsafe fn cached_plan(
-    plan: &Plan,
-    parameters: pg_sys::ParamListInfo,
-    scope: Scope,
-) -> *mut pg_sys::CachedPlan {
-    // SAFETY: by contract.
-    unsafe {
-        let epoch = changes::epoch();
-        let owner = pg_sys::CurrentResourceOwner;
-        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
-        if plan::list_length((*cached).stmt_list) != 1 {
-            refuse_rules();
-        }
-        if changes::epoch() != epoch {
-            look_again(scope);
-        }
-        cached
-    }
-}
-
 /// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
-unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver, scope: Scope) {
+unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
     // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
-        let cached = cached_plan(plan, parameters, scope);
+        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
         let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
         pg_sys::debug_query_string = (*plan.source).query_string;
         let description = pg::CreateQueryDesc(
@@ -457,7 +416,7 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
             0,
         );
         pg::ExecutorStart(description, 0);
-        let rows = if plan.to_the_end { 0 } else { 1 };
+        let rows = if plan.writes { 0 } else { 1 };
         executor_run(description, rows);
         pg::ExecutorFinish(description);
         pg::ExecutorEnd(description);
@@ -465,34 +424,6 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
         pg::ReleaseCachedPlan(cached, owner);
         pg_sys::debug_query_string = std::ptr::null();
     }
-}
-
-/// Making sure of the plan may have waited for a table that was rewritten meanwhile: in a snapshot from before
-/// it would be empty.
-unsafe fn look_again(scope: Scope) {
-    // SAFETY: the contract of `execute`; `begin` has pushed a snapshot in a transaction of its own.
-    unsafe {
-        match scope {
-            Scope::Own { .. } => {
-                pg::PopActiveSnapshot();
-                pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
-            }
-            Scope::Shared => crate::guard::raise(PgError {
-                sqlstate: *b"40001",
-                message: "the catalogs have changed since the snapshot".into(),
-                ..PgError::default()
-            }),
-        }
-    }
-}
-
-/// A rule that came after the plan was made has turned the statement into none or several.
-fn refuse_rules() -> ! {
-    crate::guard::raise(PgError {
-        sqlstate: *b"0A000",
-        message: "a rule rewrites the statement into several, or none".into(),
-        ..PgError::default()
-    })
 }
 
 unsafe fn executor_run(description: *mut pg_sys::QueryDesc, rows: u64) {
