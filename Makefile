@@ -22,7 +22,7 @@ TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspac
 
 export PG_CONFIG
 
-.PHONY: help setup build run test test-long test-versions lint format install uninstall bench-http clean
+.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,11 @@ run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 
 test: build ## every test but the long ones
 	@$(TEST)
+	@python3 -m unittest discover -s bench -t .
+	@$(MAKE) --no-print-directory test-client
+
+test-client: setup ## the JVM client alone
+	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
 # Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
 test-long: build ## the long tests too

@@ -9,12 +9,13 @@ use message::Request;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::guard::{Report, attempt};
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner};
 use crate::shared::routes::Measured;
 use crate::shared::{now_us, shared, wake};
 use crate::worker::{Worker, signals};
-use crate::{proxies, settings};
+use crate::{pg, proxies, settings};
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -109,6 +110,7 @@ impl Serving<'_> {
         let entry = self.worker.entry();
         entry.set_route(None);
         entry.busy_since.store(now_us(), Relaxed);
+        accept_invalidations();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
             // SAFETY: on the main thread, outside a transaction.
             Ok(request) => unsafe { self.runner.run(&request, Lane::Own) },
@@ -146,6 +148,14 @@ impl Serving<'_> {
         let status = self.runner.write_unreadable(&Problem::new(500, "the request cannot be read"));
         Done { status, ..Done::default() }
     }
+}
+
+/// Routes that were changed by a commit before the request was sent count for it: the look-up of its route comes
+/// before the transaction, whose start would accept the news as well. A few loads where there is none.
+fn accept_invalidations() {
+    // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held. After an error, which is
+    // logged, the transaction's start tries again.
+    let _ = unsafe { attempt(Report::Log, || pg::AcceptInvalidationMessages()) };
 }
 
 /// Memory that is kept for the next request.

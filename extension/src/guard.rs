@@ -102,6 +102,16 @@ unsafe fn take_error(report: Report) -> PgError {
 pub fn raise(error: PgError) -> ! {
     // SAFETY: on the main thread inside a guard; the texts are copied to PostgreSQL's memory, and dropped,
     // before the jump.
+    unsafe { report(pgrx::PgLogLevel::ERROR, error) };
+    unreachable!("errfinish of an ERROR does not return")
+}
+
+/// Reports an error with its context, at this level. At ERROR it jumps.
+///
+/// # Safety
+/// On the main thread; inside a guard if the level is ERROR.
+unsafe fn report(level: pgrx::PgLogLevel, error: PgError) {
+    // SAFETY: by contract; the texts are copied to PostgreSQL's memory, and dropped, before a jump.
     unsafe {
         let keep = |text: Option<&str>| match text {
             Some(text) => crate::request::params::c_string(text),
@@ -110,7 +120,9 @@ pub fn raise(error: PgError) -> ! {
         let (message, detail) = (keep(Some(&error.message)), keep(error.detail.as_deref()));
         let (hint, code) = (keep(error.hint.as_deref()), pack_sqlstate(&error.sqlstate));
         drop(error);
-        crate::pg::errstart(pgrx::PgLogLevel::ERROR as i32, std::ptr::null());
+        if !crate::pg::errstart(level as i32, std::ptr::null()) {
+            return;
+        }
         crate::pg::errcode(code);
         crate::pg::errmsg(c"%s".as_ptr(), message);
         if !detail.is_null() {
@@ -119,9 +131,8 @@ pub fn raise(error: PgError) -> ! {
         if !hint.is_null() {
             crate::pg::errhint(c"%s".as_ptr(), hint);
         }
-        crate::pg::errfinish(c"guard.rs".as_ptr(), 0, c"raise".as_ptr());
+        crate::pg::errfinish(c"guard.rs".as_ptr(), 0, c"report".as_ptr());
     }
-    unreachable!("errfinish of an ERROR does not return")
 }
 
 /// A panic of Rust code, or an error that pgrx has turned into one.
@@ -131,16 +142,10 @@ fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
             let (pg_sys::panic::CaughtError::PostgresError(raised)
             | pg_sys::panic::CaughtError::ErrorReport(raised)
             | pg_sys::panic::CaughtError::RustPanic { ereport: raised, .. }) = *caught;
-            PgError {
-                sqlstate: unpack_sqlstate(raised.sql_error_code() as i32),
-                message: raised.message().to_owned(),
-                detail: raised.detail().map(str::to_owned),
-                hint: raised.hint().map(str::to_owned),
-                constraint: None,
-            }
+            of_report(&raised)
         }
-        Err(panic) => match panic.downcast::<pg_sys::panic::ErrorReport>() {
-            Ok(raised) => internal(raised.message().to_owned()),
+        Err(panic) => match panic.downcast::<pg_sys::panic::ErrorReportWithLevel>() {
+            Ok(raised) => of_report(&raised),
             Err(panic) => internal(match panic.downcast_ref::<&str>() {
                 Some(message) => format!("panic: {message}"),
                 None => {
@@ -150,9 +155,21 @@ fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
         },
     };
     if report == Report::Log {
-        pgrx::log!("ERROR {}: {}", error.sqlstate(), error.message);
+        let message = format!("ERROR {}: {}", error.sqlstate(), error.message);
+        // SAFETY: on the main thread, as `attempt` is; LOG does not jump.
+        unsafe { self::report(pgrx::PgLogLevel::LOG, PgError { message, ..error.clone() }) };
     }
     error
+}
+
+fn of_report(raised: &pg_sys::panic::ErrorReportWithLevel) -> PgError {
+    PgError {
+        sqlstate: unpack_sqlstate(raised.sql_error_code() as i32),
+        message: raised.message().to_owned(),
+        detail: raised.detail().map(str::to_owned),
+        hint: raised.hint().map(str::to_owned),
+        constraint: None,
+    }
 }
 
 fn internal(message: String) -> PgError {

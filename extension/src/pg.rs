@@ -15,6 +15,7 @@ unsafe extern "C-unwind" {
     pub fn FlushErrorState();
     pub fn FreeErrorData(error: *mut ErrorData);
 
+    pub fn geterrcode() -> c_int;
     pub fn errstart(level: c_int, domain: *const c_char) -> bool;
     pub fn errcode(code: c_int) -> c_int;
     pub fn errmsg(format: *const c_char, ...) -> c_int;
@@ -59,6 +60,7 @@ unsafe extern "C-unwind" {
         instrument: c_int,
     ) -> *mut QueryDesc;
     pub fn FreeQueryDesc(description: *mut QueryDesc);
+    pub fn standard_ExecutorStart(description: *mut QueryDesc, flags: c_int);
     pub fn ExecutorStart(description: *mut QueryDesc, flags: c_int);
     #[cfg(not(feature = "pg18"))]
     pub fn ExecutorRun(description: *mut QueryDesc, direction: c_int, count: u64, once: bool);
@@ -78,12 +80,16 @@ unsafe extern "C-unwind" {
     pub fn AfterTriggerFireDeferred();
 
     // miscadmin.h, utils/guc.h
+    pub fn GetUserId() -> Oid;
     pub fn GetUserIdAndSecContext(user: *mut Oid, context: *mut c_int);
     pub fn SetUserIdAndSecContext(user: Oid, context: c_int);
     pub fn NewGUCNestLevel() -> c_int;
     pub fn AtEOXact_GUC(commit: bool, level: c_int);
     pub fn SetConfigOption(name: *const c_char, value: *const c_char, context: c_int, source: c_int);
     pub fn ProcessInterrupts();
+
+    // storage/lmgr.h
+    pub fn LockRelationOid(relation: Oid, mode: LOCKMODE);
 
     // What can outlive a transaction
     pub fn LockReleaseAll(method: u16, all: bool);

@@ -9,6 +9,5 @@ pub mod http2;
 pub mod platform;
 
 pub use client::{Connection, Reply};
-pub use cluster::Life;
 pub use http2::Http2;
 pub use platform::{DATABASE, Platform, free_port, wait_for};

@@ -123,6 +123,12 @@ impl Platform {
         self.connect().request("POST", path, &[("Content-Type", content_type)], body)
     }
 
+    /// Process ids of the gateways and executors that run, in order.
+    pub fn pids(&self) -> String {
+        self.value("select string_agg(pid::text, ',' order by pid) from http.workers where state = 'running'")
+            .unwrap_or_default()
+    }
+
     /// Waits until the port answers.
     pub fn wait_until_served(&self) {
         wait_for("the port answers", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok());

@@ -104,14 +104,15 @@ declare
   target regprocedure;
 begin
   perform http.check_role(quote_ident(route.role)::regrole);
-  perform set_config('search_path', coalesce(route.search_path, 'pg_temp'), true);
-  if route.function like '%(%' then
-    target := route.function::regprocedure;
+  -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
+  perform pg_catalog.set_config('search_path', coalesce(route.search_path, 'pg_temp'), true);
+  if pg_catalog.strpos(route.function, '(') operator(pg_catalog.>) 0 then
+    target := pg_catalog.regprocedurein(pg_catalog.textout(route.function));
   else
-    target := route.function::regproc::regprocedure;
+    target := pg_catalog.regprocin(pg_catalog.textout(route.function));
   end if;
+  perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
   perform http.check_function(target);
-  perform set_config('search_path', '', true);
   insert into http.route as r (method, pattern, function, role, search_path)
   values (
     upper(route.method), route.pattern, target::text, quote_ident(route.role)::regrole,
@@ -144,9 +145,10 @@ as $body$
 #variable_conflict use_column
 begin
   perform http.check_role(quote_ident(handle.role)::regrole);
-  perform set_config('search_path', coalesce(handle.search_path, 'pg_temp'), true);
+  -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
+  perform pg_catalog.set_config('search_path', coalesce(handle.search_path, 'pg_temp'), true);
   perform http.check_statement(handle.statement);
-  perform set_config('search_path', 'pg_catalog, pg_temp', true);
+  perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
   insert into http.handler as h (name, statement, priority, role, search_path)
   values (
     handle.name, handle.statement, handle.priority, quote_ident(handle.role)::regrole,

@@ -8,9 +8,9 @@ use std::ffi::c_int;
 use form::body::{Field, File, Value as FieldValue};
 use message::Request;
 use pgrx::pg_sys::{self, Datum, Oid};
-use serde_json::Value as Json;
 
 use super::function::{Argument, Function, Input, TypeInput};
+use super::json::{self, Object};
 use super::params;
 use super::types::Types;
 use crate::pg;
@@ -28,11 +28,13 @@ pub enum Value<'a> {
     /// Several texts of the same name, or the elements of a JSON array.
     Many(Vec<Option<Cow<'a, str>>>),
     /// JSON, as its text.
-    Json(String),
+    Json(&'a str),
     /// Bytes.
     Bytes(&'a [u8]),
     /// An uploaded file.
     File(File<'a>),
+    /// Several of the same name.
+    Files(Vec<File<'a>>),
     /// The request itself.
     Request,
 }
@@ -109,7 +111,7 @@ struct Source<'s, 'a> {
 
 enum Body<'a> {
     Form(Vec<Field<'a>>),
-    Json(serde_json::Map<String, Json>),
+    Json(Object<'a>),
     Other,
 }
 
@@ -128,7 +130,7 @@ impl<'a> Source<'_, 'a> {
         if let Some(value) = self.from_query(name, many)? {
             return Ok(Some(value));
         }
-        self.from_body(name, many)
+        self.from_body(name, &argument.input)
     }
 
     fn from_query(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
@@ -144,25 +146,39 @@ impl<'a> Source<'_, 'a> {
         Ok(if many { several(found.map(Some).collect()) } else { found.next().map(Value::Text) })
     }
 
-    fn from_body(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
+    fn from_body(&mut self, name: &str, input: &Input) -> Result<Option<Value<'a>>, BindError> {
         if self.body.is_none() {
             self.body = Some(read_body(self.request)?);
         }
         match &self.body {
-            Some(Body::Form(fields)) => {
-                let mut found = fields.iter().filter(|field| field.name == name);
-                if many {
-                    return Ok(several(found.filter_map(field_text).map(Some).collect()));
-                }
-                Ok(found.next().map(|field| match &field.value {
-                    FieldValue::Text(text) => Value::Text(text.clone()),
-                    FieldValue::File(file) => Value::File(file.clone()),
-                }))
-            }
-            Some(Body::Json(object)) => Ok(object.get(name).map(|value| from_json(value, many))),
+            Some(Body::Form(fields)) => Ok(from_form(fields, name, input)),
+            Some(Body::Json(object)) => match object.get(name) {
+                Some(value) => json::value(value, input)
+                    .map(Some)
+                    .map_err(|error| BindError(format!("parameter {name}: {}", error.0))),
+                None => Ok(None),
+            },
             _ => Ok(None),
         }
     }
+}
+
+fn from_form<'a>(fields: &[Field<'a>], name: &str, input: &Input) -> Option<Value<'a>> {
+    let mut found = fields.iter().filter(|field| field.name == name);
+    if !matches!(input, Input::Array { .. }) {
+        return found.next().map(|field| match &field.value {
+            FieldValue::Text(text) => Value::Text(text.clone()),
+            FieldValue::File(file) => Value::File(file.clone()),
+        });
+    }
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for field in found {
+        match &field.value {
+            FieldValue::Text(text) => texts.push(Some(text.clone())),
+            FieldValue::File(file) => files.push(file.clone()),
+        }
+    }
+    if files.is_empty() { several(texts) } else { Some(Value::Files(files)) }
 }
 
 /// A single text that looks like an array is one: `{1,2}`.
@@ -174,13 +190,6 @@ fn several(mut found: Vec<Option<Cow<'_, str>>>) -> Option<Value<'_>> {
     }
 }
 
-fn field_text<'a>(field: &Field<'a>) -> Option<Cow<'a, str>> {
-    match &field.value {
-        FieldValue::Text(text) => Some(text.clone()),
-        FieldValue::File(_) => None,
-    }
-}
-
 fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
     let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
         return Ok(Body::Other);
@@ -189,9 +198,9 @@ fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
         return Err(BindError("the Content-Type cannot be read".into()));
     };
     if content_type.is_json() {
-        return match serde_json::from_slice(request.body()) {
-            Ok(Json::Object(object)) => Ok(Body::Json(object)),
-            Ok(_) => Ok(Body::Other),
+        return match json::object(request.body()) {
+            Ok(Some(object)) => Ok(Body::Json(object)),
+            Ok(None) => Ok(Body::Other),
             Err(error) => Err(BindError(format!("the body is not valid JSON: {error}"))),
         };
     }
@@ -199,26 +208,6 @@ fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
         Ok(Some(fields)) => Ok(Body::Form(fields)),
         Ok(None) => Ok(Body::Other),
         Err(error) => Err(BindError(format!("the form cannot be read: {error}"))),
-    }
-}
-
-fn from_json<'a>(value: &Json, many: bool) -> Value<'a> {
-    match value {
-        Json::Null => Value::Null,
-        Json::Array(elements) if many && !elements.iter().any(Json::is_array) => {
-            Value::Many(elements.iter().map(json_text).collect())
-        }
-        Json::String(text) => Value::Text(Cow::Owned(text.clone())),
-        Json::Object(_) | Json::Array(_) => Value::Json(value.to_string()),
-        Json::Bool(_) | Json::Number(_) => Value::Text(Cow::Owned(value.to_string())),
-    }
-}
-
-fn json_text<'a>(value: &Json) -> Option<Cow<'a, str>> {
-    match value {
-        Json::Null => None,
-        Json::String(text) => Some(Cow::Owned(text.clone())),
-        other => Some(Cow::Owned(other.to_string())),
     }
 }
 
@@ -281,6 +270,9 @@ unsafe fn convert_one(
                 Ok(text) if !text.contains('\0') => Some(params::text(text)),
                 _ => params::raise_bad_text(),
             },
+            (Input::Array { element_type, .. }, Value::Files(files)) if *element_type == types.file => {
+                Some(file_array(files, types))
+            }
             (Input::Array { element, element_type, length, by_value, align, .. }, Value::Many(texts)) => {
                 Some(array(texts, element, *element_type, *length, *by_value, *align))
             }
@@ -303,6 +295,17 @@ unsafe fn convert_one(
 unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
     // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
     unsafe { pg::InputFunctionCall(input.function, params::c_string(text), input.parameter, input.typmod) }
+}
+
+unsafe fn file_array(files: &[File<'_>], types: &Types) -> Datum {
+    // SAFETY: the contract of `convert`; the array has as many places as there are files.
+    unsafe {
+        let rows = pg::palloc(files.len() * size_of::<Datum>()).cast::<Datum>();
+        for (place, file) in files.iter().enumerate() {
+            *rows.add(place) = params::file_row(file, types);
+        }
+        params::array_of_rows(rows, files.len(), types.file)
+    }
 }
 
 unsafe fn array(

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::plan::string;
+use super::plan::{Plan, string};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
 use crate::pg;
@@ -27,7 +27,7 @@ pub enum Input {
     Text,
     /// bytea: a file's or the body's bytes as they are; a text through the type's input function.
     Bytes(TypeInput),
-    /// json and jsonb: JSON as it is written, and a form's text as a JSON string if it is no JSON.
+    /// json and jsonb, and domains over them: JSON as it is written.
     Json(TypeInput),
     /// Any other type, through its input function.
     Value(TypeInput),
@@ -143,13 +143,16 @@ impl Function {
         // SAFETY: the tuple is a row of pg_proc held by `look_up`.
         unsafe {
             let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
-            let in_sql = row.prolang.to_u32() == SQL_LANGUAGE;
+            let arguments = arguments(tuple, row.pronargs as usize, types, keep);
+            // The parser cannot know polymorphic arguments without a call, and a route cannot have them.
+            let in_sql = row.prolang.to_u32() == SQL_LANGUAGE
+                && !arguments.iter().any(|argument| is_pseudo_type(argument.type_oid));
             Function {
                 memory: keep,
                 version: version(oid, tuple),
                 schema: string(pg_sys::get_namespace_name(row.pronamespace)),
                 name: string(row.proname.data.as_ptr()),
-                arguments: arguments(tuple, row.pronargs as usize, types, keep),
+                arguments,
                 defaults: row.pronargdefaults as usize,
                 result: row.prorettype,
                 returns_set: row.proretset,
@@ -222,6 +225,8 @@ impl Function {
     pub fn obstacle(&self) -> Option<&'static str> {
         if !self.is_function {
             Some("a route calls a function, not a procedure or an aggregate")
+        } else if let Some(obstacle) = self.pseudo_types() {
+            Some(obstacle)
         } else if self.variadic {
             Some("a route's function cannot be variadic; take an array")
         } else if self.arguments.len() > 60 {
@@ -229,6 +234,16 @@ impl Function {
         } else {
             None
         }
+    }
+
+    /// Types that are no type of a value: polymorphic ones, and those of PostgreSQL's inside.
+    fn pseudo_types(&self) -> Option<&'static str> {
+        if self.arguments.iter().any(|argument| is_pseudo_type(argument.type_oid)) {
+            return Some("a route's function cannot take an argument of a pseudo-type, such as anyelement");
+        }
+        let result = is_pseudo_type(self.result)
+            && !matches!(self.result, pg_sys::VOIDOID | pg_sys::RECORDOID | pg_sys::RECORDARRAYOID);
+        result.then_some("a route's function cannot return a pseudo-type, such as trigger")
     }
 
     /// What its result is as a response, once [`Self::call`] has turned it into JSON where it must.
@@ -307,13 +322,30 @@ impl Function {
             && (self.is_single_value() || self.is_response)
     }
 
-    /// Whether a value of this type is the function's result without any conversion.
+    /// Whether a value of this type is the function's result without any conversion or check.
     pub fn returns_as_is(&self, column: Oid) -> bool {
+        let mut typmod = -1;
         // SAFETY: inside a transaction; both types exist.
         unsafe {
             column == self.result
-                || (pg_sys::getBaseType(self.result) == column && !pg_sys::DomainHasConstraints(self.result))
+                || (pg_sys::getBaseTypeAndTypmod(self.result, &mut typmod) == column
+                    && typmod == -1
+                    && !pg_sys::DomainHasConstraints(self.result))
         }
+    }
+
+    /// Whether the result is still what the plan takes it for: a domain's constraints and name may change
+    /// while the function stays as it is.
+    pub fn still_returns(&self, plan: &Plan, types: &Types) -> bool {
+        // SAFETY: inside a transaction; the result's type exists as long as the function.
+        let base = unsafe { pg_sys::getBaseType(self.result) };
+        base == self.result
+            || (self.shape(types) == plan.shape && (!plan.to_the_end || self.returns_as_is(base)))
+    }
+
+    /// Whether its body was parsed when it was made.
+    pub fn has_tree(&self) -> bool {
+        self.standard_body.is_some()
     }
 
     /// The text of the body as a statement, if it has one.
@@ -340,6 +372,11 @@ impl Drop for Function {
         // SAFETY: made by `new_memory`, and deleted once; the plans that use it have been released.
         unsafe { pg_sys::MemoryContextDelete(self.memory) }
     }
+}
+
+fn is_pseudo_type(type_oid: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_PSEUDO }
 }
 
 /// A memory context that the function owns.
@@ -488,8 +525,10 @@ unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> In
         match type_oid {
             pg_sys::TEXTOID | pg_sys::VARCHAROID => return Input::Text,
             pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, keep)),
-            pg_sys::JSONOID | pg_sys::JSONBOID => return Input::Json(type_input(type_oid, keep)),
             _ => {}
+        }
+        if matches!(pg_sys::getBaseType(type_oid), pg_sys::JSONOID | pg_sys::JSONBOID) {
+            return Input::Json(type_input(type_oid, keep));
         }
         let element_type = pg_sys::get_base_element_type(type_oid);
         if element_type == Oid::INVALID {

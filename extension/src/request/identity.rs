@@ -7,6 +7,7 @@
 use std::ffi::{CStr, CString, c_int};
 
 use pgrx::pg_sys::{self, Oid};
+use pgrx::spi::SpiClient;
 
 use crate::guard::{PgError, Report, attempt};
 use crate::pg;
@@ -17,8 +18,11 @@ use crate::settings;
 pub struct Identity {
     role: Option<Oid>,
     search_path: CString,
-    /// Names of the settings that the role has brought.
+    /// Names of the settings that the role and the database have brought.
     settings: Vec<CString>,
+    /// Names of the settings that the connection has brought: the database's and the superuser's. Read at
+    /// the first look.
+    connected: Option<Vec<CString>>,
     /// [`crate::shared::settings_epoch`] when they were read.
     epoch: u64,
 }
@@ -55,13 +59,19 @@ impl Identity {
         // Until it has succeeded nothing is known to be in force.
         self.role = None;
         let previous = std::mem::take(&mut self.settings);
+        let connected = self.connected.take();
         // SAFETY: by contract. What is called inside raises through pgrx's guards, so values are dropped.
         let changed = unsafe {
             attempt(Report::Log, || {
                 pg_sys::StartTransactionCommand();
-                let settings = role_settings(role);
+                set(c"search_path", Some(SAFE_PATH));
+                let connected = connected.unwrap_or_else(|| names(stored_settings(BOOTSTRAP)));
+                let (bases, settings) = (base_values(&connected), stored_settings(role));
                 for name in &previous {
                     set(name, None);
+                }
+                for (name, value) in &bases {
+                    set(name, Some(value));
                 }
                 set_base();
                 for (name, value) in &settings {
@@ -69,12 +79,13 @@ impl Identity {
                 }
                 set(c"search_path", Some(search_path));
                 pg_sys::CommitTransactionCommand();
-                settings
+                (settings, connected)
             })
         };
         match changed {
-            Ok(settings) => {
-                self.settings = settings.into_iter().map(|(name, _)| name).collect();
+            Ok((settings, connected)) => {
+                self.settings = names(settings);
+                self.connected = Some(connected);
                 self.search_path = search_path.to_owned();
                 self.role = Some(role);
                 self.epoch = crate::shared::settings_epoch();
@@ -114,31 +125,113 @@ unsafe fn set(name: &CStr, value: Option<&CStr>) {
     }
 }
 
-/// `ALTER ROLE … SET` of the role, those for this database last, so that they win.
-unsafe fn role_settings(role: Oid) -> Vec<(CString, CString)> {
-    // SAFETY: inside a transaction.
-    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
-    let lines = pgrx::Spi::connect(|client| {
+/// A search_path in which no name of a user's comes before PostgreSQL's own: queries of ours resolve in it.
+pub const SAFE_PATH: &CStr = c"pg_catalog, pg_temp";
+/// The role that a worker connects as.
+const BOOTSTRAP: Oid = Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID);
+
+fn names(settings: Vec<(CString, CString)>) -> Vec<CString> {
+    settings.into_iter().map(|(name, _)| name).collect()
+}
+
+/// What `ALTER DATABASE … SET` and `ALTER ROLE … SET` say for a session of this role here; what comes later
+/// wins, as when a session begins.
+unsafe fn stored_settings(role: Oid) -> Vec<(CString, CString)> {
+    let lines = query(|client| {
         let rows = client.select(
-            "select line from pg_catalog.pg_db_role_setting, pg_catalog.unnest(setconfig) line \
-             where setrole = $1 and setdatabase in (0, (select oid from pg_catalog.pg_database \
-             where datname = pg_catalog.current_database())) order by setdatabase",
+            "select line from pg_db_role_setting, unnest(setconfig) line \
+             where setrole in (0, $1) and setdatabase in (0, (select oid from pg_database \
+             where datname = current_database())) order by setrole <> 0, setdatabase <> 0",
             None,
             &[role.into()],
         )?;
-        rows.map(|row| row.get::<String>(1)).collect::<Result<Vec<_>, _>>()
+        rows.map(|row| row.get::<String>(1)).collect()
     });
-    // SAFETY: pushed above.
-    unsafe { pg_sys::PopActiveSnapshot() };
-    let lines = match lines {
-        Ok(lines) => lines,
-        Err(error) => pgrx::error!("cannot read the settings of a role: {error}"),
-    };
     let pair = |line: String| {
         let (name, value) = line.split_once('=')?;
         Some((CString::new(name).ok()?, CString::new(value).ok()?))
     };
     lines.into_iter().flatten().filter_map(pair).collect()
+}
+
+/// What settings are without those that the connection has brought: PostgreSQL keeps only the latter. None
+/// are asked for in most databases.
+unsafe fn base_values(names: &[CString]) -> Vec<(CString, CString)> {
+    let mut values = Vec::new();
+    for name in names {
+        // SAFETY: inside a transaction. Whoever reads the configuration file must be a superuser.
+        let value = unsafe { as_superuser(|| base_value(name)) };
+        values.extend(value.map(|value| (name.clone(), value)));
+    }
+    values
+}
+
+fn base_value(name: &CStr) -> Option<CString> {
+    let values = query(|client| {
+        let rows = client.select(
+            "select coalesce((select setting from pg_file_settings where lower(name) = lower($1) and applied \
+             order by seqno desc limit 1), \
+             (select boot_val from pg_settings where lower(name) = lower($1)), '')",
+            None,
+            &[name.to_string_lossy().into_owned().into()],
+        )?;
+        rows.map(|row| row.get::<String>(1)).collect()
+    });
+    values.into_iter().flatten().next().and_then(|value| CString::new(value).ok())
+}
+
+unsafe fn as_superuser<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: inside a transaction, whose end restores the user if `work` raises.
+    unsafe {
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        let restricted = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
+        pg_sys::SetUserIdAndSecContext(BOOTSTRAP, context | restricted as c_int);
+        let result = work();
+        pg_sys::SetUserIdAndSecContext(user, context);
+        result
+    }
+}
+
+/// Runs a query of ours with a snapshot of its own.
+fn query<T>(work: impl FnOnce(&SpiClient<'_>) -> Result<Vec<T>, pgrx::spi::Error>) -> Vec<T> {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
+    let result = pgrx::Spi::connect(|client| work(client));
+    // SAFETY: pushed above.
+    unsafe { pg_sys::PopActiveSnapshot() };
+    result.unwrap_or_else(|error| pgrx::error!("cannot read the settings of a role: {error}"))
+}
+
+/// Puts [`SAFE_PATH`] in force until [`leave_safe_path`].
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn enter_safe_path() -> c_int {
+    // SAFETY: by contract.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"search_path".as_ptr(),
+            SAFE_PATH.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        level
+    }
+}
+
+/// Undoes [`enter_safe_path`].
+///
+/// # Safety
+/// In the transaction of [`enter_safe_path`].
+pub unsafe fn leave_safe_path(level: c_int) {
+    // SAFETY: by contract.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) }
 }
 
 /// Becomes the role, until [`leave`]. Under SECURITY_LOCAL_USERID_CHANGE a handler can neither SET ROLE,

@@ -5,18 +5,21 @@
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`], [`plan`] and [`shape`]: from it to a cached plan.
-//! - [`arguments`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response.
+//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response;
+//!   [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
 pub mod changes;
 pub mod current;
 pub mod endpoint;
 pub mod function;
+pub mod grants;
 pub mod identity;
+pub mod json;
 pub mod open;
 pub mod params;
 pub mod plan;
@@ -101,6 +104,7 @@ impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
     pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>, entry: &'static WorkerEntry) -> Self {
         changes::watch();
+        grants::watch();
         Runner {
             table: None,
             identity: Identity::default(),
@@ -368,9 +372,9 @@ fn scope(lane: Lane, access: Access) -> Scope {
 }
 
 /// Errors that come from how the gateway runs requests, and not from the request: out of time, no write, no
-/// lock, no second try.
+/// lock, no second try; and a missing right, since an executor has a transaction to find the grant in.
 fn may_differ(sqlstate: &[u8; 5]) -> bool {
-    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01")
+    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501" | b"0A000")
 }
 
 /// Finds the counters of an endpoint of this database.

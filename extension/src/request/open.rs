@@ -101,7 +101,7 @@ impl OpenPlan {
             let own = pg::makeParamList((*parameters).numParams);
             (*own).paramFetch = (*parameters).paramFetch;
             take_parameters(own, parameters);
-            let cached = pg::GetCachedPlan(plan.source, own, owner, std::ptr::null_mut());
+            let cached = super::run::cached_plan(plan, own, super::transaction::Scope::Shared);
             let generic = cached == (*plan.source).gplan;
             let description = pg::CreateQueryDesc(
                 plan::nth((*cached).stmt_list, 0).cast(),

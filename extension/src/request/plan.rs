@@ -33,8 +33,11 @@ pub struct Plan {
     pub calls: bool,
     /// Nothing is written or locked, and nothing volatile is called.
     pub reads_only: bool,
-    /// The statement writes: it runs to its end, whatever it returns.
-    pub writes: bool,
+    /// It runs to its end although its first row is the answer: it writes, or it is a function's body, which
+    /// a call would run to its end.
+    pub to_the_end: bool,
+    /// It is the text of a function's parsed body: once what it names has changed, the text has too.
+    pub of_tree: bool,
 }
 
 impl Plan {
@@ -42,6 +45,31 @@ impl Plan {
     pub fn release(self) {
         // SAFETY: the source was made by `keep` and is dropped once.
         unsafe { pg_sys::DropCachedPlan(self.source) }
+    }
+}
+
+impl Plan {
+    /// Whether a text that stands for a parsed body may have changed. Locks the tables that it names, so that
+    /// what holds now holds until the transaction ends.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction.
+    pub unsafe fn is_outdated(&self) -> bool {
+        // SAFETY: by contract; a saved plan's list of tables.
+        unsafe {
+            if !self.of_tree {
+                return false;
+            }
+            let tables = (*self.source).relationOids;
+            for place in 0..list_length(tables) {
+                if !(*self.source).is_valid {
+                    break;
+                }
+                let table = (*(*tables).elements.add(place)).oid_value;
+                pg::LockRelationOid(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            }
+            !(*self.source).is_valid
+        }
     }
 }
 
@@ -71,7 +99,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         let query = only_query(queries, "a handler's statement");
         let columns = result_columns(query);
         let (column, shape) = choose_column(&columns, types);
-        let (reads_only, writes) = (reads_only(query), writes(query));
+        let (reads_only, to_the_end) = (reads_only(query), writes(query));
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -84,7 +112,8 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             true,
         );
         pg_sys::SaveCachedPlan(source);
-        Plan { source, shape, column, arguments: Vec::new(), given: 0, calls: false, reads_only, writes }
+        let (arguments, given, calls, of_tree) = (Vec::new(), 0, false, false);
+        Plan { source, shape, column, arguments, given, calls, reads_only, to_the_end, of_tree }
     }
 }
 
@@ -134,7 +163,8 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         pg_sys::SaveCachedPlan(source);
         let shape = function.shape(types);
         // A function that writes does so while its one row is computed.
-        Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes: false }
+        let (to_the_end, of_tree) = (false, false);
+        Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, to_the_end, of_tree }
     }
 }
 
@@ -169,9 +199,9 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             pg_sys::DropCachedPlan(source);
             return None;
         }
-        let (reads_only, writes) = (reads_only(query), writes(query));
-        // Called, a function that is not volatile fails when it writes. It must not succeed here.
-        if writes && !function.is_volatile() {
+        let reads_only = reads_only(query);
+        // Called, a function that is not volatile fails when it writes or locks. It must not succeed here.
+        if !function.is_volatile() && (writes(query) || locks_rows(query.cast(), std::ptr::null_mut())) {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -188,7 +218,18 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         );
         pg_sys::SaveCachedPlan(source);
         let arguments = function.given_arguments(given).cloned().collect();
-        Some(Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes })
+        let of_tree = function.has_tree();
+        Some(Plan {
+            source,
+            shape,
+            column: 0,
+            arguments,
+            given,
+            calls: true,
+            reads_only,
+            to_the_end: true,
+            of_tree,
+        })
     }
 }
 
@@ -358,7 +399,7 @@ unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
     // SAFETY: a query of the analyzer.
     unsafe {
         (*query).commandType == pg_sys::CmdType::CMD_SELECT
-            && (*query).rowMarks.is_null()
+            && !locks_rows(query.cast(), std::ptr::null_mut())
             && !(*query).hasModifyingCTE
             && !pg_sys::contain_volatile_functions(query.cast())
     }
@@ -367,6 +408,27 @@ unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
 unsafe fn writes(query: *mut pg_sys::Query) -> bool {
     // SAFETY: a query of the analyzer.
     unsafe { (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE }
+}
+
+/// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
+unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    #[cfg(feature = "pg15")]
+    use pg_sys::{expression_tree_walker, query_tree_walker};
+    #[cfg(not(feature = "pg15"))]
+    use pg_sys::{
+        expression_tree_walker_impl as expression_tree_walker, query_tree_walker_impl as query_tree_walker,
+    };
+    // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ != pg_sys::NodeTag::T_Query {
+            return expression_tree_walker(node, Some(locks_rows), context);
+        }
+        let query = node.cast::<pg_sys::Query>();
+        !(*query).rowMarks.is_null() || query_tree_walker(query, Some(locks_rows), context, 0)
+    }
 }
 
 fn refuse(message: &str, hint: &str) -> ! {

@@ -34,7 +34,8 @@ pub struct Receiver {
     column: usize,
     types: *const Types,
     limit: usize,
-    answer: Answer,
+    /// What the first row was.
+    pub answer: Answer,
     /// Where the response is written, a [`message::Response`]; its memory is used again.
     pub buffer: Vec<u8>,
 }

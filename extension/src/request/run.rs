@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use message::{Request, ResponseBuilder};
 use pgrx::pg_sys;
@@ -18,7 +19,7 @@ use super::problem::{Access, Problem};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{changes, params};
+use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::{pg, settings};
 
@@ -41,6 +42,13 @@ pub struct Job<'j, 'r> {
     /// What takes the rows.
     pub receiver: &'j mut Receiver,
 }
+
+/// "cached plan must not change result type": a plan made anew may do.
+const CHANGED_PLAN: &str = "0A000";
+
+/// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
+/// pause this one takes the same lock again before it and they meet once more.
+const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// An attempt's failure, before it is known whether it is tried again.
 enum Mishap {
@@ -69,14 +77,22 @@ impl Job<'_, '_> {
             if self.scope != Scope::Shared {
                 pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
             }
+            let was_made = endpoint.is_made();
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
-                && matches!(error.sqlstate(), "40001" | "40P01")
+                && (matches!(error.sqlstate(), "40001" | "40P01")
+                    || was_made && error.sqlstate() == CHANGED_PLAN)
             {
+                if error.sqlstate() == "40P01" {
+                    std::thread::sleep(DEADLOCK_PAUSE);
+                }
                 result = self.run_once(endpoint, path);
             }
-            result.map_err(|mishap| self.problem(mishap))
+            result.map_err(|mishap| {
+                let mishap = self.name_grant(mishap, role);
+                self.problem(mishap)
+            })
         }
     }
 
@@ -84,6 +100,21 @@ impl Job<'_, '_> {
         match mishap {
             Mishap::Problem(problem) => problem,
             Mishap::Error(error) => Problem::of_error(&error, self.access, settings::SHOW_ERRORS.get()),
+        }
+    }
+
+    /// Says which grant a refusal is about, in the log and as the error's hint.
+    fn name_grant(&self, mishap: Mishap, role: pg_sys::Oid) -> Mishap {
+        match mishap {
+            Mishap::Error(mut error) if error.sqlstate() == "42501" && self.scope != Scope::Shared => {
+                // SAFETY: on the main thread; the request's transaction has been given up.
+                if let Some(grant) = unsafe { grants::missing(&error, role) } {
+                    pgrx::log!("http request {}: missing: {grant}", self.request.id());
+                    error.hint = Some(grant);
+                }
+                Mishap::Error(error)
+            }
+            other => other,
         }
     }
 
@@ -103,9 +134,8 @@ impl Job<'_, '_> {
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
-                    && error.sqlstate() == "0A000"
+                    && error.sqlstate() == CHANGED_PLAN
                 {
-                    // "cached plan must not change result type": the next request makes a new one.
                     endpoint.forget_plans();
                 }
             }
@@ -139,7 +169,15 @@ impl Job<'_, '_> {
                     .map_err(|error| Mishap::Problem(Problem::new(400, error.0)))?,
                 None => Bound::default(),
             };
-            let place = match plan_for(endpoint, bound.given) {
+            let mut place = plan_for(endpoint, bound.given);
+            if let Some(known) = place
+                && context.guarded(|| is_outdated(endpoint, known))?
+            {
+                endpoint.forget_plans();
+                context.guarded(|| make_ready(endpoint, self.types))?;
+                place = plan_for(endpoint, bound.given);
+            }
+            let place = match place {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
             };
@@ -155,40 +193,26 @@ impl Job<'_, '_> {
                     let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
                     match scope {
                         Scope::Shared => self.open.run(plan, parameters, self.receiver),
-                        Scope::Own { .. } => execute(plan, parameters, self.receiver),
+                        Scope::Own { .. } => execute(plan, parameters, self.receiver, scope),
                     }
-                    // What cannot be answered shall not have happened either: the caller gives it up.
-                    let valid = !self.receiver.is_invalid();
-                    if let Some(begun) = *begun
-                        && valid
-                    {
+                    refuse_invalid(&self.receiver.answer);
+                    if let Some(begun) = *begun {
                         transaction::finish(begun);
                     }
-                    valid
                 })
             });
             match ran {
-                Ok(true) => Ok(self.receiver.take_answer()),
-                Ok(false) => Err(Mishap::Problem(self.invalid())),
+                Ok(()) => Ok(self.receiver.take_answer()),
                 Err(mishap) => Err(name_parameter(mishap, plan)),
             }
         }
-    }
-
-    /// What the endpoint has returned cannot be sent.
-    fn invalid(&mut self) -> Problem {
-        let request = self.request;
-        let Answer::Invalid(reason) = self.receiver.take_answer() else {
-            return Problem::new(500, "the response cannot be sent");
-        };
-        pgrx::log!("http request {}: {} {}: {reason}", request.id(), request.method(), request.raw_path());
-        Problem::new(500, reason)
     }
 
     /// Turns what an endpoint has returned into the response's status.
     pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
         match answer {
             Answer::Response(status) => Ok(status),
+            // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
             Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
@@ -212,6 +236,13 @@ impl Job<'_, '_> {
             self.receiver.buffer = builder.finish(&[]);
         }
         status
+    }
+}
+
+/// A row that is no valid response is an error before anything is committed.
+fn refuse_invalid(answer: &Answer) {
+    if let Answer::Invalid(reason) = answer {
+        crate::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
 }
 
@@ -257,14 +288,14 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
     // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
     // through pgrx's guards.
     unsafe {
-        if let Plans::Made { function: Some(function), checked, .. } = &mut endpoint.plans {
+        if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
             match standing(&function.version(), role) {
-                Standing::Unchanged => {
+                Standing::Unchanged if plans.iter().all(|plan| function.still_returns(plan, types)) => {
                     *checked = changes::epoch();
                     return;
                 }
                 Standing::Forbidden => refuse_function(function),
-                Standing::Changed => endpoint.forget_plans(),
+                Standing::Unchanged | Standing::Changed => endpoint.forget_plans(),
             }
         }
         let made = attempt(Report::Quiet, || compile(endpoint, types));
@@ -314,7 +345,6 @@ fn refuse_function(function: &Function) -> ! {
         format!("permission denied for function {}", function.qualified_name()),
         "howdah",
     )
-    .set_hint(format!("grant execute on function {} to the route's role", function.qualified_name()))
     .report(pgrx::PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
 }
@@ -335,6 +365,11 @@ fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
         format!("{title} cannot be served; the server's log says why")
     };
     Mishap::Problem(Problem::new(500, shown))
+}
+
+unsafe fn is_outdated(endpoint: &Endpoint, place: usize) -> bool {
+    // SAFETY: inside a guard and a transaction.
+    matches!(&endpoint.plans, Plans::Made { plans, .. } if unsafe { plans[place].is_outdated() })
 }
 
 fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
@@ -379,12 +414,36 @@ unsafe fn parameters(
     }
 }
 
+/// The plan as it is now, made anew if it must be. The current resource owner holds it.
+///
+/// # Safety
+/// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
+pub unsafe fn cached_plan(
+    plan: &Plan,
+    parameters: pg_sys::ParamListInfo,
+    scope: Scope,
+) -> *mut pg_sys::CachedPlan {
+    // SAFETY: by contract.
+    unsafe {
+        let epoch = changes::epoch();
+        let owner = pg_sys::CurrentResourceOwner;
+        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+        if plan::list_length((*cached).stmt_list) != 1 {
+            refuse_rules();
+        }
+        if changes::epoch() != epoch {
+            look_again(scope);
+        }
+        cached
+    }
+}
+
 /// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
-unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
+unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver, scope: Scope) {
     // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
-        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+        let cached = cached_plan(plan, parameters, scope);
         let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
         pg_sys::debug_query_string = (*plan.source).query_string;
         let description = pg::CreateQueryDesc(
@@ -398,7 +457,7 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
             0,
         );
         pg::ExecutorStart(description, 0);
-        let rows = if plan.writes { 0 } else { 1 };
+        let rows = if plan.to_the_end { 0 } else { 1 };
         executor_run(description, rows);
         pg::ExecutorFinish(description);
         pg::ExecutorEnd(description);
@@ -406,6 +465,34 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
         pg::ReleaseCachedPlan(cached, owner);
         pg_sys::debug_query_string = std::ptr::null();
     }
+}
+
+/// Making sure of the plan may have waited for a table that was rewritten meanwhile: in a snapshot from before
+/// it would be empty.
+unsafe fn look_again(scope: Scope) {
+    // SAFETY: the contract of `execute`; `begin` has pushed a snapshot in a transaction of its own.
+    unsafe {
+        match scope {
+            Scope::Own { .. } => {
+                pg::PopActiveSnapshot();
+                pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
+            }
+            Scope::Shared => crate::guard::raise(PgError {
+                sqlstate: *b"40001",
+                message: "the catalogs have changed since the snapshot".into(),
+                ..PgError::default()
+            }),
+        }
+    }
+}
+
+/// A rule that came after the plan was made has turned the statement into none or several.
+fn refuse_rules() -> ! {
+    crate::guard::raise(PgError {
+        sqlstate: *b"0A000",
+        message: "a rule rewrites the statement into several, or none".into(),
+        ..PgError::default()
+    })
 }
 
 unsafe fn executor_run(description: *mut pg_sys::QueryDesc, rows: u64) {
@@ -424,14 +511,26 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
     let Mishap::Error(error) = mishap else { return mishap };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
-    let client =
-        error.sqlstate().starts_with("22") || error.sqlstate() == "23514" || error.sqlstate() == "23502";
-    if !client {
+    if !is_clients_fault(error.sqlstate()) {
         return Mishap::Error(error);
     }
+    let shown = settings::SHOW_ERRORS.get();
     let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
     problem.sqlstate = Some(error.sqlstate);
+    if shown {
+        problem.more = [error.detail, error.hint];
+    }
     Mishap::Problem(problem)
+}
+
+/// Whether a conversion has failed because of its text: besides bad values, names that do not exist (regclass),
+/// syntax (tsquery, jsonpath) and nesting (json).
+fn is_clients_fault(sqlstate: &str) -> bool {
+    match sqlstate {
+        "42501" => false,
+        "23514" | "23502" | "0A000" => true,
+        _ => ["22", "42", "54"].iter().any(|class| sqlstate.starts_with(class)),
+    }
 }
 
 /// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.

@@ -9,7 +9,7 @@ use router::Router;
 
 use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
-use super::{changes, transaction};
+use super::{changes, identity, transaction};
 use crate::guard::{PgError, Report, attempt};
 use crate::worker::connection::SERVED_VERSIONS;
 
@@ -137,6 +137,8 @@ unsafe fn read() -> Result<Configuration, NoTable> {
         if extension == Oid::INVALID {
             return Err(NoTable::NoExtension);
         }
+        // What is in force is the search_path of some endpoint: operators in it could be a user's own.
+        let path = identity::enter_safe_path();
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
@@ -161,6 +163,7 @@ unsafe fn read() -> Result<Configuration, NoTable> {
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
+        identity::leave_safe_path(path);
         match read {
             Ok((registrations, routes, listeners)) => {
                 Ok(Configuration { types, tables, registrations, routes, listeners })

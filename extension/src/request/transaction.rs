@@ -44,6 +44,9 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
             // What the role's settings say, as for a session that connects as the role.
             pg_sys::XactIsoLevel = pg_sys::DefaultXactIsoLevel;
             pg_sys::XactReadOnly = read_only || pg_sys::DefaultXactReadOnly || pg_sys::RecoveryInProgress();
+            if pg_sys::StatementTimeout > 0 {
+                pg::enable_timeout_after(pg::STATEMENT_TIMEOUT, pg_sys::StatementTimeout);
+            }
         }
         let entered = identity::enter(role);
         if let Scope::Own { .. } = scope {
@@ -67,7 +70,10 @@ pub unsafe fn finish(begun: Begun) {
                 // While role and settings still hold: before version 18 deferred triggers run as whoever is
                 // current.
                 pg::AfterTriggerFireDeferred();
+                // A held cursor would run its query in the commit, as whoever is current then.
+                pg::PortalHashTableDeleteAll();
                 pg::Async_UnlistenAll();
+                pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
                 identity::leave(begun.entered);
                 let temporary = pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0;
                 pg::CommitTransactionCommand();
@@ -112,6 +118,7 @@ pub unsafe fn abort() {
     unsafe {
         for _ in 0..2 {
             let aborted = attempt(Report::Log, || {
+                pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
                 pg::AbortCurrentTransaction();
                 forget_session(true);
             });

@@ -1,0 +1,346 @@
+(ns howdah.pg
+  "PostgreSQL for Clojure: rows are maps whose values are decoded when they are read.
+
+      (require '[howdah.pg :as pg])
+
+      (pg/with-connection [conn {:host \"127.0.0.1\" :user \"app\" :database \"app\"}]
+        (pg/execute conn \"select id, email from users where id > $1\" {:params [100]}))
+      ;=> [{:id 101 :email \"...\"} ...]
+
+  Wherever a connection is taken, a source is too: a Connection, a Pool, a map of settings, or a URI. A pool
+  lends a connection for the length of the call; a map or a URI opens one.
+
+  Options are given as a map or as keywords: (pg/execute conn sql {:params [1]}) and
+  (pg/execute conn sql :params [1]) are the same. The options of a query:
+
+  | option      | meaning                                                                       |
+  |-------------|-------------------------------------------------------------------------------|
+  | :params     | the values of $1, $2 and so on                                                |
+  | :key-fn     | makes a key of a column's name; keyword                                       |
+  | :timeout-ms | cancel the query after this long                                              |
+  | :binary?    | false has all values travel as text                                           |
+  | :fetch-size | how many rows reduce-rows fetches at a time                                    |
+  | :first      | true returns the first row or nil                                             |
+  | :as         | a fold of howdah.pg.fold that makes the result of the rows                    |
+  | :index-by, :group-by, :kv, :column, :columns, :matrix, :java, :run, :reduce, :into | short for a fold |
+
+  Columns of one name: the first has the key, the second gets _1 behind it, the third _2.
+
+  A row is a persistent map. Changes to it (assoc, dissoc, merge, update) are an overlay that decodes
+  nothing; select-keys decodes what it selects. Rows stay readable when the connection is closed and are
+  safe to share between threads."
+  (:require [howdah.pg.fold :as fold])
+  (:import (dev.howdah.pg Config Config$Builder Connection Cursor Notification Options Pool Pool$Settings
+                          Result Row TransactionOptions TransactionOptions$Isolation)
+           (dev.howdah.pg.clojure RowMaps RowVector)
+           (dev.howdah.pg.types PgArray TypeOptions)
+           (java.io InputStream OutputStream)
+           (java.time Duration)
+           (java.util List Map)
+           (java.util.function Consumer Function)))
+
+(set! *warn-on-reflection* true)
+
+(defn ^:private vectored
+  "An array of the server as vectors within vectors."
+  [^PgArray array]
+  (mapv #(if (instance? PgArray %) (vectored %) %) array))
+
+(defn ^:private as-function ^Function [f]
+  (reify Function (apply [_ x] (f x))))
+
+(defn ^:private type-options
+  "Arrays become vectors. :json-read gets a String of JSON and makes a value; :json-write makes a String."
+  [{:keys [json-read json-write codecs]}]
+  (TypeOptions. (or codecs {})
+                (when json-read (as-function #(json-read (String. ^bytes % "UTF-8"))))
+                (when json-write (as-function #(.getBytes ^String (json-write %) "UTF-8")))
+                (as-function vectored)))
+
+(def ^:private own-settings #{:json-read :json-write :codecs :notice-fn :pool-size :pool-wait-ms :pool-max-lifetime-ms
+                              :pool-check-after-ms :pool-leak-ms :pool-leak-fn})
+
+(defn ^:private builder ^Config$Builder [source]
+  (if (map? source)
+    (let [builder (Config/builder)]
+      (doseq [[k v] (apply dissoc source own-settings)]
+        (.set builder (name k) v))
+      builder)
+    (.toBuilder (Config/parse source))))
+
+(defn config
+  "The configuration of a map or a URI. The map's keys are libpq's names or these, with hyphens or
+  underscores: :host :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey :channel-binding
+  :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout :cancel-timeout
+  :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And: :json-read and :json-write, functions between
+  a String of JSON and a value; :codecs, a map of type name to Codec; :notice-fn, called with each notice's text."
+  ^Config [source]
+  (if (instance? Config source)
+    source
+    (let [builder (.types (builder source) (type-options (if (map? source) source {})))]
+      (when-let [notice-fn (:notice-fn (when (map? source) source))]
+        (.notices builder (reify Consumer (accept [_ notice] (notice-fn (.message ^dev.howdah.pg.ServerMessage notice))))))
+      (.build builder))))
+
+(defn connect
+  "Opens a connection to what a map of settings or a URI names. Close it, or use with-connection."
+  ^Connection [source]
+  (Connection/open (config source)))
+
+(defn close
+  "Closes a connection or a pool."
+  [source]
+  (.close ^java.lang.AutoCloseable source))
+
+(defn closed?
+  "Whether the connection is closed or broken."
+  [^Connection conn]
+  (not (.isOpen conn)))
+
+(defn pool
+  "A pool of connections. Beside the settings of a connection: :pool-size (10), :pool-wait-ms (30000) for
+  which a borrower waits, :pool-max-lifetime-ms (an hour), :pool-check-after-ms (5000) unused after which a
+  connection is checked, :pool-leak-ms after which a loan is reported to :pool-leak-fn."
+  ^Pool [source]
+  (let [{:keys [pool-size pool-wait-ms pool-max-lifetime-ms pool-check-after-ms pool-leak-ms pool-leak-fn]}
+        (when (map? source) source)]
+    (Pool. (config source)
+           (cond-> Pool$Settings/DEFAULT
+             pool-size (.size (int pool-size))
+             pool-wait-ms (.waitLimit (Duration/ofMillis pool-wait-ms))
+             pool-max-lifetime-ms (.maxLifetime (Duration/ofMillis pool-max-lifetime-ms))
+             pool-check-after-ms (.checkAfter (Duration/ofMillis pool-check-after-ms))
+             pool-leak-ms (.leaks (Duration/ofMillis pool-leak-ms)
+                                  (reify Consumer (accept [_ leak] (when pool-leak-fn (pool-leak-fn leak)))))))))
+
+(defn on-connection*
+  "Calls a function with a connection of the source; what was opened or lent for it ends with it."
+  [source f]
+  (cond
+    (instance? Connection source) (f source)
+    (instance? Pool source) (let [^Pool pool source
+                                  conn (.borrow pool)]
+                              (try (f conn)
+                                   (finally (.release pool conn))))
+    :else (with-open [conn (connect source)]
+            (f conn))))
+
+(defmacro with-connection
+  "Runs the body with a connection of the source: (with-connection [conn source] ...)."
+  [[conn source] & body]
+  `(on-connection* ~source (fn [~(vary-meta conn assoc :tag `Connection)] ~@body)))
+
+(defmacro with-pool
+  "Runs the body with a pool that is closed afterwards: (with-pool [pool source] ...)."
+  [[pool source] & body]
+  `(with-open [~pool (pool ~source)] ~@body))
+
+(def ^:private keyword-rows (RowMaps. keyword))
+
+(def ^:private row-makers
+  "Row makers of other key functions; a statement keeps its table of keys only while it meets the same maker."
+  (java.util.Collections/synchronizedMap (java.util.WeakHashMap.)))
+
+(defn ^:private row-maker ^RowMaps [key-fn]
+  (if (or (nil? key-fn) (identical? key-fn keyword))
+    keyword-rows
+    (or (.get ^Map row-makers key-fn)
+        (let [maker (RowMaps. key-fn)]
+          (.put ^Map row-makers key-fn maker)
+          maker))))
+
+(defn ^:private options ^Options [{:keys [key-fn timeout-ms binary? fetch-size] :or {binary? true}}]
+  (cond-> (.rows Options/DEFAULT (row-maker key-fn))
+    timeout-ms (.timeout (Duration/ofMillis timeout-ms))
+    (not binary?) (.binary false)
+    fetch-size (.fetchSize (int fetch-size))))
+
+(def ^:private plain-options (options {}))
+
+(defn ^:private options-of ^Options [opts]
+  (if (or (:key-fn opts) (:timeout-ms opts) (false? (:binary? opts)) (:fetch-size opts))
+    (options opts)
+    plain-options))
+
+(defn ^:private params ^objects [opts]
+  (object-array (:params opts)))
+
+(def ^:private counted-commands
+  {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied})
+
+(defn ^:private outcome
+  "What a statement without rows did: {:inserted 1}, {:command \"CREATE TABLE\"}."
+  [^Result result]
+  (let [tag (.tag result)
+        command (first (re-seq #"[A-Z]+(?: [A-Z]+)*" tag))]
+    (if-let [counted (counted-commands command)]
+      {counted (.count result)}
+      {:command command})))
+
+(defn ^:private shaped [^Result result opts]
+  (if-not (.hasRows result)
+    (outcome result)
+    (let [rows (RowVector. result nil)]
+      (if-let [fold (fold/of-options opts)]
+        (fold/run fold rows)
+        rows))))
+
+(defn execute
+  "Runs a statement. Returns its rows, a vector of maps, or what it did, such as {:updated 2}. Options: see
+  the namespace."
+  [source sql & {:as opts}]
+  (with-connection [conn source]
+    (shaped (.query conn (options-of opts) ^String sql (params opts)) opts)))
+
+(defn query
+  "Runs SQL without parameters, which may be several statements. Returns the rows, or what it did, of the
+  one, and a vector of these for several. Values travel as text."
+  [source sql & {:as opts}]
+  (with-connection [conn source]
+    (let [results (mapv #(shaped % opts) (.script conn (options-of opts) sql))]
+      (if (= 1 (count results)) (first results) results))))
+
+(defn reduce-rows
+  "Reduces the rows of a statement while they come, in memory that does not grow with their number:
+  (reduce-rows f init source sql opts). f may end early by reduced; the server then stops too."
+  [f init source sql & {:as opts}]
+  (with-connection [conn source]
+    (with-open [cursor (.cursor conn (options-of opts) ^String sql (params opts))]
+      (loop [state init]
+        (if (and (not (reduced? state)) (.hasNext ^Cursor cursor))
+          (recur (f state (.next ^Cursor cursor)))
+          (unreduced state))))))
+
+(defn transduce-rows
+  "Like transduce over the rows of a statement while they come, completion included."
+  [xform f init source sql & {:as opts}]
+  (let [step (xform f)]
+    (step (reduce-rows step init source sql opts))))
+
+(defn write-json
+  "Writes the rows of a statement to an OutputStream as a JSON array of objects, straight from the wire: no
+  map is made and no value decoded. Returns the number of rows. Options: :params :timeout-ms."
+  [source ^OutputStream out sql & {:as opts}]
+  (with-connection [conn source]
+    (.writeJson conn (options-of opts) out ^String sql (params opts))))
+
+(defn write-csv
+  "Writes the rows of a statement to an OutputStream as CSV with a line of names, as COPY would. Returns the
+  number of rows. Options: :params :timeout-ms."
+  [source ^OutputStream out sql & {:as opts}]
+  (with-connection [conn source]
+    (.writeCsv conn (options-of opts) out ^String sql (params opts))))
+
+(defn json
+  "A row, or the rows that execute returned, as a String of JSON. Rows that were changed are no longer the
+  server's bytes; write those with a JSON library."
+  [x]
+  (if (instance? RowVector x)
+    (let [out (java.io.ByteArrayOutputStream.)]
+      (.writeJson (.result ^RowVector x) out)
+      (.toString out "UTF-8"))
+    (.toJson ^Row x)))
+
+(def ^:private isolations
+  {:read-uncommitted TransactionOptions$Isolation/READ_UNCOMMITTED
+   :read-committed TransactionOptions$Isolation/READ_COMMITTED
+   :repeatable-read TransactionOptions$Isolation/REPEATABLE_READ
+   :serializable TransactionOptions$Isolation/SERIALIZABLE})
+
+(defn ^:private transaction-options ^TransactionOptions [{:keys [isolation read-only? deferrable?]}]
+  (cond-> TransactionOptions/DEFAULT
+    isolation (.isolation (or (isolations isolation)
+                              (throw (IllegalArgumentException. (str ":isolation must be one of " (keys isolations))))))
+    (some? read-only?) (.readOnly (boolean read-only?))
+    deferrable? (.deferrable true)))
+
+(defn transact*
+  "Calls a function with a connection in a transaction; see with-transaction."
+  [source opts f]
+  (with-connection [conn source]
+    (if (:rollback? opts)
+      (do (.begin conn (transaction-options opts))
+          (try (f conn)
+               (finally (when (.isOpen conn) (.rollback conn)))))
+      (.transaction conn (transaction-options opts) (as-function f)))))
+
+(defmacro with-transaction
+  "Runs the body in a transaction, which commits when it returns and rolls back when it throws. Inside
+  another it is a savepoint. (with-transaction [tx source opts] ...), with options :isolation
+  (:read-committed :repeatable-read :serializable), :read-only?, :deferrable?, :rollback?."
+  [[tx source opts] & body]
+  `(transact* ~source ~opts (fn [~(vary-meta tx assoc :tag `Connection)] ~@body)))
+
+(defn begin "Begins a transaction." [^Connection conn & {:as opts}] (.begin conn (transaction-options opts)))
+(defn commit "Commits." [^Connection conn] (.commit conn))
+(defn rollback "Rolls back." [^Connection conn] (.rollback conn))
+
+(defn status
+  "The state of a connection's transaction: :I idle, :T inside one, :E inside one that has failed."
+  [^Connection conn]
+  (cond (.transactionFailed conn) :E (.inTransaction conn) :T :else :I))
+
+(defn cancel
+  "Cancels what the connection runs, from any thread; never anything else. Returns whether something ran."
+  [^Connection conn]
+  (.cancel conn))
+
+(defn copy-in
+  "COPY ... FROM STDIN with the bytes of an InputStream. Returns {:copied n}."
+  [source sql ^InputStream in]
+  (with-connection [conn source]
+    {:copied (.copyIn conn sql in)}))
+
+(defn copy-in-rows
+  "COPY ... FROM STDIN WITH (FORMAT binary) with rows of values. :types names the columns' types in order:
+  (copy-in-rows conn \"copy t (a, b) from stdin with (format binary)\" rows {:types [\"int\" \"text\"]})."
+  [source sql rows & {:keys [types]}]
+  (with-connection [conn source]
+    {:copied (.copyIn conn ^String sql ^List (mapv name types) ^Iterable rows)}))
+
+(defn copy-in-maps
+  "As copy-in-rows, with maps and the :keys of their values in the order of the columns."
+  [source sql maps & {:keys [types keys]}]
+  (copy-in-rows source sql (map (apply juxt (map #(fn [m] (get m %)) keys)) maps) {:types types}))
+
+(defn copy-out
+  "COPY ... TO STDOUT into an OutputStream. Returns {:copied n}."
+  [source sql ^OutputStream out]
+  (with-connection [conn source]
+    {:copied (.copyOut conn sql out)}))
+
+(defn on-notification
+  "Has a function called with {:channel :message :pid} for each notification that reaches the connection,
+  on the thread that reads it."
+  [^Connection conn f]
+  (.onNotification conn (reify Consumer
+                          (accept [_ n]
+                            (let [^Notification n n]
+                              (f {:channel (.channel n) :message (.payload n) :pid (.process n)}))))))
+
+(defn listen "Listens to a channel." [^Connection conn channel] (.listen conn (name channel)))
+(defn unlisten "Listens to a channel no more." [^Connection conn channel] (.unlisten conn (name channel)))
+
+(defn notify
+  "Notifies a channel."
+  [source channel message]
+  (execute source "select pg_notify($1, $2)" {:params [(name channel) message]})
+  nil)
+
+(defn await-notifications
+  "Waits for notifications for at most so many milliseconds and hands on what has come."
+  [^Connection conn ms]
+  (.awaitNotifications conn (Duration/ofMillis ms)))
+
+(defn error-fields
+  "Every field of a server's error by name, or nil for other errors."
+  [e]
+  (when (instance? dev.howdah.pg.ServerException e)
+    (let [message (.server ^dev.howdah.pg.ServerException e)]
+      (into {} (remove (comp nil? val))
+            {:severity (.severity message) :sqlstate (.sqlState message) :message (.message message)
+             :detail (.detail message) :hint (.hint message) :position (.position message)
+             :internal-query (.internalQuery message) :where (.where message) :schema (.schema message)
+             :table (.table message) :column (.column message) :datatype (.dataType message)
+             :constraint (.constraint message) :file (.file message) :line (.line message)
+             :function (.routine message)}))))

@@ -1,0 +1,97 @@
+(ns howdah.pg.fold
+  "What a result becomes: folds over its rows. A fold is a reducing function of no, one and two arguments, as
+  for transduce: the start, the completion and the step. Any such function of a user's own is a fold too.
+
+      (pg/execute conn sql {:as (fold/index-by :id)})
+      (pg/execute conn sql {:index-by :id})          ; the same"
+  (:refer-clojure :exclude [first group-by into map reduce run!]))
+
+(set! *warn-on-reflection* true)
+
+(defn run
+  "Applies a fold to rows; a step may end early by reduced."
+  [fold rows]
+  (transduce identity fold rows))
+
+(def default
+  "A vector of the rows."
+  (fn ([] (transient [])) ([rows] (persistent! rows)) ([rows row] (conj! rows row))))
+
+(defn map
+  "A vector of what a function makes of each row."
+  [f]
+  (fn ([] (transient [])) ([rows] (persistent! rows)) ([rows row] (conj! rows (f row)))))
+
+(def first
+  "The first row, or nil."
+  (fn ([] nil) ([row] row) ([_ row] (reduced row))))
+
+(defn index-by
+  "A map of what a function makes of each row to the row."
+  [f]
+  (fn ([] (transient {})) ([m] (persistent! m)) ([m row] (assoc! m (f row) row))))
+
+(defn group-by
+  "A map of what a function makes of rows to the vector of those rows."
+  [f]
+  (fn ([] {}) ([m] m) ([m row] (update m (f row) (fnil conj []) row))))
+
+(defn kv
+  "A map of one function of each row to another."
+  [key-fn value-fn]
+  (fn ([] (transient {})) ([m] (persistent! m)) ([m row] (assoc! m (key-fn row) (value-fn row)))))
+
+(defn column
+  "A vector of the values of one column."
+  [k]
+  (map k))
+
+(defn columns
+  "A vector of vectors of the values of some columns."
+  [ks]
+  (map (apply juxt ks)))
+
+(def matrix
+  "A vector whose first element is the keys and whose others are the values of each row."
+  (fn ([] []) ([rows] rows) ([rows row] (conj (if (seq rows) rows [(vec (keys row))]) (vec (vals row))))))
+
+(def java
+  "A java.util.ArrayList of java.util.HashMaps."
+  (fn ([] (java.util.ArrayList.))
+    ([rows] rows)
+    ([^java.util.ArrayList rows ^java.util.Map row] (.add rows (java.util.HashMap. row)) rows)))
+
+(defn run!
+  "Calls a function with each row, for its effect; the result is the number of rows."
+  [f]
+  (fn ([] 0) ([n] n) ([n row] (f row) (inc n))))
+
+(defn reduce
+  "As clojure.core/reduce with a start."
+  [f init]
+  (fn ([] init) ([state] state) ([state row] (f state row))))
+
+(defn into
+  "As clojure.core/into, with a transducer or without."
+  ([to] (into identity to))
+  ([xform to]
+   (let [step (xform conj)]
+     (fn ([] to) ([state] (step state)) ([state row] (step state row))))))
+
+(defn of-options
+  "The fold that the options of a query name, or nil."
+  [{:keys [as] :as opts}]
+  (cond
+    (nil? opts) nil
+    as as
+    (or (:first opts) (:first? opts)) first
+    (:index-by opts) (index-by (:index-by opts))
+    (:group-by opts) (group-by (:group-by opts))
+    (:kv opts) (apply kv (:kv opts))
+    (:column opts) (column (:column opts))
+    (:columns opts) (columns (:columns opts))
+    (:matrix opts) matrix
+    (:java opts) java
+    (:run opts) (run! (:run opts))
+    (:reduce opts) (apply reduce (:reduce opts))
+    (:into opts) (apply into (:into opts))))

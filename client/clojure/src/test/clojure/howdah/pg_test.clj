@@ -1,0 +1,207 @@
+(ns howdah.pg-test
+  (:require [clojure.core.reducers :as r]
+            [clojure.test :refer [deftest is testing use-fixtures]]
+            [howdah.pg :as pg]
+            [howdah.pg.fold :as fold])
+  (:import (dev.howdah.pg PrivateServer)
+           (dev.howdah.pg.clojure RowMap RowOverlay)
+           (java.io ByteArrayInputStream ByteArrayOutputStream)))
+
+(set! *warn-on-reflection* true)
+
+(def source
+  {:host "127.0.0.1" :port (.port (PrivateServer/shared)) :user PrivateServer/USER :database "postgres"})
+
+(def ^:dynamic ^dev.howdah.pg.Connection *conn* nil)
+
+(use-fixtures :once
+  (fn [tests]
+    (pg/with-connection [conn source]
+      (binding [*conn* conn] (tests)))))
+
+(def three "select x as id, 'n' || x as name, x * 10 as ten from generate_series(1, $1::int) x")
+
+(defn- row [] (first (pg/execute *conn* three {:params [1]})))
+
+(deftest rows-are-maps
+  (let [rows (pg/execute *conn* three :params [3])]
+    (is (= [{:id 1 :name "n1" :ten 10} {:id 2 :name "n2" :ten 20} {:id 3 :name "n3" :ten 30}] rows))
+    (is (= rows [{:id 1 :name "n1" :ten 10} {:id 2 :name "n2" :ten 20} {:id 3 :name "n3" :ten 30}]))
+    (is (vector? rows))
+    (is (= 3 (count rows)))
+    (is (= "n2" (:name (rows 1)) (get-in rows [1 :name]) ((rows 1) :name)))
+    (is (= :none (get (rows 0) :absent :none) ((rows 0) :absent :none)))
+    (is (= [4 1] [(count (conj rows {})) (count (pop (pop rows)))]))
+    (let [{:keys [id name]} (first rows)]
+      (is (= [1 "n1"] [id name])))))
+
+(deftest a-row-is-a-complete-map
+  (let [row (row)
+        plain {:id 1 :name "n1" :ten 10}]
+    (is (instance? RowMap row))
+    (is (map? row))
+    (is (= plain row))
+    (is (= row plain))
+    (is (not= row (assoc plain :ten 11)))
+    (is (not= (assoc plain :ten 11) row))
+    (is (= (hash plain) (hash row)))
+    (is (= (.hashCode ^Object plain) (.hashCode ^Object row)))
+    (let [as-in-java {:id (int 1) :name "n1" :ten (int 10)}]
+      (is (.equals ^Object as-in-java row))
+      (is (.equals ^Object row as-in-java)))
+    (is (= #{plain} #{row}))
+    (is (= 1 ({plain 1} row)))
+    (is (= [:id :name :ten] (keys row)))
+    (is (= [1 "n1" 10] (vals row)))
+    (is (= [[:id 1] [:name "n1"] [:ten 10]] (seq row)))
+    (is (= [:ten 10] (find row :ten)))
+    (is (nil? (find row :absent)))
+    (is (= (pr-str plain) (pr-str row) (str row)))
+    (is (= plain (into {} row) (reduce-kv assoc {} row) (merge {} row)))
+    (is (= [:id 1] (reduce-kv (fn [_ k v] (reduced [k v])) nil row)))
+    (is (= {} (empty row)))
+    (is (= 11 (reduce + (remove string? (vals row)))))
+    (is (thrown? clojure.lang.ArityException (row)))
+    (is (= 1 (apply row [:id])))
+    (is (= [1 1] (map row [:id :id])))
+    (is (= plain (java.util.HashMap. ^java.util.Map row)))))
+
+(defn- decoded-columns
+  "How many cells of a row were decoded: those that come out the same object twice were kept before."
+  [^dev.howdah.pg.Row row]
+  (let [cells (doto (.getDeclaredField dev.howdah.pg.Row "cells") (.setAccessible true))]
+    (count (filter some? (.get cells row)))))
+
+(deftest changes-are-an-overlay-that-decodes-nothing
+  (let [row (row)]
+    (testing "each change gives what it would give of an ordinary map, in the order of the columns"
+      (doseq [change [#(assoc % :extra 42) #(assoc % :name "other") #(dissoc % :name) #(dissoc % :absent)
+                      #(merge % {:a 1 :ten 2}) #(-> % (dissoc :id) (assoc :id 7)) #(-> % (assoc :x 1) (dissoc :x))
+                      #(assoc % :a 1 :b 2 :c 3 :d 4 :e 5 :f 6 :g 7 :h 8 :i 9) #(conj % [:z 1]) #(with-meta % {:m 1})]]
+        (let [plain {:id 1 :name "n1" :ten 10}
+              changed (change row)]
+          (is (zero? (decoded-columns row)))
+          (is (= (change plain) (change (pg/execute *conn* three {:params [1] :first true}))))
+          (is (= (count (change plain)) (count changed)))
+          (is (= (set (keys (change plain))) (set (keys changed)))))))
+    (is (zero? (decoded-columns row)))
+    (let [changed (-> row (assoc :extra 42 :name "other") (dissoc :id))]
+      (is (instance? RowOverlay changed))
+      (is (= [:name :ten :extra] (keys changed)))
+      (is (= {:name "other" :ten 10 :extra 42} changed))
+      (is (= (hash {:name "other" :ten 10 :extra 42}) (hash changed)))
+      (is (= {:name "other" :ten 11 :extra 42} (update changed :ten inc)))
+      (is (= {:ten 10} (select-keys changed [:ten :id])))
+      (is (= (pr-str {:name "other" :ten 10 :extra 42}) (pr-str changed))))
+    (is (= {:m 1} (meta (with-meta row {:m 1})) (meta (assoc (with-meta row {:m 1}) :a 1))))
+    (is (nil? (meta row)))))
+
+(deftest columns-of-one-name-are-numbered
+  (is (= {:a 1 :a_1 2 :a_2 3} (pg/execute *conn* "select 1 as a, 2 as a, 3 as a" {:first true})))
+  (is (= {"a" 1 "b" nil} (pg/execute *conn* "select 1 as a, null as b" {:first true :key-fn identity}))))
+
+(deftest results-take-other-shapes
+  (let [rows #(pg/execute *conn* three (assoc % :params [3]))]
+    (is (= 1 (:id (rows {:first true}))))
+    (is (= [1 2 3] (rows {:column :id})))
+    (is (= [[1 10] [2 20] [3 30]] (rows {:columns [:id :ten]})))
+    (is (= "n2" (get-in (rows {:index-by :id}) [2 :name])))
+    (is (= {false 1 true 2} (update-vals (rows {:group-by (comp even? inc :id)}) count)))
+    (is (= {1 "n1" 2 "n2" 3 "n3"} (rows {:kv [:id :name]})))
+    (is (= [[:id :name :ten] [1 "n1" 10]] (take 2 (rows {:matrix true}))))
+    (is (= 60 (rows {:reduce [(fn [sum row] (+ sum (:ten row))) 0]})))
+    (is (= #{2 3} (rows {:into [(comp (map :id) (filter #(> % 1))) #{}]})))
+    (is (= [2 3 4] (rows {:as (fold/map (comp inc :id))})))
+    (is (= 3 (rows {:run identity})))
+    (is (instance? java.util.HashMap (first (rows {:java true}))))))
+
+(deftest results-reduce-transduce-and-fold
+  (let [rows (pg/execute *conn* three {:params [10000]})]
+    (is (= 50005000 (transduce (map :id) + rows) (r/fold + (r/map :id rows)) (reduce + (map :id rows))))
+    (is (= 3 (reduce (fn [n row] (if (= 3 (:id row)) (reduced n) (inc n))) 1 rows)))
+    (is (= 50005000 (pg/reduce-rows (fn [sum row] (+ sum (:id row))) 0 *conn* three {:params [10000]})))
+    (is (= [[1 2] [3 4] [5]]
+           (pg/transduce-rows (comp (map :id) (take 5) (partition-all 2)) conj [] *conn* "select generate_series(1, 10000000000) as id")))
+    (is (= {:one 1} (pg/execute *conn* "select 1 as one" {:first true})))))
+
+(deftest statements-say-what-they-did
+  (pg/query *conn* "drop table if exists did; create table did (a int, b jsonb)")
+  (is (= {:inserted 2} (pg/execute *conn* "insert into did values (1, '{}'), ($1, null)" {:params [2]})))
+  (is (= {:updated 2} (pg/execute *conn* "update did set a = a + 1")))
+  (is (= {:deleted 1} (pg/execute *conn* "delete from did where a = 2")))
+  (is (= [{:a 3}] (pg/execute *conn* "delete from did returning a")))
+  (is (= {:command "CREATE INDEX"} (pg/query *conn* "create index on did (a)")))
+  (is (= [[{:a 1}] [{:b 2}]] (pg/query *conn* "select 1 as a; select 2 as b"))))
+
+(deftest transactions-nest-and-roll-back
+  (pg/query *conn* "drop table if exists moved_clj; create table moved_clj (a int)")
+  (pg/with-transaction [tx *conn* {:isolation :serializable}]
+    (pg/execute tx "insert into moved_clj values (1)")
+    (is (= :T (pg/status tx)))
+    (is (thrown? Exception
+                 (pg/with-transaction [inner tx]
+                   (pg/execute inner "insert into moved_clj values (2)")
+                   (throw (ex-info "no" {}))))))
+  (pg/with-transaction [tx *conn* {:rollback? true}]
+    (pg/execute tx "insert into moved_clj values (3)"))
+  (is (= [1] (pg/execute *conn* "select a from moved_clj" {:column :a})))
+  (is (= :I (pg/status *conn*))))
+
+(deftest every-kind-of-source-is-taken
+  (let [uri (str "postgresql://" PrivateServer/USER "@127.0.0.1:" (:port source) "/postgres")]
+    (is (= [{:one 1}] (pg/execute uri "select 1 as one") (pg/execute source "select 1 as one")))
+    (pg/with-pool [pool (assoc source :pool-size 2)]
+      (is (= [1 1 1 1] (pmap (fn [_] (:one (pg/execute pool "select 1 as one" {:first true}))) (range 4))))
+      (pg/with-transaction [tx pool]
+        (is (= :T (pg/status tx)))))))
+
+(deftest json-is-read-and-written-by-the-users-functions
+  (pg/with-connection [conn (assoc source :json-read read-string :json-write (comp #(.replace ^String % " " ",") pr-str :wrapped))]
+    (is (= {:j [1 2]} (pg/execute conn "select '[1, 2]'::json as j" {:first true})))
+    (is (= {:t "[1, 2]"} (pg/execute conn "select ($1::jsonb)::text as t" {:params [{:wrapped [1 2]}] :first true}))))
+  (let [out (ByteArrayOutputStream.)]
+    (is (= 2 (pg/write-json *conn* out three {:params [2]})))
+    (is (= "[{\"id\":1,\"name\":\"n1\",\"ten\":10},{\"id\":2,\"name\":\"n2\",\"ten\":20}]" (.toString out)
+           (pg/json (pg/execute *conn* three {:params [2]}))))
+    (is (= "{\"id\":1,\"name\":\"n1\",\"ten\":10}" (pg/json (row))))))
+
+(deftest arrays-are-vectors
+  (is (= {:a [1 nil 3] :b [["x"] ["y"]] :c []}
+         (pg/execute *conn* "select array[1,null,3] as a, array[['x'],['y']] as b, '{}'::int[] as c" {:first true})))
+  (is (= {:n 3} (pg/execute *conn* "select cardinality($1::text[]) as n" {:params [["a" "b" nil]] :first true}))))
+
+(deftest copy-takes-bytes-rows-and-maps
+  (pg/query *conn* "drop table if exists copied_clj; create table copied_clj (a int, b text)")
+  (is (= {:copied 1} (pg/copy-in *conn* "copy copied_clj from stdin (format csv)" (ByteArrayInputStream. (.getBytes "1,x\n")))))
+  (is (= {:copied 2} (pg/copy-in-rows *conn* "copy copied_clj from stdin (format binary)" [[2 "y"] [3 nil]] {:types ["int" "text"]})))
+  (is (= {:copied 1} (pg/copy-in-maps *conn* "copy copied_clj from stdin (format binary)" [{:b "z" :a 4}]
+                                      {:types ["int" "text"] :keys [:a :b]})))
+  (let [out (ByteArrayOutputStream.)]
+    (is (= {:copied 4} (pg/copy-out *conn* "copy copied_clj to stdout (format csv)" out)))
+    (is (= "1,x\n2,y\n3,\n4,z\n" (.toString out)))))
+
+(deftest notifications-arrive
+  (let [seen (atom [])]
+    (pg/on-notification *conn* #(swap! seen conj (dissoc % :pid)))
+    (pg/listen *conn* :events)
+    (pg/notify source :events "hello")
+    (pg/await-notifications *conn* 20000)
+    (is (= [{:channel "events" :message "hello"}] @seen))
+    (pg/unlisten *conn* :events)))
+
+(defn- serialized [x]
+  (let [bytes (ByteArrayOutputStream.)]
+    (with-open [out (java.io.ObjectOutputStream. bytes)]
+      (.writeObject out x))
+    (with-open [in (java.io.ObjectInputStream. (ByteArrayInputStream. (.toByteArray bytes)))]
+      (.readObject in))))
+
+(deftest rows-are-serialized-as-ordinary-data
+  (let [rows (pg/execute *conn* three {:params [2]})]
+    (is (= rows (serialized rows)))
+    (is (= (assoc (row) :extra 1) (serialized (assoc (row) :extra 1))))))
+
+(deftest errors-have-fields
+  (let [e (is (thrown? dev.howdah.pg.ServerException (pg/execute *conn* "select nonsense")))]
+    (is (= "42703" (:sqlstate (pg/error-fields e))))
+    (is (= 8 (:position (pg/error-fields e))))))

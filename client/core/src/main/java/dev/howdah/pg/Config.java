@@ -1,0 +1,283 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.TypeOptions;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * Where and how to connect. What is not set comes from the PG* variables of the environment and then from
+ * the defaults, as with libpq. Immutable.
+ */
+public final class Config {
+  private static final List<String> SSL_MODES = List.of("disable", "allow", "prefer", "require", "verify-ca", "verify-full");
+  private static final List<String> TARGETS =
+      List.of("any", "read-write", "read-only", "primary", "standby", "prefer-standby");
+
+  private final Map<Setting, String> values;
+  private final Map<String, String> environment;
+  private final TypeOptions types;
+  private final Consumer<ServerMessage> notices;
+
+  private Config(Builder builder) {
+    this.values = new EnumMap<>(builder.values);
+    this.environment = builder.environment;
+    this.types = builder.types;
+    this.notices = builder.notices;
+    check();
+  }
+
+  private void check() {
+    oneOf(Setting.TARGET_SESSION_ATTRS, TARGETS);
+    oneOf(Setting.CHANNEL_BINDING, List.of("disable", "prefer", "require"));
+    if (text(Setting.SSLMODE) != null) {
+      oneOf(Setting.SSLMODE, SSL_MODES);
+    }
+    addresses();
+    connectTimeout();
+    queryTimeout();
+    statementCacheSize();
+    maxMessageBytes();
+    maxScramIterations();
+  }
+
+  private void oneOf(Setting setting, List<String> allowed) {
+    if (!allowed.contains(text(setting))) {
+      throw new IllegalArgumentException(setting.key + " must be one of " + allowed + ", not " + text(setting));
+    }
+  }
+
+  /** A builder that reads the environment for what it is not told. */
+  public static Builder builder() {
+    return new Builder(System.getenv());
+  }
+
+  /** A builder that reads the given variables instead of the environment. */
+  public static Builder builder(Map<String, String> environment) {
+    return new Builder(environment);
+  }
+
+  /** A URI (postgresql://user@host/database?setting=value) or libpq's "name=value name=value". */
+  public static Config parse(String source) {
+    return ConnectionString.parse(source, builder()).build();
+  }
+
+  /** A builder with everything that is set here. */
+  public Builder toBuilder() {
+    Builder builder = new Builder(environment);
+    builder.values.putAll(values);
+    builder.types = types;
+    builder.notices = notices;
+    return builder;
+  }
+
+  String text(Setting setting) {
+    String value = values.get(setting);
+    if (value == null && setting.variable != null) {
+      value = environment.get(setting.variable);
+    }
+    return value == null || value.isEmpty() ? setting.standard : value;
+  }
+
+  String environment(String name) {
+    return environment.get(name);
+  }
+
+  private int number(Setting setting, int least) {
+    try {
+      int value = Integer.parseInt(text(setting).trim());
+      if (value >= least) {
+        return value;
+      }
+    } catch (NumberFormatException ignored) {
+      // Reported below with everything that is not such a number.
+    }
+    throw new IllegalArgumentException(setting.key + " must be a whole number from " + least + " on, not " + text(setting));
+  }
+
+  private Duration seconds(Setting setting) {
+    try {
+      double seconds = Double.parseDouble(text(setting).trim());
+      if (seconds >= 0 && seconds < 1e9) {
+        return Duration.ofNanos((long) (seconds * 1e9));
+      }
+    } catch (NumberFormatException ignored) {
+      // Reported below.
+    }
+    throw new IllegalArgumentException(setting.key + " must be a number of seconds, not " + text(setting));
+  }
+
+  /** A place to try: a host name, an address, or the folder of a UNIX socket. */
+  record Address(String host, int port) {
+    boolean isUnix() {
+      return host.startsWith("/") || host.startsWith("@");
+    }
+  }
+
+  List<Address> addresses() {
+    String hosts = text(Setting.HOST);
+    String[] names = (hosts == null ? defaultHost() : hosts).split(",", -1);
+    String[] ports = text(Setting.PORT).split(",", -1);
+    if (ports.length != 1 && ports.length != names.length) {
+      throw new IllegalArgumentException("port lists " + ports.length + " ports for " + names.length + " hosts");
+    }
+    List<Address> addresses = new ArrayList<>();
+    for (int i = 0; i < names.length; i++) {
+      String port = ports[ports.length == 1 ? 0 : i].trim();
+      addresses.add(new Address(names[i].isBlank() ? defaultHost() : names[i].trim(), port(port)));
+    }
+    return addresses;
+  }
+
+  private static int port(String text) {
+    try {
+      int port = text.isEmpty() ? 5432 : Integer.parseInt(text);
+      if (port >= 1 && port <= 65_535) {
+        return port;
+      }
+    } catch (NumberFormatException ignored) {
+      // Reported below.
+    }
+    throw new IllegalArgumentException("port must be a number from 1 to 65535, not " + text);
+  }
+
+  /** libpq's default is the folder its packager chose; these are the two in use. */
+  private static String defaultHost() {
+    for (String folder : List.of("/var/run/postgresql", "/tmp")) {
+      if (Files.exists(Path.of(folder, ".s.PGSQL.5432"))) {
+        return folder;
+      }
+    }
+    return "localhost";
+  }
+
+  String user() {
+    String user = text(Setting.USER);
+    return user != null ? user : System.getProperty("user.name");
+  }
+
+  String database() {
+    String database = text(Setting.DATABASE);
+    return database != null ? database : user();
+  }
+
+  Duration connectTimeout() {
+    return seconds(Setting.CONNECT_TIMEOUT);
+  }
+
+  Duration queryTimeout() {
+    return seconds(Setting.QUERY_TIMEOUT);
+  }
+
+  Duration cancelTimeout() {
+    return seconds(Setting.CANCEL_TIMEOUT);
+  }
+
+  int statementCacheSize() {
+    return number(Setting.STATEMENT_CACHE_SIZE, 0);
+  }
+
+  int maxMessageBytes() {
+    return number(Setting.MAX_MESSAGE_BYTES, 1024);
+  }
+
+  int maxScramIterations() {
+    return number(Setting.MAX_SCRAM_ITERATIONS, 4096);
+  }
+
+  boolean allowCleartextPassword() {
+    return text(Setting.ALLOW_CLEARTEXT_PASSWORD).toLowerCase(Locale.ROOT).matches("true|on|yes|1");
+  }
+
+  TypeOptions types() {
+    return types;
+  }
+
+  Consumer<ServerMessage> notices() {
+    return notices;
+  }
+
+  /** Where it connects, without the password. */
+  @Override
+  public String toString() {
+    return user() + "@" + text(Setting.HOST) + ":" + text(Setting.PORT) + "/" + database();
+  }
+
+  /** Collects settings. */
+  public static final class Builder {
+    private final Map<Setting, String> values = new EnumMap<>(Setting.class);
+    private final Map<String, String> environment;
+    private TypeOptions types = TypeOptions.NONE;
+    private Consumer<ServerMessage> notices = notice -> { };
+
+    private Builder(Map<String, String> environment) {
+      this.environment = Map.copyOf(environment);
+    }
+
+    private Builder set(Setting setting, Object value) {
+      if (value == null) {
+        values.remove(setting);
+      } else {
+        values.put(setting, value.toString());
+      }
+      return this;
+    }
+
+    /** Sets any setting by the name it has in the table of the documentation; an unknown one is an error. */
+    public Builder set(String name, Object value) {
+      Setting setting = Setting.find(name);
+      if (setting == null) {
+        throw new IllegalArgumentException("there is no setting " + name);
+      }
+      return set(setting, value);
+    }
+
+    /** A host, an address, the folder of a UNIX socket, or several of them with commas between. */
+    public Builder host(String host) {
+      return set(Setting.HOST, host);
+    }
+
+    /** The port. */
+    public Builder port(int port) {
+      return set(Setting.PORT, port);
+    }
+
+    /** The role. */
+    public Builder user(String user) {
+      return set(Setting.USER, user);
+    }
+
+    /** The password. */
+    public Builder password(String password) {
+      return set(Setting.PASSWORD, password);
+    }
+
+    /** The database. */
+    public Builder database(String database) {
+      return set(Setting.DATABASE, database);
+    }
+
+    /** How types are presented. */
+    public Builder types(TypeOptions options) {
+      types = options;
+      return this;
+    }
+
+    /** Receives the server's notices and warnings, on the thread that reads them. */
+    public Builder notices(Consumer<ServerMessage> handler) {
+      notices = handler;
+      return this;
+    }
+
+    /** The configuration; a setting with an impossible value is an IllegalArgumentException. */
+    public Config build() {
+      return new Config(this);
+    }
+  }
+}

@@ -1,0 +1,397 @@
+package dev.howdah.pg;
+
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * A connection to PostgreSQL. Threads may share it; statements of several threads run one after another,
+ * and a transaction belongs to whoever holds the connection for its whole length.
+ *
+ * <pre>{@code
+ * try (var connection = Connection.open(Config.parse("postgresql://app@localhost/app"))) {
+ *   for (Row row : connection.query("select id, email from users where id > $1", 100)) {
+ *     long id = row.getLong(0);
+ *   }
+ * }
+ * }</pre>
+ *
+ * <p>What goes wrong is a {@link PgException}: {@link ServerException} for what the server refuses,
+ * {@link PgTimeoutException} for limits, {@link ConnectionException} when the connection is gone.
+ */
+public final class Connection implements AutoCloseable {
+  private final Config config;
+  private final Session session;
+  private final Executor executor;
+  private final ReentrantLock lock = new ReentrantLock();
+  private int savepoints;
+
+  private Connection(Config config, Session session) {
+    this.config = config;
+    this.session = session;
+    this.executor = new Executor(session);
+  }
+
+  /** Connects. */
+  public static Connection open(Config config) {
+    return new Connection(config, Handshake.open(config));
+  }
+
+  /** Connects to what a URI or a libpq connection string names. */
+  public static Connection open(String source) {
+    return open(Config.parse(source));
+  }
+
+  private <T> T locked(Supplier<T> work) {
+    lock.lock();
+    try {
+      T value = work.get();
+      session.throwHandlerFailure();
+      restoreEncoding();
+      return value;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Java's text is Unicode, so another client_encoding could only lose characters; it is set back at once. */
+  private void restoreEncoding() {
+    if (executor.isFree() && session.takeForeignEncoding() && session.status() != 'E') {
+      executor.script("set client_encoding to 'UTF8'");
+    }
+  }
+
+  /** Runs a statement and returns all its rows. Parameters are $1, $2 and so on. */
+  public Result query(String sql, Object... parameters) {
+    return query(Options.DEFAULT, sql, parameters);
+  }
+
+  /** Runs a statement in a certain way and returns all its rows. */
+  public Result query(Options options, String sql, Object... parameters) {
+    return locked(() -> executor.query(sql, parameters, options));
+  }
+
+  /** Runs a statement; returns the number of rows it inserted, updated, deleted or returned. */
+  public long execute(String sql, Object... parameters) {
+    return query(sql, parameters).count();
+  }
+
+  /** The first row of a statement, with bytes of its own, or null. */
+  public Row first(String sql, Object... parameters) {
+    return query(sql, parameters).first();
+  }
+
+  /** Runs several statements without parameters, separated by semicolons; values come as text. */
+  public List<Result> script(String sql) {
+    return script(Options.DEFAULT, sql);
+  }
+
+  /** Runs several statements in a certain way, see {@link #script(String)}. */
+  public List<Result> script(Options options, String sql) {
+    return locked(() -> new Script(executor).run(sql, options));
+  }
+
+  /** Opens a cursor over the rows of a statement. Close it. */
+  public Cursor cursor(String sql, Object... parameters) {
+    return cursor(Options.DEFAULT, sql, parameters);
+  }
+
+  /** Opens a cursor that fetches as the options say. Close it. */
+  public Cursor cursor(Options options, String sql, Object... parameters) {
+    Cursor[] opened = new Cursor[1];
+    try {
+      return locked(() -> {
+        opened[0] = new Cursor(executor, sql, parameters, options);
+        return opened[0];
+      });
+    } catch (RuntimeException e) {
+      // A handler of notices threw; nobody has the cursor who could close it.
+      if (opened[0] != null) {
+        opened[0].close();
+      }
+      throw e;
+    }
+  }
+
+  /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */
+  public Pipeline pipeline() {
+    return pipeline(Options.DEFAULT);
+  }
+
+  /** A pipeline whose statements run in a certain way. */
+  public Pipeline pipeline(Options options) {
+    return new Pipeline(executor, options);
+  }
+
+  /** What a reducing function returns to end early. */
+  public record Reduced(Object value) {}
+
+  /**
+   * Reduces the rows as they come, some at a time, in memory that does not grow with their number. The
+   * function may end early by returning a {@link Reduced}; the server then stops too.
+   */
+  @SuppressWarnings("unchecked")
+  public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
+    return locked(() -> {
+      Object state = start;
+      try (Cursor cursor = new Cursor(executor, sql, parameters, options)) {
+        while (cursor.hasNext()) {
+          state = function.apply((A) state, cursor.next());
+          if (state instanceof Reduced reduced) {
+            return (A) reduced.value();
+          }
+        }
+      }
+      return (A) state;
+    });
+  }
+
+  /** Hands each row to the action as it comes, in memory that does not grow with their number. */
+  public void forEach(Consumer<Row> action, String sql, Object... parameters) {
+    reduce(Options.DEFAULT, null, (nothing, row) -> {
+      action.accept(row);
+      return null;
+    }, sql, parameters);
+  }
+
+  /**
+   * Writes the rows as a JSON array of objects while they come, straight from the wire: no row is kept and
+   * no value is decoded. A slow reader of the stream slows the server down. Returns the number of rows.
+   */
+  public long writeJson(OutputStream out, String sql, Object... parameters) {
+    return writeJson(Options.DEFAULT, out, sql, parameters);
+  }
+
+  /** Writes the rows as JSON, see {@link #writeJson(OutputStream, String, Object...)}. */
+  public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
+    return locked(() -> {
+      JsonRows[] rows = {new JsonRows(new Shape(List.of())).to(out)};
+      executor.run(sql, parameters, options, shape -> rows[0] = new JsonRows(shape).to(out));
+      return rows[0].finish();
+    });
+  }
+
+  /**
+   * Writes the rows as CSV while they come: a line of names, then a line for each row, as the server's own
+   * COPY ... TO STDOUT (FORMAT csv, HEADER) would, with parameters. Null is empty, an empty text is quoted.
+   * Returns the number of rows.
+   */
+  public long writeCsv(OutputStream out, String sql, Object... parameters) {
+    return writeCsv(Options.DEFAULT, out, sql, parameters);
+  }
+
+  /** Writes the rows as CSV, see {@link #writeCsv(OutputStream, String, Object...)}. */
+  public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
+    return locked(() -> {
+      CsvRows[] rows = {new CsvRows(new Shape(List.of()), out)};
+      executor.run(sql, parameters, options, shape -> rows[0] = new CsvRows(shape, out));
+      return rows[0].finish();
+    });
+  }
+
+  /** Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns the number of rows. */
+  public long copyIn(String sql, InputStream source) {
+    return locked(() -> new Copy(executor, sql).in(source, Options.DEFAULT));
+  }
+
+  /** Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values, see {@link RowSource}; returns the number of rows. */
+  public long copyIn(String sql, List<String> types, Iterable<? extends List<?>> rows) {
+    return locked(() -> new Copy(executor, sql).in(RowSource.of(executor, types, rows), Options.DEFAULT));
+  }
+
+  /** Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of rows. */
+  public long copyOut(String sql, OutputStream target) {
+    return locked(() -> new Copy(executor, sql).out(target, Options.DEFAULT));
+  }
+
+  /** Begins a transaction. */
+  public void begin(TransactionOptions options) {
+    if (inTransaction()) {
+      throw new PgException("25001", "a transaction is already begun; transaction(...) nests by savepoints");
+    }
+    executor(options.begin());
+  }
+
+  private void executor(String sql) {
+    locked(() -> executor.script(sql));
+  }
+
+  /** Commits. A transaction that has failed cannot be: it is rolled back, and that is an error. */
+  public void commit() {
+    boolean failed = transactionFailed();
+    executor("COMMIT");
+    if (failed) {
+      throw new PgException("25P02", "the transaction had failed, so the commit rolled it back");
+    }
+  }
+
+  /** Rolls back. */
+  public void rollback() {
+    executor("ROLLBACK");
+  }
+
+  /** Whether a transaction is begun. */
+  public boolean inTransaction() {
+    return session.status() != 'I';
+  }
+
+  /** Whether the transaction has failed, so that it can only be rolled back. */
+  public boolean transactionFailed() {
+    return session.status() == 'E';
+  }
+
+  /** Runs work in a transaction: commits if it returns, rolls back if it throws. Inside another it is a savepoint. */
+  public <T> T transaction(Function<Connection, T> work) {
+    return transaction(TransactionOptions.DEFAULT, work);
+  }
+
+  /** Runs work in a transaction of a certain kind; the options have no meaning inside another. */
+  public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
+    lock.lock();
+    try {
+      boolean nested = inTransaction();
+      String savepoint = "howdah_" + ++savepoints;
+      executor(nested ? "SAVEPOINT " + savepoint : options.begin());
+      return ended(work, nested ? savepoint : null);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private <T> T ended(Function<Connection, T> work, String savepoint) {
+    T value;
+    try {
+      value = work.apply(this);
+    } catch (RuntimeException | Error e) {
+      undo(savepoint, e);
+      throw e;
+    }
+    if (savepoint != null && inTransaction()) {
+      executor("RELEASE SAVEPOINT " + savepoint);
+    } else if (savepoint == null && inTransaction()) {
+      commit();
+    }
+    return value;
+  }
+
+  private void undo(String savepoint, Throwable reason) {
+    if (!isOpen() || !inTransaction()) {
+      return;
+    }
+    try {
+      executor(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
+    } catch (PgException e) {
+      reason.addSuppressed(e);
+    }
+  }
+
+  /**
+   * Receives what NOTIFY sends to the channels that this connection listens to. The handler runs on
+   * whichever thread reads the connection: the one of a statement, or of {@link #awaitNotifications}.
+   */
+  public void onNotification(Consumer<Notification> handler) {
+    session.onNotification(handler);
+  }
+
+  /** Listens to a channel. */
+  public void listen(String channel) {
+    executor("LISTEN " + quoted(channel));
+  }
+
+  /** Listens to a channel no more. */
+  public void unlisten(String channel) {
+    executor("UNLISTEN " + quoted(channel));
+  }
+
+  /** An identifier in quotes, as SQL wants it. */
+  static String quoted(String identifier) {
+    return '"' + identifier.replace("\"", "\"\"") + '"';
+  }
+
+  /** Waits until something has come from the server or the time is over, and hands on what has come. */
+  public void awaitNotifications(Duration limit) {
+    locked(() -> {
+      executor.checkFree();
+      session.receiveAside(System.nanoTime() + limit.toNanos());
+      return null;
+    });
+  }
+
+  /**
+   * Cancels the statement that runs, from any thread. It ends with SQLSTATE 57014 unless it ends first. No
+   * other statement can be hit: the next one is sent only when the server has dealt with the cancel.
+   *
+   * @return whether a statement was running
+   */
+  public boolean cancel() {
+    return session.cancel();
+  }
+
+  /** Whether the connection can be used as far as is known without asking the server. */
+  public boolean isOpen() {
+    return session.isOpen();
+  }
+
+  /** Asks the server. */
+  public boolean isHealthy(Duration limit) {
+    try {
+      return isOpen() && query(Options.DEFAULT.timeout(limit), "select 1").size() == 1;
+    } catch (PgException e) {
+      return false;
+    }
+  }
+
+  /** A setting that the server reports, such as server_version or TimeZone; null if it does not. */
+  public String parameter(String name) {
+    return session.parameter(name);
+  }
+
+  /** The number of the server's process. */
+  public int process() {
+    return session.process();
+  }
+
+  /** The configuration it was opened with. */
+  public Config config() {
+    return config;
+  }
+
+  /** How many times something was written to the socket. */
+  public long writes() {
+    return session.wire.writes();
+  }
+
+  /** How many statements are prepared. */
+  public int preparedStatements() {
+    return session.statements.size();
+  }
+
+  Executor executor() {
+    return executor;
+  }
+
+  Session session() {
+    return session;
+  }
+
+  /** Closes the connection; rows that were read stay readable. */
+  @Override
+  public void close() {
+    if (lock.tryLock()) {
+      try {
+        session.terminate();
+      } finally {
+        lock.unlock();
+      }
+    } else {
+      // Another thread waits for the server; closing the socket ends that.
+      session.close();
+    }
+  }
+}

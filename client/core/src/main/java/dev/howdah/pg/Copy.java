@@ -1,0 +1,174 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.wire.Wire;
+import dev.howdah.pg.wire.WireOutput;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+
+/** Runs COPY FROM STDIN and COPY TO STDOUT. */
+final class Copy {
+  private static final int CHUNK = 1 << 15;
+
+  private final Executor executor;
+  private final Session session;
+  private final String sql;
+
+  Copy(Executor executor, String sql) {
+    this.executor = executor;
+    this.session = executor.session;
+    this.sql = sql;
+  }
+
+  /** Sends the order to copy; returns whether the server answers with the message that is wanted. */
+  private boolean begin(int wanted, Executor.Outcome outcome, Deadline deadline) {
+    int message = session.wire.output().begin('Q');
+    session.wire.output().cstring(sql);
+    session.wire.output().end(message);
+    executor.flush(deadline);
+    int type = session.receive(deadline);
+    if (type == wanted) {
+      return true;
+    }
+    if (type == 'G') {
+      int fail = session.wire.output().begin('f');
+      session.wire.output().cstring("not wanted");
+      session.wire.output().end(fail);
+      executor.flush(deadline);
+    }
+    if (type == 'E') {
+      executor.failed(outcome);
+    } else {
+      outcome.failure = new PgException("42601", "not a COPY " + (wanted == 'G' ? "FROM STDIN" : "TO STDOUT") + ": " + sql);
+    }
+    if (type == 'Z') {
+      session.ready();
+    } else {
+      drain(RowSink.NONE, outcome, deadline);
+    }
+    return false;
+  }
+
+  /** Reads up to where the server is ready. */
+  private void drain(RowSink data, Executor.Outcome outcome, Deadline deadline) {
+    RowSink sink = data;
+    while (true) {
+      int type = session.receive(deadline);
+      switch (type) {
+        case 'd' -> sink = deliver(sink, outcome);
+        case 'C' -> executor.completed(session.wire.cstring(), outcome);
+        case 'E' -> executor.failed(outcome);
+        case 'c', 'T', 'D', 'I', 'H', 'G' -> { }
+        case 'Z' -> {
+          session.ready();
+          outcome.interrupted = session.wire.takeInterrupt();
+          return;
+        }
+        default -> throw session.unexpected(type, "while COPY runs");
+      }
+    }
+  }
+
+  private RowSink deliver(RowSink sink, Executor.Outcome outcome) {
+    try {
+      sink.row(session.wire);
+      return sink;
+    } catch (RuntimeException e) {
+      outcome.failure = e;
+      session.tryCancel();
+      return RowSink.NONE;
+    }
+  }
+
+  /** Writes what the server sends; returns the number of rows. */
+  long out(OutputStream target, Options options) {
+    return run(options, (outcome, deadline) -> {
+      if (begin('H', outcome, deadline)) {
+        drain(wire -> write(target, wire), outcome, deadline);
+      }
+    });
+  }
+
+  private static void write(OutputStream target, Wire wire) {
+    try {
+      target.write(wire.body(), wire.offset(), wire.length());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Where the data of COPY FROM come from: fills a buffer, returns -1 at the end. */
+  interface Source {
+    int read(byte[] buffer, int offset, int length) throws IOException;
+  }
+
+  /** Sends what the stream holds; returns the number of rows. */
+  long in(InputStream source, Options options) {
+    return in(source::read, options);
+  }
+
+  long in(Source source, Options options) {
+    return run(options, (outcome, deadline) -> {
+      if (begin('G', outcome, deadline)) {
+        send(source, outcome, deadline);
+        drain(RowSink.NONE, outcome, deadline);
+      }
+    });
+  }
+
+  /** Sends until the source ends, or until the server has something to say, which can only be an error. */
+  private void send(Source source, Executor.Outcome outcome, Deadline deadline) {
+    WireOutput out = session.wire.output();
+    try {
+      while (true) {
+        int message = out.begin('d');
+        byte[] room = out.room(CHUNK);
+        int count = source.read(room, out.size(), CHUNK);
+        if (count < 0) {
+          out.truncate(message - 1);
+          out.message('c');
+          break;
+        }
+        out.advance(count);
+        out.end(message);
+        executor.flush(deadline);
+        if (session.wire.hasInput()) {
+          break;
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      out.clear();
+      if (!session.isOpen()) {
+        throw e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
+      }
+      outcome.failure = e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
+      int message = out.begin('f');
+      out.cstring("the client's source of data failed");
+      out.end(message);
+    }
+    executor.flush(deadline);
+  }
+
+  private interface Work {
+    void run(Executor.Outcome outcome, Deadline deadline);
+  }
+
+  private long run(Options options, Work work) {
+    executor.checkFree();
+    if (sql.indexOf('\0') >= 0) {
+      throw new PgException("22021", "a zero character cannot be sent to PostgreSQL");
+    }
+    Deadline deadline = executor.deadline(options);
+    Executor.Outcome outcome = new Executor.Outcome();
+    session.gate.begin();
+    executor.occupy("COPY");
+    try {
+      work.run(outcome, deadline);
+    } finally {
+      executor.release();
+      session.gate.end();
+    }
+    return Result.count(outcome.tagOrThrow(sql, deadline));
+  }
+}

@@ -1,0 +1,192 @@
+package dev.howdah.pg;
+
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+
+/**
+ * The rows of one statement, fetched some at a time: the server works only as far as they are read. The
+ * connection can do nothing else until the cursor is closed, which may be at any row.
+ */
+public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable {
+  private static final int FIRST_FETCH = 64;
+  private static final int MOST_ROWS = 10_000;
+  /** How many bytes of rows are fetched at a time where no number of rows is set. */
+  private static final int CHUNK = 1 << 18;
+
+  private final Executor executor;
+  private final Session session;
+  private final String sql;
+  private final Options options;
+  private final RowCollector collector = RowCollector.streamed();
+  private Statement statement;
+  private Segment[] segments = {};
+  private int segment;
+  private int index;
+  private boolean suspended;
+  private boolean open;
+  private int fetch;
+
+  Cursor(Executor executor, String sql, Object[] parameters, Options options) {
+    this.executor = executor;
+    this.session = executor.session;
+    this.sql = sql;
+    this.options = options;
+    this.fetch = options.fetchSize() > 0 ? options.fetchSize() : FIRST_FETCH;
+    executor.checkFree();
+    session.gate.begin();
+    executor.occupy("an open cursor");
+    open = true;
+    try {
+      begin(parameters, true);
+    } catch (RuntimeException e) {
+      finish();
+      throw e;
+    }
+  }
+
+  private void begin(Object[] parameters, boolean heal) {
+    Deadline deadline = executor.deadline(options);
+    char before = session.status();
+    statement = session.statements.find(sql, options.binary());
+    boolean cached = statement != null;
+    if (!cached) {
+      statement = executor.prepare(sql, options.binary(), deadline);
+    }
+    int start = session.wire.output().size();
+    try {
+      executor.writeClosing(session.wire.output());
+      Executor.writeBind(statement, parameters, session.wire.output());
+    } catch (RuntimeException e) {
+      session.wire.output().truncate(start);
+      executor.synchronize(deadline);
+      throw e;
+    }
+    Executor.Outcome outcome = fetch(deadline);
+    if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
+      session.statements.remove(statement);
+      begin(parameters, false);
+      return;
+    }
+    outcome.tagOrThrow(sql, deadline);
+  }
+
+  /** Runs the portal for some rows. After an error the session is in order again. */
+  private Executor.Outcome fetch(Deadline deadline) {
+    Executor.writeExecute(fetch, session.wire.output());
+    session.wire.output().message('H');
+    executor.flush(deadline);
+    Executor.Outcome outcome = new Executor.Outcome();
+    collector.begin(statement.shape, statement.shape.maker(options.rows()));
+    long bytes = 0;
+    boolean done = false;
+    while (!done) {
+      int type = session.receive(deadline);
+      switch (type) {
+        case '2', '3' -> { }
+        case 'D' -> {
+          bytes += session.wire.length();
+          executor.deliver(statement.shape, collector, outcome);
+        }
+        case 's' -> {
+          suspended = true;
+          done = true;
+        }
+        case 'C' -> {
+          executor.completed(session.wire.cstring(), outcome);
+          suspended = false;
+          done = true;
+        }
+        case 'I' -> {
+          suspended = false;
+          done = true;
+        }
+        case 'E' -> {
+          executor.failed(outcome);
+          suspended = false;
+          executor.synchronize(deadline);
+          done = true;
+        }
+        default -> throw session.unexpected(type, "while a cursor fetches");
+      }
+    }
+    outcome.interrupted = session.wire.takeInterrupt();
+    adapt(bytes, collector.total());
+    segments = collector.take();
+    segment = 0;
+    index = 0;
+    return outcome;
+  }
+
+  private void adapt(long bytes, long rows) {
+    if (options.fetchSize() == 0 && rows > 0) {
+      long average = Math.max(1, bytes / rows);
+      fetch = (int) Math.max(1, Math.min(MOST_ROWS, CHUNK / average));
+    }
+  }
+
+  /** Columns, names and codecs. */
+  public Shape shape() {
+    return statement.shape;
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (segment >= segments.length) {
+      if (!open || !suspended) {
+        return false;
+      }
+      Deadline deadline = executor.deadline(options);
+      Executor.Outcome outcome = fetch(deadline);
+      if (outcome.error != null || outcome.failure != null) {
+        finish();
+        outcome.tagOrThrow(sql, deadline);
+      }
+    }
+    return true;
+  }
+
+  @Override
+  public Row next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    Segment current = segments[segment];
+    Row row = current.passingRow(index++);
+    if (index == current.size()) {
+      // Nothing here keeps the segment once its rows have passed.
+      segments[segment++] = null;
+      index = 0;
+    }
+    return row;
+  }
+
+  @Override
+  public Iterator<Row> iterator() {
+    return this;
+  }
+
+  /** Ends the statement in the server and frees the connection. */
+  @Override
+  public void close() {
+    if (!open) {
+      return;
+    }
+    try {
+      if (session.isOpen()) {
+        executor.synchronize(executor.deadline(options));
+      }
+    } finally {
+      finish();
+    }
+  }
+
+  private void finish() {
+    if (open) {
+      open = false;
+      segments = new Segment[0];
+      segment = 0;
+      executor.release();
+      session.gate.end();
+    }
+  }
+}

@@ -1,0 +1,235 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.wire.SocketTransport;
+import dev.howdah.pg.wire.Transport;
+import dev.howdah.pg.wire.Wire;
+import dev.howdah.pg.wire.WireOutput;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Opens a session: tries the hosts, agrees on TLS, authenticates. */
+final class Handshake {
+  private static final int PROTOCOL = 3 << 16;
+  private static final int TLS_REQUEST = 80_877_103;
+  private static final int CANCEL_REQUEST = 80_877_102;
+
+  private Handshake() {}
+
+  /** One address of one host, and whether to speak TLS there. */
+  record Endpoint(Config.Address host, SocketAddress socket, String mode, boolean chosen) {
+    boolean wantsTls() {
+      return !mode.equals("disable");
+    }
+
+    boolean needsTls() {
+      return mode.equals("require") || mode.startsWith("verify-");
+    }
+
+    Endpoint with(String other) {
+      return new Endpoint(host, socket, other, chosen);
+    }
+  }
+
+  /** Connects to the first host that answers and is of the kind that is wanted. */
+  static Session open(Config config) {
+    List<String> failures = new ArrayList<>();
+    PgException last = null;
+    String target = config.text(Setting.TARGET_SESSION_ATTRS);
+    List<String> passes = target.equals("prefer-standby") ? List.of("standby", "any") : List.of(target);
+    for (String pass : passes) {
+      for (Config.Address address : config.addresses()) {
+        try {
+          return openHost(config, address, pass);
+        } catch (PgException e) {
+          failures.add(address.host() + " port " + address.port() + ": " + e.getMessage());
+          last = e;
+          if (config.addresses().size() == 1 && passes.size() == 1) {
+            throw e;
+          }
+        }
+      }
+    }
+    throw new ConnectionException("no host could be used: " + String.join("; ", failures), last);
+  }
+
+  private static Session openHost(Config config, Config.Address address, String target) {
+    PgException last = null;
+    for (SocketAddress socket : resolve(address)) {
+      Endpoint endpoint = endpoint(config, address, socket);
+      try {
+        return TargetSession.check(openEndpoint(config, endpoint), target);
+      } catch (ConnectionException e) {
+        last = e;
+      }
+    }
+    throw last;
+  }
+
+  private static List<SocketAddress> resolve(Config.Address address) {
+    if (address.isUnix()) {
+      String folder = address.host();
+      if (folder.startsWith("@")) {
+        throw new ConnectionException("UNIX sockets without a file, such as " + folder + ", are not supported by the JDK");
+      }
+      return List.of(UnixDomainSocketAddress.of(folder + "/.s.PGSQL." + address.port()));
+    }
+    try {
+      List<SocketAddress> sockets = new ArrayList<>();
+      for (InetAddress found : InetAddress.getAllByName(address.host())) {
+        sockets.add(new InetSocketAddress(found, address.port()));
+      }
+      return sockets;
+    } catch (UnknownHostException e) {
+      throw new ConnectionException("the host " + address.host() + " is not known", e);
+    }
+  }
+
+  /** Without sslmode: no TLS on this machine, and all of it elsewhere. */
+  private static Endpoint endpoint(Config config, Config.Address address, SocketAddress socket) {
+    String mode = config.text(Setting.SSLMODE);
+    if (address.isUnix()) {
+      return new Endpoint(address, socket, "disable", true);
+    }
+    if (mode != null) {
+      return new Endpoint(address, socket, mode, true);
+    }
+    boolean local = ((InetSocketAddress) socket).getAddress().isLoopbackAddress();
+    return new Endpoint(address, socket, local ? "disable" : "verify-full", false);
+  }
+
+  /** The modes allow and prefer have a second try, with TLS and without, when the server refuses the first. */
+  private static Session openEndpoint(Config config, Endpoint endpoint) {
+    String second = endpoint.mode().equals("allow") ? "prefer" : endpoint.mode().equals("prefer") ? "disable" : null;
+    Endpoint first = endpoint.mode().equals("allow") ? endpoint.with("disable") : endpoint;
+    try {
+      return attempt(config, first);
+    } catch (ServerException e) {
+      if (second == null || !e.sqlState().startsWith("28")) {
+        throw e;
+      }
+      try {
+        return attempt(config, endpoint.with(second));
+      } catch (PgException ignored) {
+        // The first answer says more than the second try's.
+        throw e;
+      }
+    }
+  }
+
+  private static Session attempt(Config config, Endpoint endpoint) {
+    long deadline = deadline(config);
+    Wire wire = connect(config, endpoint, deadline);
+    try {
+      startup(config, wire, deadline);
+      return new Session(config, endpoint, wire).start(deadline);
+    } catch (RuntimeException e) {
+      wire.close();
+      if (e instanceof PgTimeoutException) {
+        throw new ConnectionException("connecting to " + endpoint.socket() + " took longer than connect_timeout", e);
+      }
+      throw e;
+    }
+  }
+
+  private static long deadline(Config config) {
+    return config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+  }
+
+  private static Wire connect(Config config, Endpoint endpoint, long deadline) {
+    SocketTransport socket = null;
+    try {
+      socket = SocketTransport.connect(endpoint.socket(), deadline);
+      Wire wire = new Wire(socket, config.maxMessageBytes());
+      if (endpoint.wantsTls()) {
+        agreeOnTls(config, endpoint, wire, deadline);
+      }
+      return wire;
+    } catch (IOException e) {
+      close(socket);
+      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage() + advice(endpoint), e);
+    } catch (RuntimeException e) {
+      close(socket);
+      throw e;
+    }
+  }
+
+  private static void close(Transport transport) {
+    if (transport != null) {
+      transport.close();
+    }
+  }
+
+  private static String advice(Endpoint endpoint) {
+    if (endpoint.chosen() || !endpoint.needsTls()) {
+      return "";
+    }
+    return "\n  No sslmode is set, and " + endpoint.host().host() + " is another machine, so its certificate must be valid"
+        + " (sslmode=verify-full). sslrootcert names the file of roots to trust; sslmode=require encrypts without asking who"
+        + " the server is; sslmode=disable does not encrypt.";
+  }
+
+  private static void agreeOnTls(Config config, Endpoint endpoint, Wire wire, long deadline) throws IOException {
+    wire.output().int4(8);
+    wire.output().int4(TLS_REQUEST);
+    wire.flush(deadline);
+    int answer = wire.readByte(deadline);
+    if (answer == 'S') {
+      String mode = endpoint.mode();
+      Transport secured =
+          TlsSettings.secure(config, mode, endpoint.host().host(), endpoint.host().port(), wire.transport(), deadline);
+      wire.replaceTransport(secured);
+    } else if (answer != 'N') {
+      throw new ConnectionException("the server answered a request for TLS with " + Wire.name(answer) + "; is it PostgreSQL?");
+    } else if (endpoint.needsTls()) {
+      throw new ConnectionException("the server has no TLS, and sslmode is " + endpoint.mode() + advice(endpoint));
+    }
+  }
+
+  private static void startup(Config config, Wire wire, long deadline) {
+    WireOutput out = wire.output();
+    int start = out.reserveInt4();
+    out.int4(PROTOCOL);
+    parameter(out, "user", config.user());
+    parameter(out, "database", config.database());
+    parameter(out, "client_encoding", "UTF8");
+    parameter(out, "DateStyle", "ISO");
+    parameter(out, "application_name", config.text(Setting.APPLICATION_NAME));
+    parameter(out, "options", config.text(Setting.OPTIONS));
+    out.int1(0);
+    out.end(start);
+    wire.flush(deadline);
+  }
+
+  private static void parameter(WireOutput out, String name, String value) {
+    if (value != null) {
+      out.cstring(name);
+      out.cstring(value);
+    }
+  }
+
+  /** Asks the server to cancel what a session runs; returns when the server has done so. */
+  static void cancel(Config config, Endpoint endpoint, int process, byte[] secret) {
+    long limit = System.nanoTime() + Math.max(1, config.cancelTimeout().toNanos());
+    Wire wire = connect(config, endpoint, limit);
+    try {
+      int start = wire.output().reserveInt4();
+      wire.output().int4(CANCEL_REQUEST);
+      wire.output().int4(process);
+      wire.output().bytes(secret);
+      wire.output().end(start);
+      wire.flush(limit);
+      // The server sends nothing; it closes the connection once it has signalled the session.
+      wire.awaitInput(limit);
+    } catch (ConnectionException ignored) {
+      // That it closed is the answer.
+    } finally {
+      wire.close();
+    }
+  }
+}

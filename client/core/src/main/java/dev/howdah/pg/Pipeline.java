@@ -1,0 +1,155 @@
+package dev.howdah.pg;
+
+import java.util.ArrayDeque;
+import java.util.Queue;
+
+/**
+ * Statements that are sent together and answered together, in one round trip for all of them.
+ *
+ * <pre>{@code
+ * try (Pipeline pipeline = connection.pipeline()) {
+ *   var user = pipeline.query("select * from users where id = $1", 7);
+ *   var orders = pipeline.query("select * from orders where user_id = $1", 7);
+ *   render(user.get(), orders.get());
+ * }
+ * }</pre>
+ *
+ * <p>Each statement is a transaction of its own unless one was begun before, so an error ends that statement
+ * alone. A statement that is new to the connection is prepared first, which sends what is pending. The time
+ * limit and {@link Connection#cancel} apply to the pipeline as a whole.
+ */
+public final class Pipeline implements AutoCloseable {
+  private final Executor executor;
+  private final Session session;
+  private final Options options;
+  private final Queue<Answer> pending = new ArrayDeque<>();
+  private Deadline deadline;
+
+  Pipeline(Executor executor, Options options) {
+    this.executor = executor;
+    this.session = executor.session;
+    this.options = options;
+  }
+
+  /** The answer to one statement, there once the pipeline was sent and read. */
+  public final class Answer {
+    private final Statement statement;
+    private Result result;
+    private RuntimeException error;
+    private boolean done;
+
+    private Answer(Statement statement) {
+      this.statement = statement;
+    }
+
+    /** The rows; sends and reads the pipeline if that has not happened. Throws what the statement met with. */
+    public Result get() {
+      if (!done) {
+        run();
+      }
+      if (error != null) {
+        throw error;
+      }
+      return result;
+    }
+  }
+
+  /** Adds a statement. */
+  public Answer query(String sql, Object... parameters) {
+    Statement statement = session.statements.find(sql, options.binary());
+    if (statement == null) {
+      run();
+      begin();
+      try {
+        statement = executor.prepare(sql, options.binary(), deadline);
+        executor.synchronize(deadline);
+      } catch (RuntimeException e) {
+        end();
+        throw e;
+      }
+    } else if (pending.isEmpty()) {
+      begin();
+    }
+    return add(statement, parameters);
+  }
+
+  private Answer add(Statement statement, Object[] parameters) {
+    int start = session.wire.output().size();
+    try {
+      executor.writeClosing(session.wire.output());
+      Executor.writeBind(statement, parameters, session.wire.output());
+    } catch (RuntimeException e) {
+      session.wire.output().truncate(start);
+      if (pending.isEmpty()) {
+        end();
+      }
+      throw e;
+    }
+    Executor.writeExecute(0, session.wire.output());
+    session.wire.output().message('S');
+    Answer answer = new Answer(statement);
+    pending.add(answer);
+    return answer;
+  }
+
+  private void begin() {
+    executor.checkFree();
+    deadline = executor.deadline(options);
+    session.gate.begin();
+    executor.occupy("a pipeline that was not read");
+  }
+
+  private void end() {
+    executor.release();
+    session.gate.end();
+  }
+
+  /** Sends what was added and reads the answers. */
+  public void run() {
+    if (pending.isEmpty()) {
+      return;
+    }
+    try {
+      executor.flush(deadline);
+      while (!pending.isEmpty()) {
+        read(pending.element());
+        pending.remove();
+      }
+    } catch (ConnectionException e) {
+      pending.forEach(answer -> fail(answer, e));
+      pending.clear();
+      throw e;
+    } finally {
+      end();
+    }
+  }
+
+  private static void fail(Answer answer, RuntimeException error) {
+    answer.done = true;
+    answer.error = error;
+  }
+
+  private void read(Answer answer) {
+    RowCollector collector = RowCollector.kept();
+    Executor.Outcome outcome = executor.complete(answer.statement, shape -> {
+      collector.begin(shape, shape.maker(options.rows()));
+      return collector;
+    }, deadline);
+    if (outcome.error != null && Executor.isStale(outcome.error)) {
+      session.statements.remove(answer.statement);
+    }
+    try {
+      String tag = outcome.tagOrThrow(answer.statement.sql, deadline);
+      answer.result = new Result(answer.statement.shape, collector.take(), tag);
+      answer.done = true;
+    } catch (PgException e) {
+      fail(answer, e);
+    }
+  }
+
+  /** Sends and reads what is left. Errors of statements are in their answers. */
+  @Override
+  public void close() {
+    run();
+  }
+}

@@ -1,0 +1,254 @@
+package dev.howdah.pg;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * A bounded set of connections that are lent and given back. Those who wait are served in order. A
+ * connection comes back rolled back, and one that is broken or too old is closed and replaced.
+ */
+public final class Pool implements AutoCloseable {
+  private final Config config;
+  private final Settings settings;
+  private final Semaphore places;
+  private final ReentrantLock lock = new ReentrantLock();
+  /** Idle connections, the one used last in front, so that few stay in use when there is little to do. */
+  private final ArrayDeque<Idle> idle = new ArrayDeque<>();
+  private final Map<Connection, Loan> lent = new HashMap<>();
+  private boolean closed;
+
+  private record Idle(Connection connection, long born, long since) {}
+
+  private record Loan(long born, long since, Throwable where) {}
+
+  /**
+   * How a pool behaves.
+   *
+   * @param size how many connections there are at most
+   * @param waitLimit how long a borrower waits for one
+   * @param maxLifetime after how long a connection is replaced; zero for never
+   * @param checkAfter after how long unused a connection is asked whether it lives before it is lent
+   * @param leakLimit after how long a loan counts as a leak; zero for never
+   * @param leaks receives a message with the place where a leaked connection was borrowed
+   */
+  public record Settings(int size, Duration waitLimit, Duration maxLifetime, Duration checkAfter, Duration leakLimit,
+      Consumer<PgException> leaks) {
+    /** Ten connections, 30 seconds to wait, an hour to live, a check after five seconds, no leak detection. */
+    public static final Settings DEFAULT = new Settings(10, Duration.ofSeconds(30), Duration.ofHours(1), Duration.ofSeconds(5),
+        Duration.ZERO, leak -> { });
+
+    /** With another number of connections. */
+    public Settings size(int connections) {
+      return new Settings(connections, waitLimit, maxLifetime, checkAfter, leakLimit, leaks);
+    }
+
+    /** With another limit to wait. */
+    public Settings waitLimit(Duration limit) {
+      return new Settings(size, limit, maxLifetime, checkAfter, leakLimit, leaks);
+    }
+
+    /** With another lifetime of connections. */
+    public Settings maxLifetime(Duration limit) {
+      return new Settings(size, waitLimit, limit, checkAfter, leakLimit, leaks);
+    }
+
+    /** With another time after which an unused connection is checked. */
+    public Settings checkAfter(Duration limit) {
+      return new Settings(size, waitLimit, maxLifetime, limit, leakLimit, leaks);
+    }
+
+    /** With leak detection; loans are looked at whenever somebody borrows. */
+    public Settings leaks(Duration limit, Consumer<PgException> receiver) {
+      return new Settings(size, waitLimit, maxLifetime, checkAfter, limit, receiver);
+    }
+  }
+
+  /** A pool with the usual settings. Connections are opened when they are first needed. */
+  public Pool(Config config) {
+    this(config, Settings.DEFAULT);
+  }
+
+  /** A pool. */
+  public Pool(Config config, Settings settings) {
+    this.config = config;
+    this.settings = settings;
+    this.places = new Semaphore(settings.size(), true);
+  }
+
+  /** Borrows a connection; give it back with {@link #release}. Whoever waits longer than the limit gets an error. */
+  public Connection borrow() {
+    reportLeaks();
+    await();
+    try {
+      while (true) {
+        Idle next = takeIdle();
+        if (next == null) {
+          return lend(Connection.open(config), System.nanoTime());
+        }
+        if (usable(next)) {
+          return lend(next.connection(), next.born());
+        }
+        next.connection().close();
+      }
+    } catch (RuntimeException | Error e) {
+      places.release();
+      throw e;
+    }
+  }
+
+  private void await() {
+    try {
+      if (places.tryAcquire(settings.waitLimit().toNanos(), TimeUnit.NANOSECONDS)) {
+        return;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new PgException("57014", "the thread was interrupted while it waited for a connection of the pool", e);
+    }
+    throw new PgTimeoutException("no connection of the pool's " + settings.size() + " came free within waitLimit, "
+        + settings.waitLimit().toMillis() + " ms");
+  }
+
+  private Idle takeIdle() {
+    lock.lock();
+    try {
+      if (closed) {
+        throw new ConnectionException("the pool is closed");
+      }
+      return idle.pollFirst();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean usable(Idle candidate) {
+    if (!candidate.connection().isOpen() || isOld(candidate.born())) {
+      return false;
+    }
+    boolean fresh = System.nanoTime() - candidate.since() < settings.checkAfter().toNanos();
+    return fresh || candidate.connection().isHealthy(settings.waitLimit());
+  }
+
+  private boolean isOld(long born) {
+    return !settings.maxLifetime().isZero() && System.nanoTime() - born > settings.maxLifetime().toNanos();
+  }
+
+  private Connection lend(Connection connection, long born) {
+    Throwable where = settings.leakLimit().isZero() ? null : new Throwable("borrowed here");
+    lock.lock();
+    try {
+      lent.put(connection, new Loan(born, System.nanoTime(), where));
+      return connection;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void reportLeaks() {
+    if (settings.leakLimit().isZero()) {
+      return;
+    }
+    lock.lock();
+    try {
+      lent.replaceAll((connection, loan) -> {
+        if (loan.where() == null || System.nanoTime() - loan.since() < settings.leakLimit().toNanos()) {
+          return loan;
+        }
+        settings.leaks().accept(new PgException("53300", "a connection was borrowed more than "
+            + settings.leakLimit().toMillis() + " ms ago and not given back", loan.where()));
+        return new Loan(loan.born(), loan.since(), null);
+      });
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives a connection back. A transaction left open is rolled back. */
+  public void release(Connection connection) {
+    Loan loan = takeLoan(connection);
+    if (loan == null) {
+      throw new PgException("08003", "the connection is not on loan from this pool");
+    }
+    boolean kept = false;
+    try {
+      if (connection.isOpen() && connection.inTransaction()) {
+        connection.rollback();
+      }
+      kept = connection.isOpen() && !isOld(loan.born()) && keep(connection, loan.born());
+    } catch (PgException e) {
+      // It cannot be rolled back, so it is not kept.
+      kept = false;
+    } finally {
+      if (!kept) {
+        connection.close();
+      }
+      places.release();
+    }
+  }
+
+  private Loan takeLoan(Connection connection) {
+    lock.lock();
+    try {
+      return lent.remove(connection);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean keep(Connection connection, long born) {
+    lock.lock();
+    try {
+      if (!closed) {
+        idle.addFirst(new Idle(connection, born, System.nanoTime()));
+      }
+      return !closed;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Runs work with a connection and gives it back. */
+  public <T> T with(Function<Connection, T> work) {
+    Connection connection = borrow();
+    try {
+      return work.apply(connection);
+    } finally {
+      release(connection);
+    }
+  }
+
+  /** Runs a statement on a connection of the pool. */
+  public Result query(String sql, Object... parameters) {
+    return with(connection -> connection.query(sql, parameters));
+  }
+
+  /** How many connections are idle. */
+  public int idle() {
+    lock.lock();
+    try {
+      return idle.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Closes the idle connections now, and each lent one when it is given back. */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      idle.forEach(entry -> entry.connection().close());
+      idle.clear();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package dev.howdah.pg;
+
+import java.io.OutputStream;
+import java.util.AbstractList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.RandomAccess;
+
+/**
+ * All rows of one statement, an unchangeable list. Rows are made when they are asked for, and cells are
+ * decoded when they are read.
+ */
+public final class Result extends AbstractList<Row> implements RandomAccess {
+  private static final Segment[] NONE = {};
+
+  private final Shape shape;
+  private final Segment[] segments;
+  /** The index of each segment's first row. */
+  private final int[] firsts;
+  private final int size;
+  private final String tag;
+
+  Result(Shape shape, Segment[] segments, String tag) {
+    this.shape = shape;
+    this.segments = segments.length == 0 ? NONE : segments;
+    this.firsts = new int[segments.length];
+    int count = 0;
+    for (int i = 0; i < segments.length; i++) {
+      firsts[i] = count;
+      count = Math.addExact(count, segments[i].size());
+    }
+    this.size = count;
+    this.tag = tag;
+  }
+
+  /** The columns; none for a statement that returns no rows. */
+  public List<Column> columns() {
+    return shape.columns();
+  }
+
+  /** Columns, names and codecs. */
+  public Shape shape() {
+    return shape;
+  }
+
+  /** What the server says was done, such as INSERT 0 1; empty for an empty statement. */
+  public String tag() {
+    return tag;
+  }
+
+  /** How many rows the statement inserted, updated, deleted, copied or returned; 0 if it does no such thing. */
+  public long count() {
+    return count(tag);
+  }
+
+  static long count(String tag) {
+    int space = tag.lastIndexOf(' ');
+    if (space < 0 || space == tag.length() - 1 || tag.charAt(space + 1) < '0' || tag.charAt(space + 1) > '9') {
+      return 0;
+    }
+    try {
+      return Long.parseLong(tag, space + 1, tag.length(), 10);
+    } catch (NumberFormatException e) {
+      return 0;
+    }
+  }
+
+  /** Whether the statement returns rows, be it none. */
+  public boolean hasRows() {
+    return shape.size() > 0 || tag.startsWith("SELECT");
+  }
+
+  @Override
+  public int size() {
+    return size;
+  }
+
+  @Override
+  public Row get(int index) {
+    java.util.Objects.checkIndex(index, size);
+    int found = java.util.Arrays.binarySearch(firsts, index);
+    int segment = found >= 0 ? found : -found - 2;
+    return segments[segment].row(index - firsts[segment]);
+  }
+
+  /** How many bytes the body of a row's message had. */
+  int bodyLength(int index) {
+    int found = java.util.Arrays.binarySearch(firsts, index);
+    int segment = found >= 0 ? found : -found - 2;
+    return segments[segment].length(index - firsts[segment]);
+  }
+
+  /** The first row with bytes of its own, or null if there is none. */
+  public Row first() {
+    return size == 0 ? null : get(0).detach();
+  }
+
+  @Override
+  public Iterator<Row> iterator() {
+    return new Rows();
+  }
+
+  private final class Rows implements Iterator<Row> {
+    private int segment;
+    private int index;
+
+    @Override
+    public boolean hasNext() {
+      return segment < segments.length;
+    }
+
+    @Override
+    public Row next() {
+      if (segment >= segments.length) {
+        throw new NoSuchElementException();
+      }
+      Segment current = segments[segment];
+      Row row = current.row(index++);
+      if (index == current.size()) {
+        index = 0;
+        segment++;
+      }
+      return row;
+    }
+  }
+
+  /** Writes the rows as a JSON array of objects, straight from the bytes; returns their number. */
+  public long writeJson(OutputStream out) {
+    JsonRows json = new JsonRows(shape).to(out);
+    for (Segment segment : segments) {
+      json.segment(segment);
+    }
+    return json.finish();
+  }
+
+  @Override
+  public String toString() {
+    return "Result of " + size + " rows (" + tag + ")";
+  }
+}

@@ -1,0 +1,82 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.Codec;
+import dev.howdah.pg.wire.WireOutput;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+/** Rows of values as the data of COPY in the binary format. */
+final class RowSource implements Copy.Source {
+  private static final byte[] HEADER = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', (byte) 0xff, '\r', '\n', 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+  private final Codec[] codecs;
+  private final Iterator<? extends List<?>> rows;
+  private final WireOutput out = new WireOutput(1 << 12);
+  private int sent;
+  private boolean ended;
+
+  private RowSource(Codec[] codecs, Iterator<? extends List<?>> rows) {
+    this.codecs = codecs;
+    this.rows = rows;
+    out.bytes(HEADER);
+  }
+
+  /** Rows whose columns are of the types of these names. COPY does not say what the types are, so the caller must. */
+  static RowSource of(Executor executor, List<String> types, Iterable<? extends List<?>> rows) {
+    if (types.isEmpty()) {
+      throw new PgException("22023", "the types of the columns must be named");
+    }
+    List<String> columns = new ArrayList<>();
+    for (String type : types) {
+      columns.add("null::" + type);
+    }
+    // Preparing a statement that returns these types is how their numbers and their codecs become known.
+    Result described = executor.query("select " + String.join(", ", columns) + " limit 0", new Object[0], Options.DEFAULT);
+    Codec[] codecs = described.columns().stream().map(Column::codec).toArray(Codec[]::new);
+    for (int i = 0; i < codecs.length; i++) {
+      if (!codecs[i].binary()) {
+        throw new PgException("0A000", "values of type " + types.get(i) + " cannot be sent in the binary format; copy them as text");
+      }
+    }
+    return new RowSource(codecs, rows.iterator());
+  }
+
+  @Override
+  public int read(byte[] buffer, int offset, int length) {
+    while (sent == out.size()) {
+      if (ended) {
+        return -1;
+      }
+      out.clear();
+      sent = 0;
+      if (rows.hasNext()) {
+        write(rows.next());
+      } else {
+        out.int2(-1);
+        ended = true;
+      }
+    }
+    int count = Math.min(length, out.size() - sent);
+    System.arraycopy(out.array(), sent, buffer, offset, count);
+    sent += count;
+    return count;
+  }
+
+  private void write(List<?> row) {
+    if (row.size() != codecs.length) {
+      throw new PgException("22023", "a row of " + row.size() + " values, where " + codecs.length + " types are named");
+    }
+    out.int2(codecs.length);
+    for (int i = 0; i < codecs.length; i++) {
+      Object value = row.get(i);
+      if (value == null) {
+        out.int4(-1);
+        continue;
+      }
+      int start = out.reserveInt4();
+      codecs[i].encode(value instanceof String text ? codecs[i].parse(text) : value, out);
+      out.storeLength(start);
+    }
+  }
+}

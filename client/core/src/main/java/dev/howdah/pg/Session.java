@@ -1,0 +1,268 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.TypeRegistry;
+import dev.howdah.pg.wire.Wire;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+
+/**
+ * One session with the server: what it says about itself, what it has prepared, what it is doing. Used by
+ * one thread at a time, {@link #cancel} and the readers of its state excepted.
+ */
+final class Session {
+  private static final int MOST_SECRET = 256;
+
+  final Config config;
+  final Wire wire;
+  final TypeRegistry types;
+  final StatementCache statements;
+  final CancelGate gate = new CancelGate();
+  private final Handshake.Endpoint endpoint;
+  private final Map<String, String> parameters = new ConcurrentHashMap<>();
+  private volatile Consumer<Notification> notifications = notification -> { };
+  private int process;
+  private byte[] secret = {};
+  private volatile char status = 'I';
+  private volatile boolean open = true;
+  private boolean foreignEncoding;
+  /** Whether something was sent whose end, the server's being ready, has not been read. */
+  private boolean awaitingReady;
+  /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
+  private RuntimeException handlerFailure;
+
+  Session(Config config, Handshake.Endpoint endpoint, Wire wire) {
+    this.config = config;
+    this.endpoint = endpoint;
+    this.wire = wire;
+    this.types = new TypeRegistry(config.types());
+    this.statements = new StatementCache(config.statementCacheSize());
+    wire.onInterrupt(this::tryCancel);
+  }
+
+  /** Authenticates and waits until the server is ready. */
+  Session start(long deadline) {
+    Authentication authentication = new Authentication(config, endpoint.host(), wire, deadline);
+    boolean authenticated = false;
+    while (true) {
+      int type = wire.next(deadline);
+      switch (type) {
+        case 'R' -> authenticated = authentication.handle();
+        case 'E' -> throw new ServerException(ServerMessage.read(wire), null);
+        case 'K' -> key();
+        case 'v' -> { }
+        case 'Z' -> {
+          if (!authenticated) {
+            throw new ConnectionException("the server is ready without having authenticated us");
+          }
+          ready();
+          return this;
+        }
+        default -> {
+          if (!handledAside(type)) {
+            throw unexpected(type, "while the session starts");
+          }
+        }
+      }
+    }
+  }
+
+  private void key() {
+    process = wire.int4();
+    if (wire.remaining() > MOST_SECRET) {
+      throw wire.malformed("the key is too long");
+    }
+    secret = wire.rest();
+  }
+
+  /** The error for a message that has no place here. */
+  ConnectionException unexpected(int type, String where) {
+    close();
+    return new ConnectionException("the server sent a message of type " + Wire.name(type) + " " + where
+        + "; the connection is closed");
+  }
+
+  /** Messages that may come at any time. */
+  private boolean handledAside(int type) {
+    switch (type) {
+      case 'N' -> {
+        ServerMessage notice = ServerMessage.read(wire);
+        handle(() -> config.notices().accept(notice));
+      }
+      case 'S' -> parameter(wire.cstring(), wire.cstring());
+      case 'A' -> {
+        int sender = wire.int4();
+        Notification notification = new Notification(wire.cstring(), wire.cstring(), sender);
+        handle(() -> notifications.accept(notification));
+      }
+      default -> {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** A handler that throws must not tear the stream of messages; its error comes out when that is in order. */
+  private void handle(Runnable handler) {
+    try {
+      handler.run();
+    } catch (RuntimeException e) {
+      handlerFailure = e;
+    }
+  }
+
+  /** Throws what a handler threw since the last time. */
+  void throwHandlerFailure() {
+    RuntimeException failure = handlerFailure;
+    handlerFailure = null;
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private void parameter(String name, String value) {
+    parameters.put(name, value);
+    if (name.equals("client_encoding")) {
+      foreignEncoding = !value.equals("UTF8") && !value.equals("UNICODE");
+    }
+  }
+
+  /** Whether a statement has set an encoding other than UTF-8, the one this client speaks; asking resets it. */
+  boolean takeForeignEncoding() {
+    boolean was = foreignEncoding;
+    foreignEncoding = false;
+    return was;
+  }
+
+  /**
+   * The type of the next message that belongs to the statement. When the deadline passes, the statement is
+   * cancelled and the server has cancel_timeout to say so; only if it does not is the connection closed.
+   */
+  int receive(Deadline deadline) {
+    while (true) {
+      try {
+        int type = wire.next(deadline.at());
+        if (!handledAside(type)) {
+          return type;
+        }
+      } catch (PgTimeoutException e) {
+        if (deadline.cancelled()) {
+          close();
+          throw new ConnectionException("the query passed its limit of " + deadline.limit()
+              + " and the server did not end it within cancel_timeout; the connection is closed", e);
+        }
+        tryCancel();
+        deadline.extend(config.cancelTimeout());
+      } catch (ConnectionException e) {
+        close();
+        throw e;
+      }
+    }
+  }
+
+  /** Handles what has arrived between statements: notices, notifications, and a server that says goodbye. */
+  void receiveAside(long deadline) {
+    try {
+      if (!wire.awaitInput(deadline)) {
+        return;
+      }
+      do {
+        int type = wire.next(System.nanoTime() + config.cancelTimeout().toNanos());
+        if (type == 'E') {
+          ServerMessage message = ServerMessage.read(wire);
+          close();
+          throw new ServerException(message, null);
+        }
+        if (!handledAside(type)) {
+          throw unexpected(type, "between statements");
+        }
+      } while (wire.hasInput());
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** Reads the current message, which says that the server is ready. */
+  void ready() {
+    status = (char) wire.int1();
+    awaitingReady = false;
+  }
+
+  /** Sends what is in the output; the server owes an answer from now on. */
+  void flush(Deadline deadline) {
+    awaitingReady = true;
+    try {
+      wire.flush(deadline.at());
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** Closes the session if work on it ended before the server's answer did: nothing could be read in order any more. */
+  void closeIfTorn() {
+    if (awaitingReady) {
+      close();
+    }
+  }
+
+  /** I for idle, T inside a transaction, E inside one that has failed. */
+  char status() {
+    return status;
+  }
+
+  /** A setting that the server reports, such as server_version; null if it does not. */
+  String parameter(String name) {
+    return parameters.get(name);
+  }
+
+  int process() {
+    return process;
+  }
+
+  void onNotification(Consumer<Notification> handler) {
+    notifications = handler;
+  }
+
+  boolean isOpen() {
+    return open && wire.transport().isOpen();
+  }
+
+  /** Cancels what runs; false if nothing does. */
+  boolean cancel() {
+    return isOpen() && gate.cancel(() -> Handshake.cancel(config, endpoint, process, secret));
+  }
+
+  /** Cancels what runs if that is possible. */
+  void tryCancel() {
+    try {
+      cancel();
+    } catch (PgException ignored) {
+      // The statement then ends by itself or at its limit.
+    }
+  }
+
+  /** Closes the socket. */
+  void close() {
+    if (!open) {
+      return;
+    }
+    open = false;
+    wire.close();
+  }
+
+  /** Ends an idle session in order. */
+  void terminate() {
+    if (isOpen()) {
+      try {
+        wire.output().clear();
+        wire.output().message('X');
+        wire.flush(System.nanoTime() + 1_000_000_000L);
+      } catch (PgException ignored) {
+        // It is being closed; whether the server heard it does not matter.
+      }
+    }
+    close();
+  }
+}

@@ -1,0 +1,65 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.Codec;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What all rows of a statement have in common: columns, names and codecs. One object for every row of
+ * every execution, and immutable: a row reads tomorrow as it read today, whatever became of the connection.
+ */
+public final class Shape {
+  private final List<Column> columns;
+  private final Map<String, Integer> indexes;
+  final Codec[] codecs;
+  /** The row maker that was asked for last; a statement is nearly always asked for the same. */
+  private volatile Made made;
+
+  private record Made(RowMaker.Factory factory, RowMaker maker) {}
+
+  /** The shape of these columns. */
+  public Shape(List<Column> columns) {
+    this.columns = List.copyOf(columns);
+    this.codecs = columns.stream().map(Column::codec).toArray(Codec[]::new);
+    Map<String, Integer> names = new HashMap<>();
+    for (int i = columns.size() - 1; i >= 0; i--) {
+      names.put(columns.get(i).name(), i);
+    }
+    this.indexes = names;
+  }
+
+  /** The columns in order. */
+  public List<Column> columns() {
+    return columns;
+  }
+
+  /** The number of columns. */
+  public int size() {
+    return codecs.length;
+  }
+
+  /** The index of a name, -1 if there is none. Of several columns with the name it is the first. */
+  public int indexOf(String name) {
+    Integer index = indexes.get(name);
+    return index == null ? -1 : index;
+  }
+
+  int index(String name) {
+    int index = indexOf(name);
+    if (index < 0) {
+      throw new PgException("42703", "there is no column " + name + "; there are "
+          + columns.stream().map(Column::name).toList());
+    }
+    return index;
+  }
+
+  RowMaker maker(RowMaker.Factory factory) {
+    Made last = made;
+    if (last == null || last.factory() != factory) {
+      last = new Made(factory, factory.maker(this));
+      made = last;
+    }
+    return last.maker();
+  }
+}

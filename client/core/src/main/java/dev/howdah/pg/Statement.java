@@ -1,0 +1,39 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.Codec;
+
+/** A statement that the server has prepared. */
+final class Statement {
+  final String sql;
+  final String name;
+  final int[] parameterTypes;
+  final Codec[] parameters;
+  final Shape shape;
+  /** The format codes of a Bind message, with their count in front. */
+  final short[] resultFormats;
+
+  Statement(String sql, String name, int[] parameterTypes, Codec[] parameters, Shape shape) {
+    this.sql = sql;
+    this.name = name;
+    this.parameterTypes = parameterTypes;
+    this.parameters = parameters;
+    this.shape = shape;
+    this.resultFormats = formats(shape);
+  }
+
+  /** One code speaks for all columns where they agree. */
+  private static short[] formats(Shape shape) {
+    int binary = 0;
+    for (Codec codec : shape.codecs) {
+      binary += codec.binary() ? 1 : 0;
+    }
+    if (binary == 0 || binary == shape.size()) {
+      return new short[] {(short) (binary == 0 ? 0 : 1)};
+    }
+    short[] formats = new short[shape.size()];
+    for (int i = 0; i < formats.length; i++) {
+      formats[i] = (short) (shape.codecs[i].binary() ? 1 : 0);
+    }
+    return formats;
+  }
+}

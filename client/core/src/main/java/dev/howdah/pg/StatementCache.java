@@ -1,0 +1,81 @@
+package dev.howdah.pg;
+
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The statements that a session has prepared, the least recently used leaving when it is full.
+ *
+ * <p>Names carry a random part: behind a pooler a session of the server serves many clients, and one
+ * client's h1 must never run another's statement.
+ */
+final class StatementCache {
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private record Key(String sql, boolean binary) {}
+
+  private final int capacity;
+  private final String prefix = "howdah_" + Long.toHexString(RANDOM.nextLong()) + "_";
+  private final Map<Key, Statement> statements = new LinkedHashMap<>(16, 0.75f, true);
+  private List<String> closing = new ArrayList<>();
+  private long counter;
+
+  StatementCache(int capacity) {
+    this.capacity = capacity;
+  }
+
+  Statement find(String sql, boolean binary) {
+    return capacity == 0 ? null : statements.get(new Key(sql, binary));
+  }
+
+  /** The name for a new statement; the unnamed one where nothing is kept. */
+  String newName() {
+    return capacity == 0 ? "" : prefix + ++counter;
+  }
+
+  void add(Statement statement, boolean binary) {
+    if (capacity == 0) {
+      return;
+    }
+    statements.put(new Key(statement.sql, binary), statement);
+    if (statements.size() > capacity) {
+      Key eldest = statements.keySet().iterator().next();
+      closing.add(statements.remove(eldest).name);
+    }
+  }
+
+  void remove(Statement statement) {
+    if (statements.values().remove(statement)) {
+      closing.add(statement.name);
+    }
+  }
+
+  /** The definitions may have changed: every statement is to be prepared anew. */
+  void invalidate() {
+    statements.values().forEach(statement -> closing.add(statement.name));
+    statements.clear();
+  }
+
+  /** The server has forgotten all of them. */
+  void forget() {
+    statements.clear();
+    closing.clear();
+  }
+
+  /** Names to be closed in the server, with the next message that is sent. */
+  List<String> takeClosing() {
+    if (closing.isEmpty()) {
+      return List.of();
+    }
+    List<String> taken = closing;
+    closing = new ArrayList<>();
+    return taken;
+  }
+
+  int size() {
+    return statements.size();
+  }
+}

@@ -1,0 +1,364 @@
+package dev.howdah.pg.types;
+
+import dev.howdah.pg.json.Json;
+import dev.howdah.pg.wire.BigEndian;
+import dev.howdah.pg.wire.WireOutput;
+import java.lang.reflect.Array;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * Arrays as {@link PgArray}, or as what a function makes of it. Lists, arrays of objects and arrays of
+ * primitives are taken, nested for more dimensions.
+ */
+final class ArrayCodec extends Codec {
+  private static final int MOST_DIMENSIONS = 6;
+
+  private final Codec element;
+  private final int elementOid;
+  private final char delimiter;
+  private final Function<PgArray, Object> present;
+
+  ArrayCodec(String name, Codec element, int elementOid, char delimiter, Function<PgArray, Object> present) {
+    super(name);
+    this.element = element;
+    this.elementOid = elementOid;
+    this.delimiter = delimiter;
+    this.present = present;
+  }
+
+  @Override
+  public boolean binary() {
+    return element.binary();
+  }
+
+  @Override
+  public boolean cacheable() {
+    return element.cacheable();
+  }
+
+  private Object presented(PgArray array) {
+    return present == null ? array : present.apply(array);
+  }
+
+  /** The header of the binary form: its dimensions, checked against the bytes that are there. */
+  private static final class Shape {
+    final int[] lengths;
+    final int[] lowerBounds;
+    final int total;
+    final int start;
+
+    Shape(byte[] bytes, int offset, int length, Codec codec) {
+      int dimensions = length < 12 ? -1 : BigEndian.int4(bytes, offset);
+      if (dimensions < 0 || dimensions > MOST_DIMENSIONS || length < 12 + 8 * dimensions) {
+        throw codec.broken(length);
+      }
+      lengths = new int[dimensions];
+      lowerBounds = new int[dimensions];
+      long product = dimensions == 0 ? 0 : 1;
+      start = offset + 12 + 8 * dimensions;
+      for (int i = 0; i < dimensions; i++) {
+        lengths[i] = BigEndian.int4(bytes, offset + 12 + 8 * i);
+        lowerBounds[i] = BigEndian.int4(bytes, offset + 16 + 8 * i);
+        product = lengths[i] < 0 ? Integer.MAX_VALUE : product * lengths[i];
+        if (product > (offset + length - start) / 4) {
+          throw codec.broken(length);
+        }
+      }
+      total = (int) product;
+    }
+  }
+
+  /** The length of the element at a position; -1 for null. */
+  private int elementLength(byte[] bytes, int at, int end) {
+    int length = end - at < 4 ? Integer.MAX_VALUE : BigEndian.int4(bytes, at);
+    if (length < -1 || length > end - at - 4) {
+      throw broken(length);
+    }
+    return length;
+  }
+
+  @Override
+  public Object decode(byte[] bytes, int offset, int length) {
+    Shape shape = new Shape(bytes, offset, length, this);
+    Object[] elements = new Object[shape.total];
+    int end = offset + length;
+    int at = shape.start;
+    for (int i = 0; i < elements.length; i++) {
+      int size = elementLength(bytes, at, end);
+      if (size >= 0) {
+        elements[i] = element.decode(bytes, at + 4, size);
+      }
+      at += 4 + Math.max(0, size);
+    }
+    return presented(new PgArray(elements, shape.lengths, shape.lowerBounds));
+  }
+
+  @Override
+  public void text(byte[] bytes, int offset, int length, WireOutput out) {
+    Shape shape = new Shape(bytes, offset, length, this);
+    bounds(shape.lengths, shape.lowerBounds, out);
+    write(bytes, shape, offset + length, '{', delimiter, '}', false, out);
+  }
+
+  private static void bounds(int[] lengths, int[] lowerBounds, WireOutput out) {
+    boolean plain = true;
+    for (int bound : lowerBounds) {
+      plain &= bound == 1;
+    }
+    if (plain) {
+      return;
+    }
+    for (int i = 0; i < lengths.length; i++) {
+      out.text("[" + lowerBounds[i] + ":" + (lowerBounds[i] + lengths[i] - 1) + "]");
+    }
+    out.int1('=');
+  }
+
+  @Override
+  public void json(byte[] bytes, int offset, int length, WireOutput out) {
+    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ',', ']', true, out);
+  }
+
+  @Override
+  public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    jsonOf(parsed(new String(utf8, offset, length, java.nio.charset.StandardCharsets.UTF_8), true), out);
+  }
+
+  private void jsonOf(PgArray array, WireOutput out) {
+    out.int1('[');
+    for (int i = 0; i < array.size(); i++) {
+      if (i > 0) {
+        out.int1(',');
+      }
+      Object value = array.get(i);
+      if (value == null) {
+        Json.nothing(out);
+      } else if (value instanceof PgArray inner) {
+        jsonOf(inner, out);
+      } else {
+        byte[] text = ((String) value).getBytes(java.nio.charset.StandardCharsets.UTF_8);
+        element.jsonOfText(text, 0, text.length, out);
+      }
+    }
+    out.int1(']');
+  }
+
+  /** Writes all elements in order; a bracket opens and closes wherever a dimension begins and ends. */
+  private void write(byte[] bytes, Shape shape, int end, char open, char between, char close, boolean json, WireOutput out) {
+    int at = shape.start;
+    if (shape.total == 0) {
+      out.int1(open);
+      out.int1(close);
+      return;
+    }
+    for (int i = 0; i < shape.total; i++) {
+      if (i > 0) {
+        out.int1(between);
+      }
+      brackets(i, shape.lengths, open, out);
+      int size = elementLength(bytes, at, end);
+      element(bytes, at + 4, size, json, out);
+      at += 4 + Math.max(0, size);
+      brackets(i + 1, shape.lengths, close, out);
+    }
+  }
+
+  /** A dimension begins or ends wherever the count of elements so far is a multiple of what it holds. */
+  private static void brackets(int count, int[] lengths, char bracket, WireOutput out) {
+    int size = 1;
+    int brackets = 0;
+    // Written together: the closing bracket of the inner and the outer dimension follow each other.
+    for (int i = lengths.length - 1; i >= 0; i--) {
+      size *= lengths[i];
+      if (count % size == 0) {
+        brackets++;
+      }
+    }
+    for (int i = 0; i < brackets; i++) {
+      out.int1(bracket);
+    }
+  }
+
+  private void element(byte[] bytes, int at, int size, boolean json, WireOutput out) {
+    if (json) {
+      if (size < 0) {
+        Json.nothing(out);
+      } else {
+        element.json(bytes, at, size, out);
+      }
+      return;
+    }
+    if (size < 0) {
+      out.text("NULL");
+      return;
+    }
+    WireOutput scratch = new WireOutput(size * 2 + 8);
+    element.text(bytes, at, size, scratch);
+    out.text(quoted(new String(scratch.array(), 0, scratch.size(), java.nio.charset.StandardCharsets.UTF_8)));
+  }
+
+  private String quoted(String text) {
+    return text.equalsIgnoreCase("null") || Quoting.needed(text, "{}" + delimiter) ? Quoting.escaped(text) : text;
+  }
+
+  @Override
+  public Object parse(String text) {
+    return presented(parsed(text, false));
+  }
+
+  private PgArray parsed(String text, boolean raw) {
+    Quoting.Reader reader = new Quoting.Reader(text, this);
+    List<Integer> lower = new ArrayList<>();
+    while (reader.take('[')) {
+      lower.add(Integer.parseInt(reader.part(":")));
+      reader.expect(':');
+      reader.part("]");
+      reader.expect(']');
+    }
+    if (!lower.isEmpty()) {
+      reader.expect('=');
+    }
+    List<Object> flat = new ArrayList<>();
+    int[] lengths = new int[MOST_DIMENSIONS];
+    int dimensions = level(reader, 0, lengths, flat, raw);
+    if (reader.more()) {
+      throw malformed(text);
+    }
+    if (flat.isEmpty()) {
+      return new PgArray(new Object[0], new int[0], new int[0]);
+    }
+    int[] bounds = new int[dimensions];
+    for (int i = 0; i < dimensions; i++) {
+      bounds[i] = i < lower.size() ? lower.get(i) : 1;
+    }
+    return new PgArray(flat.toArray(), java.util.Arrays.copyOf(lengths, dimensions), bounds);
+  }
+
+  private int level(Quoting.Reader reader, int depth, int[] lengths, List<Object> flat, boolean raw) {
+    reader.expect('{');
+    int dimensions = depth + 1;
+    int count = 0;
+    if (reader.take('}')) {
+      return dimensions;
+    }
+    do {
+      if (reader.peek() == '{' && depth + 1 < MOST_DIMENSIONS) {
+        dimensions = level(reader, depth + 1, lengths, flat, raw);
+      } else {
+        flat.add(item(reader, raw));
+      }
+      count++;
+    } while (reader.take(delimiter));
+    reader.expect('}');
+    lengths[depth] = count;
+    return dimensions;
+  }
+
+  private Object item(Quoting.Reader reader, boolean raw) {
+    boolean quoted = reader.peek() == '"';
+    String text = reader.part(delimiter + "}");
+    if (!quoted && text.equals("NULL")) {
+      return null;
+    }
+    return raw ? text : element.parse(text);
+  }
+
+  @Override
+  public void encode(Object value, WireOutput out) {
+    PgArray array = toArray(value);
+    out.int4(array.dimensions());
+    int hasNulls = out.reserveInt4();
+    out.int4(elementOid);
+    int[] lengths = array.lengths();
+    int[] lower = array.lowerBounds();
+    for (int i = 0; i < lengths.length; i++) {
+      out.int4(lengths[i]);
+      out.int4(lower[i]);
+    }
+    for (int i = 0; i < array.total(); i++) {
+      Object item = array.flat()[array.from() + i];
+      if (item == null) {
+        out.int4(-1);
+        BigEndian.int4(out.array(), hasNulls, 1);
+        continue;
+      }
+      int start = out.reserveInt4();
+      Object typed = item instanceof String text && !(element instanceof TextCodec) ? element.parse(text) : item;
+      element.encode(typed, out);
+      out.storeLength(start);
+    }
+  }
+
+  @Override
+  public String format(Object value) {
+    if (value instanceof String text) {
+      return text;
+    }
+    PgArray array = toArray(value);
+    WireOutput out = new WireOutput(64);
+    int[] lengths = array.lengths();
+    bounds(lengths, array.lowerBounds(), out);
+    if (array.total() == 0) {
+      return "{}";
+    }
+    for (int i = 0; i < array.total(); i++) {
+      if (i > 0) {
+        out.int1(delimiter);
+      }
+      brackets(i, lengths, '{', out);
+      Object item = array.flat()[array.from() + i];
+      out.text(item == null ? "NULL" : quoted(element.format(item)));
+      brackets(i + 1, lengths, '}', out);
+    }
+    return new String(out.array(), 0, out.size(), java.nio.charset.StandardCharsets.UTF_8);
+  }
+
+  private PgArray toArray(Object value) {
+    if (value instanceof PgArray array) {
+      return array;
+    }
+    List<Integer> lengths = new ArrayList<>();
+    List<Object> flat = new ArrayList<>();
+    flatten(value, 0, lengths, flat);
+    if (flat.isEmpty()) {
+      return new PgArray(new Object[0], new int[0], new int[0]);
+    }
+    int[] sizes = lengths.stream().mapToInt(Integer::intValue).toArray();
+    int[] bounds = new int[sizes.length];
+    java.util.Arrays.fill(bounds, 1);
+    return new PgArray(flat.toArray(), sizes, bounds);
+  }
+
+  private static boolean nests(Object value, Codec element) {
+    return value instanceof List<?> && !(element instanceof CompositeCodec)
+        || value != null && value.getClass().isArray() && !(value instanceof byte[]);
+  }
+
+  /** Lays nested lists out in a row; all lists of one depth must be of one length. */
+  private void flatten(Object value, int depth, List<Integer> lengths, List<Object> flat) {
+    int length;
+    Object source = value instanceof Collection<?> collection ? collection.toArray() : value;
+    if (!source.getClass().isArray() || source instanceof byte[]) {
+      throw refuse(value);
+    }
+    length = Array.getLength(source);
+    if (depth == lengths.size()) {
+      lengths.add(length);
+    } else if (lengths.get(depth) != length) {
+      throw refuse(value);
+    }
+    for (int i = 0; i < length; i++) {
+      Object item = Array.get(source, i);
+      if (nests(item, element)) {
+        flatten(item, depth + 1, lengths, flat);
+      } else if (depth + 1 != lengths.size()) {
+        throw refuse(value);
+      } else {
+        flat.add(item);
+      }
+    }
+  }
+}

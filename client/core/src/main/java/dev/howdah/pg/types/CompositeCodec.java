@@ -1,0 +1,258 @@
+package dev.howdah.pg.types;
+
+import dev.howdah.pg.json.Json;
+import dev.howdah.pg.wire.BigEndian;
+import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.IntFunction;
+
+/**
+ * Composite types and anonymous records as {@link Composite}; lists and maps are taken too.
+ *
+ * <p>The binary form names each field's type, so a value can be read even after the type was altered. A
+ * field whose type is not known is text if its bytes are an enum's label, and else bytes in hexadecimal.
+ */
+final class CompositeCodec extends Codec {
+  private static final Codec UNKNOWN = new TextOnlyCodec("unknown");
+
+  /** A field of a composite type. */
+  record Field(String name, int oid, Codec codec) {}
+
+  private final List<Field> fields;
+  private final List<String> names;
+  private final IntFunction<Codec> codecs;
+
+  /** A codec for a type of these fields, or with null for records. */
+  CompositeCodec(String name, List<Field> fields, IntFunction<Codec> codecs) {
+    super(name);
+    this.fields = fields;
+    this.names = fields == null ? null : fields.stream().map(Field::name).toList();
+    this.codecs = codecs;
+  }
+
+  @Override
+  public boolean binary() {
+    return fields == null || fields.stream().allMatch(field -> field.codec().binary());
+  }
+
+  @Override
+  public boolean cacheable() {
+    return fields != null && fields.stream().allMatch(field -> field.codec().cacheable());
+  }
+
+  /** Walks the fields of the binary form. */
+  private interface Visitor {
+    void field(int index, Codec codec, int at, int length);
+  }
+
+  private int visit(byte[] bytes, int offset, int length, Visitor visitor) {
+    int count = count(bytes, offset, length);
+    int end = offset + length;
+    int at = offset + 4;
+    for (int i = 0; i < count; i++) {
+      int size = end - at < 8 ? Integer.MAX_VALUE : BigEndian.int4(bytes, at + 4);
+      if (size < -1 || size > end - at - 8) {
+        throw broken(length);
+      }
+      visitor.field(i, codec(i, BigEndian.int4(bytes, at)), at + 8, size);
+      at += 8 + Math.max(0, size);
+    }
+    return count;
+  }
+
+  private int count(byte[] bytes, int offset, int length) {
+    int count = length < 4 ? -1 : BigEndian.int4(bytes, offset);
+    if (count < 0 || count > length / 8) {
+      throw broken(length);
+    }
+    return count;
+  }
+
+  private Codec codec(int index, int oid) {
+    if (fields != null && index < fields.size() && fields.get(index).oid() == oid) {
+      return fields.get(index).codec();
+    }
+    Codec codec = codecs.apply(oid);
+    return codec == null ? UNKNOWN : codec;
+  }
+
+  private List<String> names(int count) {
+    return names != null && names.size() == count ? names : Composite.names(count);
+  }
+
+  @Override
+  public Object decode(byte[] bytes, int offset, int length) {
+    Object[] values = new Object[count(bytes, offset, length)];
+    visit(bytes, offset, length, (index, codec, at, size) -> {
+      if (size >= 0) {
+        values[index] = codec.binary() ? codec.decode(bytes, at, size) : opaque(bytes, at, size);
+      }
+    });
+    return new Composite(names(values.length), values);
+  }
+
+  private static String opaque(byte[] bytes, int at, int size) {
+    for (int i = 0; i < size; i++) {
+      if (bytes[at + i] < ' ') {
+        WireOutput hex = new WireOutput(2 * size + 2);
+        hex.text("\\x");
+        SmallCodecs.hex(bytes, at, size, hex);
+        return new String(hex.array(), 0, hex.size(), StandardCharsets.US_ASCII);
+      }
+    }
+    return new String(bytes, at, size, StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public void text(byte[] bytes, int offset, int length, WireOutput out) {
+    out.int1('(');
+    visit(bytes, offset, length, (index, codec, at, size) -> {
+      if (index > 0) {
+        out.int1(',');
+      }
+      if (size >= 0) {
+        out.text(quoted(textOf(bytes, codec, at, size)));
+      }
+    });
+    out.int1(')');
+  }
+
+  private static String textOf(byte[] bytes, Codec codec, int at, int size) {
+    if (!codec.binary()) {
+      return opaque(bytes, at, size);
+    }
+    WireOutput scratch = new WireOutput(size * 2 + 8);
+    codec.text(bytes, at, size, scratch);
+    return new String(scratch.array(), 0, scratch.size(), StandardCharsets.UTF_8);
+  }
+
+  private static String quoted(String text) {
+    return Quoting.needed(text, "(),") ? Quoting.doubled(text) : text;
+  }
+
+  @Override
+  public void json(byte[] bytes, int offset, int length, WireOutput out) {
+    List<String> labels = names(count(bytes, offset, length));
+    out.int1('{');
+    visit(bytes, offset, length, (index, codec, at, size) -> {
+      if (index > 0) {
+        out.int1(',');
+      }
+      Json.string(labels.get(index), out);
+      out.int1(':');
+      if (size < 0) {
+        Json.nothing(out);
+      } else if (codec.binary()) {
+        codec.json(bytes, at, size, out);
+      } else {
+        Json.string(opaque(bytes, at, size), out);
+      }
+    });
+    out.int1('}');
+  }
+
+  @Override
+  public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    List<String> parts = parts(new String(utf8, offset, length, StandardCharsets.UTF_8));
+    List<String> labels = names(parts.size());
+    out.int1('{');
+    for (int i = 0; i < parts.size(); i++) {
+      if (i > 0) {
+        out.int1(',');
+      }
+      Json.string(labels.get(i), out);
+      out.int1(':');
+      if (parts.get(i) == null) {
+        Json.nothing(out);
+      } else if (fields == null) {
+        Json.string(parts.get(i), out);
+      } else {
+        byte[] part = parts.get(i).getBytes(StandardCharsets.UTF_8);
+        fields.get(i).codec().jsonOfText(part, 0, part.length, out);
+      }
+    }
+    out.int1('}');
+  }
+
+  /** A record's fields have no known types in its text form, so they are strings there. */
+  @Override
+  public Object parse(String text) {
+    List<String> parts = parts(text);
+    Object[] values = new Object[parts.size()];
+    for (int i = 0; i < values.length; i++) {
+      String part = parts.get(i);
+      values[i] = part == null || fields == null ? part : fields.get(i).codec().parse(part);
+    }
+    return new Composite(names(values.length), values);
+  }
+
+  private List<String> parts(String text) {
+    Quoting.Reader reader = new Quoting.Reader(text, this);
+    List<String> parts = new ArrayList<>();
+    reader.expect('(');
+    do {
+      char next = reader.peek();
+      parts.add(next == ',' || next == ')' ? null : reader.part(",)"));
+    } while (reader.take(','));
+    reader.expect(')');
+    if (fields != null && parts.size() != fields.size()) {
+      if (!fields.isEmpty()) {
+        throw malformed(text);
+      }
+      parts.clear();
+    }
+    return parts;
+  }
+
+  private List<?> values(Object value) {
+    if (fields == null) {
+      throw refuse(value);
+    }
+    if (value instanceof Map<?, ?> map) {
+      List<Object> values = new ArrayList<>();
+      names.forEach(name -> values.add(map.get(name)));
+      return values;
+    }
+    if (value instanceof List<?> list && list.size() == fields.size()) {
+      return list;
+    }
+    throw refuse(value);
+  }
+
+  @Override
+  public void encode(Object value, WireOutput out) {
+    List<?> values = values(value);
+    out.int4(fields.size());
+    for (int i = 0; i < fields.size(); i++) {
+      Field field = fields.get(i);
+      Object item = values.get(i);
+      out.int4(field.oid());
+      if (item == null) {
+        out.int4(-1);
+        continue;
+      }
+      int start = out.reserveInt4();
+      field.codec().encode(item instanceof String text ? field.codec().parse(text) : item, out);
+      out.storeLength(start);
+    }
+  }
+
+  @Override
+  public String format(Object value) {
+    if (value instanceof String text) {
+      return text;
+    }
+    List<?> values = values(value);
+    StringBuilder text = new StringBuilder("(");
+    for (int i = 0; i < values.size(); i++) {
+      text.append(i > 0 ? "," : "");
+      if (values.get(i) != null) {
+        text.append(quoted(fields.get(i).codec().format(values.get(i))));
+      }
+    }
+    return text.append(')').toString();
+  }
+}

@@ -1,0 +1,134 @@
+package dev.howdah.pg.types;
+
+import dev.howdah.pg.json.Json;
+import dev.howdah.pg.wire.BigEndian;
+import dev.howdah.pg.wire.WireOutput;
+
+/** float4 as Float and float8 as Double. */
+final class FloatCodecs {
+  private FloatCodecs() {}
+
+  private abstract static class Floating extends Codec {
+    Floating(String name) {
+      super(name);
+    }
+
+    @Override
+    public final void text(byte[] bytes, int offset, int length, WireOutput out) {
+      out.text(string(bytes, offset, length));
+    }
+
+    /** JSON has no NaN and no infinity; the server writes them as strings, and so do we. */
+    @Override
+    public final void json(byte[] bytes, int offset, int length, WireOutput out) {
+      String text = string(bytes, offset, length);
+      if (Double.isFinite(float8(bytes, offset, length))) {
+        out.text(text);
+      } else {
+        Json.string(text, out);
+      }
+    }
+
+    @Override
+    public final void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      byte last = utf8[offset + length - 1];
+      if (last >= '0' && last <= '9') {
+        out.bytes(utf8, offset, length);
+      } else {
+        Json.string(utf8, offset, length, out);
+      }
+    }
+
+    final double number(Object value) {
+      if (value instanceof Number number) {
+        return number.doubleValue();
+      }
+      throw refuse(value);
+    }
+  }
+
+  static final class Float8 extends Floating {
+    Float8() {
+      super("float8");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return float8(bytes, offset, length);
+    }
+
+    @Override
+    public double float8(byte[] bytes, int offset, int length) {
+      if (length != 8) {
+        throw broken(length);
+      }
+      return Double.longBitsToDouble(BigEndian.int8(bytes, offset));
+    }
+
+    @Override
+    public Object parse(String text) {
+      try {
+        return Double.parseDouble(text);
+      } catch (NumberFormatException e) {
+        throw malformed(text);
+      }
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      out.int8(Double.doubleToRawLongBits(number(value)));
+    }
+
+    @Override
+    public String string(byte[] bytes, int offset, int length) {
+      return FloatText.of(float8(bytes, offset, length));
+    }
+  }
+
+  static final class Float4 extends Floating {
+    Float4() {
+      super("float4");
+    }
+
+    private float float4(byte[] bytes, int offset, int length) {
+      if (length != 4) {
+        throw broken(length);
+      }
+      return Float.intBitsToFloat(BigEndian.int4(bytes, offset));
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return float4(bytes, offset, length);
+    }
+
+    @Override
+    public double float8(byte[] bytes, int offset, int length) {
+      return float4(bytes, offset, length);
+    }
+
+    @Override
+    public Object parse(String text) {
+      try {
+        return Float.parseFloat(text);
+      } catch (NumberFormatException e) {
+        throw malformed(text);
+      }
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      double wide = number(value);
+      float narrow = (float) wide;
+      if (Float.isInfinite(narrow) && !Double.isInfinite(wide)) {
+        throw outOfRange(value);
+      }
+      out.int4(Float.floatToRawIntBits(narrow));
+    }
+
+    @Override
+    public String string(byte[] bytes, int offset, int length) {
+      return FloatText.of(float4(bytes, offset, length));
+    }
+  }
+}

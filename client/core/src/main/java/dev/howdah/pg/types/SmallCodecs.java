@@ -1,0 +1,273 @@
+package dev.howdah.pg.types;
+
+import dev.howdah.pg.json.Json;
+import dev.howdah.pg.wire.BigEndian;
+import dev.howdah.pg.wire.WireOutput;
+import java.util.HexFormat;
+import java.util.Locale;
+import java.util.UUID;
+
+/** Types that need few lines each: bool, bytea, uuid, void, pg_lsn, "char". */
+final class SmallCodecs {
+  private static final byte[] HEX = "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+
+  private SmallCodecs() {}
+
+  static final class Bool extends Codec {
+    Bool() {
+      super("bool");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return bool(bytes, offset, length);
+    }
+
+    @Override
+    public boolean bool(byte[] bytes, int offset, int length) {
+      if (length != 1) {
+        throw broken(length);
+      }
+      return bytes[offset] != 0;
+    }
+
+    @Override
+    public Object parse(String text) {
+      return switch (text) {
+        case "t", "true" -> true;
+        case "f", "false" -> false;
+        default -> throw malformed(text);
+      };
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      if (!(value instanceof Boolean flag)) {
+        throw refuse(value);
+      }
+      out.int1(flag ? 1 : 0);
+    }
+
+    /** The server's cast to text writes the whole word, its output function one letter. */
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      out.int1(bool(bytes, offset, length) ? 't' : 'f');
+    }
+
+    @Override
+    public String string(byte[] bytes, int offset, int length) {
+      return bool(bytes, offset, length) ? "true" : "false";
+    }
+
+    @Override
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
+      out.text(string(bytes, offset, length));
+    }
+
+    @Override
+    public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      out.text(utf8[offset] == 't' ? "true" : "false");
+    }
+  }
+
+  /** bytea as a fresh byte array at each read: an array can be changed, so none is shared. */
+  static final class Bytea extends Codec {
+    Bytea() {
+      super("bytea");
+    }
+
+    @Override
+    public boolean cacheable() {
+      return false;
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return java.util.Arrays.copyOfRange(bytes, offset, offset + length);
+    }
+
+    @Override
+    public Object parse(String text) {
+      if (!text.startsWith("\\x")) {
+        return unescaped(text);
+      }
+      try {
+        return HexFormat.of().parseHex(text, 2, text.length());
+      } catch (IllegalArgumentException e) {
+        throw malformed(text);
+      }
+    }
+
+    /** The form of bytea_output = escape. */
+    private byte[] unescaped(String text) {
+      WireOutput out = new WireOutput(text.length());
+      for (int i = 0; i < text.length(); i++) {
+        char c = text.charAt(i);
+        if (c != '\\') {
+          out.int1(c);
+        } else if (text.startsWith("\\", i + 1)) {
+          out.int1('\\');
+          i++;
+        } else {
+          try {
+            out.int1(Integer.parseInt(text, i + 1, i + 4, 8));
+          } catch (IndexOutOfBoundsException | NumberFormatException e) {
+            throw malformed(text);
+          }
+          i += 3;
+        }
+      }
+      return out.toByteArray();
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      if (value instanceof byte[] array) {
+        out.bytes(array);
+      } else if (value instanceof java.nio.ByteBuffer buffer) {
+        byte[] copy = new byte[buffer.remaining()];
+        buffer.duplicate().get(copy);
+        out.bytes(copy);
+      } else {
+        throw refuse(value);
+      }
+    }
+
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      out.int1('\\');
+      out.int1('x');
+      hex(bytes, offset, length, out);
+    }
+  }
+
+  static void hex(byte[] bytes, int offset, int length, WireOutput out) {
+    byte[] target = out.room(Math.multiplyExact(length, 2));
+    int at = out.size();
+    for (int i = 0; i < length; i++) {
+      int b = bytes[offset + i];
+      target[at + 2 * i] = HEX[(b >> 4) & 15];
+      target[at + 2 * i + 1] = HEX[b & 15];
+    }
+    out.advance(length * 2);
+  }
+
+  static final class Uuid extends Codec {
+    Uuid() {
+      super("uuid");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      if (length != 16) {
+        throw broken(length);
+      }
+      return new UUID(BigEndian.int8(bytes, offset), BigEndian.int8(bytes, offset + 8));
+    }
+
+    @Override
+    public Object parse(String text) {
+      try {
+        return UUID.fromString(text);
+      } catch (IllegalArgumentException e) {
+        throw malformed(text);
+      }
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      if (!(value instanceof UUID uuid)) {
+        throw refuse(value);
+      }
+      out.int8(uuid.getMostSignificantBits());
+      out.int8(uuid.getLeastSignificantBits());
+    }
+
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      if (length != 16) {
+        throw broken(length);
+      }
+      hex(bytes, offset, 4, out);
+      for (int i = 4; i < 10; i += 2) {
+        out.int1('-');
+        hex(bytes, offset + i, 2, out);
+      }
+      out.int1('-');
+      hex(bytes, offset + 10, 6, out);
+    }
+  }
+
+  /** void: the result of a function that returns nothing. */
+  static final class Void extends Codec {
+    Void() {
+      super("void");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return "";
+    }
+
+    @Override
+    public Object parse(String text) {
+      return "";
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      throw refuse(value);
+    }
+
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      // Its text is empty too.
+    }
+
+    @Override
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
+      Json.string("", out);
+    }
+  }
+
+  /** pg_lsn as String, such as 0/16B3748; a position can also be read and sent as a long. */
+  static final class Lsn extends Codec {
+    Lsn() {
+      super("pg_lsn");
+    }
+
+    @Override
+    public Object decode(byte[] bytes, int offset, int length) {
+      return string(bytes, offset, length);
+    }
+
+    @Override
+    public long int8(byte[] bytes, int offset, int length) {
+      if (length != 8) {
+        throw broken(length);
+      }
+      return BigEndian.int8(bytes, offset);
+    }
+
+    @Override
+    public Object parse(String text) {
+      return text;
+    }
+
+    @Override
+    public void encode(Object value, WireOutput out) {
+      if (!(value instanceof Long position)) {
+        throw refuse(value);
+      }
+      out.int8(position);
+    }
+
+    @Override
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      long value = int8(bytes, offset, length);
+      out.text(Long.toHexString(value >>> 32).toUpperCase(Locale.ROOT));
+      out.int1('/');
+      out.text(Long.toHexString(value & 0xffff_ffffL).toUpperCase(Locale.ROOT));
+    }
+  }
+}

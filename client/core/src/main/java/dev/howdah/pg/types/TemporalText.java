@@ -1,0 +1,175 @@
+package dev.howdah.pg.types;
+
+import dev.howdah.pg.wire.WireOutput;
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.LocalTime;
+import java.time.ZoneOffset;
+
+/** Dates and times as the server writes them with DateStyle ISO, written from numbers and read from text. */
+final class TemporalText {
+  static final long DAY = 86_400_000_000L;
+
+  private TemporalText() {}
+
+  /** Writes a date, without the mark for years before Christ; returns whether that mark is due. */
+  static boolean date(long epochDay, WireOutput out) {
+    LocalDate date = Days.date(epochDay);
+    int year = date.getYear();
+    Digits.padded(year > 0 ? year : 1L - year, 4, out);
+    out.int1('-');
+    Digits.two(date.getMonthValue(), out);
+    out.int1('-');
+    Digits.two(date.getDayOfMonth(), out);
+    return year <= 0;
+  }
+
+  /** Writes the mark for years before Christ if it is due. */
+  static void era(boolean before, WireOutput out) {
+    if (before) {
+      out.text(" BC");
+    }
+  }
+
+  /** Writes a time of day from microseconds since midnight. */
+  static void time(long micros, WireOutput out) {
+    long seconds = micros / 1_000_000;
+    int minutes = (int) (seconds / 60);
+    Digits.two(minutes / 60, out);
+    out.int1(':');
+    Digits.two(minutes % 60, out);
+    out.int1(':');
+    Digits.two((int) (seconds % 60), out);
+    Digits.fraction((int) (micros % 1_000_000), out);
+  }
+
+  /** Writes an offset from UTC, as short as it can be: +02, +05:30, -00:19:32. */
+  static void offset(int seconds, WireOutput out) {
+    out.int1(seconds < 0 ? '-' : '+');
+    int rest = Math.abs(seconds);
+    Digits.two(rest / 3600, out);
+    if (rest % 3600 != 0) {
+      out.int1(':');
+      Digits.two(rest / 60 % 60, out);
+      if (rest % 60 != 0) {
+        out.int1(':');
+        Digits.two(rest % 60, out);
+      }
+    }
+  }
+
+  /** Reads text from left to right. */
+  static final class Reader {
+    private final String text;
+    private final Codec codec;
+    private int at;
+
+    Reader(String text, Codec codec) {
+      this.text = text;
+      this.codec = codec;
+    }
+
+    boolean more() {
+      return at < text.length();
+    }
+
+    boolean take(char c) {
+      if (more() && text.charAt(at) == c) {
+        at++;
+        return true;
+      }
+      return false;
+    }
+
+    void expect(char c) {
+      if (!take(c)) {
+        throw codec.malformed(text);
+      }
+    }
+
+    int number() {
+      int start = at;
+      long value = 0;
+      while (more() && text.charAt(at) >= '0' && text.charAt(at) <= '9' && at - start < 10) {
+        value = value * 10 + text.charAt(at++) - '0';
+      }
+      if (at == start || value > Integer.MAX_VALUE) {
+        throw codec.malformed(text);
+      }
+      return (int) value;
+    }
+
+    /** A date; whether it is before Christ is said at the text's end. */
+    LocalDate date() {
+      int year = number();
+      expect('-');
+      int month = number();
+      expect('-');
+      int day = number();
+      try {
+        return LocalDate.of(text.endsWith(" BC") ? 1 - year : year, month, day);
+      } catch (DateTimeException e) {
+        throw codec.malformed(text);
+      }
+    }
+
+    /** A time of day in microseconds, up to 24:00:00. */
+    long time() {
+      int hour = number();
+      expect(':');
+      int minute = number();
+      expect(':');
+      int second = number();
+      long micros = ((hour * 60L + minute) * 60 + second) * 1_000_000;
+      if (take('.')) {
+        int start = at;
+        long fraction = number();
+        for (int digits = at - start; digits < 6; digits++) {
+          fraction *= 10;
+        }
+        micros += fraction;
+      }
+      if (micros > DAY) {
+        throw codec.malformed(text);
+      }
+      return micros;
+    }
+
+    ZoneOffset offset() {
+      boolean negative = take('-');
+      if (!negative) {
+        expect('+');
+      }
+      int seconds = number() * 3600;
+      if (take(':')) {
+        seconds += number() * 60;
+        if (take(':')) {
+          seconds += number();
+        }
+      }
+      return ZoneOffset.ofTotalSeconds(negative ? -seconds : seconds);
+    }
+
+    void end() {
+      if (more() && !text.startsWith(" BC", at)) {
+        throw codec.malformed(text);
+      }
+    }
+  }
+
+  /** Microseconds of a time of day; LocalTime.MAX stands for 24:00:00, which LocalTime lacks. */
+  static long micros(LocalTime time) {
+    return time.equals(LocalTime.MAX) ? DAY : time.toNanoOfDay() / 1000;
+  }
+
+  /** The time of day of microseconds since midnight. */
+  static LocalTime time(long micros) {
+    if (micros == DAY) {
+      return LocalTime.MAX;
+    }
+    long seconds = micros / 1_000_000;
+    int minutes = (int) (seconds / 60);
+    int nanos = (int) (micros - seconds * 1_000_000) * 1000;
+    return LocalTime.of(minutes / 60, minutes % 60, (int) (seconds - minutes * 60L), nanos);
+  }
+}

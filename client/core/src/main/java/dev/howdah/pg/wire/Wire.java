@@ -1,0 +1,390 @@
+package dev.howdah.pg.wire;
+
+import dev.howdah.pg.ConnectionException;
+import dev.howdah.pg.PgTimeoutException;
+import java.io.IOException;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+/**
+ * Messages in and out of one connection.
+ *
+ * <p>Received bytes pass through one reused buffer. {@link #next} makes the next message complete in it and
+ * describes it by {@link #type}, {@link #body}, {@link #offset} and {@link #length}; what is to be kept must
+ * be copied before the next call. A message larger than the buffer gets an array of its own, which grows
+ * only as its bytes arrive: a length that lies costs what was really sent.
+ */
+public final class Wire {
+  private static final int BUFFER = 1 << 16;
+  /** The first room for a message that does not fit the buffer. */
+  private static final int LARGE = 1 << 18;
+
+  private Transport transport;
+  private final int maxMessage;
+  private byte[] buffer = new byte[BUFFER];
+  private ByteBuffer view = ByteBuffer.wrap(buffer);
+  private int head;
+  private int tail;
+
+  private int type;
+  private byte[] body;
+  private int offset;
+  private int length;
+  private int position;
+
+  private final WireOutput output = new WireOutput(1 << 13);
+  private long writes;
+  private Runnable interrupted;
+  private boolean sawInterrupt;
+
+  /** Messages over a transport, none longer than the limit in bytes. */
+  public Wire(Transport transport, int maxMessage) {
+    this.transport = transport;
+    this.maxMessage = maxMessage;
+  }
+
+  /** The transport below. */
+  public Transport transport() {
+    return transport;
+  }
+
+  /**
+   * Puts TLS on top. Bytes that came before the handshake were not protected by it and would be read as if
+   * they were (CVE-2021-23222), so any such byte ends the connection.
+   */
+  public void replaceTransport(Transport secured) {
+    if (head != tail) {
+      throw new ConnectionException("the server sent data before TLS was agreed; the connection may be tampered with");
+    }
+    transport = secured;
+  }
+
+  /** Called once when the thread that waits for the server is interrupted: it should cancel what runs. */
+  public void onInterrupt(Runnable action) {
+    interrupted = action;
+  }
+
+  /** Whether the thread was interrupted while it waited; asking resets it, and the thread's flag is set again. */
+  public boolean takeInterrupt() {
+    boolean was = sawInterrupt;
+    sawInterrupt = false;
+    if (was) {
+      Thread.currentThread().interrupt();
+    }
+    return was;
+  }
+
+  /** What is to be sent by the next {@link #flush}. */
+  public WireOutput output() {
+    return output;
+  }
+
+  /** How many times {@link #flush} had something to send. */
+  public long writes() {
+    return writes;
+  }
+
+  /**
+   * Sends the output. While the server does not take it, what the server sends is read into memory, so that
+   * neither side waits for the other forever.
+   */
+  public void flush(long deadline) {
+    if (output.size() == 0) {
+      return;
+    }
+    writes++;
+    try {
+      ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
+      while (!transport.write(source)) {
+        int ready = await(Transport.READ | Transport.WRITE, deadline);
+        if ((ready & Transport.READ) != 0) {
+          absorb();
+        }
+      }
+    } catch (PgTimeoutException e) {
+      // Half a message was sent: nothing sensible can follow it.
+      transport.close();
+      throw new ConnectionException("the server did not take what was sent before query_timeout; the connection is closed", e);
+    } catch (IOException e) {
+      throw lost("sending to", e);
+    } finally {
+      output.clear();
+    }
+  }
+
+  private void absorb() throws IOException {
+    makeRoom(1);
+    int count = transport.read(window());
+    if (count < 0) {
+      throw new SocketException("the server closed the connection");
+    }
+    tail += count;
+  }
+
+  private ByteBuffer window() {
+    return view.limit(buffer.length).position(tail);
+  }
+
+  /** Makes room at the end of the buffer by moving what is unread to its start, or by growing it. */
+  private void makeRoom(int more) {
+    if (head == tail) {
+      head = 0;
+      tail = 0;
+    }
+    if (buffer.length - tail >= more) {
+      return;
+    }
+    int unread = tail - head;
+    if (buffer.length - unread >= more && unread <= buffer.length / 2) {
+      System.arraycopy(buffer, head, buffer, 0, unread);
+    } else {
+      byte[] larger = new byte[(int) Math.min(Integer.MAX_VALUE - 16, buffer.length * 2L)];
+      System.arraycopy(buffer, head, larger, 0, unread);
+      buffer = larger;
+      view = ByteBuffer.wrap(buffer);
+    }
+    head = 0;
+    tail = unread;
+  }
+
+  /**
+   * Reads the next message.
+   *
+   * @return its type
+   * @throws PgTimeoutException at the deadline; the stream stays in order and can be read on
+   */
+  public int next(long deadline) {
+    need(5, deadline);
+    int size = BigEndian.int4(buffer, head + 1) - 4;
+    if (size < 0 || size > maxMessage) {
+      throw new ConnectionException("the server sent a message of type " + name(buffer[head]) + " with length " + size
+          + "; max_message_bytes allows 0 to " + maxMessage);
+    }
+    if (size + 5L > buffer.length) {
+      readLarge(size, deadline);
+    } else {
+      need(size + 5, deadline);
+      type = buffer[head];
+      body = buffer;
+      offset = head + 5;
+      head += 5 + size;
+    }
+    length = size;
+    position = offset;
+    return type;
+  }
+
+  /** The type as it is named in the protocol's description, or its number. */
+  public static String name(int type) {
+    return type > 32 && type < 127 ? "'" + (char) type + "'" : Integer.toString(type);
+  }
+
+  /**
+   * A message larger than the buffer. A deadline in its middle must not lose the bytes read so far, so the
+   * buffer itself grows, within what has arrived, until the message is complete; then it shrinks again.
+   */
+  private void readLarge(int size, long deadline) {
+    int wanted = size + 5;
+    while (tail - head < wanted) {
+      if (buffer.length - head < Math.min(wanted, tail - head + 1)) {
+        growFor(wanted);
+      }
+      receive(deadline);
+    }
+    type = buffer[head];
+    body = buffer;
+    offset = head + 5;
+    int left = tail - head - wanted;
+    byte[] fresh = new byte[Math.max(BUFFER, left)];
+    System.arraycopy(buffer, head + wanted, fresh, 0, left);
+    buffer = fresh;
+    view = ByteBuffer.wrap(fresh);
+    head = 0;
+    tail = left;
+  }
+
+  private void growFor(int wanted) {
+    int unread = tail - head;
+    int room = (int) Math.min(wanted, Math.max(LARGE, unread * 2L));
+    byte[] larger = new byte[Math.max(room, unread + 1)];
+    System.arraycopy(buffer, head, larger, 0, unread);
+    buffer = larger;
+    view = ByteBuffer.wrap(larger);
+    head = 0;
+    tail = unread;
+  }
+
+  private void need(int count, long deadline) {
+    while (tail - head < count) {
+      if (head == tail) {
+        head = 0;
+        tail = 0;
+      } else if (buffer.length - head < count) {
+        System.arraycopy(buffer, head, buffer, 0, tail - head);
+        tail -= head;
+        head = 0;
+      }
+      receive(deadline);
+    }
+  }
+
+  private void receive(long deadline) {
+    try {
+      while (true) {
+        int count = transport.read(window());
+        if (count > 0) {
+          tail += count;
+          return;
+        }
+        if (count < 0) {
+          throw new SocketException("the server closed the connection");
+        }
+        await(Transport.READ, deadline);
+      }
+    } catch (IOException e) {
+      throw lost("reading from", e);
+    }
+  }
+
+  private int await(int operations, long deadline) throws IOException {
+    int ready = transport.await(operations, deadline);
+    if (ready == 0) {
+      if (Thread.interrupted()) {
+        boolean first = !sawInterrupt;
+        sawInterrupt = true;
+        if (first && interrupted != null) {
+          interrupted.run();
+        }
+      } else if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
+        throw new PgTimeoutException("the deadline passed while waiting for the server");
+      }
+    }
+    return ready;
+  }
+
+  /** Whether a byte has arrived that no message has consumed; reads what is there without waiting. */
+  public boolean hasInput() {
+    if (head != tail) {
+      return true;
+    }
+    try {
+      absorb();
+    } catch (IOException e) {
+      throw lost("reading from", e);
+    }
+    return head != tail;
+  }
+
+  /** Waits for input until the deadline; returns whether there is any. */
+  public boolean awaitInput(long deadline) {
+    try {
+      while (!hasInput()) {
+        int ready = transport.await(Transport.READ, deadline);
+        if (ready == 0 && (Thread.currentThread().isInterrupted() || System.nanoTime() - deadline >= 0)) {
+          return false;
+        }
+      }
+      return true;
+    } catch (IOException e) {
+      throw lost("reading from", e);
+    }
+  }
+
+  /** Reads the single byte that answers a request for TLS. */
+  public int readByte(long deadline) {
+    need(1, deadline);
+    return buffer[head++];
+  }
+
+  private ConnectionException lost(String doing, IOException cause) {
+    transport.close();
+    return new ConnectionException("the connection broke while " + doing + " the server: " + cause.getMessage(), cause);
+  }
+
+  /** Closes the socket. */
+  public void close() {
+    transport.close();
+  }
+
+  /** The type of the current message. */
+  public int type() {
+    return type;
+  }
+
+  /** The array that holds the current message's body. */
+  public byte[] body() {
+    return body;
+  }
+
+  /** Where the body begins in {@link #body}. */
+  public int offset() {
+    return offset;
+  }
+
+  /** The body's length in bytes. */
+  public int length() {
+    return length;
+  }
+
+  /** Whether the body's array holds nothing but this message and belongs to whoever takes it. */
+  public boolean ownsBody() {
+    return body != buffer;
+  }
+
+  private int take(int count) {
+    int at = position;
+    if (count > offset + length - at) {
+      throw malformed("it ends too early");
+    }
+    position = at + count;
+    return at;
+  }
+
+  /** An error about the current message's form. */
+  public ConnectionException malformed(String what) {
+    return new ConnectionException("the server sent a malformed message of type " + name(type) + ": " + what);
+  }
+
+  /** Reads a byte of the current message. */
+  public int int1() {
+    return body[take(1)];
+  }
+
+  /** Reads a 16-bit number of the current message. */
+  public int int2() {
+    return BigEndian.int2(body, take(2));
+  }
+
+  /** Reads a 32-bit number of the current message. */
+  public int int4() {
+    return BigEndian.int4(body, take(4));
+  }
+
+  /** Reads zero-terminated text of the current message. */
+  public String cstring() {
+    int end = position;
+    int limit = offset + length;
+    while (end < limit && body[end] != 0) {
+      end++;
+    }
+    if (end == limit) {
+      throw malformed("a text has no end");
+    }
+    String value = new String(body, position, end - position, java.nio.charset.StandardCharsets.UTF_8);
+    position = end + 1;
+    return value;
+  }
+
+  /** The bytes of the current message that are not read yet. */
+  public byte[] rest() {
+    byte[] rest = Arrays.copyOfRange(body, position, offset + length);
+    position = offset + length;
+    return rest;
+  }
+
+  /** How many bytes of the current message are not read yet. */
+  public int remaining() {
+    return offset + length - position;
+  }
+}

@@ -1,0 +1,173 @@
+package dev.howdah.pg;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class AuthenticationTest {
+  private static final char[] STORE_PASSWORD = "changeit".toCharArray();
+  @TempDir
+  static Path folder;
+  private static Path root;
+
+  @BeforeAll
+  static void prepareServer() throws IOException, GeneralSecurityException, InterruptedException {
+    PrivateServer server = PrivateServer.shared();
+    makeCertificate(server);
+    try (Connection connection = PrivateServer.connect()) {
+      connection.script("""
+          set password_encryption = 'scram-sha-256'; create role by_scram login password 'päss wörd';
+          create role by_tls login password 'secret'; create role in_clear login password 'secret';
+          set password_encryption = 'md5'; create role by_md5 login password 'secret';
+          """);
+      connection.script("alter system set ssl = on");
+    }
+    Object before = loaded();
+    server.allow("""
+        host all by_scram 127.0.0.1/32 scram-sha-256
+        host all by_md5 127.0.0.1/32 md5
+        host all in_clear 127.0.0.1/32 password
+        hostssl all by_tls 127.0.0.1/32 scram-sha-256
+        host all by_tls 127.0.0.1/32 reject
+        """);
+    while (loaded().equals(before)) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static Object loaded() {
+    try (Connection connection = PrivateServer.connect()) {
+      return connection.query("select pg_conf_load_time()").get(0).getObject(0);
+    }
+  }
+
+  private static void makeCertificate(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
+    Path store = folder.resolve("server.p12");
+    Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
+        "server", "-keyalg", "RSA", "-keysize", "2048", "-dname", "CN=localhost", "-ext", "SAN=dns:localhost", "-validity", "10",
+        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)).inheritIO().start();
+    assertEquals(0, keytool.waitFor());
+    KeyStore keys = KeyStore.getInstance("PKCS12");
+    try (InputStream in = Files.newInputStream(store)) {
+      keys.load(in, STORE_PASSWORD);
+    }
+    byte[] certificate = pem("CERTIFICATE", keys.getCertificate("server").getEncoded());
+    server.install("server.crt", certificate);
+    server.install("server.key", pem("PRIVATE KEY", keys.getKey("server", STORE_PASSWORD).getEncoded()));
+    root = folder.resolve("root.crt");
+    Files.write(root, certificate);
+  }
+
+  private static byte[] pem(String label, byte[] content) {
+    String body = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(content);
+    return ("-----BEGIN " + label + "-----\n" + body + "\n-----END " + label + "-----\n").getBytes(StandardCharsets.US_ASCII);
+  }
+
+  private static Config.Builder as(String user, String password) {
+    return PrivateServer.shared().config().user(user).password(password);
+  }
+
+  private static boolean usesTls(Config config) {
+    try (Connection connection = Connection.open(config)) {
+      return connection.query("select ssl from pg_stat_ssl where pid = pg_backend_pid()").get(0).getBoolean(0);
+    }
+  }
+
+  @Test
+  void scramAndMd5PasswordsAreAccepted() {
+    assertFalse(usesTls(as("by_scram", "päss wörd").build()));
+    assertFalse(usesTls(as("by_md5", "secret").build()));
+    ServerException wrong = assertThrows(ServerException.class, () -> usesTls(as("by_scram", "wrong").build()));
+    assertEquals("28P01", wrong.sqlState());
+    assertThrows(ServerException.class, () -> usesTls(as("by_md5", "wrong").build()));
+    assertThrows(ConnectionException.class, () -> usesTls(as("by_md5", "").build()));
+  }
+
+  @Test
+  void aCleartextPasswordIsSentOnlyWhenAllowed() {
+    assertThrows(ConnectionException.class, () -> usesTls(as("in_clear", "secret").build()));
+    assertFalse(usesTls(as("in_clear", "secret").set("allow_cleartext_password", true).build()));
+  }
+
+  @Test
+  void theModesOfTlsMeanWhatTheyMeanInLibpq() {
+    assertThrows(ServerException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "disable").build()));
+    assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "allow").build()));
+    assertFalse(usesTls(as("by_scram", "päss wörd").set("sslmode", "allow").build()));
+    assertTrue(usesTls(as("by_scram", "päss wörd").set("sslmode", "prefer").build()));
+    assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").build()));
+    assertThrows(ConnectionException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
+    Config.Builder trusting = as("by_tls", "secret").set("sslrootcert", root);
+    assertTrue(usesTls(trusting.set("sslmode", "verify-ca").build()));
+    assertTrue(usesTls(trusting.set("sslmode", "verify-full").host("localhost").build()));
+    assertThrows(ConnectionException.class, () -> usesTls(trusting.host("127.0.0.1").build()),
+        "the certificate is for localhost, not for the address");
+    assertTrue(usesTls(trusting.host("localhost").set("channel_binding", "require").build()));
+    assertThrows(ConnectionException.class,
+        () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
+  }
+
+  @Test
+  void muchDataGoesThroughTls() {
+    try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
+      byte[] large = new byte[20_000_000];
+      assertEquals(large.length, connection.query("select length($1::bytea)", large).get(0).getInt(0));
+      assertEquals(200_000, connection.query("select x, repeat('x', 50) from generate_series(1, 200000) x").size());
+      PgTimeoutException late = assertThrows(PgTimeoutException.class,
+          () -> connection.query(Options.DEFAULT.timeout(java.time.Duration.ofMillis(50)), "select pg_sleep(20)"));
+      assertEquals("57014", late.sqlState());
+    }
+  }
+
+  @Test
+  void aPasswordIsFoundInTheFile() throws IOException {
+    Path file = folder.resolve("passwords");
+    Files.writeString(file, "# comment\nother:*:*:*:no\n127.0.0.1:*:postgres:by_scram:päss wörd\n*:*:*:by_md5:se\\cret\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    assertFalse(usesTls(PrivateServer.shared().config().user("by_scram").set("passfile", file).build()));
+    assertFalse(usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+    ConnectionException open = assertThrows(ConnectionException.class,
+        () -> usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
+    assertTrue(open.getMessage().contains("0600"), open.getMessage());
+  }
+
+  @Test
+  void connectionStringsAreReadAsByLibpq() {
+    Config uri = ConnectionString.parse("postgresql://us%40er:p+w%2F@h1:1,[::1]:2/d%20b?sslmode=require&application_name=x",
+        Config.builder(Map.of())).build();
+    assertEquals(List.of(new Config.Address("h1", 1), new Config.Address("::1", 2)), uri.addresses());
+    assertEquals("us@er", uri.user());
+    assertEquals("p+w/", uri.text(Setting.PASSWORD));
+    assertEquals("d b", uri.database());
+    assertEquals("require", uri.text(Setting.SSLMODE));
+    Config pairs = ConnectionString.parse("host=a port = 7 dbname='my \\'db' user=u", Config.builder(Map.of("PGUSER", "env"))).build();
+    assertEquals(List.of(new Config.Address("a", 7)), pairs.addresses());
+    assertEquals("my 'db", pairs.database());
+    assertEquals("u", pairs.user());
+    Config environment = Config.builder(Map.of("PGHOST", "e", "PGPORT", "9", "PGUSER", "eu", "PGCONNECT_TIMEOUT", "3")).build();
+    assertEquals(List.of(new Config.Address("e", 9)), environment.addresses());
+    assertEquals("eu", environment.database());
+    assertEquals(3, environment.connectTimeout().toSeconds());
+    assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("nonsense", 1));
+    assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("sslmode", "maybe").build());
+    assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("port", "x").build());
+    assertFalse(uri.toString().contains("p+w"));
+  }
+}

@@ -1,0 +1,66 @@
+package dev.howdah.pg;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class PipelineTest {
+  @Test
+  void statementsThatAreKnownGoOutInOneWrite() {
+    try (Connection connection = PrivateServer.connect()) {
+      String sql = "select $1::int * 2";
+      connection.query(sql, 0);
+      long before = connection.writes();
+      List<Pipeline.Answer> answers = new ArrayList<>();
+      try (Pipeline pipeline = connection.pipeline()) {
+        for (int i = 0; i < 100; i++) {
+          answers.add(pipeline.query(sql, i));
+        }
+      }
+      assertEquals(before + 1, connection.writes());
+      for (int i = 0; i < 100; i++) {
+        assertEquals(2 * i, answers.get(i).get().get(0).getInt(0));
+      }
+    }
+  }
+
+  @Test
+  void anErrorEndsItsStatementAlone() {
+    try (Connection connection = PrivateServer.connect()) {
+      String sql = "select 10 / $1::int";
+      try (Pipeline pipeline = connection.pipeline()) {
+        Pipeline.Answer first = pipeline.query(sql, 1);
+        Pipeline.Answer second = pipeline.query(sql, 0);
+        Pipeline.Answer third = pipeline.query(sql, 5);
+        assertThrows(PgException.class, () -> pipeline.query(sql));
+        assertThrows(PgException.class, () -> pipeline.query("select nonsense"));
+        assertEquals(10, first.get().get(0).getInt(0));
+        assertEquals("22012", assertThrows(ServerException.class, second::get).sqlState());
+        assertEquals(2, third.get().get(0).getInt(0));
+      }
+      assertEquals(1, connection.query("select 1").size());
+    }
+  }
+
+  @Test
+  void aPipelineLargerThanEveryBufferDoesNotDeadlock() {
+    try (Connection connection = PrivateServer.connect()) {
+      String sql = "select repeat('x', 100000), $1::text";
+      connection.query(sql, "");
+      String padding = "y".repeat(20_000);
+      List<Pipeline.Answer> answers = new ArrayList<>();
+      try (Pipeline pipeline = connection.pipeline()) {
+        for (int i = 0; i < 500; i++) {
+          answers.add(pipeline.query(sql, padding));
+        }
+        PgException busy = assertThrows(PgException.class, () -> connection.query("select 1"));
+        assertTrue(busy.getMessage().contains("pipeline"), busy.getMessage());
+      }
+      answers.forEach(answer -> assertEquals(100_000, answer.get().get(0).getString(0).length()));
+    }
+  }
+}

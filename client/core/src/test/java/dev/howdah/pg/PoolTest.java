@@ -1,0 +1,117 @@
+package dev.howdah.pg;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class PoolTest {
+  private static Pool pool(Pool.Settings settings) {
+    return new Pool(PrivateServer.shared().config().build(), settings);
+  }
+
+  @Test
+  void aConnectionComesBackRolledBackAndIsLentAgain() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection first = pool.borrow();
+      first.begin(TransactionOptions.DEFAULT);
+      pool.release(first);
+      assertFalse(first.inTransaction());
+      assertSame(first, pool.borrow());
+    }
+  }
+
+  @Test
+  void whoeverWaitsTooLongLearnsWhichSettingSaysSo() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1).waitLimit(Duration.ofMillis(20)))) {
+      pool.borrow();
+      PgTimeoutException error = assertThrows(PgTimeoutException.class, pool::borrow);
+      assertTrue(error.getMessage().contains("waitLimit"), error.getMessage());
+    }
+  }
+
+  @Test
+  void thePoolGoesOnWhenABackendIsKilled() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1).checkAfter(Duration.ZERO))) {
+      int process = pool.with(Connection::process);
+      assertThrows(PgException.class, () -> pool.query("select pg_terminate_backend(pg_backend_pid())"));
+      int second = pool.with(Connection::process);
+      assertTrue(process != second);
+      try (Connection other = PrivateServer.connect()) {
+        other.query("select pg_terminate_backend($1, 10000)", second);
+      }
+      assertEquals(1, pool.query("select 1").size());
+      assertThrows(PgException.class, () -> pool.query("select pg_terminate_backend(pg_backend_pid()), x from generate_series(1, 100000) x"));
+      assertEquals(1, pool.query("select 1").size());
+    }
+  }
+
+  @Test
+  void anOldConnectionIsReplaced() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1).maxLifetime(Duration.ofNanos(1)))) {
+      Connection first = pool.borrow();
+      pool.release(first);
+      assertFalse(first.isOpen());
+      assertNotSame(first, pool.borrow());
+    }
+  }
+
+  @Test
+  void aLeakIsReportedOnceWithThePlaceOfTheLoan() {
+    List<PgException> leaks = new ArrayList<>();
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(3).leaks(Duration.ofNanos(1), leaks::add))) {
+      pool.borrow();
+      pool.borrow();
+      pool.borrow();
+      assertEquals(2, leaks.size());
+      assertEquals("borrowed here", leaks.get(0).getCause().getMessage());
+    }
+  }
+
+  @Test
+  void waitersAreServedInOrder() throws InterruptedException {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection held = pool.borrow();
+      List<Integer> served = Collections.synchronizedList(new ArrayList<>());
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 5; i++) {
+        int number = i;
+        Thread thread = new Thread(() -> {
+          Connection mine = pool.borrow();
+          served.add(number);
+          pool.release(mine);
+        });
+        threads.add(thread);
+        thread.start();
+        while (thread.getState() != Thread.State.TIMED_WAITING) {
+          Thread.onSpinWait();
+        }
+      }
+      pool.release(held);
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertEquals(List.of(0, 1, 2, 3, 4), served);
+      assertEquals(1, pool.idle());
+    }
+  }
+
+  @Test
+  void aClosedPoolLendsNothing() {
+    Pool pool = pool(Pool.Settings.DEFAULT);
+    Connection lent = pool.borrow();
+    pool.close();
+    pool.release(lent);
+    assertFalse(lent.isOpen());
+    assertThrows(ConnectionException.class, pool::borrow);
+    assertThrows(PgException.class, () -> pool.release(lent));
+  }
+}

@@ -1,0 +1,86 @@
+//! The documentation tells the truth: its examples are run, its lists compared with the server.
+//!
+//! - [`markdown`]: the parts of a document that are checked.
+//! - [`examples`]: runs fenced blocks. `sql` blocks are executed in their order in one database. In a `console`
+//!   block each line that begins with `$ ` is run by a shell, and what stands below it is compared with what
+//!   came; `…` stands for what varies. Other blocks are only shown.
+//! - [`reference`]: settings, functions, views and errors.
+
+mod examples;
+mod markdown;
+mod reference;
+
+use examples::Reader;
+use howdah_tests::Platform;
+use markdown::Document;
+
+/// A platform as `make run` gives it: the example `users` is loaded.
+fn platform() -> Platform {
+    let platform = Platform::start();
+    examples::load(&platform, "users");
+    platform
+}
+
+fn run_examples(name: &str) {
+    let document = Document::read(name);
+    let platform = platform();
+    let ran = Reader::new(&platform).run(&document);
+    assert!(ran > 0, "{name} has no example that can be run");
+}
+
+#[test]
+fn the_examples_of_the_readme_answer_as_it_says() {
+    run_examples("README.md");
+}
+
+#[test]
+fn the_examples_of_the_http_page_answer_as_it_says() {
+    run_examples("docs/http.md");
+}
+
+#[test]
+fn the_suggestions_of_every_example_application_are_served() {
+    for application in examples::applications() {
+        let platform = Platform::start();
+        // Twice: an application is loaded again whenever one of its files changes.
+        examples::load(&platform, &application);
+        examples::load(&platform, &application);
+        let suggestions = examples::suggestions(&application);
+        assert!(!suggestions.is_empty(), "examples/{application} has nothing to try");
+        for command in suggestions {
+            let answer = examples::shell(&platform, &format!("{command} --include --silent"));
+            let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+            assert!((200..500).contains(&status), "{command}\n{answer}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_documented_with_its_unit_and_default() {
+    reference::compare_settings(&Document::read("docs/http.md"), &platform());
+}
+
+#[test]
+fn every_function_is_documented_as_it_is_declared() {
+    reference::compare_functions(&Document::read("docs/http.md"), &platform());
+}
+
+#[test]
+fn every_column_of_every_view_is_documented() {
+    reference::compare_views(&Document::read("docs/http.md"), &platform());
+}
+
+#[test]
+fn every_sqlstate_becomes_the_documented_status() {
+    reference::compare_errors(&Document::read("docs/http.md"), &platform());
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for name in ["README.md", "ARCHITECTURE.md", "docs/http.md"] {
+        let document = Document::read(name);
+        for target in document.links() {
+            assert!(document.leads_somewhere(&target), "{name} links to {target}, which is not there");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A request is its role and nobody else; settings follow the role and the database.
+
+use howdah_tests::Platform;
+use howdah_tests::platform::wait_for;
+
+/// Runs the SQL of the body as the request, and returns what the last statement of it says.
+const RUN: &str = "
+create function run(text) returns text language plpgsql as $$
+declare result text;
+begin execute $1 into result; return result; end $$;
+create function run_command(text) returns text language plpgsql as $$
+begin execute $1; return current_user || ' ' || session_user; end $$;
+select http.route('POST', '/run', 'run');
+select http.route('POST', '/command', 'run_command');";
+
+fn run(platform: &Platform, path: &str, sql: &str) -> (u16, String) {
+    let reply = platform.post(path, "text/plain", sql.as_bytes());
+    (reply.status, reply.text())
+}
+
+#[test]
+fn a_handler_cannot_become_somebody_else() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(RUN);
+    platform.sql(
+        "create role other; grant other to howdah_web;
+         create function become(role text) returns text language plpgsql as $$
+         begin execute format('set role %I', role); return current_user; end $$;
+         create function as_owner() returns text language plpgsql security definer as $$
+         begin execute 'set session authorization postgres'; return current_user; end $$;
+         create function with_setting() returns text language sql set work_mem = '1MB'
+         as $$ select set_config('role', 'other', false) $$;
+         create procedure commit_and_become() language plpgsql as $$
+         begin commit; set role other; end $$",
+    );
+    let superuser = platform.value("select rolname from pg_roles where oid = 10").expect("a superuser");
+    let commands = [
+        "set role other".to_owned(),
+        "set local role other".into(),
+        "set role none".into(),
+        "reset role".into(),
+        format!("set role {superuser}"),
+        "set session authorization default".into(),
+        "reset session authorization".into(),
+        format!("set session authorization {superuser}"),
+        format!("set local session authorization {superuser}"),
+        "do $x$ begin set role other; end $x$".into(),
+        "do $x$ begin execute 'reset role'; end $x$".into(),
+        "select become('other')".into(),
+        "select as_owner()".into(),
+        "select with_setting()".into(),
+        "select set_config('role', 'other', false)".into(),
+        "select set_config('role', 'none', true)".into(),
+        format!("select set_config('session_authorization', '{superuser}', false)"),
+        "call commit_and_become()".into(),
+        "discard all".into(),
+        "commit".into(),
+        "begin".into(),
+        "create role mine superuser".into(),
+    ];
+    for command in commands {
+        let (status, text) = run(&platform, "/command", &command);
+        assert!(status >= 400, "{command} passed: {text}");
+        let (status, who) = run(&platform, "/command", "select 1");
+        assert_eq!((status, who.as_str()), (200, "howdah_web howdah_web"), "after {command}");
+    }
+    for harmless in ["reset all", "set session characteristics as transaction isolation level serializable"] {
+        assert_eq!(run(&platform, "/command", harmless), (200, "howdah_web howdah_web".into()), "{harmless}");
+        let show = "select current_setting('transaction_isolation')";
+        assert_eq!(run(&platform, "/run", show).1, "read committed");
+    }
+}
+
+#[test]
+fn what_runs_at_commit_is_the_requests_role_too() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(RUN);
+    platform.sql(
+        "create role app; create role helper; grant helper to app;
+         create table thing (id int); create table seen (who text, session text, setting text, request text);
+         grant all on thing to app; grant all on seen to public;
+         create function look() returns trigger language plpgsql as $$
+         begin
+           insert into seen values (current_user, session_user, current_setting('my.tenant', true),
+             (http.current_request()).path);
+           return null;
+         end $$;
+         create constraint trigger late after insert on thing deferrable initially deferred
+         for each row execute function look();
+         create function add(id int) returns text language plpgsql as $$
+         begin
+           perform set_config('my.tenant', 'tenant ' || id, false);
+           insert into thing values (id);
+           return current_user;
+         end $$;
+         select http.route('POST', '/things', 'add', role => 'app');
+         create function try_to_become() returns trigger language plpgsql as $$
+         begin set role helper; return null; end $$;
+         create table trap (id int); grant all on trap to app;
+         create constraint trigger late after insert on trap deferrable initially deferred
+         for each row execute function try_to_become();
+         create function spring() returns void language sql as 'insert into trap values (1)';
+         select http.route('POST', '/trap', 'spring', role => 'app');
+         create function escalate() returns text language plpgsql as $$
+         begin
+           insert into public.seen values (current_user, session_user, 'held', null);
+           perform set_config('session_authorization',
+             (select rolname from pg_authid_names where oid = 10), false);
+           return 'x';
+         end $$;
+         create view pg_authid_names as select oid, rolname from pg_roles;
+         grant select on pg_authid_names to public;
+         create function hold() returns text language plpgsql as $$
+         begin
+           execute 'declare held cursor with hold for select escalate()';
+           return 'held';
+         end $$;
+         select http.route('POST', '/hold', 'hold', role => 'app');
+         create function who() returns text language sql volatile as 'select current_user || session_user';
+         select http.route('POST', '/who', 'who', role => 'app')",
+    );
+    assert_eq!(platform.post("/things?id=7", "text/plain", b"").text(), "app");
+    assert_eq!(
+        platform
+            .value("select who || '|' || session || '|' || setting || '|' || request from seen")
+            .as_deref(),
+        Some("app|howdah_web|tenant 7|/things")
+    );
+    assert_eq!(platform.post("/trap", "text/plain", b"").status, 403);
+    assert_eq!(platform.value("select count(*) from trap").as_deref(), Some("0"));
+
+    platform.sql("delete from seen");
+    platform.post("/hold", "text/plain", b"");
+    assert_eq!(
+        platform.value("select string_agg(who || session, ',') from seen"),
+        None,
+        "a held cursor ran at commit"
+    );
+    assert_eq!(platform.post("/who", "text/plain", b"").text(), "apphowdah_web");
+}
+
+#[test]
+fn settings_of_role_and_database_apply_and_follow_changes() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+        ("work_mem", "5MB"),
+        ("my.level", "file"),
+    ]);
+    platform.sql(
+        "create role app; create role other;
+         create function levels() returns text language plpgsql stable as $$
+         begin return current_setting('work_mem') || ' ' || current_setting('my.level', true); end $$;
+         select http.route('GET', '/app', 'levels', role => 'app');
+         select http.route('GET', '/other', 'levels', role => 'other')",
+    );
+    let superuser = platform.value("select rolname from pg_roles where oid = 10").expect("a superuser");
+    let steps = [
+        ("select 1".to_owned(), "5MB file", "5MB file"),
+        (format!("alter role {superuser} set my.level = 'superuser'"), "5MB file", "5MB file"),
+        ("alter role all set my.level = 'all'".into(), "5MB all", "5MB all"),
+        ("alter database app set my.level = 'database'".into(), "5MB database", "5MB database"),
+        ("alter role app set my.level = 'role'".into(), "5MB role", "5MB database"),
+        ("alter role app in database app set my.level = 'both'".into(), "5MB both", "5MB database"),
+        ("alter role app in database postgres set my.level = 'elsewhere'".into(), "5MB both", "5MB database"),
+        ("alter role app set work_mem = '6MB'".into(), "6MB both", "5MB database"),
+        ("alter database app set work_mem = '7MB'".into(), "6MB both", "7MB database"),
+        ("alter role app in database app reset all".into(), "6MB role", "7MB database"),
+        ("alter role app reset all".into(), "7MB database", "7MB database"),
+        ("alter database app reset all".into(), "5MB all", "5MB all"),
+        ("alter role all reset all".into(), "5MB file", "5MB file"),
+    ];
+    // Several rounds: the endpoint's first requests run in an executor, later ones in the gateway.
+    let mut both = [platform.connect(), platform.connect()];
+    for (step, app, other) in steps {
+        platform.sql(&step);
+        for _ in 0..12 {
+            assert_eq!(both[0].request("GET", "/app", &[], b"").text(), app, "app after {step}");
+            assert_eq!(both[1].request("GET", "/other", &[], b"").text(), other, "other after {step}");
+        }
+    }
+    // A worker that begins while the database has settings of its own forgets them with the database.
+    platform.sql("alter database app set my.level = 'database'; alter database app set work_mem = '9MB'");
+    platform.sql(&format!("alter role {superuser} set work_mem = '11MB'"));
+    platform.sql("select pg_terminate_backend(pid) from http.workers");
+    wait_for("workers have come back", || {
+        platform.value("select count(*) from http.workers where state = 'running'").as_deref() == Some("2")
+    });
+    platform.wait_until_served();
+    assert_eq!(platform.get("/app").text(), "9MB database");
+    platform.sql("alter database app reset all");
+    assert_eq!(platform.get("/app").text(), "5MB file");
+}
+
+#[test]
+fn only_members_register_for_a_role_and_only_admins_register() {
+    let platform = Platform::start();
+    platform.sql(
+        "create role app; create role stranger; create role admin in role howdah_admin;
+         create function hello() returns text language sql stable as 'select current_user::text';
+         grant create on database app to admin",
+    );
+    let mut session = platform.session();
+    session.batch_execute("set session authorization stranger").expect("a stranger");
+    for refused in [
+        "select http.route('GET', '/a', 'hello')",
+        "select http.unroute('GET', '/a')",
+        "select http.handle('select http.response(200) from request')",
+        "select http.unhandle('default')",
+        "select http.listen(1)",
+        "select http.unlisten(1)",
+        "insert into http.route values ('GET', '/a', 'hello()', 'app', 'public')",
+        "delete from http.route",
+        "truncate http.handler",
+        "update http.listener set port = 1",
+        "select * from http.route",
+        "select * from http.stats",
+        "select * from http.workers",
+        "select http.check_role('app')",
+        "create temp table t (i int); create trigger t after insert on t for each statement execute function http.configuration_changed()",
+    ] {
+        let error = session.batch_execute(refused).expect_err(refused);
+        assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{refused}: {error:?}");
+        session.batch_execute("rollback").expect("an end");
+    }
+    let mut session = platform.session();
+    session.batch_execute("set session authorization admin").expect("an admin");
+    session.batch_execute("select http.route('GET', '/web', 'hello')").expect("a route");
+    for refused in [
+        "select http.route('GET', '/app', 'hello', role => 'app')",
+        "select http.handle('select http.response(current_user::text) from request', role => 'app')",
+        "select http.route('GET', '/super', 'hello', role => (select rolname::text from pg_roles where oid = 10))",
+        "insert into http.route values ('GET', '/a', 'hello()', 'app', 'public')",
+    ] {
+        let error = session.batch_execute(refused).expect_err(refused);
+        assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{refused}: {error:?}");
+    }
+    platform.sql("grant app to admin");
+    session.batch_execute("select http.route('GET', '/app', 'hello', role => 'app')").expect("a route");
+    assert_eq!(platform.get("/web").text(), "howdah_web");
+    assert_eq!(platform.get("/app").text(), "app");
+}
+
+#[test]
+fn nothing_of_an_admins_runs_as_anybody_else() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create role admin in role howdah_admin; grant create on database app to admin;
+         create function hello() returns text language sql stable as 'select current_user::text'",
+    );
+    let mut session = platform.session();
+    session
+        .batch_execute(
+            "set session authorization admin;
+             create schema evil; grant usage on schema evil to public;
+             create table evil.loot (who text, path text); grant all on evil.loot to public;
+             create function evil.take() returns boolean language plpgsql as $$
+             begin
+               insert into evil.loot values (current_user, current_setting('search_path'));
+               return true;
+             exception when others then return true;
+             end $$;
+             create function evil.equal(oid, oid) returns boolean language sql as 'select evil.take() and $1 operator(pg_catalog.=) $2';
+             create operator evil.= (leftarg = oid, rightarg = oid, function = evil.equal);
+             create function evil.equal(name, name) returns boolean language sql as 'select evil.take() and $1 operator(pg_catalog.=) $2';
+             create operator evil.= (leftarg = name, rightarg = name, function = evil.equal);
+             create function evil.equal(text, text) returns boolean language sql as 'select evil.take() and $1 operator(pg_catalog.=) $2';
+             create operator evil.= (leftarg = text, rightarg = text, function = evil.equal);
+             create function evil.alike(text, text) returns boolean language sql as 'select evil.take() and true';
+             create operator evil.~~ (leftarg = text, rightarg = text, function = evil.alike);
+             create function evil.set_config(text, text, boolean) returns text language sql as $$
+               select evil.take(); select pg_catalog.set_config($1, $2, $3) $$;
+             create function evil.current_database() returns name language sql as $$
+               select evil.take(); select pg_catalog.current_database() $$;
+             create domain evil.regprocedure as pg_catalog.regprocedure check (evil.take());
+             create domain evil.regrole as pg_catalog.regrole check (evil.take());
+             create domain evil.text as pg_catalog.text check (evil.take());
+             create temp table text (i int);
+             create domain pg_temp.regprocedure as pg_catalog.regprocedure check (evil.take());
+             set search_path = evil, pg_catalog, public",
+        )
+        .expect("what an admin may do");
+    for step in [
+        "select http.route('GET', '/a', 'hello()')",
+        "select http.route('GET', '/b', 'public.hello')",
+        "select http.handle('select http.response(200) from request')",
+        "select http.unroute('GET', '/b')",
+        "select http.route('GET', '/c', 'hello', search_path => 'pg_temp, evil, pg_catalog, public')",
+        "select http.route('GET', '/d', 'hello', search_path => '')",
+    ] {
+        // Some fail for what the path hides: they must only run nothing of it.
+        let _ = session.batch_execute(step);
+    }
+    for path in ["/a", "/c", "/x", "/a"] {
+        platform.get(path);
+        // A change makes the workers read the tables and the role's settings under that endpoint's path.
+        platform.sql("select http.route('GET', '/e', 'public.hello'); alter role howdah_web set my.x = 'y'");
+    }
+    assert_eq!(platform.get("/a").text(), "howdah_web");
+    assert_eq!(
+        platform.value("select string_agg(distinct who, ',') from evil.loot where who not in ('admin')"),
+        None
+    );
+}
