@@ -65,10 +65,11 @@ thread_local! {
 /// How long statistics wait at most.
 const STATISTICS: Duration = Duration::from_secs(1);
 
-/// Reports statistics, unless PostgreSQL has done so within a second. Returns the time after which what waits is due.
+/// Reports statistics, unless PostgreSQL has done so within a second. Returns the time after which what waits
+/// is due.
 ///
-/// Unforced, PostgreSQL takes the end of the last transaction for the present: without another transaction it would
-/// never find that the second is over.
+/// Unforced, PostgreSQL takes the end of the last transaction for the present: without another transaction it
+/// would never find that the second is over.
 ///
 /// # Safety
 /// Inside a guard, outside a transaction.
