@@ -222,8 +222,8 @@ unsafe fn updates_extension(statement: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// At commit the workers read the configuration again and see the new version, and the supervisor looks whether it can
-/// be served now. PostgreSQL itself tells nobody: it keeps no cache of extensions.
+/// At commit the workers read the configuration again and see the new version, and the supervisor looks
+/// whether it can be served now. PostgreSQL itself tells nobody: it keeps no cache of extensions.
 #[pg_guard]
 unsafe extern "C-unwind" fn note_update() {
     if attached().is_none() {

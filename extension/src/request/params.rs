@@ -66,6 +66,7 @@ pub unsafe fn raise_bad_text() -> ! {
 pub unsafe fn of_request(source: *mut RequestSource) -> pg_sys::ParamListInfo {
     // SAFETY: by contract.
     unsafe {
+        (*source).memory = pg_sys::CurrentMemoryContext;
         let list = pg::makeParamList(0);
         (*list).numParams = REQUEST_COLUMNS.len() as c_int;
         (*list).paramFetch = Some(fetch);
@@ -79,6 +80,8 @@ pub struct RequestSource {
     request: *const Request<'static>,
     types: *const Types,
     values: [Option<(Datum, bool)>; REQUEST_COLUMNS.len()],
+    /// Where they lie: a plan asks in memory that it resets after each row.
+    memory: pg_sys::MemoryContext,
 }
 
 impl RequestSource {
@@ -88,6 +91,7 @@ impl RequestSource {
             request: std::ptr::from_ref(request).cast(),
             types,
             values: [None; REQUEST_COLUMNS.len()],
+            memory: std::ptr::null_mut(),
         }
     }
 }
@@ -106,7 +110,10 @@ unsafe extern "C-unwind" fn fetch(
         let (value, null) = match source.values[place] {
             Some(known) => known,
             None => {
+                let previous = pg_sys::CurrentMemoryContext;
+                pg_sys::CurrentMemoryContext = source.memory;
                 let computed = column(&*source.request, &*source.types, place);
+                pg_sys::CurrentMemoryContext = previous;
                 source.values[place] = Some(computed);
                 computed
             }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_long;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
@@ -51,13 +51,34 @@ pub fn housekeeping() -> Option<Duration> {
             if pg_sys::catchupInterruptPending != 0 {
                 pg_sys::ProcessCatchupInterrupt();
             }
-            pg_sys::pgstat_report_stat(false)
+            report_statistics()
         })
     };
-    match pending {
-        Ok(milliseconds) if milliseconds > 0 => Some(Duration::from_millis(milliseconds as u64)),
-        _ => None,
-    }
+    pending.ok().flatten()
+}
+
+thread_local! {
+    /// Since when statistics wait to be reported.
+    static PENDING: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// How long statistics wait at most.
+const STATISTICS: Duration = Duration::from_secs(1);
+
+/// Reports statistics, unless PostgreSQL has done so within a second. Returns the time after which what waits
+/// is due.
+///
+/// Unforced, PostgreSQL takes the end of the last transaction for the present: without another transaction it
+/// would never find that the second is over.
+///
+/// # Safety
+/// Inside a guard, outside a transaction.
+unsafe fn report_statistics() -> Option<Duration> {
+    let due = PENDING.get().is_some_and(|since| since.elapsed() >= STATISTICS);
+    // SAFETY: by contract.
+    let waits = unsafe { pg_sys::pgstat_report_stat(due) } > 0;
+    PENDING.set(waits.then(|| PENDING.get().unwrap_or_else(Instant::now)));
+    PENDING.get().map(|since| STATISTICS.saturating_sub(since.elapsed()).max(Duration::from_millis(1)))
 }
 
 thread_local! {
