@@ -18,42 +18,47 @@ const ANYTHING: char = '…';
 pub struct Reader<'p> {
     platform: &'p Platform,
     session: Client,
+    /// Where the document was wrong: all of it is read before anything is said.
+    wrong: Vec<String>,
 }
 
 impl<'p> Reader<'p> {
     /// A reader of a platform's documentation.
     pub fn new(platform: &'p Platform) -> Self {
-        Reader { platform, session: platform.session() }
+        Reader { platform, session: platform.session(), wrong: Vec::new() }
     }
 
     /// Does what the document says, in its order. Returns how many blocks were run.
-    pub fn run(&mut self, document: &Document) -> usize {
+    pub fn run(mut self, document: &Document) -> usize {
         let blocks = document.blocks();
-        let runnable = blocks.iter().filter(|block| matches!(block.language, "sql" | "console"));
-        let ran = runnable.map(|block| {
+        let mut ran = 0;
+        for block in blocks.iter().filter(|block| matches!(block.language, "sql" | "console")) {
             let place = format!("{}:{}", document.name, block.line);
             match block.language {
                 "sql" => self.execute(block, &place),
                 _ => self.type_in(block, &place),
             }
-        });
-        ran.count()
+            ran += 1;
+        }
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n\n"));
+        ran
     }
 
     fn execute(&mut self, block: &Block<'_>, place: &str) {
         let text = block.text.replace(PORT, &self.platform.port.to_string());
         if let Err(error) = self.session.batch_execute(&text) {
-            panic!("{place}: {error:?}\n{text}");
+            self.wrong.push(format!("{place}: {error:?}\n{text}"));
         }
     }
 
-    fn type_in(&self, block: &Block<'_>, place: &str) {
+    fn type_in(&mut self, block: &Block<'_>, place: &str) {
         for (command, expected) in commands(&block.text) {
             let answer = shell(self.platform, &command);
-            assert!(
-                is_like(answer.trim_end(), expected.trim_end()),
-                "{place}: {command}\nThe document says:\n{expected}\nThe answer is:\n{answer}"
-            );
+            if !is_like(answer.trim_end(), expected.trim_end()) {
+                self.wrong.push(format!(
+                    "{place}: {command}\nThe document says:\n{expected}\nThe answer is:\n{answer}"
+                ));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use howdah_tests::{Platform, wait_for};
+use howdah_tests::Platform;
 
 use super::markdown::Document;
 
@@ -122,7 +122,6 @@ pub fn compare_errors(document: &Document, platform: &Platform) {
         };
         let method = if row[1].contains("GET") { "GET" } else { "POST" };
         let mut connection = platform.connect();
-        wait_for("an executor is free", || platform.running("fail") == 0);
         let reply = connection.request(method, &format!("/fail/{code}"), &[], b"");
         assert_eq!(reply.status.to_string(), row[2], "{code}: {}", reply.text());
     }
