@@ -98,12 +98,13 @@ impl Flights {
         }
     }
 
-    /// One route never holds all executors of the lane, unless howdah.route_share says so.
+    /// One route never holds all executors of the lane.
     fn limit(&mut self, gate: u32) {
         if gate == NO_GATE {
             return;
         }
-        let share = (self.executors * settings::ROUTE_SHARE.get() as u32 / 100).max(1);
+        let share = self.executors * settings::ROUTE_SHARE.get() as u32 / 100;
+        let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
         let known = &mut self.limits[gate as usize];
         if *known != share {
             *known = share;

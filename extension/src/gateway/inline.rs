@@ -118,6 +118,7 @@ impl Inline {
                     true
                 }
             };
+            crate::worker::idle::report_idle();
             if !ran || begin.elapsed() > BUDGET {
                 return;
             }
