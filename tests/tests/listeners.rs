@@ -168,6 +168,7 @@ fn what_runs_is_finished_within_the_drain_timeout() {
         ("howdah.lock_timeout", "60s"),
         ("howdah.drain_timeout", "20s"),
         ("howdah.min_executors", "5"),
+        ("howdah.max_executors", "5"),
         ("howdah.route_share", "100"),
     ]);
     platform.sql(ROUTES);
