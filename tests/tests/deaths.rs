@@ -16,6 +16,7 @@ fn any_process_can_end_and_the_platform_serves() {
     let mut platform = Platform::with(&[
         ("howdah.lock_timeout", "20s"),
         ("howdah.min_executors", "3"),
+        ("howdah.max_executors", "3"),
         ("howdah.route_share", "100"),
     ]);
     platform.sql(ROUTES);
