@@ -13,6 +13,7 @@ class Answer:
     def __init__(self, response):
         self.status = response.status
         self.media_type = (response.getheader("content-type") or "").partition(";")[0].strip()
+        self.allow = response.getheader("allow")
         self.body = response.read()
 
     def __str__(self):
@@ -63,10 +64,10 @@ def messages(port, cluster):
     _expect("/messages", answer, 204, "", stored == "user7|It's 100% here")
 
 
-def constant(port, _cluster):
-    """The constant page answers with success; what it says is the gateway's own."""
-    answer = fetch(port, "/constant")
-    _expect("/constant", answer, 200, answer.media_type, True)
+def options(port, _cluster):
+    """The gateway itself says which methods a route has."""
+    answer = fetch(port, "/users/user1", "OPTIONS")
+    _expect("/users/user1", answer, 204, "", answer.allow == "GET, HEAD, OPTIONS")
 
 
 def _person(row):

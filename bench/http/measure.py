@@ -12,7 +12,7 @@ def measure(case, system, cluster, seconds, warmup_seconds):
     """Runs one system in one case; returns its metrics, and by name what else belongs to this run alone."""
     with system.started(case, cluster) as running:
         with slow_connection(running.port, case.beside) if case.beside else nullcontext():
-            wrk.measure(case.load, running.port, running.path, warmup_seconds)
+            wrk.measure(case.load, running, warmup_seconds)
             return _loaded(case, system, running, cluster, seconds)
 
 
@@ -22,8 +22,7 @@ def _loaded(case, system, running, cluster, seconds):
     window = Window(running.roots)
     outcome = wrk.measure(
         case.load,
-        running.port,
-        running.path,
+        running,
         seconds,
         halfway=lambda: held.extend(connections_per_process(running.roots, running.port)),
     )

@@ -25,6 +25,8 @@ class Running:
     """The process ids whose trees do its work, PostgreSQL's included."""
     path: str
     """What wrk asks for."""
+    method: str = "GET"
+    """How wrk asks, if the load's script leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,10 @@ class Howdah:
     name: str
     inline: str = "on"
     """The setting `howdah.inline`."""
-    path: str | None = None
-    """What is asked for instead of the case's path."""
+    method: str = "GET"
+    """What is asked for of the case's path."""
     check: Callable | None = None
+    """What looks at the answers, if not the case."""
 
     @contextmanager
     def started(self, case, cluster):
@@ -75,7 +78,7 @@ class Howdah:
             wait_until(lambda: _accepts(port), 20, "the gateway to listen", cluster.service)
             wait_until(lambda: _passes(check, port, cluster), 5, "the routes to take effect", cluster.service)
             check(port, cluster)
-            yield Running(port, [cluster.pid], self.path or case.path)
+            yield Running(port, [cluster.pid], case.path, self.method)
 
 
 SYSTEMS = {
@@ -84,7 +87,7 @@ SYSTEMS = {
         Howdah("howdah"),
         Howdah("howdah_own_transaction", inline="transaction"),
         Howdah("howdah_executors", inline="off"),
-        Howdah("howdah_constant", path="/constant", check=answers.constant),
+        Howdah("howdah_constant", method="OPTIONS", check=answers.options),
         Peer("node_tcp", ("node", "server.js"), NODE, over="tcp"),
         Peer("node_unix", ("node", "server.js"), NODE),
         Peer("node_unix_cluster2", ("node", "cluster.js"), NODE),

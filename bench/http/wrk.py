@@ -22,10 +22,11 @@ class Load:
     def __str__(self):
         return f"-t{self.threads} -c{self.connections}"
 
-    def command(self, port, path, seconds):
-        """wrk's command line for `path`, in which the script may replace %d."""
+    def command(self, running, seconds):
+        """wrk's command line for a running system, in whose path the script may replace %d."""
         load = [f"-t{self.threads}", f"-c{self.connections}", f"-d{seconds}s", "--latency"]
-        return ["wrk", *load, "-s", str(SCRIPTS / self.script), f"http://127.0.0.1:{port}", "--", path]
+        address = f"http://127.0.0.1:{running.port}"
+        return ["wrk", *load, "-s", str(SCRIPTS / self.script), address, "--", running.path, running.method]
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ def parse(text):
     )
 
 
-def measure(load, port, path, seconds, halfway=None):
+def measure(load, running, seconds, halfway=None):
     """Runs wrk for `seconds`, calls `halfway()` in the middle, and returns the outcome."""
     try:
         process = subprocess.Popen(
-            load.command(port, path, seconds), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            load.command(running, seconds), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
     except FileNotFoundError as error:
         raise Failed("wrk is needed: apt-get install wrk") from error

@@ -1,5 +1,5 @@
--- GET of the path in the first argument, its %d replaced by a random number of 1 to 1,000. The requests are built
--- beforehand, so that choosing one costs the load generator as little as possible.
+-- Asks for the path in the first argument, its %d replaced by a random number of 1 to 1,000, with the method in the
+-- second. The requests are built beforehand, so that choosing one costs the load generator as little as possible.
 local threads = 0
 local requests = {}
 
@@ -11,7 +11,7 @@ end
 function init(arguments)
   math.randomseed(seed)
   for number = 1, 1000 do
-    requests[number] = wrk.format("GET", (arguments[1]:gsub("%%d", tostring(number))))
+    requests[number] = wrk.format(arguments[2], (arguments[1]:gsub("%%d", tostring(number))))
   end
 end
 

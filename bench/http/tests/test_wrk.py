@@ -3,6 +3,7 @@
 import unittest
 
 from bench.harness.processes import Failed
+from bench.http.systems import Running
 from bench.http.wrk import Load, parse
 
 GOOD = """Running 3s test @ http://127.0.0.1:9000
@@ -50,6 +51,6 @@ class Parser(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def test_the_path_goes_to_the_script(self):
-        command = Load(2, 20).command(9000, "/users/user%d", 8)
+        command = Load(2, 20).command(Running(9000, [], "/users/user%d"), 8)
         self.assertEqual(command[:5], ["wrk", "-t2", "-c20", "-d8s", "--latency"])
-        self.assertEqual(command[-3:], ["http://127.0.0.1:9000", "--", "/users/user%d"])
+        self.assertEqual(command[-4:], ["http://127.0.0.1:9000", "--", "/users/user%d", "GET"])
