@@ -88,6 +88,9 @@ unsafe extern "C-unwind" {
     pub fn SetConfigOption(name: *const c_char, value: *const c_char, context: c_int, source: c_int);
     pub fn ProcessInterrupts();
 
+    // storage/lmgr.h
+    pub fn LockRelationOid(relation: Oid, mode: LOCKMODE);
+
     // What can outlive a transaction
     pub fn LockReleaseAll(method: u16, all: bool);
     pub fn DropAllPreparedStatements();

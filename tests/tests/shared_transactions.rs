@@ -137,6 +137,8 @@ fn platform() -> Platform {
         ("howdah.inline_deadline", "1s"),
         ("howdah.inline_threshold", "100000"),
         ("plan_cache_mode", "force_generic_plan"),
+        // Says which plans stay open.
+        ("log_min_messages", "debug2"),
     ]);
     platform.sql(BUSY);
     platform
@@ -160,6 +162,7 @@ fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
     }
     let mut busy = platform.connect();
     let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+    let mut kept_open = Vec::new();
     for (shape, (name, _)) in SHAPES.iter().enumerate() {
         let expected = expected(&platform, shape);
         for turn in 0..ROUNDS {
@@ -171,7 +174,13 @@ fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
                 assert_eq!(answer, expected[key(place)], "{name}, key {}: {}", key(place), reply.text());
             }
         }
-        assert_ne!(inline(&platform, &format!("/shape/{shape}/{{k}}")), 0, "{name} never ran in the gateway");
+        let inline = inline(&platform, &format!("/shape/{shape}/{{k}}"));
+        assert_ne!(inline, 0, "{name} never ran in the gateway");
+        kept_open.push(platform.log().matches("howdah keeps a plan").count());
+        if *name == "index scan" {
+            let times = kept_open[shape];
+            assert!(0 < times && times < inline / 2, "{times} plans kept open for {inline} requests");
+        }
     }
 }
 

@@ -269,7 +269,7 @@ unsafe fn begin_shared() -> bool {
             pg::SetCurrentStatementStartTimestamp();
             pg::StartTransactionCommand();
             pg_sys::XactReadOnly = true;
-            pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
+            transaction::take_snapshot();
         })
     };
     if begun.is_err() {

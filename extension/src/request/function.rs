@@ -4,7 +4,7 @@ use std::ffi::{CString, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::plan::string;
+use super::plan::{Origin, Plan, string};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
 use crate::pg;
@@ -322,13 +322,30 @@ impl Function {
             && (self.is_single_value() || self.is_response)
     }
 
-    /// Whether a value of this type is the function's result without any conversion.
+    /// Whether a value of this type is the function's result without any conversion or check.
     pub fn returns_as_is(&self, column: Oid) -> bool {
+        let mut typmod = -1;
         // SAFETY: inside a transaction; both types exist.
         unsafe {
             column == self.result
-                || (pg_sys::getBaseType(self.result) == column && !pg_sys::DomainHasConstraints(self.result))
+                || (pg_sys::getBaseTypeAndTypmod(self.result, &mut typmod) == column
+                    && typmod == -1
+                    && !pg_sys::DomainHasConstraints(self.result))
         }
+    }
+
+    /// Whether the result is still what the plan takes it for: a domain's constraints and name may change
+    /// while the function stays as it is.
+    pub fn still_returns(&self, plan: &Plan, types: &Types) -> bool {
+        // SAFETY: inside a transaction; the result's type exists as long as the function.
+        let base = unsafe { pg_sys::getBaseType(self.result) };
+        base == self.result
+            || (self.shape(types) == plan.shape && (plan.origin == Origin::Call || self.returns_as_is(base)))
+    }
+
+    /// Whether its body was parsed when it was made.
+    pub fn has_tree(&self) -> bool {
+        self.standard_body.is_some()
     }
 
     /// The text of the body as a statement, if it has one.

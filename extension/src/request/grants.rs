@@ -38,6 +38,13 @@ pub fn watch() {
     }
 }
 
+/// Whether an extension wants to see the start of each plan, such as one that counts or measures statements.
+pub fn others_watch() -> bool {
+    // SAFETY: a plain variable.
+    let first = unsafe { pg_sys::ExecutorStart_hook }.map(|hook| hook as usize);
+    PREVIOUS.get().is_some() || first != Some(executor_start as *const () as usize)
+}
+
 /// An error jumps over this frame, which owns nothing; whoever catches it restores the context stack.
 unsafe extern "C-unwind" fn executor_start(description: *mut pg_sys::QueryDesc, flags: c_int) {
     // SAFETY: PostgreSQL calls the hook with a whole description.

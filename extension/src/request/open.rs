@@ -13,7 +13,9 @@ use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
+use super::grants;
 use super::plan::{self, Plan};
+use super::run::{cached_plan, executor_run};
 use super::receiver::Receiver;
 use crate::pg;
 
@@ -61,12 +63,13 @@ impl OpenPlans {
                 let open = &self.plans[place];
                 take_parameters((*open.description).params, parameters);
                 open.rewind();
-                run(open.description);
+                executor_run(open.description, plan, false);
                 return;
             }
             let open = OpenPlan::start(plan, parameters, receiver);
-            run(open.description);
+            executor_run(open.description, plan, false);
             if open.count > 0 && self.plans.len() < MOST_PLANS {
+                pgrx::debug2!("howdah keeps a plan of {} nodes open", open.count);
                 self.plans.push(open);
             } else {
                 open.end();
@@ -101,7 +104,7 @@ impl OpenPlan {
             let own = pg::makeParamList((*parameters).numParams);
             (*own).paramFetch = (*parameters).paramFetch;
             take_parameters(own, parameters);
-            let cached = pg::GetCachedPlan(plan.source, own, owner, std::ptr::null_mut());
+            let cached = cached_plan(plan, own);
             let generic = cached == (*plan.source).gplan;
             let description = pg::CreateQueryDesc(
                 plan::nth((*cached).stmt_list, 0).cast(),
@@ -124,10 +127,9 @@ impl OpenPlan {
                 count: 0,
                 initplans: (*(*description).planstate).initPlan,
             };
-            // Extensions that count or measure statements see each of them: they hook the start or the end.
-            let (start, end) = (pg_sys::ExecutorStart_hook, pg_sys::ExecutorEnd_hook);
-            let observed = start.is_some() || end.is_some();
             let root = (*description).planstate;
+            let end = pg_sys::ExecutorEnd_hook;
+            let observed = grants::others_watch() || end.is_some();
             if observed || !generic || !open.collect_subplans(open.initplans) || !open.collect(root) {
                 open.count = 0;
             }
@@ -276,17 +278,5 @@ unsafe fn take_parameters(own: pg_sys::ParamListInfo, given: pg_sys::ParamListIn
             let count = (*given).numParams as usize;
             std::ptr::copy_nonoverlapping((*given).params.as_ptr(), (*own).params.as_mut_ptr(), count);
         }
-    }
-}
-
-/// Runs to the first row.
-unsafe fn run(description: *mut pg_sys::QueryDesc) {
-    const FORWARD: c_int = pg_sys::ScanDirection::ForwardScanDirection;
-    // SAFETY: a started plan.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        pg::ExecutorRun(description, FORWARD, 1, false);
-        #[cfg(feature = "pg18")]
-        pg::ExecutorRun(description, FORWARD, 1);
     }
 }

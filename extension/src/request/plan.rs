@@ -29,12 +29,26 @@ pub struct Plan {
     pub arguments: Vec<Argument>,
     /// Which of the function's arguments are given, as a bit set.
     pub given: u64,
-    /// It calls a function of a route, and [`Self::arguments`] are its parameters.
-    pub calls: bool,
+    /// What it was made from.
+    pub origin: Origin,
     /// Nothing is written or locked, and nothing volatile is called.
     pub reads_only: bool,
     /// The statement writes: it runs to its end, whatever it returns.
     pub writes: bool,
+}
+
+/// What a plan was made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A handler's statement.
+    Statement,
+    /// The call of a route's function.
+    Call,
+    /// The function's body, as it was written.
+    Text,
+    /// The function's body as PostgreSQL has written down what it had parsed: once what it names is renamed, the
+    /// text is another.
+    Tree,
 }
 
 impl Plan {
@@ -42,6 +56,31 @@ impl Plan {
     pub fn release(self) {
         // SAFETY: the source was made by `keep` and is dropped once.
         unsafe { pg_sys::DropCachedPlan(self.source) }
+    }
+}
+
+impl Plan {
+    /// Whether a text that stands for a parsed body may have changed. Locks the tables that it names, so that
+    /// what holds now holds until the transaction ends.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction.
+    pub unsafe fn is_outdated(&self) -> bool {
+        // SAFETY: by contract; a saved plan's list of tables.
+        unsafe {
+            if self.origin != Origin::Tree {
+                return false;
+            }
+            let tables = (*self.source).relationOids;
+            for place in 0..list_length(tables) {
+                if !(*self.source).is_valid {
+                    break;
+                }
+                let table = (*(*tables).elements.add(place)).oid_value;
+                pg::LockRelationOid(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            }
+            !(*self.source).is_valid
+        }
     }
 }
 
@@ -84,7 +123,8 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             true,
         );
         pg_sys::SaveCachedPlan(source);
-        Plan { source, shape, column, arguments: Vec::new(), given: 0, calls: false, reads_only, writes }
+        let (arguments, given, origin) = (Vec::new(), 0, Origin::Statement);
+        Plan { source, shape, column, arguments, given, origin, reads_only, writes }
     }
 }
 
@@ -134,7 +174,8 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         pg_sys::SaveCachedPlan(source);
         let shape = function.shape(types);
         // A function that writes does so while its one row is computed.
-        Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes: false }
+        let (writes, origin) = (false, Origin::Call);
+        Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes }
     }
 }
 
@@ -170,8 +211,8 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             return None;
         }
         let (reads_only, writes) = (reads_only(query), writes(query));
-        // Called, a function that is not volatile fails when it writes. It must not succeed here.
-        if writes && !function.is_volatile() {
+        // Called, a function that is not volatile fails when it writes or locks. It must not succeed here.
+        if !function.is_volatile() && (writes || locks_rows(query.cast(), std::ptr::null_mut())) {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -188,7 +229,8 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         );
         pg_sys::SaveCachedPlan(source);
         let arguments = function.given_arguments(given).cloned().collect();
-        Some(Plan { source, shape, column: 0, arguments, given, calls: true, reads_only, writes })
+        let origin = if function.has_tree() { Origin::Tree } else { Origin::Text };
+        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes })
     }
 }
 
@@ -358,7 +400,7 @@ unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
     // SAFETY: a query of the analyzer.
     unsafe {
         (*query).commandType == pg_sys::CmdType::CMD_SELECT
-            && (*query).rowMarks.is_null()
+            && !locks_rows(query.cast(), std::ptr::null_mut())
             && !(*query).hasModifyingCTE
             && !pg_sys::contain_volatile_functions(query.cast())
     }
@@ -367,6 +409,27 @@ unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
 unsafe fn writes(query: *mut pg_sys::Query) -> bool {
     // SAFETY: a query of the analyzer.
     unsafe { (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE }
+}
+
+/// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
+unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    #[cfg(feature = "pg15")]
+    use pg_sys::{expression_tree_walker, query_tree_walker};
+    #[cfg(not(feature = "pg15"))]
+    use pg_sys::{
+        expression_tree_walker_impl as expression_tree_walker, query_tree_walker_impl as query_tree_walker,
+    };
+    // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ != pg_sys::NodeTag::T_Query {
+            return expression_tree_walker(node, Some(locks_rows), context);
+        }
+        let query = node.cast::<pg_sys::Query>();
+        !(*query).rowMarks.is_null() || query_tree_walker(query, Some(locks_rows), context, 0)
+    }
 }
 
 fn refuse(message: &str, hint: &str) -> ! {

@@ -14,7 +14,7 @@ use super::function::{Function, Standing, standing};
 use super::identity::Identity;
 use super::open::OpenPlans;
 use super::params::RequestSource;
-use super::plan::{self, Plan};
+use super::plan::{self, Origin, Plan};
 use super::problem::{Access, Problem};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
@@ -42,6 +42,9 @@ pub struct Job<'j, 'r> {
     /// What takes the rows.
     pub receiver: &'j mut Receiver,
 }
+
+/// "cached plan must not change result type": a plan made anew may do.
+const CHANGED_PLAN: &str = "0A000";
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
 /// pause this one takes the same lock again before it and they meet once more.
@@ -74,10 +77,12 @@ impl Job<'_, '_> {
             if self.scope != Scope::Shared {
                 pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
             }
+            let was_made = endpoint.is_made();
             let mut result = self.run_once(endpoint, path);
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
-                && matches!(error.sqlstate(), "40001" | "40P01")
+                && (matches!(error.sqlstate(), "40001" | "40P01")
+                    || was_made && error.sqlstate() == CHANGED_PLAN)
             {
                 if error.sqlstate() == "40P01" {
                     std::thread::sleep(DEADLOCK_PAUSE);
@@ -129,9 +134,8 @@ impl Job<'_, '_> {
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
-                    && error.sqlstate() == "0A000"
+                    && error.sqlstate() == CHANGED_PLAN
                 {
-                    // "cached plan must not change result type": the next request makes a new one.
                     endpoint.forget_plans();
                 }
             }
@@ -165,7 +169,15 @@ impl Job<'_, '_> {
                     .map_err(|error| Mishap::Problem(Problem::new(400, error.0)))?,
                 None => Bound::default(),
             };
-            let place = match plan_for(endpoint, bound.given) {
+            let mut place = plan_for(endpoint, bound.given);
+            if let Some(known) = place
+                && context.guarded(|| is_outdated(endpoint, known))?
+            {
+                endpoint.forget_plans();
+                context.guarded(|| make_ready(endpoint, self.types))?;
+                place = plan_for(endpoint, bound.given);
+            }
+            let place = match place {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
             };
@@ -276,14 +288,14 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
     // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
     // through pgrx's guards.
     unsafe {
-        if let Plans::Made { function: Some(function), checked, .. } = &mut endpoint.plans {
+        if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
             match standing(&function.version(), role) {
-                Standing::Unchanged => {
+                Standing::Unchanged if plans.iter().all(|plan| function.still_returns(plan, types)) => {
                     *checked = changes::epoch();
                     return;
                 }
                 Standing::Forbidden => refuse_function(function),
-                Standing::Changed => endpoint.forget_plans(),
+                Standing::Unchanged | Standing::Changed => endpoint.forget_plans(),
             }
         }
         let made = attempt(Report::Quiet, || compile(endpoint, types));
@@ -355,6 +367,11 @@ fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
     Mishap::Problem(Problem::new(500, shown))
 }
 
+unsafe fn is_outdated(endpoint: &Endpoint, place: usize) -> bool {
+    // SAFETY: inside a guard and a transaction.
+    matches!(&endpoint.plans, Plans::Made { plans, .. } if unsafe { plans[place].is_outdated() })
+}
+
 fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
     match &endpoint.plans {
         Plans::Made { function: None, .. } => Some(0),
@@ -389,11 +406,28 @@ unsafe fn parameters(
 ) -> pg_sys::ParamListInfo {
     // SAFETY: inside a guard and a transaction, as the endpoint's role.
     unsafe {
-        if plan.calls {
+        if plan.origin != Origin::Statement {
             arguments::convert(&plan.arguments, &bound.values, request, types)
         } else {
             params::of_request(source)
         }
+    }
+}
+
+/// The plan as it is now, made anew if it must be. The current resource owner holds it.
+///
+/// # Safety
+/// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
+pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mut pg_sys::CachedPlan {
+    // SAFETY: by contract.
+    unsafe {
+        let owner = pg_sys::CurrentResourceOwner;
+        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+        if plan::list_length((*cached).stmt_list) != 1 {
+            refuse_rules();
+        }
+        transaction::renew_snapshot();
+        cached
     }
 }
 
@@ -402,7 +436,7 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
     // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
-        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+        let cached = cached_plan(plan, parameters);
         let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
         pg_sys::debug_query_string = (*plan.source).query_string;
         let description = pg::CreateQueryDesc(
@@ -416,8 +450,7 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
             0,
         );
         pg::ExecutorStart(description, 0);
-        let rows = if plan.writes { 0 } else { 1 };
-        executor_run(description, rows);
+        executor_run(description, plan, true);
         pg::ExecutorFinish(description);
         pg::ExecutorEnd(description);
         pg::FreeQueryDesc(description);
@@ -426,14 +459,31 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
     }
 }
 
-unsafe fn executor_run(description: *mut pg_sys::QueryDesc, rows: u64) {
+/// A rule that came after the plan was made has turned the statement into none or several.
+fn refuse_rules() -> ! {
+    crate::guard::raise(PgError {
+        sqlstate: *b"0A000",
+        message: "a rule rewrites the statement into several, or none".into(),
+        ..PgError::default()
+    })
+}
+
+/// Runs a started plan to its first row, or to its end; once, or once more after each rewind.
+///
+/// # Safety
+/// Inside a guard; the plan has been started with a receiver that still stands.
+pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
     const FORWARD: i32 = pg_sys::ScanDirection::ForwardScanDirection;
-    // SAFETY: the contract of `execute`.
+    let rows = if plan.writes { 0 } else { 1 };
+    // SAFETY: by contract. From version 18 on it is the executor that knows whether it is once.
     unsafe {
         #[cfg(not(feature = "pg18"))]
-        pg::ExecutorRun(description, FORWARD, rows, true);
+        pg::ExecutorRun(description, FORWARD, rows, once);
         #[cfg(feature = "pg18")]
-        pg::ExecutorRun(description, FORWARD, rows);
+        {
+            let _ = once;
+            pg::ExecutorRun(description, FORWARD, rows);
+        }
     }
 }
 

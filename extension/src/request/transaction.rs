@@ -4,11 +4,12 @@
 //! each. An error ends the transaction for all, and those still to come begin another: cheaper than a
 //! subtransaction around each, and what the others have answered is in memory already.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-use super::identity;
+use super::{changes, identity};
 use crate::guard::{Report, attempt};
 use crate::pg;
 
@@ -50,9 +51,39 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
         }
         let entered = identity::enter(role);
         if let Scope::Own { .. } = scope {
-            pg::PushActiveSnapshot(pg::GetTransactionSnapshot());
+            take_snapshot();
         }
         Begun { scope, entered }
+    }
+}
+
+thread_local! {
+    /// What had changed in the catalogs when the active snapshot was taken.
+    static SNAPSHOT_EPOCH: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Makes a new snapshot the active one.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn take_snapshot() {
+    // SAFETY: by contract.
+    unsafe { pg::PushActiveSnapshot(pg::GetTransactionSnapshot()) };
+    SNAPSHOT_EPOCH.set(changes::epoch());
+}
+
+/// Takes a new snapshot if catalogs have changed since the last. To be called when a plan has its locks: whoever
+/// had to wait for one may find a table that has been rewritten, which is empty in a snapshot from before.
+///
+/// # Safety
+/// Inside a guard and a transaction, after [`take_snapshot`].
+pub unsafe fn renew_snapshot() {
+    if SNAPSHOT_EPOCH.get() != changes::epoch() {
+        // SAFETY: by contract.
+        unsafe {
+            pg::PopActiveSnapshot();
+            take_snapshot();
+        }
     }
 }
 
