@@ -3,12 +3,13 @@
 //! [`::gateway::Server`] knows sockets and protocols and no SQL. Each turn of its loop brings what has
 //! arrived; then, outside of it, this module decides where each request runs:
 //!
-//! - here, if it reads only and is known to be short: [`inline`];
+//! - here, if it reads only and is known to be short: [`inline`], for as long as its [`deadline`] lets it;
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
+mod deadline;
 mod flights;
 mod inline;
 pub mod listeners;
@@ -57,7 +58,7 @@ pub fn run(worker: &Worker) {
     END.set(end);
     // SAFETY: a callback for the end of this process.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::from(0)) };
-    inline::register_deadline();
+    deadline::register();
     proxies::reload();
     let mut gateway = Gateway {
         worker,

@@ -159,6 +159,66 @@ fn a_short_route_that_waits_for_a_lock_stops_its_gateway_once_and_is_answered_by
 }
 
 #[test]
+fn a_gateway_that_gets_no_processor_blames_no_route() {
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
+    // Half a millisecond, of the five that it may take.
+    platform.sql(
+        "create function counted(n integer) returns text language sql stable return
+           (select count(*)::text from generate_series(1, n));
+         select http.route('GET', '/counted/{n}', 'counted')",
+    );
+    let mut connection = platform.connect();
+    wait_for("the route runs in the gateway", || {
+        connection.request("GET", "/counted/1", &[], b"");
+        inline_count(&platform, "/counted/{n}") > 0
+    });
+    let before = inline_count(&platform, "/counted/{n}");
+    let pid = gateway(&platform) as u32;
+    let cores = thread::available_parallelism().unwrap().get();
+    let over = AtomicBool::new(false);
+    thread::scope(|threads| {
+        for _ in 0..2 * cores {
+            threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        // SAFETY: a plain call. It gets a processor a seventh of the time.
+        assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, 5) }, 0);
+        for _ in 0..200 {
+            assert_eq!(connection.request("GET", "/counted/5000", &[], b"").text(), "5000");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(inline_count(&platform, "/counted/{n}") - before, 200);
+}
+
+#[test]
+fn a_route_that_does_not_stop_when_told_never_runs_in_a_gateway_again() {
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
+    // PostgreSQL computes a digest without looking whether it is cancelled.
+    platform.sql(
+        "create function digest(n integer) returns text language sql stable return md5(rpad('a', n));
+         select http.route('GET', '/digest/{n}', 'digest')",
+    );
+    let mut connection = platform.connect();
+    let mut digest = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
+    wait_for("the route runs in the gateway", || {
+        digest(1);
+        inline_count(&platform, "/digest/{n}") > 0
+    });
+    assert_eq!(digest(100_000_000).len(), 32);
+    let before = inline_count(&platform, "/digest/{n}");
+    // Longer than the first ban of a route that merely was too slow.
+    thread::sleep(Duration::from_millis(2500));
+    for _ in 0..20 {
+        digest(1);
+    }
+    assert_eq!(inline_count(&platform, "/digest/{n}"), before);
+}
+
+#[test]
 fn planning_for_the_gateway_waits_for_no_lock() {
     // All that has answered eight times counts as short, however slow the machine.
     let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);

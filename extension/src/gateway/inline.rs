@@ -7,13 +7,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Server, Ticket};
 use message::Request;
 use pgrx::pg_sys;
 
+use super::deadline::{self, Outcome};
 use super::flights::Flights;
 use crate::guard::{Report, attempt};
 use crate::pg;
@@ -43,28 +44,6 @@ const PROBATION: u64 = 8;
 /// How long an endpoint that was too slow stays with the executors; doubled each time. An executor has told by
 /// then how long it takes now.
 const BAN: Duration = Duration::from_secs(2);
-
-/// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
-static DEADLINE: AtomicI32 = AtomicI32::new(-1);
-/// Whether the deadline has passed.
-static OVERDUE: AtomicBool = AtomicBool::new(false);
-
-/// Registers the deadline. Called once in each gateway.
-pub fn register_deadline() {
-    // SAFETY: on the main thread of a worker whose timeouts PostgreSQL has initialised.
-    let number = unsafe { pg::RegisterTimeout(pg::USER_TIMEOUT, Some(overdue)) };
-    DEADLINE.store(number, Relaxed);
-}
-
-/// Runs inside SIGALRM.
-unsafe extern "C" fn overdue() {
-    OVERDUE.store(true, Relaxed);
-    // SAFETY: PostgreSQL's own variables, as StatementCancelHandler sets them.
-    unsafe {
-        pg_sys::QueryCancelPending = 1;
-        pg_sys::InterruptPending = 1;
-    }
-}
 
 impl Inline {
     /// Whether nothing waits.
@@ -163,10 +142,10 @@ impl Inline {
             return true;
         };
         // SAFETY: by contract.
-        let done = unsafe { run_with_deadline(runner, &request, lane) };
+        let (done, deaf) = unsafe { run_with_deadline(runner, &request, lane) };
         let first = runner.table().and_then(|table| table.endpoints[endpoint].counters);
         if let Some(number) = first {
-            judge(shared().routes.get(number as usize), &done);
+            judge(shared().routes.get(number as usize), &done, deaf);
         }
         if done.elsewhere {
             if let Err(arrived) = flights.submit(arrived, first, server) {
@@ -201,47 +180,27 @@ unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters
             return runner.reads_only(place);
         }
         // The first plan reads catalogs that nothing has read yet.
-        let deadline = settings::INLINE_DEADLINE.get() * 4;
-        let (reads_only, overdue) = within(deadline, || runner.reads_only(place));
+        let Outcome { result, overdue, .. } = deadline::within(4, || runner.reads_only(place));
         if overdue {
             counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
         }
-        reads_only
+        result
     }
 }
 
-unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> Done {
+unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> (Done, bool) {
     // SAFETY: by contract.
-    let (done, overdue) = unsafe { within(settings::INLINE_DEADLINE.get(), || runner.run(request, lane)) };
-    Done { cancelled: overdue, ..done }
-}
-
-/// Cancels work after so many milliseconds. Returns what came of it, and whether its time was over.
-///
-/// # Safety
-/// On the main thread, after [`register_deadline`]; the work catches the error of its cancel.
-unsafe fn within<T>(milliseconds: i32, work: impl FnOnce() -> T) -> (T, bool) {
-    let number = DEADLINE.load(Relaxed);
-    OVERDUE.store(false, Relaxed);
-    // SAFETY: by contract. While a timeout is pending, setting a later one costs no system call.
-    unsafe {
-        pg::enable_timeout_after(number, milliseconds);
-        let result = work();
-        pg::disable_timeout(number, false);
-        pg_sys::QueryCancelPending = 0;
-        (result, OVERDUE.load(Relaxed))
-    }
+    let Outcome { result, overdue, deaf } = unsafe { deadline::within(1, || runner.run(request, lane)) };
+    (Done { cancelled: overdue, ..result }, deaf)
 }
 
 /// Takes the privilege from an endpoint that has exceeded the deadline.
-fn judge(counters: &RouteCounters, done: &Done) {
-    let deadline = Duration::from_millis(settings::INLINE_DEADLINE.get() as u64);
+fn judge(counters: &RouteCounters, done: &Done, deaf: bool) {
     if done.cancelled {
         let before = counters.inline_overruns.fetch_add(1, Relaxed).min(6);
         let until = now_us() + BAN.as_micros() as u64 * (1 << before);
         counters.inline_banned_until.store(until, Relaxed);
-        // Told to stop, it went on to its end: it runs code that does not look.
-        if !done.elsewhere && done.took > deadline * 4 {
+        if deaf {
             counters.inline_never.store(true, Relaxed);
         }
     } else if done.elsewhere {
