@@ -4,11 +4,13 @@
 # PORT        the port of `make run`
 # DATA        the data folder of `make run`
 # DESTDIR     put before the folders of `make install`
+# PROFILE     how the extension is built: server, or release, which is quicker to build and slower to run
 
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
 PORT ?= 9000
 DATA ?= .howdah
+PROFILE ?= server
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 # Asked when a recipe runs: `make setup` may have to install pg_config first.
@@ -31,9 +33,9 @@ setup: ## install what is missing (Debian, as root), or say how
 	@CARGO="$(CARGO)" scripts/setup
 
 build: setup ## build the extension and the howdah command
-	@$(ON_POSTGRES) $(CARGO) build --release -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
+	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
 	@$(CARGO) build --release -p howdah-cli
-	@scripts/stage "$(EXTENSION)/release/libhowdah.so" "$(STAGE)"
+	@scripts/stage "$(EXTENSION)/$(PROFILE)/libhowdah.so" "$(STAGE)"
 
 run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
