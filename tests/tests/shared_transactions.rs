@@ -15,6 +15,10 @@ const SHAPES: &[(&str, &str)] = &[
         "two initplans, one of the other",
         "select (select name from items where id = (select min(id) from items where id > k))",
     ),
+    (
+        "scalar subquery of a join",
+        "select (select i.name from items i join plain p on p.value = i.id where i.id = k limit 1)",
+    ),
     ("index only scan", "select id::text from items where id = k"),
     (
         "bitmap scan",

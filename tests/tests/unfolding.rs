@@ -106,6 +106,17 @@ create function atomic_two() returns text language sql begin atomic
 create function atomic_empty() returns void language sql begin atomic end;
 create function quoted("select" text, "Odd One" int) returns text language sql stable begin atomic
   select "select" || "Odd One" || quoted."select"; end;
+set check_function_bodies = off;
+create function scalar(id int) returns text language sql stable return (select name from item where item.id = scalar.id);
+create function scalar_of_two() returns text language sql stable as $$ select (select name from item) $$;
+create function scalar_of_two_columns() returns text language sql stable as $$ select (select id, name from item limit 1) $$;
+create function scalar_of_values() returns text language sql stable as $$ select (values ('only')) $$;
+create function scalar_of_number() returns text language sql stable as $$ select (select 'literal') $$;
+create function scalar_limited() returns text language sql stable as $$ select (select name from item) limit 0 $$;
+create function scalar_twice() returns text language sql stable as $$ select (select (select name from item where id = 3)) $$;
+create function scalar_locks() returns text language sql as $$ select (select name from item where id = 1 for update) $$;
+create function scalar_writes() returns text language sql as
+  $$ select (with w as (insert into log values ('x') returning line) select line from w) $$;
 create function limited() returns text language sql stable as $$ select name from item order by id desc limit 1 $$;
 create function composite() returns item language sql stable as $$ select * from item where id = 1 $$;
 create function responds() returns http.response language sql stable as $$ select http.response(name) from item where id = 1 $$;
@@ -156,6 +167,16 @@ create function responds_in_parts() returns http.response language sql stable as
         "atomic_return(5)",
         "atomic_two()",
         "quoted('q', 1)",
+        "scalar(2)",
+        "scalar(99)",
+        "scalar_of_two()",
+        "scalar_of_two_columns()",
+        "scalar_of_values()",
+        "scalar_of_number()",
+        "scalar_limited()",
+        "scalar_twice()",
+        "scalar_locks()",
+        "scalar_writes()",
         "limited()",
         "truncates()",
     ];

@@ -3,12 +3,13 @@
 //! The deadline is a timeout of PostgreSQL's. A machine that is busy may take the processor from a gateway for
 //! longer than any deadline, and a request cannot help that: what counts is the time for which the process has
 //! computed or waited of its own accord. So the timeout strikes twice, at half the time each. The first notes
-//! what the process has used so far; the second cancels if it has computed for half the deadline since, or has
-//! gone to sleep, and strikes once more later if it has done neither.
+//! what runs, and what the process has used so far; the second cancels if the same still runs and has computed for
+//! half the deadline since, or gone to sleep. If it has done neither, the next strike looks again.
+//!
+//! The timeout goes on from request to request, because setting it asks for the time, which is not free.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use pgrx::pg_sys;
 
@@ -17,17 +18,20 @@ use crate::settings;
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
 static NUMBER: AtomicI32 = AtomicI32::new(-1);
-/// Whether it has struck for what runs now.
-static STRUCK: AtomicBool = AtomicBool::new(false);
+/// Milliseconds between two strikes.
+static HALF: AtomicI32 = AtomicI32::new(0);
+/// Grows when work begins and when it ends: odd while something runs.
+static WORK: AtomicU64 = AtomicU64::new(0);
+/// What ran when the deadline struck last.
+static STRUCK: AtomicU64 = AtomicU64::new(0);
 /// Whether what runs now is cancelled.
 static OVERDUE: AtomicBool = AtomicBool::new(false);
-/// What the process had used when the deadline struck last.
-static USED: Used = Used { computed_us: AtomicI64::new(0), sleeps: AtomicI64::new(0) };
-
-struct Used {
-    computed_us: AtomicI64,
-    sleeps: AtomicI64,
-}
+/// Microseconds that the process had computed when the deadline struck last.
+static COMPUTED: AtomicI64 = AtomicI64::new(0);
+/// How often it had gone to sleep by then.
+static SLEEPS: AtomicI64 = AtomicI64::new(0);
+/// Strikes since the cancel of what still runs.
+static IGNORED: AtomicI32 = AtomicI32::new(0);
 
 /// What came of work under a deadline.
 pub struct Outcome<T> {
@@ -46,71 +50,94 @@ pub fn register() {
     NUMBER.store(number, Relaxed);
 }
 
-/// Cancels work that holds up this process for as many times `howdah.inline_deadline`.
-///
-/// # Safety
-/// On the main thread, after [`register`]; the work catches the error of its cancel.
-pub unsafe fn within<T>(times: i32, work: impl FnOnce() -> T) -> Outcome<T> {
-    let number = NUMBER.load(Relaxed);
+/// Watches the pieces of work to come, until [`rest`]: each may hold up this process for as many times
+/// `howdah.inline_deadline`.
+pub fn watch(times: i32) {
     let half = (settings::INLINE_DEADLINE.get() * times + 1) / 2;
-    HALF_MS.store(half, Relaxed);
-    STRUCK.store(false, Relaxed);
-    OVERDUE.store(false, Relaxed);
-    // SAFETY: by contract. While a timeout is pending, setting a later one costs no system call.
-    unsafe {
-        pg::enable_timeout_after(number, half);
-        let begin = Instant::now();
-        let result = work();
-        pg::disable_timeout(number, false);
-        pg_sys::QueryCancelPending = 0;
-        let overdue = OVERDUE.load(Relaxed);
-        Outcome { result, overdue, deaf: overdue && was_deaf(begin, half) }
-    }
+    HALF.store(half, Relaxed);
+    // SAFETY: registered. While a signal is on its way, setting a later timeout costs no system call.
+    unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), half) };
 }
 
-/// Half of the deadline of what runs now.
-static HALF_MS: AtomicI32 = AtomicI32::new(0);
+/// Watches no more.
+pub fn rest() {
+    // SAFETY: registered. The signal that is on its way finds nothing to do.
+    unsafe { pg::disable_timeout(NUMBER.load(Relaxed), false) };
+}
 
-/// Whether it has gone on for another two deadlines after its cancel, and not for want of a processor.
-fn was_deaf(begin: Instant, half_ms: i32) -> bool {
-    let (computed_us, sleeps) = used();
-    let long = begin.elapsed() > Duration::from_millis(half_ms as u64 * 6);
-    let computed = computed_us - USED.computed_us.load(Relaxed) > i64::from(half_ms) * 4000;
-    long && (computed || sleeps > USED.sleeps.load(Relaxed))
+/// One piece of work, cancelled when it exceeds the deadline. Between [`watch`] and [`rest`].
+///
+/// # Safety
+/// On the main thread; the work catches the error of its cancel.
+pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
+    OVERDUE.store(false, Relaxed);
+    WORK.fetch_add(1, Relaxed);
+    let result = work();
+    WORK.fetch_add(1, Relaxed);
+    // SAFETY: a variable of PostgreSQL's; a cancel that came too late is void.
+    unsafe { pg_sys::QueryCancelPending = 0 };
+    let overdue = OVERDUE.load(Relaxed);
+    Outcome { result, overdue, deaf: overdue && was_deaf() }
+}
+
+/// Whether work has gone on for two more deadlines after its cancel, and not for want of a processor.
+fn was_deaf() -> bool {
+    let used = used();
+    let computed = used.computed_us - COMPUTED.load(Relaxed) > i64::from(HALF.load(Relaxed)) * 2000;
+    IGNORED.load(Relaxed) >= 4 && (computed || used.sleeps > SLEEPS.load(Relaxed))
 }
 
 /// Runs inside SIGALRM, where PostgreSQL lets timeouts be set.
 unsafe extern "C" fn strike() {
-    let half = HALF_MS.load(Relaxed);
-    let (computed_us, sleeps) = used();
-    let computed_ms = (computed_us - USED.computed_us.load(Relaxed)) / 1000;
-    let slept = sleeps > USED.sleeps.load(Relaxed);
-    let first = !STRUCK.swap(true, Relaxed);
-    if first || !slept && computed_ms < i64::from(half) {
-        let rest = if first { half } else { (half - computed_ms as i32).max(1) };
-        if first {
-            note(computed_us, sleeps);
+    let (work, half) = (WORK.load(Relaxed), HALF.load(Relaxed));
+    let mut next = half;
+    if OVERDUE.load(Relaxed) {
+        IGNORED.fetch_add(1, Relaxed);
+    } else if STRUCK.swap(work, Relaxed) != work {
+        used().note();
+    } else {
+        let used = used();
+        let computed_ms = ((used.computed_us - COMPUTED.load(Relaxed)) / 1000) as i32;
+        if used.sleeps > SLEEPS.load(Relaxed) || computed_ms >= half {
+            used.note();
+            cancel(work);
+        } else {
+            next = (half - computed_ms).max(1);
         }
-        // SAFETY: registered.
-        unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), rest) };
+    }
+    // SAFETY: registered.
+    unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), next) };
+}
+
+/// Cancels what runs, as StatementCancelHandler does.
+fn cancel(work: u64) {
+    if work & 1 == 0 {
         return;
     }
-    note(computed_us, sleeps);
+    IGNORED.store(0, Relaxed);
     OVERDUE.store(true, Relaxed);
-    // SAFETY: PostgreSQL's own variables, as StatementCancelHandler sets them.
+    // SAFETY: PostgreSQL's own variables.
     unsafe {
         pg_sys::QueryCancelPending = 1;
         pg_sys::InterruptPending = 1;
     }
 }
 
-fn note(computed_us: i64, sleeps: i64) {
-    USED.computed_us.store(computed_us, Relaxed);
-    USED.sleeps.store(sleeps, Relaxed);
+/// What this process has used so far.
+struct Used {
+    computed_us: i64,
+    /// Times that it has gone to sleep of its own accord.
+    sleeps: i64,
 }
 
-/// Microseconds that this process has computed so far, and how often it has gone to sleep of its own accord.
-fn used() -> (i64, i64) {
+impl Used {
+    fn note(&self) {
+        COMPUTED.store(self.computed_us, Relaxed);
+        SLEEPS.store(self.sleeps, Relaxed);
+    }
+}
+
+fn used() -> Used {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: a valid place for the answer; the call cannot fail with these arguments. All zero is valid.
     let usage = unsafe {
@@ -118,5 +145,5 @@ fn used() -> (i64, i64) {
         usage.assume_init()
     };
     let microseconds = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
-    (microseconds(usage.ru_utime) + microseconds(usage.ru_stime), usage.ru_nvcsw)
+    Used { computed_us: microseconds(usage.ru_utime) + microseconds(usage.ru_stime), sleeps: usage.ru_nvcsw }
 }

@@ -84,9 +84,29 @@ impl Inline {
         flights: &mut Flights,
         waiting: &mut VecDeque<(Arrived, Instant)>,
     ) {
+        if self.queue.is_empty() {
+            return;
+        }
+        deadline::watch(1);
+        self.run_for_budget(runner, server, flights, waiting);
+        deadline::rest();
+        crate::worker::idle::report_idle();
+    }
+
+    fn run_for_budget(
+        &mut self,
+        runner: &mut Runner,
+        server: &mut Server,
+        flights: &mut Flights,
+        waiting: &mut VecDeque<(Arrived, Instant)>,
+    ) {
         let begin = Instant::now();
+        let mut shown = None;
         while let Some(first) = self.queue.front() {
             let endpoint = first.endpoint;
+            if shown.replace(endpoint) != Some(endpoint) {
+                runner.show(endpoint);
+            }
             let own = settings::INLINE.get() == Mode::Transaction;
             // SAFETY: on the main thread, outside a transaction.
             let ran = unsafe {
@@ -97,7 +117,6 @@ impl Inline {
                     true
                 }
             };
-            crate::worker::idle::report_idle();
             if !ran || begin.elapsed() > BUDGET {
                 return;
             }
@@ -180,7 +199,9 @@ unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters
             return runner.reads_only(place);
         }
         // The first plan reads catalogs that nothing has read yet.
-        let Outcome { result, overdue, .. } = deadline::within(4, || runner.reads_only(place));
+        deadline::watch(4);
+        let Outcome { result, overdue, .. } = deadline::within(|| runner.reads_only(place));
+        deadline::rest();
         if overdue {
             counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
         }
@@ -190,7 +211,7 @@ unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters
 
 unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> (Done, bool) {
     // SAFETY: by contract.
-    let Outcome { result, overdue, deaf } = unsafe { deadline::within(1, || runner.run(request, lane)) };
+    let Outcome { result, overdue, deaf } = unsafe { deadline::within(|| runner.run(request, lane)) };
     (Done { cancelled: overdue, ..result }, deaf)
 }
 

@@ -2,10 +2,11 @@
 
 use std::ffi::CString;
 
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use super::function::Function;
 use super::plan::Plan;
+use crate::pg;
 
 /// What the user has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,9 @@ pub enum Plans {
     },
 }
 
+/// `STATE_RUNNING` of utils/backend_status.h.
+const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+
 impl Endpoint {
     /// An endpoint without plans.
     pub fn new(registration: Registration, counters: Option<u32>) -> Self {
@@ -88,6 +92,12 @@ impl Endpoint {
             counters,
             plans: Plans::Unmade,
         }
+    }
+
+    /// Shows in pg_stat_activity that this endpoint runs.
+    pub fn show(&self) {
+        // SAFETY: on the main thread of a process that is connected; the text is copied.
+        unsafe { pg::pgstat_report_activity(RUNNING, self.title.as_ptr()) };
     }
 
     /// Forgets the plans, so that the next request makes them anew.

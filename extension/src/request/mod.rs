@@ -169,12 +169,15 @@ impl Runner {
     /// On the main thread, outside a transaction.
     pub unsafe fn assume(&mut self, place: usize) -> bool {
         let Some(table) = self.table.as_ref() else { return false };
-        let endpoint = &table.endpoints[place];
-        let registration = &endpoint.registration;
+        let registration = &table.endpoints[place].registration;
         // SAFETY: by contract.
-        unsafe {
-            crate::pg::pgstat_report_activity(run::RUNNING, endpoint.title.as_ptr());
-            self.identity.assume(registration.role, &registration.search_path).is_ok()
+        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+    }
+
+    /// Shows in pg_stat_activity that the endpoint at this place runs.
+    pub fn show(&self, place: usize) {
+        if let Some(table) = self.table.as_ref() {
+            table.endpoints[place].show();
         }
     }
 
@@ -280,6 +283,7 @@ impl Runner {
                 identity: &mut self.identity,
                 open: &mut self.open,
                 receiver: &mut self.receiver,
+                shown: lane != Lane::Own,
                 access: access(request.method()),
                 scope: scope(lane, access(request.method())),
                 client: crate::proxies::client(request),

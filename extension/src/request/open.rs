@@ -15,8 +15,8 @@ use pgrx::pg_sys;
 
 use super::grants;
 use super::plan::{self, Plan};
-use super::run::{cached_plan, executor_run};
 use super::receiver::Receiver;
+use super::run::{cached_plan, executor_run};
 use crate::pg;
 
 /// Nodes of a plan that is kept open; larger plans are started anew, which costs them little.

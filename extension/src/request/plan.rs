@@ -35,6 +35,8 @@ pub struct Plan {
     pub reads_only: bool,
     /// The statement writes: it runs to its end, whatever it returns.
     pub writes: bool,
+    /// It was a scalar subquery: a second row is an error.
+    pub scalar: bool,
 }
 
 /// What a plan was made from.
@@ -124,7 +126,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         );
         pg_sys::SaveCachedPlan(source);
         let (arguments, given, origin) = (Vec::new(), 0, Origin::Statement);
-        Plan { source, shape, column, arguments, given, origin, reads_only, writes }
+        Plan { source, shape, column, arguments, given, origin, reads_only, writes, scalar: false }
     }
 }
 
@@ -175,7 +177,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         let shape = function.shape(types);
         // A function that writes does so while its one row is computed.
         let (writes, origin) = (false, Origin::Call);
-        Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes }
+        Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes, scalar: false }
     }
 }
 
@@ -196,6 +198,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         if !is_plannable((*raw).stmt) {
             return None;
         }
+        let scalar = lift_scalar_subquery(raw);
         let info = function.parse_info();
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let setup: pg_sys::ParserSetupHook = Some(parse_as_function);
@@ -211,8 +214,10 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             return None;
         }
         let (reads_only, writes) = (reads_only(query), writes(query));
-        // Called, a function that is not volatile fails when it writes or locks. It must not succeed here.
-        if !function.is_volatile() && (writes || locks_rows(query.cast(), std::ptr::null_mut())) {
+        // Called, a function that is not volatile fails when it writes or locks, and a subquery cannot write. It
+        // must not succeed here.
+        let locks = locks_rows(query.cast(), std::ptr::null_mut());
+        if writes && scalar || (writes || locks) && !function.is_volatile() {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -230,7 +235,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         pg_sys::SaveCachedPlan(source);
         let arguments = function.given_arguments(given).cloned().collect();
         let origin = if function.has_tree() { Origin::Tree } else { Origin::Text };
-        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes })
+        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes, scalar })
     }
 }
 
@@ -276,6 +281,46 @@ unsafe fn is_plannable(statement: *mut pg_sys::Node) -> bool {
             T_InsertStmt | T_UpdateStmt | T_DeleteStmt | T_MergeStmt => true,
             _ => false,
         }
+    }
+}
+
+/// Makes `select (select …)` the inner statement alone, which PostgreSQL starts and runs in fewer steps. True if it
+/// was one: a second row is an error then, and so is writing, which a subquery cannot.
+unsafe fn lift_scalar_subquery(raw: *mut pg_sys::RawStmt) -> bool {
+    // SAFETY: nodes of the parser; the tags tell the types.
+    unsafe {
+        if (*(*raw).stmt).type_ != pg_sys::NodeTag::T_SelectStmt {
+            return false;
+        }
+        let select = &*(*raw).stmt.cast::<pg_sys::SelectStmt>();
+        let clauses = [
+            select.distinctClause,
+            select.fromClause,
+            select.groupClause,
+            select.windowClause,
+            select.valuesLists,
+            select.sortClause,
+            select.lockingClause,
+        ];
+        let expressions = [select.whereClause, select.havingClause, select.limitOffset, select.limitCount];
+        let bare = clauses.iter().all(|list| list.is_null())
+            && expressions.iter().all(|expression| expression.is_null())
+            && select.withClause.is_null()
+            && select.op == pg_sys::SetOperation::SETOP_NONE
+            && list_length(select.targetList) == 1;
+        if !bare {
+            return false;
+        }
+        let target = &*first(select.targetList).cast::<pg_sys::ResTarget>();
+        if target.val.is_null() || (*target.val).type_ != pg_sys::NodeTag::T_SubLink {
+            return false;
+        }
+        let sublink = &*target.val.cast::<pg_sys::SubLink>();
+        if sublink.subLinkType != pg_sys::SubLinkType::EXPR_SUBLINK || !is_plannable(sublink.subselect) {
+            return false;
+        }
+        (*raw).stmt = sublink.subselect;
+        true
     }
 }
 

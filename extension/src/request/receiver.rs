@@ -9,8 +9,10 @@ use message::ResponseBuilder;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
+use super::plan::Plan;
 use super::shape::{MediaType, Shape};
 use super::types::Types;
+use crate::guard::{PgError, raise};
 use crate::pg;
 
 /// What a plan has returned.
@@ -32,6 +34,7 @@ pub struct Receiver {
     callbacks: pg_sys::DestReceiver,
     shape: Shape,
     column: usize,
+    scalar: bool,
     types: *const Types,
     limit: usize,
     /// What the first row was.
@@ -53,6 +56,7 @@ impl Receiver {
             },
             shape: Shape::Void,
             column: 0,
+            scalar: false,
             types: std::ptr::null(),
             limit: 0,
             answer: Answer::Nothing,
@@ -61,8 +65,8 @@ impl Receiver {
     }
 
     /// Prepares for the next plan. A body larger than `limit` bytes is an error; `types` outlive the plan's run.
-    pub fn expect(&mut self, shape: Shape, column: usize, types: &Types, limit: usize) {
-        (self.shape, self.column) = (shape, column);
+    pub fn expect(&mut self, plan: &Plan, types: &Types, limit: usize) {
+        (self.shape, self.column, self.scalar) = (plan.shape, plan.column, plan.scalar);
         (self.types, self.limit) = (types, limit);
         self.answer = Answer::Nothing;
     }
@@ -87,6 +91,15 @@ unsafe extern "C-unwind" fn start_up(_: *mut pg_sys::DestReceiver, _: c_int, _: 
 
 unsafe extern "C-unwind" fn shut_down(_: *mut pg_sys::DestReceiver) {}
 
+/// What PostgreSQL says of a subquery.
+fn refuse_second_row() -> ! {
+    raise(PgError {
+        sqlstate: *b"21000",
+        message: "more than one row returned by a subquery used as an expression".into(),
+        ..PgError::default()
+    })
+}
+
 /// Called for each row; the first one counts. Errors of PostgreSQL's jump out of it: nothing here owns memory
 /// while PostgreSQL is called.
 unsafe extern "C-unwind" fn receive(
@@ -98,6 +111,9 @@ unsafe extern "C-unwind" fn receive(
     unsafe {
         let receiver = &mut *destination.cast::<Receiver>();
         if receiver.answer != Answer::Nothing {
+            if receiver.scalar {
+                refuse_second_row();
+            }
             return true;
         }
         let wanted = receiver.column + 1;

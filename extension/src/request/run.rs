@@ -35,6 +35,8 @@ pub struct Job<'j, 'r> {
     pub access: Access,
     /// In what it runs.
     pub scope: Scope,
+    /// Whether pg_stat_activity shows the endpoint already.
+    pub shown: bool,
     /// The client's address.
     pub client: Option<IpAddr>,
     /// Plans that are open in a transaction that requests share.
@@ -74,8 +76,8 @@ impl Job<'_, '_> {
             {
                 return Err(self.problem(Mishap::Error(error)));
             }
-            if self.scope != Scope::Shared {
-                pg::pgstat_report_activity(RUNNING, endpoint.title.as_ptr());
+            if !self.shown {
+                endpoint.show();
             }
             let was_made = endpoint.is_made();
             let mut result = self.run_once(endpoint, path);
@@ -186,7 +188,7 @@ impl Job<'_, '_> {
             };
             let plan = &plans[place];
             let limit = settings::MAX_RESPONSE.get() as usize;
-            self.receiver.expect(plan.shape, plan.column, self.types, limit);
+            self.receiver.expect(plan, self.types, limit);
             let mut source = RequestSource::new(self.request, self.types);
             let ran = current::with(self.request, path, self.client, self.types, || {
                 context.guarded(|| {
@@ -245,9 +247,6 @@ fn refuse_invalid(answer: &Answer) {
         crate::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
 }
-
-/// `STATE_RUNNING` of utils/backend_status.h.
-pub const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 /// Whether the endpoint's plans are made and still those of the function as it is now.
 fn is_ready(endpoint: &Endpoint) -> bool {
@@ -474,7 +473,8 @@ fn refuse_rules() -> ! {
 /// Inside a guard; the plan has been started with a receiver that still stands.
 pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
     const FORWARD: i32 = pg_sys::ScanDirection::ForwardScanDirection;
-    let rows = if plan.writes { 0 } else { 1 };
+    // None is all; the receiver refuses the second row of a scalar subquery.
+    let rows = if plan.writes { 0 } else { 1 + u64::from(plan.scalar) };
     // SAFETY: by contract. From version 18 on it is the executor that knows whether it is once.
     unsafe {
         #[cfg(not(feature = "pg18"))]
