@@ -127,13 +127,13 @@ impl<'a> Source<'_, 'a> {
             return Ok(Some(Value::Text(value.clone())));
         }
         let many = matches!(argument.input, Input::Array { .. });
-        if let Some(value) = self.from_query(name, many)? {
+        if let Some(value) = self.in_query(name, many)? {
             return Ok(Some(value));
         }
-        self.from_body(name, &argument.input)
+        self.in_body(name, &argument.input)
     }
 
-    fn from_query(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
+    fn in_query(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
         if self.request.query_string().is_empty() {
             return Ok(None);
         }
@@ -146,12 +146,12 @@ impl<'a> Source<'_, 'a> {
         Ok(if many { several(found.map(Some).collect()) } else { found.next().map(Value::Text) })
     }
 
-    fn from_body(&mut self, name: &str, input: &Input) -> Result<Option<Value<'a>>, BindError> {
+    fn in_body(&mut self, name: &str, input: &Input) -> Result<Option<Value<'a>>, BindError> {
         if self.body.is_none() {
             self.body = Some(read_body(self.request)?);
         }
         match &self.body {
-            Some(Body::Form(fields)) => Ok(from_form(fields, name, input)),
+            Some(Body::Form(fields)) => Ok(in_form(fields, name, input)),
             Some(Body::Json(object)) => match object.get(name) {
                 Some(value) => json::value(value, input)
                     .map(Some)
@@ -163,7 +163,7 @@ impl<'a> Source<'_, 'a> {
     }
 }
 
-fn from_form<'a>(fields: &[Field<'a>], name: &str, input: &Input) -> Option<Value<'a>> {
+fn in_form<'a>(fields: &[Field<'a>], name: &str, input: &Input) -> Option<Value<'a>> {
     let mut found = fields.iter().filter(|field| field.name == name);
     if !matches!(input, Input::Array { .. }) {
         return found.next().map(|field| match &field.value {

@@ -35,12 +35,10 @@ pub fn with<T>(
     types: &Types,
     work: impl FnOnce() -> T,
 ) -> T {
-    CURRENT.set(Some(Current {
-        request: std::ptr::from_ref(request).cast(),
-        path: std::ptr::from_ref(path) as *const [PathParameter<'static>],
-        types,
-        client,
-    }));
+    // The cast changes the lifetime alone.
+    #[allow(clippy::unnecessary_cast)]
+    let path = std::ptr::from_ref(path) as *const [PathParameter<'static>];
+    CURRENT.set(Some(Current { request: std::ptr::from_ref(request).cast(), path, types, client }));
     let result = work();
     clear();
     result
@@ -74,8 +72,8 @@ pub fn client(request: &Request<'_>) -> Option<IpAddr> {
 /// # Safety
 /// Inside a guard.
 pub unsafe fn path_parameters() -> *mut c_char {
-    // SAFETY: `with` keeps the parameters alive while they are set.
     let path = match CURRENT.get() {
+        // SAFETY: `with` keeps the parameters alive while they are set.
         Some(current) => unsafe { &*current.path },
         None => &[],
     };

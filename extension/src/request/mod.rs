@@ -48,13 +48,16 @@ use run::Job;
 use table::{NoTable, Table};
 use transaction::Scope;
 
+/// Finds the number of an endpoint's counters.
+pub type FindCounters = Box<dyn Fn(&Target) -> Option<u32>>;
+
 /// Runs requests in this process.
 pub struct Runner {
     table: Option<Table>,
     identity: Identity,
     receiver: Box<Receiver>,
     open: OpenPlans,
-    counters: Box<dyn Fn(&Target) -> Option<u32>>,
+    counters: FindCounters,
     /// Where to note which endpoint runs.
     entry: &'static WorkerEntry,
 }
@@ -102,7 +105,7 @@ pub type Path<'t, 'p> = Vec<(&'t str, Cow<'p, str>)>;
 
 impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
-    pub fn new(counters: Box<dyn Fn(&Target) -> Option<u32>>, entry: &'static WorkerEntry) -> Self {
+    pub fn new(counters: FindCounters, entry: &'static WorkerEntry) -> Self {
         changes::watch();
         grants::watch();
         Runner {
@@ -382,7 +385,7 @@ fn may_differ(sqlstate: &[u8; 5]) -> bool {
 }
 
 /// Finds the counters of an endpoint of this database.
-pub fn counters_of(database: pgrx::pg_sys::Oid) -> Box<dyn Fn(&Target) -> Option<u32>> {
+pub fn counters_of(database: pgrx::pg_sys::Oid) -> FindCounters {
     use crate::shared::routes::{RouteKey, RouteKind};
     Box::new(move |target| {
         let key = match target {

@@ -489,12 +489,18 @@ fn refuse(message: &str, hint: &str) -> ! {
 }
 
 /// Length of a PostgreSQL list; null is the empty list.
+///
+/// # Safety
+/// Null, or a list.
 pub unsafe fn list_length(list: *const pg_sys::List) -> usize {
-    // SAFETY: null or a list.
+    // SAFETY: by contract.
     if list.is_null() { 0 } else { unsafe { (*list).length as usize } }
 }
 
-/// The element at a place that exists.
+/// The element at a place.
+///
+/// # Safety
+/// A list of pointers that has this place.
 pub unsafe fn nth(list: *const pg_sys::List, place: usize) -> *mut c_void {
     // SAFETY: by contract.
     unsafe { (*(*list).elements.add(place)).ptr_value }
@@ -505,12 +511,15 @@ unsafe fn first(list: *const pg_sys::List) -> *mut c_void {
     unsafe { nth(list, 0) }
 }
 
-/// Text of a C string of PostgreSQL's.
+/// Text of a C string of PostgreSQL's; null is the empty text.
+///
+/// # Safety
+/// Null, or ends with NUL.
 pub unsafe fn string(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: not null, ends with NUL.
+    // SAFETY: by contract.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
