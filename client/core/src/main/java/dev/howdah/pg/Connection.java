@@ -205,9 +205,26 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as JSON, see {@link #writeJson(OutputStream, String, Object...)}. */
   public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
+    return write(options, JsonRows::writer, out, sql, parameters);
+  }
+
+  /**
+   * Writes the rows as an EDN vector of maps while they come, straight from the wire: uuid as #uuid,
+   * timestamptz as #inst, json as data. Returns the number of rows.
+   */
+  public long writeEdn(OutputStream out, String sql, Object... parameters) {
+    return writeEdn(Options.DEFAULT, out, sql, parameters);
+  }
+
+  /** Writes the rows as EDN, see {@link #writeEdn(OutputStream, String, Object...)}. */
+  public long writeEdn(Options options, OutputStream out, String sql, Object... parameters) {
+    return write(options, EdnRows::writer, out, sql, parameters);
+  }
+
+  private long write(Options options, RowWriter.Factory notation, OutputStream out, String sql, Object[] parameters) {
     return alone(options, () -> {
-      JsonRows[] rows = {new JsonRows(new Shape(List.of())).to(out)};
-      executor.run(sql, parameters, options, shape -> rows[0] = new JsonRows(shape).to(out));
+      RowWriter[] rows = {notation.writer(new Shape(List.of()), out)};
+      executor.run(sql, parameters, options, shape -> rows[0] = notation.writer(shape, out));
       return rows[0].finish();
     });
   }
@@ -223,11 +240,7 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as CSV, see {@link #writeCsv(OutputStream, String, Object...)}. */
   public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
-    return alone(options, () -> {
-      CsvRows[] rows = {new CsvRows(new Shape(List.of()), out)};
-      executor.run(sql, parameters, options, shape -> rows[0] = new CsvRows(shape, out));
-      return rows[0].finish();
-    });
+    return write(options, CsvRows::new, out, sql, parameters);
   }
 
   /** Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns the number of rows. */

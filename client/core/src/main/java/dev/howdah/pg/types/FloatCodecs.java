@@ -3,6 +3,7 @@ package dev.howdah.pg.types;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
 
 /** float4 as Float and float8 as Double. */
 final class FloatCodecs {
@@ -36,6 +37,31 @@ final class FloatCodecs {
         out.bytes(utf8, offset, length);
       } else {
         Json.string(utf8, offset, length, out);
+      }
+    }
+
+    @Override
+    public final void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      edn(string(bytes, offset, length), out);
+    }
+
+    @Override
+    public final void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      edn(new String(utf8, offset, length, StandardCharsets.US_ASCII), out);
+    }
+
+    /** A whole number gets a point, or it would be read as an integer. */
+    private static void edn(String text, WireOutput out) {
+      switch (text) {
+        case "NaN" -> out.text("##NaN");
+        case "Infinity" -> out.text("##Inf");
+        case "-Infinity" -> out.text("##-Inf");
+        default -> {
+          out.text(text);
+          if (text.indexOf('.') < 0 && text.indexOf('e') < 0) {
+            out.text(".0");
+          }
+        }
       }
     }
 

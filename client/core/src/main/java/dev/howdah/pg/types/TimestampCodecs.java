@@ -18,6 +18,8 @@ import java.time.ZonedDateTime;
  */
 final class TimestampCodecs {
   private static final long MICROS_TO_2000 = Days.EPOCH * TemporalText.DAY;
+  private static final long FIRST_INSTANT = (LocalDate.of(1, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY;
+  private static final long LAST_INSTANT = (LocalDate.of(10_000, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY - 1;
 
   private TimestampCodecs() {}
 
@@ -219,6 +221,25 @@ final class TimestampCodecs {
       } else {
         out.int8(toMicros(value.withOffsetSameInstant(ZoneOffset.UTC).toLocalDateTime()));
       }
+    }
+
+    /** An instant, where readers of EDN know it: from the year 1 to 9999. Others are strings. */
+    @Override
+    public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      long micros = since2000(bytes, offset, length);
+      if (micros < FIRST_INSTANT || micros > LAST_INSTANT) {
+        super.edn(bytes, offset, length, out);
+        return;
+      }
+      out.text("#inst ");
+      json(bytes, offset, length, out);
+    }
+
+    @Override
+    public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      WireOutput binary = new WireOutput(8);
+      encode(parse(utf8, offset, length), binary);
+      edn(binary.array(), 0, binary.size(), out);
     }
 
     @Override
