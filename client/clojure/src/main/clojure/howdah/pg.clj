@@ -231,6 +231,22 @@
   (with-connection [conn source]
     (.writeCsv conn (options-of opts) out ^String sql (params opts))))
 
+(defn write-edn
+  "Writes the rows of a statement to an OutputStream as an EDN vector of maps, straight from the wire: uuid as
+  #uuid, timestamptz as #inst, json as data. Returns the number of rows. Options: :params :timeout-ms."
+  [source ^OutputStream out sql & {:as opts}]
+  (with-connection [conn source]
+    (.writeEdn conn (options-of opts) out ^String sql (params opts))))
+
+(defn edn
+  "A row, or the rows that execute returned, as a String of EDN, see json."
+  [x]
+  (if (instance? RowVector x)
+    (let [out (java.io.ByteArrayOutputStream.)]
+      (.writeEdn (.result ^RowVector x) out)
+      (.toString out "UTF-8"))
+    (.toEdn ^Row x)))
+
 (defn json
   "A row, or the rows that execute returned, as a String of JSON. Rows that were changed are no longer the
   server's bytes; write those with a JSON library."

@@ -96,6 +96,22 @@
     (is (= {:m 1} (meta (with-meta row {:m 1})) (meta (assoc (with-meta row {:m 1}) :a 1))))
     (is (nil? (meta row)))))
 
+(deftest rows-are-editable-in-bulk
+  (let [row (row)
+        change #(-> % transient (assoc! :extra 42) (assoc! :name "other") (dissoc! :id) (conj! [:z 1]) (conj! {:y 2}) (dissoc! :absent))
+        plain {:id 1 :name "n1" :ten 10}]
+    (is (instance? dev.howdah.pg.clojure.TransientRow (transient row)))
+    (persistent! (change row))
+    (is (zero? (decoded-columns row)))
+    (is (= (persistent! (change plain)) (persistent! (change row))))
+    (is (= [5 "other" nil :none] ((juxt count :name :id #(get % :id :none)) (change row))))
+    (is (= (into plain {:a 1 :ten 3}) (into row {:a 1 :ten 3})))
+    (is (= {:m 1} (meta (persistent! (transient (with-meta row {:m 1}))))))
+    (is (= [:id :name :ten :extra] (keys (persistent! (assoc! (transient row) :extra 1)))))
+    (let [done (transient row)]
+      (persistent! done)
+      (is (thrown? IllegalAccessError (assoc! done :a 1))))))
+
 (deftest columns-of-one-name-are-numbered
   (is (= {:a 1 :a_1 2 :a_2 3} (pg/execute *conn* "select 1 as a, 2 as a, 3 as a" {:first true})))
   (is (= {"a" 1 "b" nil} (pg/execute *conn* "select 1 as a, null as b" {:first true :key-fn identity}))))
