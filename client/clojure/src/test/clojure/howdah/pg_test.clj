@@ -194,7 +194,14 @@
                                       {:types ["int" "text"] :keys [:a :b]})))
   (let [out (ByteArrayOutputStream.)]
     (is (= {:copied 4} (pg/copy-out *conn* "copy copied_clj to stdout (format csv)" out)))
-    (is (= "1,x\n2,y\n3,\n4,z\n" (.toString out)))))
+    (is (= "1,x\n2,y\n3,\n4,z\n" (.toString out))))
+  (doseq [format [:binary :text :csv]]
+    (is (= [{:a 1 :b "x"} {:a 2 :b "y"} {:a 3 :b nil} {:a 4 :b "z"}] (pg/copy-out-rows *conn* "select * from copied_clj where a < 9 order by a" {:format format})))
+    (is (= {:copied 1} (pg/copy-in-maps *conn* (str "copy copied_clj from stdin (format " (name format) ")") [{:a 9 :b "tab\t"}]
+                                        {:types ["int" "text"] :keys [:a :b] :format format}))))
+  (is (= #{"tab\t"} (pg/copy-out-rows *conn* "select b from copied_clj where a = 9" {:into [(map :b) #{}]})))
+  (is (= {:n 1} (pg/copy-out-rows *conn* "select generate_series(1, 10000000000) as n" {:first true})))
+  (is (= 1 (count (pg/execute *conn* "select 1")))))
 
 (deftest notifications-arrive
   (let [seen (atom [])]
@@ -204,6 +211,18 @@
     (pg/await-notifications *conn* 20000)
     (is (= [{:channel "events" :message "hello"}] @seen))
     (pg/unlisten *conn* :events)))
+
+(deftest a-listener-pushes-notifications
+  (let [seen (java.util.concurrent.LinkedBlockingQueue.)
+        listener (pg/listener source [:pushed] #(.put seen %))]
+    (pg/notify source :pushed "hello")
+    (is (= "hello" (:message (.poll seen 30 java.util.concurrent.TimeUnit/SECONDS))))
+    (pg/close listener))
+  (let [ended (promise)
+        listener (pg/listener (assoc source :application-name "listener-clj") [:pushed] identity {:on-end #(deliver ended %)})]
+    (pg/execute *conn* "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener-clj'")
+    (is (instance? dev.howdah.pg.PgException (deref ended 30000 nil)))
+    (pg/close listener)))
 
 (defn- serialized [x]
   (let [bytes (ByteArrayOutputStream.)]

@@ -248,14 +248,39 @@ public final class Connection implements AutoCloseable {
     return alone(() -> new Copy(executor, sql).in(source, Options.DEFAULT));
   }
 
-  /** Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values, see {@link RowSource}; returns the number of rows. */
+  /**
+   * Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values. COPY does not say what the columns'
+   * types are, so their names are given. Returns the number of rows.
+   */
   public long copyIn(String sql, List<String> types, Iterable<? extends List<?>> rows) {
-    return alone(() -> new Copy(executor, sql).in(RowSource.of(executor, types, rows), Options.DEFAULT));
+    return copyIn(sql, CopyFormat.BINARY, types, rows);
+  }
+
+  /** Runs COPY ... FROM STDIN with rows of values, as {@link #copyIn(String, List, Iterable)}, in the format that the statement names. */
+  public long copyIn(String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+    return alone(() -> new Copy(executor, sql).in(RowSource.of(executor, format, types, rows), Options.DEFAULT));
   }
 
   /** Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of rows. */
   public long copyOut(String sql, OutputStream target) {
     return alone(() -> new Copy(executor, sql).out(target, Options.DEFAULT));
+  }
+
+  /**
+   * Runs COPY (query) TO STDOUT in a format and hands each row to the action as it comes. It costs the server
+   * less than a cursor, and cannot have parameters. Returns the number of rows.
+   */
+  public long copyOut(CopyFormat format, String query, Consumer<Row> action) {
+    return copyOut(Options.DEFAULT, format, query, action);
+  }
+
+  /** Runs COPY (query) TO STDOUT in a certain way, see {@link #copyOut(CopyFormat, String, Consumer)}. */
+  public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
+    return alone(options, () -> {
+      Shape shape = executor.shape(query, options).mapped(format);
+      return new Copy(executor, "COPY (" + query + ") TO STDOUT (FORMAT " + format.option() + ")")
+          .out(CopyReader.of(format, shape, options, action), options);
+    });
   }
 
   /** Begins a transaction. */

@@ -75,6 +75,26 @@ final class Executor {
     return new Result(seen[0], collector.take(), tag);
   }
 
+  /** The columns that a statement returns, asked anew because they may have changed, without running it. */
+  Shape shape(String sql, Options options) {
+    checkFree();
+    Deadline deadline = deadline(options);
+    session.gate.begin();
+    occupy("a statement that is being described");
+    try {
+      Statement known = session.statements.find(sql, true);
+      if (known != null) {
+        session.statements.remove(known);
+      }
+      Statement described = prepare(sql, true, deadline);
+      synchronize(deadline);
+      return described.shape;
+    } finally {
+      release();
+      session.gate.end();
+    }
+  }
+
   /** Runs a statement; its rows go where the reception says. Returns the command's tag. */
   String run(String sql, Object[] parameters, Options options, Reception reception) {
     checkFree();

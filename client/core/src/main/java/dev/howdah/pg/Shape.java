@@ -61,6 +61,12 @@ public final class Shape {
     return candidate;
   }
 
+  /** The same columns, their values in a format of COPY. */
+  Shape mapped(CopyFormat format) {
+    return new Shape(columns.stream().map(column -> new Column(column.name(), column.type(), column.modifier(), column.table(),
+        column.attribute(), format.codec(column.codec(), column.name()))).toList());
+  }
+
   int index(String name) {
     int index = indexOf(name);
     if (index < 0) {

@@ -31,7 +31,7 @@ class SharedConnectionTest {
   private Connection connection;
   private Connection other;
 
-  private static ExecutorService threads() {
+  static ExecutorService threads() {
     try {
       return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
     } catch (ReflectiveOperationException e) {
