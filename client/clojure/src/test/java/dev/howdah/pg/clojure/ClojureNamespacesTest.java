@@ -17,7 +17,7 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs the tests that are written in Clojure, so that Maven sees and counts them. */
 class ClojureNamespacesTest {
-  private static final List<String> NAMESPACES = List.of("howdah.pg-test", "howdah.edn-test", "howdah.ring-test", "howdah.readme-test");
+  private static final List<String> NAMESPACES = List.of("howdah.pg-test", "howdah.edn-test", "howdah.ring-test", "howdah.documentation-test");
 
   private static void require(String namespace) {
     Clojure.var("clojure.core", "require").invoke(Symbol.intern(namespace));
