@@ -91,7 +91,8 @@ def _measure(choice, cluster, results):
     environment = {**os.environ, **choice.environment(), **cluster.environment(SUPERUSER, "tcp")}
     java = os.environ.get("JAVA", "java")
     classes = f"{CLIENT}/bench/target/classes:{CLIENT}/bench/target/dependency/*"
-    command = [java, "-Xmx3g", "-cp", classes, "dev.howdah.pg.bench.Main"]
+    # Without nodelay the JDK's HTTP server sends a head, waits for its acknowledgement, and sends the body.
+    command = [java, "-Xmx3g", "-Dsun.net.httpserver.nodelay=true", "-cp", classes, "dev.howdah.pg.bench.Main"]
     settings = {"java": _version(java), "postgresql": cluster.version, **choice.lengths}
     try:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

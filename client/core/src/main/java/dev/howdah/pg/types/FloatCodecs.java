@@ -14,19 +14,17 @@ final class FloatCodecs {
       super(name);
     }
 
-    @Override
-    public final void text(byte[] bytes, int offset, int length, WireOutput out) {
-      out.text(string(bytes, offset, length));
-    }
 
     /** JSON has no NaN and no infinity; the server writes them as strings, and so do we. */
     @Override
     public final void json(byte[] bytes, int offset, int length, WireOutput out) {
-      String text = string(bytes, offset, length);
-      if (Double.isFinite(float8(bytes, offset, length))) {
-        out.text(text);
-      } else {
-        Json.string(text, out);
+      boolean finite = Double.isFinite(float8(bytes, offset, length));
+      if (!finite) {
+        out.int1('"');
+      }
+      text(bytes, offset, length, out);
+      if (!finite) {
+        out.int1('"');
       }
     }
 
@@ -106,8 +104,8 @@ final class FloatCodecs {
     }
 
     @Override
-    public String string(byte[] bytes, int offset, int length) {
-      return FloatText.of(float8(bytes, offset, length));
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      FloatText.write(float8(bytes, offset, length), out);
     }
   }
 
@@ -153,8 +151,8 @@ final class FloatCodecs {
     }
 
     @Override
-    public String string(byte[] bytes, int offset, int length) {
-      return FloatText.of(float4(bytes, offset, length));
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      FloatText.write(float4(bytes, offset, length), out);
     }
   }
 }

@@ -2,6 +2,7 @@ package dev.howdah.pg.types;
 
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -17,6 +18,7 @@ import java.time.ZonedDateTime;
  * text it would be 300.
  */
 final class TimestampCodecs {
+  private static final byte[] UTC = "+00:00".getBytes(StandardCharsets.US_ASCII);
   private static final long MICROS_TO_2000 = Days.EPOCH * TemporalText.DAY;
   private static final long FIRST_INSTANT = (LocalDate.of(1, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY;
   private static final long LAST_INSTANT = (LocalDate.of(10_000, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY - 1;
@@ -244,7 +246,7 @@ final class TimestampCodecs {
 
     @Override
     void zone(boolean iso, WireOutput out) {
-      out.text(iso ? "+00:00" : "+00");
+      out.bytes(UTC, 0, iso ? 6 : 3);
     }
   }
 }
