@@ -167,6 +167,14 @@ final class SmallCodecs {
       super("uuid");
     }
 
+    /** There is nothing in it to escape. */
+    @Override
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
+      out.int1('"');
+      text(bytes, offset, length, out);
+      out.int1('"');
+    }
+
     @Override
     public void edn(byte[] bytes, int offset, int length, WireOutput out) {
       out.text("#uuid \"");
