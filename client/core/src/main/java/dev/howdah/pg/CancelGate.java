@@ -24,6 +24,8 @@ final class CancelGate {
   /** Calls that were sent and not answered, in that order. */
   private final Deque<SharedCall> calls = new ArrayDeque<>();
   private boolean running;
+  /** Whether a cancel was meant for the query that runs alone. */
+  private boolean cancelWanted;
   private int cancelling;
 
   /** The lock guards the order of calls, so it must be the one under which they are written. */
@@ -38,6 +40,7 @@ final class CancelGate {
     try {
       awaitCancels();
       running = true;
+      cancelWanted = false;
     } finally {
       lock.unlock();
     }
@@ -107,6 +110,17 @@ final class CancelGate {
     }
   }
 
+  /** Whether a cancel was meant for what runs now. */
+  boolean isCancelWanted() {
+    lock.lock();
+    try {
+      SharedCall first = calls.peek();
+      return first != null ? first.isCancelMeant() : running && cancelWanted;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Sends a cancel if a query runs; the action returns when the server has closed the connection. */
   boolean cancel(Runnable send) {
     lock.lock();
@@ -118,6 +132,8 @@ final class CancelGate {
       calls.forEach(SharedCall::exposeToCancel);
       if (first != null) {
         first.cancel();
+      } else {
+        cancelWanted = true;
       }
       cancelling++;
     } finally {

@@ -32,7 +32,6 @@ public final class Connection implements AutoCloseable {
   private final Session session;
   private final Executor executor;
   private final Turns turns;
-  private final SharedPipeline pipeline;
   private int savepoints;
 
   private Connection(Config config, Session session) {
@@ -40,7 +39,6 @@ public final class Connection implements AutoCloseable {
     this.session = session;
     this.executor = new Executor(session);
     this.turns = executor.turns;
-    this.pipeline = new SharedPipeline(executor);
   }
 
   /** Connects. */
@@ -59,7 +57,7 @@ public final class Connection implements AutoCloseable {
   }
 
   private <T> T alone(Options options, Supplier<T> work) {
-    hold(options);
+    executor.hold(options);
     try {
       restoreEncoding();
       T value = work.get();
@@ -71,20 +69,15 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  private void hold(Options options) {
-    pipeline.refuseReentry();
-    turns.hold(executor.limit(options));
-  }
-
   /** Runs a statement beside those of other threads; null if it must run alone. */
   private Result shared(Options options, String sql, Object[] parameters) {
     if (turns.heldByMe()) {
       return null;
     }
-    pipeline.refuseReentry();
+    executor.shared.refuseReentry();
     turns.share(executor.limit(options));
     try {
-      return pipeline.query(sql, parameters, options);
+      return executor.shared.query(sql, parameters, options);
     } finally {
       turns.unshare();
       if (session.hasForeignEncoding()) {
@@ -279,7 +272,7 @@ public final class Connection implements AutoCloseable {
     return alone(options, () -> {
       Shape shape = executor.shape(query, options).mapped(format);
       return new Copy(executor, "COPY (" + query + ") TO STDOUT (FORMAT " + format.option() + ")")
-          .out(CopyReader.of(format, shape, options, action), options);
+          .out(CopyReader.of(format, shape, options, config.maxMessageBytes(), action), options);
     });
   }
 
@@ -326,7 +319,7 @@ public final class Connection implements AutoCloseable {
 
   /** Runs work in a transaction of a certain kind; the options have no meaning inside another. */
   public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
-    hold(Options.DEFAULT);
+    executor.hold(Options.DEFAULT);
     try {
       boolean nested = inTransaction();
       String savepoint = "howdah_" + ++savepoints;

@@ -18,18 +18,21 @@ abstract class CopyReader implements RowSink {
   private final WireOutput pending = new WireOutput(1 << 12);
   private final WireOutput row = new WireOutput(256);
 
-  private CopyReader(Shape shape, Options options, Consumer<Row> target) {
+  private final int limit;
+
+  private CopyReader(Shape shape, Options options, int limit, Consumer<Row> target) {
+    this.limit = limit;
     this.shape = shape;
     this.maker = shape.maker(options.rows());
     this.target = target;
   }
 
-  /** A reader for a format; the shape has the columns' names and the codecs of the format. */
-  static CopyReader of(CopyFormat format, Shape shape, Options options, Consumer<Row> target) {
+  /** A reader for a format; the shape has the columns' names and the codecs of the format. No row is longer than the limit. */
+  static CopyReader of(CopyFormat format, Shape shape, Options options, int limit, Consumer<Row> target) {
     return switch (format) {
-      case BINARY -> new Binary(shape, options, target);
-      case TEXT -> new Text(shape, options, target);
-      case CSV -> new Csv(shape, options, target);
+      case BINARY -> new Binary(shape, options, limit, target);
+      case TEXT -> new Text(shape, options, limit, target);
+      case CSV -> new Csv(shape, options, limit, target);
     };
   }
 
@@ -48,6 +51,9 @@ abstract class CopyReader implements RowSink {
     byte[] rest = Arrays.copyOfRange(pending.array(), start, pending.size());
     pending.clear();
     pending.bytes(rest);
+    if (rest.length > limit) {
+      throw new PgException("54000", "the server sent a row of COPY of more than max_message_bytes, " + limit);
+    }
   }
 
   /** How many bytes make a whole row, or another whole part, from a position on; 0 if it is not there yet. */
@@ -84,8 +90,8 @@ abstract class CopyReader implements RowSink {
     private static final int HEADER = 19;
     private boolean begun;
 
-    private Binary(Shape shape, Options options, Consumer<Row> target) {
-      super(shape, options, target);
+    private Binary(Shape shape, Options options, int limit, Consumer<Row> target) {
+      super(shape, options, limit, target);
     }
 
     @Override
@@ -127,8 +133,8 @@ abstract class CopyReader implements RowSink {
   }
 
   private static final class Text extends CopyReader {
-    private Text(Shape shape, Options options, Consumer<Row> target) {
-      super(shape, options, target);
+    private Text(Shape shape, Options options, int limit, Consumer<Row> target) {
+      super(shape, options, limit, target);
     }
 
     @Override
@@ -183,8 +189,8 @@ abstract class CopyReader implements RowSink {
   }
 
   private static final class Csv extends CopyReader {
-    private Csv(Shape shape, Options options, Consumer<Row> target) {
-      super(shape, options, target);
+    private Csv(Shape shape, Options options, int limit, Consumer<Row> target) {
+      super(shape, options, limit, target);
     }
 
     @Override

@@ -33,7 +33,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     this.options = options;
     this.fetch = options.fetchSize() > 0 ? options.fetchSize() : FIRST_FETCH;
     executor.checkFree();
-    executor.turns.hold(executor.limit(options));
+    executor.hold(options);
     session.gate.begin();
     executor.occupy("an open cursor");
     open = true;

@@ -23,12 +23,20 @@ final class Executor {
 
   final Session session;
   final Turns turns = new Turns();
+  final SharedPipeline shared;
   private final RowCollector collector = RowCollector.kept();
   /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
   private String occupied;
 
   Executor(Session session) {
     this.session = session;
+    this.shared = new SharedPipeline(this);
+  }
+
+  /** Takes the session alone, when those who came before are done; {@link Turns#release} gives it back. */
+  void hold(Options options) {
+    shared.refuseReentry();
+    turns.hold(limit(options));
   }
 
   /** Refuses to go on while something else has the session, or when it is closed. */

@@ -98,7 +98,7 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private void begin() {
-    executor.turns.hold(executor.limit(options));
+    executor.hold(options);
     try {
       executor.checkFree();
     } catch (RuntimeException e) {

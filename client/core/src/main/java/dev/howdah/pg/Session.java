@@ -163,13 +163,14 @@ final class Session {
           return type;
         }
       } catch (PgTimeoutException e) {
-        if (deadline.cancelled()) {
-          close();
-          throw new ConnectionException("the query passed its limit of " + deadline.limit()
-              + " and the server did not end it within cancel_timeout; the connection is closed", e);
+        if (deadline.isOver()) {
+          passed(deadline, e);
+        } else if (deadline.isDueAgain()) {
+          tryCancel();
+          deadline.cancelAgainLater();
+        } else if (!deadline.repeats() && gate.isCancelWanted()) {
+          deadline.cancelAgainLater();
         }
-        tryCancel();
-        deadline.extend(config.cancelTimeout());
       } catch (ConnectionException e) {
         close();
         throw e;
@@ -177,8 +178,20 @@ final class Session {
     }
   }
 
+  private void passed(Deadline deadline, PgTimeoutException e) {
+    if (deadline.cancelled()) {
+      close();
+      throw new ConnectionException("the query passed its limit of " + deadline.limit()
+          + " and the server did not end it within cancel_timeout; the connection is closed", e);
+    }
+    tryCancel();
+    deadline.extend(config.cancelTimeout());
+    deadline.cancelAgainLater();
+  }
+
   /** Handles what has arrived between statements: notices, notifications, and a server that says goodbye. */
   void receiveAside(long deadline) {
+    wire.forgetDisturbance();
     try {
       if (!wire.awaitInput(deadline)) {
         return;
@@ -248,7 +261,11 @@ final class Session {
 
   /** Cancels what runs; false if nothing does. */
   boolean cancel() {
-    return isOpen() && gate.cancel(() -> Handshake.cancel(config, endpoint, process, secret));
+    return isOpen() && gate.cancel(() -> {
+      Handshake.cancel(config, endpoint, process, secret);
+      // The thread that waits for the answer sends it again until there is one.
+      wire.disturb();
+    });
   }
 
   /** Cancels what runs if that is possible. */

@@ -30,6 +30,10 @@ final class SharedCall {
     cancelMeant = true;
   }
 
+  boolean isCancelMeant() {
+    return cancelMeant;
+  }
+
   /** A cancel is under way and meant for another call, but the server may have gone on to this one. */
   void exposeToCancel() {
     cancelPossible = true;

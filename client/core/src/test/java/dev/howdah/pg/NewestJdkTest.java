@@ -20,7 +20,7 @@ import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /** Runs the tests again on the newest JDK that is installed beside this one. */
 class NewestJdkTest {
-  private static final List<Class<?>> TESTS = List.of(SharedConnectionTest.class, ConnectionTest.class, PipelineTest.class,
+  private static final List<Class<?>> TESTS = List.of(SharedConnectionTest.class, LateCancelTest.class, ConnectionTest.class, PipelineTest.class,
       LazyRowTest.class, PoolTest.class, ListenerTest.class, HostileServerTest.class);
   private static final Pattern FEATURE = Pattern.compile("JAVA_VERSION=\"(\\d+)");
 

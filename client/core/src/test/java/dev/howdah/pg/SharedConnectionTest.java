@@ -369,6 +369,8 @@ class SharedConnectionTest {
       PgException busy = assertThrows(PgException.class, () -> asked[0].query("select 1"));
       assertEquals("55006", busy.sqlState());
       assertEquals("55006", assertThrows(PgException.class, () -> asked[0].script("select 1")).sqlState());
+      assertEquals("55006", assertThrows(PgException.class, () -> asked[0].cursor("select 1").close()).sqlState());
+      assertEquals("55006", assertThrows(PgException.class, () -> asked[0].pipeline().query("select 1")).sqlState());
       seen.incrementAndGet();
     }).build();
     try (Connection noticed = Connection.open(config)) {

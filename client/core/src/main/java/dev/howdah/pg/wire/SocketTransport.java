@@ -114,7 +114,11 @@ public final class SocketTransport implements Transport {
 
   @Override
   public void wakeUp() {
-    selector.wakeup();
+    try {
+      selector.wakeup();
+    } catch (InternalError ignored) {
+      // It was closed this moment; whoever awaits has noticed.
+    }
   }
 
   @Override

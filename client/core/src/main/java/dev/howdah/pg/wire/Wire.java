@@ -38,6 +38,7 @@ public final class Wire {
   private Runnable interrupted;
   private boolean sawInterrupt;
   private volatile ConnectionException pushFailure;
+  private volatile boolean disturbed;
 
   /** Messages over a transport, none longer than the limit in bytes. */
   public Wire(Transport transport, int maxMessage) {
@@ -98,7 +99,7 @@ public final class Wire {
   public void push() {
     try {
       outbox.push(transport);
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       pushFailure = lost("sending to", e);
     }
   }
@@ -262,10 +263,25 @@ public final class Wire {
         if ((await(Transport.READ | (outbox.stalled() ? Transport.WRITE : 0), deadline) & Transport.WRITE) != 0) {
           push();
         }
+        if (disturbed) {
+          disturbed = false;
+          throw new PgTimeoutException("the wait was disturbed");
+        }
       }
     } catch (IOException e) {
       throw pushFailure != null ? pushFailure : lost("reading from", e);
     }
+  }
+
+  /** Has a {@link #next} that waits, or the next one that would, end as if its deadline had passed. From any thread. */
+  public void disturb() {
+    disturbed = true;
+    transport.wakeUp();
+  }
+
+  /** What was meant for a {@link #next} that has ended is not meant for another. */
+  public void forgetDisturbance() {
+    disturbed = false;
   }
 
   /** Whether a whole message of this type is in memory, so that reading up to it would not wait. */
@@ -334,7 +350,7 @@ public final class Wire {
     return buffer[head++];
   }
 
-  private ConnectionException lost(String doing, IOException cause) {
+  private ConnectionException lost(String doing, Exception cause) {
     transport.close();
     return new ConnectionException("the connection broke while " + doing + " the server: " + cause.getMessage(), cause);
   }
