@@ -390,8 +390,9 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Cancels the statement that runs, from any thread. It ends with SQLSTATE 57014 unless it ends first. No
-   * other statement can be hit: the next one is sent only when the server has dealt with the cancel.
+   * Cancels the statement that runs, from any thread; of those that threads have on their way at once, the
+   * first. It ends with SQLSTATE 57014 unless it ends first. No other statement can be hit: what runs alone is
+   * sent only when the server has dealt with the cancel, and a shared one that was hit is run again.
    *
    * @return whether a statement was running
    */
