@@ -5,8 +5,14 @@ import java.time.Duration;
 /** How long a query may still take, and whether it was cancelled because that was over. */
 final class Deadline {
   private final Duration limit;
+  private static final long FIRST_PAUSE = 100_000_000;
+  private static final long LONGEST_PAUSE = 1_000_000_000;
+
   private long at;
   private boolean cancelled;
+  /** When the cancel is sent once more, and the pause after that. */
+  private long again = Long.MAX_VALUE;
+  private long pause = FIRST_PAUSE;
 
   private Deadline(Duration limit, long at) {
     this.limit = limit;
@@ -20,7 +26,28 @@ final class Deadline {
 
   /** A value of {@link System#nanoTime}, or {@link Long#MAX_VALUE}. */
   long at() {
-    return at;
+    return again == Long.MAX_VALUE || at != Long.MAX_VALUE && at - again < 0 ? at : again;
+  }
+
+  /** Whether the limit, or the grace after it, has passed. */
+  boolean isOver() {
+    return at != Long.MAX_VALUE && System.nanoTime() - at >= 0;
+  }
+
+  /** Whether it is time to send the cancel once more. */
+  boolean isDueAgain() {
+    return again != Long.MAX_VALUE && System.nanoTime() - again >= 0;
+  }
+
+  /** A cancel was sent; it is sent once more after a pause, since a server that had not begun yet has ignored it. */
+  void cancelAgainLater() {
+    again = System.nanoTime() + pause;
+    pause = Math.min(LONGEST_PAUSE, pause * 2);
+  }
+
+  /** Whether the cancel will be sent once more. */
+  boolean repeats() {
+    return again != Long.MAX_VALUE;
   }
 
   boolean cancelled() {

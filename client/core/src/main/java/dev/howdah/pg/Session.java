@@ -17,7 +17,7 @@ final class Session {
   final Wire wire;
   final TypeRegistry types;
   final StatementCache statements;
-  final CancelGate gate = new CancelGate();
+  final CancelGate gate;
   private final Handshake.Endpoint endpoint;
   private final Map<String, String> parameters = new ConcurrentHashMap<>();
   private volatile Consumer<Notification> notifications = notification -> { };
@@ -25,7 +25,7 @@ final class Session {
   private byte[] secret = {};
   private volatile char status = 'I';
   private volatile boolean open = true;
-  private boolean foreignEncoding;
+  private volatile boolean foreignEncoding;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
   /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
@@ -36,7 +36,8 @@ final class Session {
     this.endpoint = endpoint;
     this.wire = wire;
     this.types = new TypeRegistry(config.types());
-    this.statements = new StatementCache(config.statementCacheSize());
+    this.statements = new StatementCache(config.statementCacheSize(), wire.lock());
+    this.gate = new CancelGate(wire.lock());
     wire.onInterrupt(this::tryCancel);
   }
 
@@ -111,10 +112,16 @@ final class Session {
     }
   }
 
-  /** Throws what a handler threw since the last time. */
-  void throwHandlerFailure() {
+  /** What a handler threw since the last time, or null. */
+  RuntimeException takeHandlerFailure() {
     RuntimeException failure = handlerFailure;
     handlerFailure = null;
+    return failure;
+  }
+
+  /** Throws what a handler threw since the last time. */
+  void throwHandlerFailure() {
+    RuntimeException failure = takeHandlerFailure();
     if (failure != null) {
       throw failure;
     }
@@ -127,7 +134,17 @@ final class Session {
     }
   }
 
-  /** Whether a statement has set an encoding other than UTF-8, the one this client speaks; asking resets it. */
+  /** Whether a statement has set an encoding other than UTF-8, the one this client speaks. */
+  boolean hasForeignEncoding() {
+    return foreignEncoding;
+  }
+
+  /** Whether statements of several threads may be on their way at once: outside a transaction, in order. */
+  boolean isReadyToShare() {
+    return status == 'I' && !foreignEncoding && isOpen();
+  }
+
+  /** The same as {@link #hasForeignEncoding}; asking resets it. */
   boolean takeForeignEncoding() {
     boolean was = foreignEncoding;
     foreignEncoding = false;
@@ -146,13 +163,14 @@ final class Session {
           return type;
         }
       } catch (PgTimeoutException e) {
-        if (deadline.cancelled()) {
-          close();
-          throw new ConnectionException("the query passed its limit of " + deadline.limit()
-              + " and the server did not end it within cancel_timeout; the connection is closed", e);
+        if (deadline.isOver()) {
+          passed(deadline, e);
+        } else if (deadline.isDueAgain()) {
+          tryCancel();
+          deadline.cancelAgainLater();
+        } else if (!deadline.repeats() && gate.isCancelWanted()) {
+          deadline.cancelAgainLater();
         }
-        tryCancel();
-        deadline.extend(config.cancelTimeout());
       } catch (ConnectionException e) {
         close();
         throw e;
@@ -160,8 +178,20 @@ final class Session {
     }
   }
 
+  private void passed(Deadline deadline, PgTimeoutException e) {
+    if (deadline.cancelled()) {
+      close();
+      throw new ConnectionException("the query passed its limit of " + deadline.limit()
+          + " and the server did not end it within cancel_timeout; the connection is closed", e);
+    }
+    tryCancel();
+    deadline.extend(config.cancelTimeout());
+    deadline.cancelAgainLater();
+  }
+
   /** Handles what has arrived between statements: notices, notifications, and a server that says goodbye. */
   void receiveAside(long deadline) {
+    wire.forgetDisturbance();
     try {
       if (!wire.awaitInput(deadline)) {
         return;
@@ -231,7 +261,11 @@ final class Session {
 
   /** Cancels what runs; false if nothing does. */
   boolean cancel() {
-    return isOpen() && gate.cancel(() -> Handshake.cancel(config, endpoint, process, secret));
+    return isOpen() && gate.cancel(() -> {
+      Handshake.cancel(config, endpoint, process, secret);
+      // The thread that waits for the answer sends it again until there is one.
+      wire.disturb();
+    });
   }
 
   /** Cancels what runs if that is possible. */

@@ -113,6 +113,15 @@ public final class SocketTransport implements Transport {
   }
 
   @Override
+  public void wakeUp() {
+    try {
+      selector.wakeup();
+    } catch (InternalError ignored) {
+      // It was closed this moment; whoever awaits has noticed.
+    }
+  }
+
+  @Override
   public byte[] channelBinding() {
     return null;
   }
