@@ -48,7 +48,7 @@ public final class Connection implements AutoCloseable {
     return open(Config.parse(source));
   }
 
-  private <T> T locked(Supplier<T> work) {
+  <T> T locked(Supplier<T> work) {
     lock.lock();
     try {
       T value = work.get();
@@ -117,6 +117,16 @@ public final class Connection implements AutoCloseable {
       }
       throw e;
     }
+  }
+
+  /** Opens a portal over the rows of a statement, inside a transaction. Other statements may run between its fetches. */
+  public Portal portal(Options options, String sql, Object... parameters) {
+    return locked(() -> new Portal(this, sql, parameters, options));
+  }
+
+  /** What a statement takes and returns. It is prepared and not run. */
+  public Description describe(String sql) {
+    return locked(() -> executor.describe(sql, Options.DEFAULT));
   }
 
   /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */

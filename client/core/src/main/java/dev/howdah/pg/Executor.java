@@ -25,6 +25,8 @@ final class Executor {
   private final RowCollector collector = RowCollector.kept();
   /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
   private String occupied;
+  /** Whether the answer that is read begins with that of an opening statement, see {@link Options#opening}. */
+  private boolean opening;
 
   Executor(Session session) {
     this.session = session;
@@ -56,7 +58,7 @@ final class Executor {
 
   Deadline deadline(Options options) {
     Duration limit = options.timeout() != null ? options.timeout() : session.config.queryTimeout();
-    return Deadline.after(limit);
+    return Deadline.after(limit, options.closing());
   }
 
   /** Runs a statement and keeps its rows. */
@@ -86,16 +88,19 @@ final class Executor {
 
   private String attempt(String sql, Object[] parameters, Options options, Reception reception, Deadline deadline, boolean heal) {
     char before = session.status();
+    String first = before == 'I' ? options.opening() : null;
     Statement statement = session.statements.find(sql, options.binary());
     boolean cached = statement != null;
     if (!cached) {
+      alone(first, deadline);
       statement = prepare(sql, options.binary(), deadline);
     }
-    send(statement, parameters, !cached, deadline);
+    send(statement, parameters, cached ? first : null, !cached, options.mostRows(), deadline);
     Outcome outcome = complete(statement, reception, deadline);
     if (outcome.error != null && cached && isStale(outcome.error)) {
       session.statements.remove(statement);
       if (heal && before == 'I') {
+        alone(first == null ? null : "ROLLBACK", deadline);
         return attempt(sql, parameters, options, reception, deadline, false);
       }
       throw new ServerException(outcome.error, sql, "The prepared statement does not fit any more or was lost behind a pooler,"
@@ -111,12 +116,15 @@ final class Executor {
   }
 
   /** Sends the values and the order to run, in one write. */
-  private void send(Statement statement, Object[] parameters, boolean parsed, Deadline deadline) {
+  private void send(Statement statement, Object[] parameters, String first, boolean parsed, int mostRows, Deadline deadline) {
     WireOutput out = session.wire.output();
     int start = out.size();
     try {
       writeClosing(out);
-      writeBind(statement, parameters, out);
+      if (first != null) {
+        writeUtility(first, out);
+      }
+      writeBind(statement, "", parameters, out);
     } catch (RuntimeException e) {
       out.truncate(start);
       if (parsed) {
@@ -124,9 +132,52 @@ final class Executor {
       }
       throw e;
     }
-    writeExecute(0, out);
+    writeExecute("", mostRows, out);
     out.message('S');
+    opening = first != null;
     flush(deadline);
+  }
+
+  /** Runs a statement that returns nothing, in a round trip of its own; null is none. */
+  void alone(String sql, Deadline deadline) {
+    if (sql == null) {
+      return;
+    }
+    writeUtility(sql, session.wire.output());
+    session.wire.output().message('S');
+    flush(deadline);
+    Outcome outcome = new Outcome();
+    while (true) {
+      int type = session.receive(deadline);
+      switch (type) {
+        case '1', '2', 'C' -> { }
+        case 'E' -> failed(outcome);
+        case 'Z' -> {
+          session.ready();
+          outcome.interrupted = session.wire.takeInterrupt();
+          outcome.tagOrThrow(sql, deadline);
+          return;
+        }
+        default -> throw session.unexpected(type, "while " + sql + " runs");
+      }
+    }
+  }
+
+  /** Writes a statement without parameters and rows as the unnamed one. */
+  private static void writeUtility(String sql, WireOutput out) {
+    int parse = out.begin('P');
+    out.int1(0);
+    out.cstring(sql);
+    out.int2(0);
+    out.end(parse);
+    int bind = out.begin('B');
+    out.int1(0);
+    out.int1(0);
+    out.int2(0);
+    out.int2(0);
+    out.int2(0);
+    out.end(bind);
+    writeExecute("", 0, out);
   }
 
   void flush(Deadline deadline) {
@@ -135,27 +186,35 @@ final class Executor {
 
   void writeClosing(WireOutput out) {
     for (String name : session.statements.takeClosing()) {
-      int message = out.begin('C');
-      out.int1('S');
-      out.cstring(name);
-      out.end(message);
+      writeClose('S', name, out);
     }
+    for (String name : session.closingPortals) {
+      writeClose('P', name, out);
+    }
+    session.closingPortals.clear();
   }
 
-  static void writeExecute(int rows, WireOutput out) {
+  static void writeClose(char kind, String name, WireOutput out) {
+    int message = out.begin('C');
+    out.int1(kind);
+    out.cstring(name);
+    out.end(message);
+  }
+
+  static void writeExecute(String portal, int rows, WireOutput out) {
     int message = out.begin('E');
-    out.int1(0);
+    out.cstring(portal);
     out.int4(rows);
     out.end(message);
   }
 
-  static void writeBind(Statement statement, Object[] parameters, WireOutput out) {
+  static void writeBind(Statement statement, String portal, Object[] parameters, WireOutput out) {
     int count = statement.parameters.length;
     if (parameters.length != count) {
       throw new PgException("08P01", "the statement takes " + count + " parameters and was given " + parameters.length);
     }
     int message = out.begin('B');
-    out.int1(0);
+    out.cstring(portal);
     out.cstring(statement.name);
     out.int2(count);
     int formats = out.size();
@@ -233,13 +292,19 @@ final class Executor {
           }
           sink = deliver(statement.shape, sink, outcome);
         }
-        case '2' -> sink = begin(statement, reception, outcome);
-        case 'C' -> completed(session.wire.cstring(), outcome);
-        case 'I', '3' -> { }
+        case '2' -> sink = opening ? null : begin(statement, reception, outcome);
+        case 'C' -> {
+          if (!opening) {
+            completed(session.wire.cstring(), outcome);
+          }
+          opening = false;
+        }
+        case '1', 'I', '3', 's' -> { }
         case 'E' -> failed(outcome);
         case 'G' -> refuseCopyIn(outcome, deadline);
         case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
+          opening = false;
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
           return outcome;
@@ -359,6 +424,29 @@ final class Executor {
         }
         default -> throw session.unexpected(type, "while a statement is prepared");
       }
+    }
+  }
+
+  /** Asks what a statement takes and returns, without running it. */
+  Description describe(String sql, Options options) {
+    checkFree();
+    Deadline deadline = deadline(options);
+    session.gate.begin();
+    occupy("a statement that is being described");
+    try {
+      Statement statement = session.statements.find(sql, options.binary());
+      if (statement == null) {
+        statement = prepare(sql, options.binary(), deadline);
+        synchronize(deadline);
+      }
+      List<Description.Parameter> parameters = new ArrayList<>();
+      for (int i = 0; i < statement.parameters.length; i++) {
+        parameters.add(new Description.Parameter(statement.parameterTypes[i], statement.parameters[i]));
+      }
+      return new Description(List.copyOf(parameters), statement.shape);
+    } finally {
+      release();
+      session.gate.end();
     }
   }
 
