@@ -140,9 +140,9 @@ final class Cells {
     }
   }
 
-  /** bytea's content, the UTF-8 of text, and of other types what came over the wire. */
+  /** bytea's content, and of other types their text; the row itself has the bytes as they came. */
   static byte[] bytes(Row row, int column, JdbcType type) {
-    return type.kind() == JdbcType.Kind.TEXT ? row.getString(column).getBytes(StandardCharsets.UTF_8) : row.getBytes(column);
+    return type.kind() == JdbcType.Kind.BYTES ? row.getBytes(column) : row.getString(column).getBytes(StandardCharsets.UTF_8);
   }
 
   /** A value of a date or time type; text is parsed as the first of the types that has its form. */

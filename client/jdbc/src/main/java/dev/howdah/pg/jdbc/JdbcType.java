@@ -82,8 +82,11 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
     };
   }
 
-  /** How many digits or characters a type has, from its modifier; 0 if there is no limit. */
+  /** How many digits or characters a type or an array's element has, from its modifier; a numeric without limit has 0. */
   int precision(int modifier) {
+    if (kind == Kind.ARRAY) {
+      return of(name.substring(1)).precision(modifier);
+    }
     return switch (name) {
       case "int2" -> 5;
       case "int4", "oid", "xid", "cid" -> 10;
@@ -93,11 +96,11 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
       case "bool" -> 1;
       case "numeric" -> modifier < 4 ? 0 : (modifier - 4) >> 16;
       case "varchar", "bpchar" -> modifier < 4 ? Integer.MAX_VALUE : modifier - 4;
-      case "text", "name", "json", "jsonb", "bytea", "xml", "citext" -> Integer.MAX_VALUE;
-      case "bit", "varbit" -> Math.max(0, modifier);
+      case "bit", "varbit" -> modifier < 0 ? Integer.MAX_VALUE : modifier;
+      case "interval" -> 49;
       case "date" -> 13;
       case "time", "timetz", "timestamp", "timestamptz" -> displayed(modifier);
-      default -> 0;
+      default -> Integer.MAX_VALUE;
     };
   }
 
@@ -119,7 +122,8 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
       case NUMERIC -> modifier < 4 ? 0 : ((modifier - 4 & 0x7ff) ^ 1024) - 1024;
       case FLOAT -> name.equals("float4") ? 8 : 17;
       case TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ -> modifier < 0 ? 6 : modifier;
-      default -> 0;
+      case ARRAY -> of(name.substring(1)).scale(modifier);
+      default -> name.equals("interval") ? 6 : 0;
     };
   }
 

@@ -43,12 +43,13 @@ final class ObjectConversion {
       return Temporals.time(time, calendar);
     } else if (value instanceof OffsetTime time) {
       return Temporals.time(time);
-    } else if (value instanceof LocalDateTime local) {
-      return Temporals.time(local.toLocalTime(), calendar);
-    } else if (value instanceof OffsetDateTime moment) {
-      return Temporals.time(local(moment, Temporals.zone(calendar)).toLocalTime(), calendar);
     }
-    throw Cells.cannot(row, column, "a time");
+    LocalDateTime local = value instanceof LocalDateTime given ? given
+        : value instanceof OffsetDateTime moment ? local(moment, Temporals.zone(calendar)) : null;
+    if (local == null || isInfinite(local)) {
+      throw Cells.cannot(row, column, "a time");
+    }
+    return Temporals.time(local.toLocalTime(), calendar);
   }
 
   static Timestamp timestamp(Row row, int column, JdbcType type, Calendar calendar) throws SQLException {
@@ -68,6 +69,10 @@ final class ObjectConversion {
   /** Infinity stays infinity, here and below. */
   private static LocalDateTime startOf(LocalDate date) {
     return date.equals(LocalDate.MAX) ? LocalDateTime.MAX : date.equals(LocalDate.MIN) ? LocalDateTime.MIN : date.atStartOfDay();
+  }
+
+  private static boolean isInfinite(LocalDateTime local) {
+    return local.equals(LocalDateTime.MAX) || local.equals(LocalDateTime.MIN);
   }
 
   private static LocalDateTime local(OffsetDateTime moment, ZoneId zone) {
@@ -151,7 +156,7 @@ final class ObjectConversion {
     } else if (value instanceof OffsetDateTime moment) {
       return ofMoment(moment, wanted);
     } else if (value instanceof LocalDateTime local) {
-      return wanted == LocalDate.class ? local.toLocalDate() : wanted == LocalTime.class ? local.toLocalTime() : null;
+      return ofLocal(local, wanted);
     } else if (value instanceof LocalDate date) {
       return wanted == LocalDateTime.class ? startOf(date) : null;
     } else if (value instanceof OffsetTime time) {
@@ -166,9 +171,15 @@ final class ObjectConversion {
     } else if (wanted == ZonedDateTime.class) {
       return moment.atZoneSameInstant(ZoneId.systemDefault());
     }
-    LocalDateTime local = local(moment, ZoneId.systemDefault());
-    return wanted == LocalDateTime.class ? local
-        : wanted == LocalDate.class ? local.toLocalDate() : wanted == LocalTime.class ? local.toLocalTime() : null;
+    return ofLocal(local(moment, ZoneId.systemDefault()), wanted);
+  }
+
+  /** The part of a date and time that is wanted; infinity has no time of day. */
+  private static Object ofLocal(LocalDateTime local, Class<?> wanted) {
+    if (wanted == LocalDateTime.class) {
+      return local;
+    }
+    return wanted == LocalDate.class ? local.toLocalDate() : wanted == LocalTime.class && !isInfinite(local) ? local.toLocalTime() : null;
   }
 
   private static Object ofInterval(Row row, int column, Class<?> wanted) {

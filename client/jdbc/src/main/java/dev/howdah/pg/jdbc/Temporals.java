@@ -20,6 +20,9 @@ import java.util.TimeZone;
 final class Temporals {
   /** The date of a time of day, as java.sql.Time has it. */
   private static final LocalDate EPOCH = LocalDate.EPOCH;
+  /** The infinite dates and timestamps, in milliseconds that calendars can still compute with; pgjdbc has the same. */
+  private static final long INFINITY = 9_223_372_036_825_200_000L;
+  private static final long MINUS_INFINITY = -9_223_372_036_832_400_000L;
 
   private Temporals() {}
 
@@ -39,7 +42,7 @@ final class Temporals {
 
   static Timestamp timestamp(LocalDateTime local, Calendar calendar) {
     if (local.equals(LocalDateTime.MAX) || local.equals(LocalDateTime.MIN)) {
-      return new Timestamp(local.equals(LocalDateTime.MAX) ? Long.MAX_VALUE : Long.MIN_VALUE);
+      return new Timestamp(local.equals(LocalDateTime.MAX) ? INFINITY : MINUS_INFINITY);
     }
     if (calendar == null) {
       return Timestamp.valueOf(local);
@@ -51,14 +54,14 @@ final class Temporals {
 
   static Timestamp timestamp(OffsetDateTime moment) {
     if (moment.equals(OffsetDateTime.MAX) || moment.equals(OffsetDateTime.MIN)) {
-      return new Timestamp(moment.equals(OffsetDateTime.MAX) ? Long.MAX_VALUE : Long.MIN_VALUE);
+      return new Timestamp(moment.equals(OffsetDateTime.MAX) ? INFINITY : MINUS_INFINITY);
     }
     return Timestamp.from(moment.toInstant());
   }
 
   static Date date(LocalDate local, Calendar calendar) {
     if (local.equals(LocalDate.MAX) || local.equals(LocalDate.MIN)) {
-      return new Date(local.equals(LocalDate.MAX) ? Long.MAX_VALUE : Long.MIN_VALUE);
+      return new Date(local.equals(LocalDate.MAX) ? INFINITY : MINUS_INFINITY);
     }
     return calendar == null ? Date.valueOf(local) : new Date(millis(local.atStartOfDay(), calendar));
   }
@@ -108,7 +111,7 @@ final class Temporals {
   }
 
   private static boolean isInfinite(long millis) {
-    return millis == Long.MAX_VALUE || millis == Long.MIN_VALUE;
+    return millis >= INFINITY || millis <= MINUS_INFINITY;
   }
 
   private static String infinity(long millis) {

@@ -21,8 +21,14 @@ final class TypeExpressions {
   static String size(String type, String modifier) {
     return "(case " + type + " when 21 then 5 when 23 then 10 when 26 then 10 when 20 then 19 when 700 then 8 when 701 then 17 when 16 then 1"
         + " when 1082 then 13 when 1700 then coalesce(information_schema._pg_numeric_precision(" + type + ", " + modifier + "), 0)"
-        + " when 1083 then 15 when 1266 then 21 when 1114 then 29 when 1184 then 35"
+        + timed(1083, 8, modifier) + timed(1266, 14, modifier) + timed(1114, 22, modifier) + timed(1184, 28, modifier)
         + " else coalesce(information_schema._pg_char_max_length(" + type + ", " + modifier + "), 2147483647) end)::int4";
+  }
+
+  /** The size of a time: its characters without a fraction, the point and the fraction's digits. */
+  private static String timed(int type, int whole, String modifier) {
+    return " when " + type + " then case " + modifier + " when 0 then " + whole + " when -1 then " + (whole + 7) + " else " + (whole + 1)
+        + " + " + modifier + " end";
   }
 
   static String scale(String type, String modifier) {
