@@ -96,12 +96,26 @@ final class Batch {
   private void runChunks(boolean returning) {
     for (int from = 0; from < items.size(); from += CHUNK) {
       int to = Math.min(items.size(), from + CHUNK);
-      if (to - from == 1) {
+      if (statement.isPlain()) {
+        runPlain(from, to);
+      } else if (to - from == 1) {
         Item item = items.get(from);
         take(from, connection.core.query(statement.options(), text(item), values(item)), returning, keys.size());
       } else {
         runChunk(from, to, returning);
       }
+    }
+  }
+
+  /** Runs statements that are not worth preparing, each in a round trip; one that is several counts as one. */
+  private void runPlain(int from, int to) {
+    for (int i = from; i < to; i++) {
+      long count = 0;
+      for (Result result : connection.core.script(statement.options(), items.get(i).parsed().text())) {
+        connection.catalog().notice(result.tag());
+        count += result.count();
+      }
+      counts[i] = count;
     }
   }
 

@@ -217,7 +217,8 @@ final class JdbcConnection extends LeastConnection {
   private Savepoint savepoint(JdbcSavepoint savepoint) throws SQLException {
     return run(null, () -> {
       checkManual("savepoint");
-      core.query(options(0), "SAVEPOINT " + savepoint.quoted());
+      open();
+      core.script(options(0), "SAVEPOINT " + savepoint.quoted());
       return savepoint;
     });
   }

@@ -25,6 +25,11 @@ final class JdbcPreparedStatement extends ParameterSetters {
   }
 
   @Override
+  boolean isPlain() {
+    return false;
+  }
+
+  @Override
   void set(int index, Parameter parameter) throws SQLException {
     checkOpen();
     if (index < 1 || index > parameters.length) {

@@ -57,7 +57,7 @@ final class JdbcResultSet extends LabelledResultSet {
     this.kind = kind;
     this.shape = answer.shape();
     this.types = shape.columns().stream().map(column -> JdbcType.of(column.codec().name())).toArray(JdbcType[]::new);
-    this.position = new RowPosition(connection, answer, kind.scrolls(), most);
+    this.position = new RowPosition(connection, statement, answer, kind.scrolls(), most);
     this.fetchSize = statement == null ? 0 : statement.fetches();
   }
 

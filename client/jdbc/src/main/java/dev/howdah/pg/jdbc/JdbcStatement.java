@@ -32,6 +32,11 @@ class JdbcStatement implements Statement {
     this.kind = kind;
   }
 
+  /** Whether what it runs is not prepared beforehand, so that it is most likely run once. */
+  boolean isPlain() {
+    return true;
+  }
+
   final void checkOpen() throws SQLException {
     if (closed) {
       throw SqlErrors.error("55000", "the statement is closed");

@@ -9,6 +9,8 @@ import java.util.List;
 /** Where a result set stands in its rows, which are all there or come from a portal some at a time. */
 final class RowPosition {
   private final JdbcConnection connection;
+  /** Whose rows these are, so that it can be cancelled while more are fetched; null for none. */
+  private final JdbcStatement statement;
   private final boolean scrolls;
   private final long most;
   private List<Row> rows;
@@ -24,8 +26,9 @@ final class RowPosition {
    *
    * @param most the most rows to show; 0 for all
    */
-  RowPosition(JdbcConnection connection, Answer answer, boolean scrolls, long most) {
+  RowPosition(JdbcConnection connection, JdbcStatement statement, Answer answer, boolean scrolls, long most) {
     this.connection = connection;
+    this.statement = statement;
     this.rows = answer.rows();
     this.portal = answer.portal();
     this.scrolls = scrolls;
@@ -60,7 +63,7 @@ final class RowPosition {
   }
 
   private void fetch() throws SQLException {
-    List<Row> more = connection.run(null, portal::fetch);
+    List<Row> more = connection.run(statement, portal::fetch);
     if (!more.isEmpty()) {
       passed += rows.size();
       rows = more;
@@ -126,7 +129,7 @@ final class RowPosition {
     // Whether more follow only the server knows; the row stays current.
     Row current = row;
     int size = rows.size();
-    List<Row> more = connection.run(null, portal::fetch);
+    List<Row> more = connection.run(statement, portal::fetch);
     if (!portal.hasMore()) {
       portal = null;
     }

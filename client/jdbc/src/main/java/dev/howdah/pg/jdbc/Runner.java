@@ -22,7 +22,7 @@ final class Runner {
 
   List<Answer> run(ParsedSql parsed, List<Parameter> parameters) throws SQLException {
     connection.settle();
-    if (parsed.isScript() && parameters.isEmpty()) {
+    if (parameters.isEmpty() && (parsed.isScript() || statement.isPlain() && !parsed.isRead())) {
       return script(parsed.text());
     }
     boolean idle = !connection.core.inTransaction();
@@ -68,6 +68,7 @@ final class Runner {
     return types;
   }
 
+  /** Runs text that is sent as it is: in one round trip, with nothing prepared, and rows come as text. */
   private List<Answer> script(String text) throws SQLException {
     connection.open();
     List<Answer> answers = new ArrayList<>();

@@ -120,7 +120,7 @@ final class Temporals {
 
   private static StringBuilder day(GregorianCalendar fields) {
     StringBuilder text = new StringBuilder(40);
-    text.append(String.format("%04d", fields.get(Calendar.YEAR)));
+    padded(text, fields.get(Calendar.YEAR), 4);
     two(text.append('-'), fields.get(Calendar.MONTH) + 1);
     return two(text.append('-'), fields.get(Calendar.DAY_OF_MONTH));
   }
@@ -130,12 +130,17 @@ final class Temporals {
     two(text.append(':'), fields.get(Calendar.MINUTE));
     two(text.append(':'), fields.get(Calendar.SECOND));
     if (nanos > 0) {
-      text.append(String.format(".%09d", nanos));
+      padded(text.append('.'), nanos, 9);
     }
   }
 
   private static StringBuilder two(StringBuilder text, int number) {
-    return text.append(number < 10 ? "0" : "").append(number);
+    return padded(text, number, 2);
+  }
+
+  private static StringBuilder padded(StringBuilder text, int number, int width) {
+    String digits = Integer.toString(number);
+    return text.append("0".repeat(Math.max(0, width - digits.length()))).append(digits);
   }
 
   private static StringBuilder offset(GregorianCalendar fields, StringBuilder text) {

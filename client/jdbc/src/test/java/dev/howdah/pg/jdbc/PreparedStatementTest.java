@@ -154,6 +154,12 @@ class PreparedStatementTest {
     assertEquals("ab", text("select concat(?, 'b')", s -> s.setString(1, "a")));
     assertEquals("2", text("select (?)[2]", s -> s.setObject(1, new int[] {1, 2})));
     assertEquals("2", text("select ?[2]", s -> s.setObject(1, new int[] {1, 2})));
+    assertEquals("3", text("select x from generate_series(1, 9) x where x between 2 and ? offset 1 limit 1", s -> s.setInt(1, 5)));
+    assertEquals("2", text("select x from generate_series(1, 9) x offset ? limit 1", s -> s.setInt(1, 1)));
+    assertEquals("3", text("select count(*) from generate_series(1, 9) x where x = any(?)", s -> s.setObject(1, new Integer[] {1, 2, 3})));
+    assertEquals("2 days", text("select interval '1 day' * ?", s -> s.setInt(1, 2)));
+    assertEquals("2024-01-03", text("select date '2024-01-01' + ?", s -> s.setInt(1, 2)));
+    assertEquals("-5", text("select -?", s -> s.setInt(1, 5)));
     connection.setAutoCommit(false);
     assertEquals("b", text("select jsonb_build_object('b', ?)->>'b'", s -> s.setString(1, "b")));
     assertEquals("42P18", Howdah.state(() -> text("select jsonb_build_object('c', ?)", s -> s.setString(1, "b"))), "a transaction failed with it");

@@ -180,6 +180,24 @@ class ResultSetTest {
   }
 
   @Test
+  void aLaterFetchIsCancelled() throws Exception {
+    connection.setAutoCommit(false);
+    try (Statement statement = connection.createStatement(); Connection watcher = Howdah.connect()) {
+      statement.setFetchSize(1);
+      ResultSet rows = statement.executeQuery("select case when x = 2 then pg_sleep(30)::text end from generate_series(1, 5) x");
+      assertTrue(rows.next());
+      var ended = java.util.concurrent.CompletableFuture.supplyAsync(() -> org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, rows::next));
+      String asleep = "select count(*) from pg_stat_activity where pid = " + Howdah.core(connection).process() + " and wait_event = 'PgSleep'";
+      while (!Long.valueOf(1).equals(Howdah.value(watcher, asleep))) {
+        Thread.onSpinWait();
+      }
+      statement.cancel();
+      assertEquals("57014", ended.get().getSQLState());
+      connection.rollback();
+    }
+  }
+
+  @Test
   void anErrorInALaterFetchIsTheServersOwn() throws SQLException {
     connection.setAutoCommit(false);
     try (Statement statement = connection.createStatement()) {

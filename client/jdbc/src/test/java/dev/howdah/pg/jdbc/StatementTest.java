@@ -120,6 +120,16 @@ class StatementTest {
   }
 
   @Test
+  void whatReturnsNothingIsOneRoundTripAndNotPrepared() throws SQLException {
+    var core = Howdah.core(connection);
+    int prepared = core.preparedStatements();
+    long before = core.writes();
+    statement.executeUpdate("insert into t (name) values ('only once')");
+    assertEquals(1, core.writes() - before);
+    assertEquals(prepared, core.preparedStatements());
+  }
+
+  @Test
   void aBatchIsAllOrNothing() throws SQLException {
     statement.addBatch("insert into t (name) values ('a')");
     statement.addBatch("update t set name = 'b'");
