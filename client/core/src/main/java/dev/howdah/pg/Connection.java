@@ -126,7 +126,7 @@ public final class Connection implements AutoCloseable {
 
   /** What a statement takes and returns. It is prepared and not run. */
   public Description describe(String sql) {
-    return locked(() -> executor.describe(sql, Options.DEFAULT));
+    return locked(() -> Description.ask(executor, sql, Options.DEFAULT));
   }
 
   /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */

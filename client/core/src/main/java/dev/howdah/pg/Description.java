@@ -1,6 +1,7 @@
 package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -17,4 +18,31 @@ public record Description(List<Parameter> parameters, Shape shape) {
    * @param codec how its values are written
    */
   public record Parameter(int type, Codec codec) {}
+
+  /** Asks the server, or the cache of statements. */
+  static Description ask(Executor executor, String sql, Options options) {
+    executor.checkFree();
+    Deadline deadline = executor.deadline(options);
+    executor.session.gate.begin();
+    executor.occupy("a statement that is being described");
+    try {
+      Statement statement = executor.session.statements.find(sql, options.binary());
+      if (statement == null) {
+        statement = executor.prepare(sql, options.binary(), deadline);
+        executor.synchronize(deadline);
+      }
+      return of(statement);
+    } finally {
+      executor.release();
+      executor.session.gate.end();
+    }
+  }
+
+  private static Description of(Statement statement) {
+    List<Parameter> parameters = new ArrayList<>();
+    for (int i = 0; i < statement.parameters.length; i++) {
+      parameters.add(new Parameter(statement.parameterTypes[i], statement.parameters[i]));
+    }
+    return new Description(List.copyOf(parameters), statement.shape);
+  }
 }

@@ -427,29 +427,6 @@ final class Executor {
     }
   }
 
-  /** Asks what a statement takes and returns, without running it. */
-  Description describe(String sql, Options options) {
-    checkFree();
-    Deadline deadline = deadline(options);
-    session.gate.begin();
-    occupy("a statement that is being described");
-    try {
-      Statement statement = session.statements.find(sql, options.binary());
-      if (statement == null) {
-        statement = prepare(sql, options.binary(), deadline);
-        synchronize(deadline);
-      }
-      List<Description.Parameter> parameters = new ArrayList<>();
-      for (int i = 0; i < statement.parameters.length; i++) {
-        parameters.add(new Description.Parameter(statement.parameterTypes[i], statement.parameters[i]));
-      }
-      return new Description(List.copyOf(parameters), statement.shape);
-    } finally {
-      release();
-      session.gate.end();
-    }
-  }
-
   /** Sends Sync and reads up to where the server is ready. */
   void synchronize(Deadline deadline) {
     session.wire.output().message('S');

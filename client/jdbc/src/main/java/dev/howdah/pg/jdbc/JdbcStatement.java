@@ -68,10 +68,9 @@ class JdbcStatement implements Statement {
   /** Runs a statement; what it answers becomes the current answers. The columns are those to return as generated keys, or null. */
   final void run(ParsedSql parsed, List<Parameter> parameters, String columns) throws SQLException {
     begin();
-    boolean returns = columns != null && parsed.isChange();
     ParsedSql asked = columns == null ? parsed : parsed.returning(columns);
     answers = connection.run(this, () -> new Runner(connection, this).run(asked, parameters));
-    if (returns && asked != parsed) {
+    if (columns != null && parsed.isChange() && answers.size() == 1 && answers.get(0).hasRows()) {
       keys = answers.get(0);
       answers = List.of(new Answer(new dev.howdah.pg.Shape(List.of()), List.of(), null, keys.count()));
     }

@@ -115,6 +115,10 @@ class StatementTest {
     assertEquals(3, keys.getInt(1));
     assertFalse(statement.execute("insert into t (name) values ('d')"));
     assertFalse(statement.getGeneratedKeys().next());
+    assertEquals(1, statement.executeUpdate("insert into t (name) values ('e') returning name", Statement.RETURN_GENERATED_KEYS));
+    keys = statement.getGeneratedKeys();
+    assertTrue(keys.next());
+    assertEquals("e", keys.getString(1));
     assertEquals("0A000", Howdah.state(() -> statement.executeUpdate("insert into t (name) values ('c')", new int[] {1})));
     assertTrue(statement.execute("select 1", Statement.RETURN_GENERATED_KEYS));
   }
