@@ -55,7 +55,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     int start = session.wire.output().size();
     try {
       executor.writeClosing(session.wire.output());
-      Executor.writeBind(statement, "", parameters, session.wire.output());
+      Executor.writeBind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
       executor.synchronize(deadline);
@@ -72,7 +72,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
 
   /** Runs the portal for some rows. After an error the session is in order again. */
   private Executor.Outcome fetch(Deadline deadline) {
-    Executor.writeExecute("", fetch, session.wire.output());
+    Executor.writeExecute(fetch, session.wire.output());
     session.wire.output().message('H');
     executor.flush(deadline);
     Executor.Outcome outcome = new Executor.Outcome();

@@ -124,7 +124,7 @@ final class Executor {
       if (first != null) {
         writeUtility(first, out);
       }
-      writeBind(statement, "", parameters, out);
+      writeBind(statement, parameters, out);
     } catch (RuntimeException e) {
       out.truncate(start);
       if (parsed) {
@@ -132,7 +132,7 @@ final class Executor {
       }
       throw e;
     }
-    writeExecute("", mostRows, out);
+    writeExecute(mostRows, out);
     out.message('S');
     opening = first != null;
     flush(deadline);
@@ -177,7 +177,7 @@ final class Executor {
     out.int2(0);
     out.int2(0);
     out.end(bind);
-    writeExecute("", 0, out);
+    writeExecute(0, out);
   }
 
   void flush(Deadline deadline) {
@@ -201,6 +201,11 @@ final class Executor {
     out.end(message);
   }
 
+  static void writeExecute(int rows, WireOutput out) {
+    writeExecute("", rows, out);
+  }
+
+  /** Writes the order to run a named portal. */
   static void writeExecute(String portal, int rows, WireOutput out) {
     int message = out.begin('E');
     out.cstring(portal);
@@ -208,6 +213,11 @@ final class Executor {
     out.end(message);
   }
 
+  static void writeBind(Statement statement, Object[] parameters, WireOutput out) {
+    writeBind(statement, "", parameters, out);
+  }
+
+  /** Writes the binding of a statement to a named portal. */
   static void writeBind(Statement statement, String portal, Object[] parameters, WireOutput out) {
     int count = statement.parameters.length;
     if (parameters.length != count) {

@@ -77,7 +77,7 @@ public final class Pipeline implements AutoCloseable {
     int start = session.wire.output().size();
     try {
       executor.writeClosing(session.wire.output());
-      Executor.writeBind(statement, "", parameters, session.wire.output());
+      Executor.writeBind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
       if (pending.isEmpty()) {
@@ -85,7 +85,7 @@ public final class Pipeline implements AutoCloseable {
       }
       throw e;
     }
-    Executor.writeExecute("", 0, session.wire.output());
+    Executor.writeExecute(0, session.wire.output());
     session.wire.output().message('S');
     Answer answer = new Answer(statement);
     pending.add(answer);

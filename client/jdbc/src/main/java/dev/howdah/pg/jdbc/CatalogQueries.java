@@ -86,8 +86,8 @@ class CatalogQueries {
     return query("""
         select current_database() as "TABLE_CAT", n.nspname as "TABLE_SCHEM", c.relname as "TABLE_NAME", a.attname as "COLUMN_NAME",
         {number:t} as "DATA_TYPE", t.typname as "TYPE_NAME",
-        {size:coalesce(nullif(t.typbasetype, 0), t.oid);case when t.typtype = 'd' then t.typtypmod else a.atttypmod end} as "COLUMN_SIZE", null::int4 as "BUFFER_LENGTH",
-        {scale:coalesce(nullif(t.typbasetype, 0), t.oid);case when t.typtype = 'd' then t.typtypmod else a.atttypmod end} as "DECIMAL_DIGITS", 10 as "NUM_PREC_RADIX",
+        {size:i.type;i.modifier} as "COLUMN_SIZE", null::int4 as "BUFFER_LENGTH",
+        {scale:i.type;i.modifier} as "DECIMAL_DIGITS", 10 as "NUM_PREC_RADIX",
           case when a.attnotnull or t.typnotnull then 0 else 1 end as "NULLABLE",
           pg_catalog.col_description(a.attrelid, a.attnum) as "REMARKS",
           case when a.attgenerated = '' then pg_catalog.pg_get_expr(d.adbin, d.adrelid) end as "COLUMN_DEF",
@@ -105,6 +105,8 @@ class CatalogQueries {
           join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
           left join pg_catalog.pg_type b on b.oid = t.typbasetype
           left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+          cross join lateral (select coalesce(nullif(t.typbasetype, 0), t.oid) as type,
+            case when t.typtype = 'd' then t.typtypmod else a.atttypmod end as modifier) i
         where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v', 'm', 'f') and {catalog}
           and ($2::text is null or n.nspname like $2) and ($3::text is null or c.relname like $3)
           and ($4::text is null or a.attname like $4)

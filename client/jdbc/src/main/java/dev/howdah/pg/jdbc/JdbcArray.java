@@ -145,7 +145,7 @@ final class JdbcArray implements Array {
     return getArray(index, count);
   }
 
-  private static void noTypes(Map<String, Class<?>> types) throws SQLException {
+  static void noTypes(Map<String, Class<?>> types) throws SQLException {
     if (types != null && !types.isEmpty()) {
       throw SqlErrors.unsupported("a map of types", "register a codec with the client's TypeOptions");
     }

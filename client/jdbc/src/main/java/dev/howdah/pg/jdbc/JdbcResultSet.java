@@ -3,27 +3,11 @@ package dev.howdah.pg.jdbc;
 import dev.howdah.pg.Result;
 import dev.howdah.pg.Row;
 import dev.howdah.pg.Shape;
-import java.io.ByteArrayInputStream;
-import java.io.InputStream;
-import java.io.Reader;
-import java.io.StringReader;
 import java.math.BigDecimal;
-import java.math.RoundingMode;
-import java.net.MalformedURLException;
-import java.net.URL;
-import java.nio.charset.StandardCharsets;
 import java.sql.Array;
-import java.sql.Blob;
-import java.sql.Clob;
 import java.sql.Date;
-import java.sql.NClob;
-import java.sql.Ref;
-import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
-import java.sql.RowId;
 import java.sql.SQLException;
-import java.sql.SQLWarning;
-import java.sql.SQLXML;
 import java.sql.Statement;
 import java.sql.Time;
 import java.sql.Timestamp;
@@ -33,7 +17,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /** Rows as JDBC has them, decoded when a getter asks. Columns count from 1. */
-final class JdbcResultSet extends LabelledResultSet {
+final class JdbcResultSet extends LeastResultSet {
   private final JdbcConnection connection;
   private final JdbcStatement statement;
   private final ResultSetKind kind;
@@ -65,13 +49,8 @@ final class JdbcResultSet extends LabelledResultSet {
     return new JdbcResultSet(connection, null, Answer.of(result));
   }
 
-  static void checkDirection(int direction) throws SQLException {
-    if (direction != FETCH_FORWARD && direction != FETCH_REVERSE && direction != FETCH_UNKNOWN) {
-      throw SqlErrors.error("22023", "there is no fetch direction " + direction);
-    }
-  }
-
-  private void checkOpen() throws SQLException {
+  @Override
+  void checkOpen() throws SQLException {
     if (isClosed()) {
       throw SqlErrors.error("24000", "the result set is closed");
     }
@@ -155,30 +134,8 @@ final class JdbcResultSet extends LabelledResultSet {
   }
 
   @Override
-  @Deprecated
-  public BigDecimal getBigDecimal(int column, int scale) throws SQLException {
-    BigDecimal value = getBigDecimal(column);
-    return value == null ? null : value.setScale(scale, RoundingMode.HALF_UP);
-  }
-
-  @Override
   public byte[] getBytes(int column) throws SQLException {
     return read(column, Cells::bytes);
-  }
-
-  @Override
-  public Date getDate(int column) throws SQLException {
-    return getDate(column, null);
-  }
-
-  @Override
-  public Time getTime(int column) throws SQLException {
-    return getTime(column, null);
-  }
-
-  @Override
-  public Timestamp getTimestamp(int column) throws SQLException {
-    return getTimestamp(column, null);
   }
 
   @Override
@@ -202,12 +159,6 @@ final class JdbcResultSet extends LabelledResultSet {
   }
 
   @Override
-  public Object getObject(int column, Map<String, Class<?>> map) throws SQLException {
-    connection.setTypeMap(map);
-    return getObject(column);
-  }
-
-  @Override
   public <T> T getObject(int column, Class<T> wanted) throws SQLException {
     if (wanted == null) {
       throw SqlErrors.error("22023", "getObject needs a class");
@@ -218,81 +169,6 @@ final class JdbcResultSet extends LabelledResultSet {
   @Override
   public Array getArray(int column) throws SQLException {
     return read(column, (row, index, type) -> JdbcArray.read(row, index, connection));
-  }
-
-  @Override
-  public InputStream getBinaryStream(int column) throws SQLException {
-    byte[] bytes = getBytes(column);
-    return bytes == null ? null : new ByteArrayInputStream(bytes);
-  }
-
-  @Override
-  public InputStream getAsciiStream(int column) throws SQLException {
-    String text = getString(column);
-    return text == null ? null : new ByteArrayInputStream(text.getBytes(StandardCharsets.US_ASCII));
-  }
-
-  @Override
-  @Deprecated
-  public InputStream getUnicodeStream(int column) throws SQLException {
-    String text = getString(column);
-    return text == null ? null : new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8));
-  }
-
-  @Override
-  public Reader getCharacterStream(int column) throws SQLException {
-    String text = getString(column);
-    return text == null ? null : new StringReader(text);
-  }
-
-  @Override
-  public Reader getNCharacterStream(int column) throws SQLException {
-    return getCharacterStream(column);
-  }
-
-  @Override
-  public String getNString(int column) throws SQLException {
-    return getString(column);
-  }
-
-  @Override
-  public URL getURL(int column) throws SQLException {
-    String text = getString(column);
-    try {
-      return text == null ? null : new URL(text);
-    } catch (MalformedURLException e) {
-      throw SqlErrors.of("not a URL: " + text, "22018", e);
-    }
-  }
-
-  @Override
-  public Blob getBlob(int column) throws SQLException {
-    throw Refusals.blob();
-  }
-
-  @Override
-  public Clob getClob(int column) throws SQLException {
-    throw Refusals.clob();
-  }
-
-  @Override
-  public NClob getNClob(int column) throws SQLException {
-    throw Refusals.clob();
-  }
-
-  @Override
-  public SQLXML getSQLXML(int column) throws SQLException {
-    throw Refusals.xml();
-  }
-
-  @Override
-  public Ref getRef(int column) throws SQLException {
-    throw Refusals.reference();
-  }
-
-  @Override
-  public RowId getRowId(int column) throws SQLException {
-    throw Refusals.rowId();
   }
 
   @Override
@@ -330,11 +206,6 @@ final class JdbcResultSet extends LabelledResultSet {
   }
 
   @Override
-  public boolean previous() throws SQLException {
-    return relative(-1);
-  }
-
-  @Override
   public boolean absolute(int number) throws SQLException {
     checkOpen();
     return position.absolute(number);
@@ -344,21 +215,6 @@ final class JdbcResultSet extends LabelledResultSet {
   public boolean relative(int distance) throws SQLException {
     checkOpen();
     return position.relative(distance);
-  }
-
-  @Override
-  public boolean first() throws SQLException {
-    return absolute(1);
-  }
-
-  @Override
-  public boolean last() throws SQLException {
-    return absolute(-1);
-  }
-
-  @Override
-  public void beforeFirst() throws SQLException {
-    absolute(0);
   }
 
   @Override
@@ -409,18 +265,6 @@ final class JdbcResultSet extends LabelledResultSet {
     return statement;
   }
 
-  @Override
-  public void setFetchDirection(int direction) throws SQLException {
-    checkOpen();
-    checkDirection(direction);
-  }
-
-  @Override
-  public int getFetchDirection() throws SQLException {
-    checkOpen();
-    return FETCH_FORWARD;
-  }
-
   /** A hint that comes too late: rows come as many at a time as the statement said. */
   @Override
   public void setFetchSize(int rows) throws SQLException {
@@ -441,49 +285,9 @@ final class JdbcResultSet extends LabelledResultSet {
   }
 
   @Override
-  public int getConcurrency() throws SQLException {
-    checkOpen();
-    return CONCUR_READ_ONLY;
-  }
-
-  @Override
   public int getHoldability() throws SQLException {
     checkOpen();
     return kind.holdability();
-  }
-
-  @Override
-  public boolean rowUpdated() throws SQLException {
-    checkOpen();
-    return false;
-  }
-
-  @Override
-  public boolean rowInserted() throws SQLException {
-    checkOpen();
-    return false;
-  }
-
-  @Override
-  public boolean rowDeleted() throws SQLException {
-    checkOpen();
-    return false;
-  }
-
-  @Override
-  public SQLWarning getWarnings() throws SQLException {
-    checkOpen();
-    return null;
-  }
-
-  @Override
-  public void clearWarnings() throws SQLException {
-    checkOpen();
-  }
-
-  @Override
-  public String getCursorName() throws SQLException {
-    throw SqlErrors.unsupported("a name for the cursor", "declare a cursor in SQL");
   }
 
   /** Closes it because its statement does something else. */
@@ -523,3 +327,4 @@ final class JdbcResultSet extends LabelledResultSet {
     return wanted.isInstance(this) || wanted.isInstance(position.rowOrNull());
   }
 }
+

@@ -5,12 +5,11 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLWarning;
-import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 
 /** A statement: runs SQL and keeps what it answered until the next. */
-class JdbcStatement implements Statement {
+class JdbcStatement extends LeastStatement {
   final JdbcConnection connection;
   private final ResultSetKind kind;
   private final Warnings warnings = new Warnings();
@@ -20,10 +19,6 @@ class JdbcStatement implements Statement {
   private JdbcResultSet open;
   private List<JdbcResultSet> kept = new ArrayList<>();
   private Answer keys;
-  private int fetchSize;
-  private long mostRows;
-  private int timeout;
-  private boolean poolable;
   private boolean closesOnCompletion;
   private volatile boolean closed;
 
@@ -37,6 +32,7 @@ class JdbcStatement implements Statement {
     return true;
   }
 
+  @Override
   final void checkOpen() throws SQLException {
     if (closed) {
       throw SqlErrors.error("55000", "the statement is closed");
@@ -53,16 +49,12 @@ class JdbcStatement implements Statement {
   }
 
   final Options options() {
-    return connection.options(timeout);
-  }
-
-  final long mostRows() {
-    return mostRows;
+    return connection.options(timeout());
   }
 
   /** Whether rows are fetched some at a time: only a transaction keeps the server's cursor. */
   final boolean streams() throws SQLException {
-    return fetchSize > 0 && !kind.scrolls() && !kind.held() && (connection.core.inTransaction() || !connection.getAutoCommit());
+    return fetches() > 0 && !kind.scrolls() && !kind.held() && (connection.core.inTransaction() || !connection.getAutoCommit());
   }
 
   /** Runs a statement; what it answers becomes the current answers. The columns are those to return as generated keys, or null. */
@@ -106,6 +98,7 @@ class JdbcStatement implements Statement {
   }
 
   /** The count of the first answer; rows where none were expected are an error. */
+  @Override
   final long count() throws SQLException {
     for (Answer answer : answers) {
       if (answer.hasRows()) {
@@ -138,75 +131,10 @@ class JdbcStatement implements Statement {
     return hasRows();
   }
 
-  private boolean execute(String sql, String columns) throws SQLException {
+  @Override
+  boolean execute(String sql, String columns) throws SQLException {
     run(connection.parse(sql).bare(), List.of(), columns);
     return hasRows();
-  }
-
-  @Override
-  public boolean execute(String sql, int wanted) throws SQLException {
-    return execute(sql, wanted == RETURN_GENERATED_KEYS ? "*" : null);
-  }
-
-  @Override
-  public boolean execute(String sql, int[] columns) throws SQLException {
-    throw SqlErrors.unsupported("asking for generated keys by column number", "name the columns");
-  }
-
-  @Override
-  public boolean execute(String sql, String[] columns) throws SQLException {
-    return execute(sql, columns == null || columns.length == 0 ? null : LeastConnection.quoted(columns));
-  }
-
-  private static int toInt(long count) throws SQLException {
-    if (count > Integer.MAX_VALUE) {
-      throw SqlErrors.error("22003", count + " rows do not fit an int; use the methods named Large");
-    }
-    return (int) count;
-  }
-
-  @Override
-  public int executeUpdate(String sql) throws SQLException {
-    return toInt(executeLargeUpdate(sql));
-  }
-
-  @Override
-  public int executeUpdate(String sql, int wanted) throws SQLException {
-    return toInt(executeLargeUpdate(sql, wanted));
-  }
-
-  @Override
-  public int executeUpdate(String sql, int[] columns) throws SQLException {
-    return toInt(executeLargeUpdate(sql, columns));
-  }
-
-  @Override
-  public int executeUpdate(String sql, String[] columns) throws SQLException {
-    return toInt(executeLargeUpdate(sql, columns));
-  }
-
-  @Override
-  public long executeLargeUpdate(String sql) throws SQLException {
-    execute(sql);
-    return count();
-  }
-
-  @Override
-  public long executeLargeUpdate(String sql, int wanted) throws SQLException {
-    execute(sql, wanted);
-    return count();
-  }
-
-  @Override
-  public long executeLargeUpdate(String sql, int[] columns) throws SQLException {
-    execute(sql, columns);
-    return count();
-  }
-
-  @Override
-  public long executeLargeUpdate(String sql, String[] columns) throws SQLException {
-    execute(sql, columns);
-    return count();
   }
 
   @Override
@@ -222,19 +150,9 @@ class JdbcStatement implements Statement {
   }
 
   @Override
-  public int getUpdateCount() throws SQLException {
-    return toInt(getLargeUpdateCount());
-  }
-
-  @Override
   public long getLargeUpdateCount() throws SQLException {
     checkOpen();
     return answer() == null || hasRows() ? -1 : answer().count();
-  }
-
-  @Override
-  public boolean getMoreResults() throws SQLException {
-    return getMoreResults(CLOSE_CURRENT_RESULT);
   }
 
   @Override
@@ -279,16 +197,6 @@ class JdbcStatement implements Statement {
   public void clearBatch() throws SQLException {
     checkOpen();
     batch.clear();
-  }
-
-  @Override
-  public int[] executeBatch() throws SQLException {
-    long[] counts = executeLargeBatch();
-    int[] small = new int[counts.length];
-    for (int i = 0; i < counts.length; i++) {
-      small[i] = counts[i] > Integer.MAX_VALUE ? SUCCESS_NO_INFO : (int) counts[i];
-    }
-    return small;
   }
 
   @Override
@@ -342,109 +250,6 @@ class JdbcStatement implements Statement {
   }
 
   @Override
-  public void setFetchSize(int rows) throws SQLException {
-    checkOpen();
-    fetchSize = notNegative(rows);
-  }
-
-  private static int notNegative(long value) throws SQLException {
-    if (value < 0 || value > Integer.MAX_VALUE) {
-      throw SqlErrors.error("22023", "a number from 0 to 2147483647 is wanted, not " + value);
-    }
-    return (int) value;
-  }
-
-  @Override
-  public int getFetchSize() throws SQLException {
-    checkOpen();
-    return fetchSize;
-  }
-
-  @Override
-  public void setFetchDirection(int direction) throws SQLException {
-    checkOpen();
-    JdbcResultSet.checkDirection(direction);
-  }
-
-  @Override
-  public int getFetchDirection() throws SQLException {
-    checkOpen();
-    return ResultSet.FETCH_FORWARD;
-  }
-
-  @Override
-  public void setMaxRows(int rows) throws SQLException {
-    setLargeMaxRows(rows);
-  }
-
-  @Override
-  public int getMaxRows() throws SQLException {
-    checkOpen();
-    return (int) mostRows;
-  }
-
-  @Override
-  public void setLargeMaxRows(long rows) throws SQLException {
-    checkOpen();
-    mostRows = notNegative(rows);
-  }
-
-  @Override
-  public long getLargeMaxRows() throws SQLException {
-    checkOpen();
-    return mostRows;
-  }
-
-  @Override
-  public void setQueryTimeout(int seconds) throws SQLException {
-    checkOpen();
-    timeout = notNegative(seconds);
-  }
-
-  @Override
-  public int getQueryTimeout() throws SQLException {
-    checkOpen();
-    return timeout;
-  }
-
-  @Override
-  public void setMaxFieldSize(int bytes) throws SQLException {
-    checkOpen();
-    if (notNegative(bytes) > 0) {
-      throw SqlErrors.unsupported("cutting values to a size", "select what you need, with left() or substr()");
-    }
-  }
-
-  @Override
-  public int getMaxFieldSize() throws SQLException {
-    checkOpen();
-    return 0;
-  }
-
-  /** JDBC's escapes in braces are not processed, whatever is set. */
-  @Override
-  public void setEscapeProcessing(boolean wanted) throws SQLException {
-    checkOpen();
-  }
-
-  @Override
-  public void setCursorName(String name) throws SQLException {
-    throw SqlErrors.unsupported("a name for the cursor", "declare a cursor in SQL");
-  }
-
-  @Override
-  public void setPoolable(boolean wanted) throws SQLException {
-    checkOpen();
-    poolable = wanted;
-  }
-
-  @Override
-  public boolean isPoolable() throws SQLException {
-    checkOpen();
-    return poolable;
-  }
-
-  @Override
   public SQLWarning getWarnings() throws SQLException {
     checkOpen();
     return warnings.first();
@@ -480,10 +285,6 @@ class JdbcStatement implements Statement {
     return kind.holdability();
   }
 
-  final int fetches() {
-    return fetchSize;
-  }
-
   @Override
   public <T> T unwrap(Class<T> wanted) throws SQLException {
     return SqlErrors.unwrap(wanted, this, connection.core);
@@ -494,3 +295,4 @@ class JdbcStatement implements Statement {
     return wanted.isInstance(this) || wanted.isInstance(connection.core);
   }
 }
+

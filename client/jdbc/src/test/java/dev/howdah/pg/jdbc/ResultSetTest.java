@@ -379,7 +379,8 @@ class ResultSetTest {
 
   @Test
   void columnsAreDescribed() throws SQLException {
-    Howdah.execute(connection, "create temp table t (id int generated always as identity, name varchar(20) not null, price numeric(8,2), tags text[], big bigserial)");
+    Howdah.execute(connection, "create temp table t (id int generated always as identity, name varchar(20) not null,"
+        + " price numeric(8,2), tags text[], big bigserial)");
     try (Statement statement = connection.createStatement();
         ResultSet rows = statement.executeQuery("select id, name as label, price, tags, big, 1 + 1 as sum, price::money from t")) {
       ResultSetMetaData columns = rows.getMetaData();
