@@ -14,9 +14,9 @@ FOLDER = Path(__file__).resolve().parent.parent / "results"
 class Results:
     """Collects the values of repeated runs and turns them into the objects of the result file."""
 
-    def __init__(self, run):
-        """`run` tells when, where and of what the measurements are: see `describe_run`."""
-        self.run = run
+    def __init__(self, run, digits=1):
+        """`run` tells when, where and of what the measurements are (`describe_run`); `digits` to round to."""
+        self.run, self.digits = run, digits
         self._values, self._settings = {}, {}
 
     def add(self, case, system, metrics, settings, each_run):
@@ -34,9 +34,9 @@ class Results:
                 "case": case,
                 "system": system,
                 "metric": metric,
-                "median": round(statistics.median(values), 1),
-                "min": round(min(values), 1),
-                "max": round(max(values), 1),
+                "median": round(statistics.median(values), self.digits),
+                "min": round(min(values), self.digits),
+                "max": round(max(values), self.digits),
                 "runs": len(values),
                 "settings": self._settings[case, system],
                 "run": self.run,

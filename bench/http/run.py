@@ -15,12 +15,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.harness.choice import names, number
 from bench.harness.cluster import Cluster
+from bench.harness.goals import judge
 from bench.harness.processes import Failed, interrupt_on_termination
 from bench.harness.progress import Progress
 from bench.harness.results import Results, describe_run, write
-from bench.http import goals, howdah
+from bench.http import howdah
 from bench.http.cases import CASES
+from bench.http.goals import GOALS
 from bench.http.measure import measure
 from bench.http.picture import picture
 from bench.http.report import table
@@ -52,12 +55,12 @@ class Choice:
 
 def choose(environment):
     """Reads the choice from environment variables."""
-    names = _names(environment, "CASES", [case.name for case in CASES])
+    wanted = names(environment, "CASES", [case.name for case in CASES])
     return Choice(
-        [case for case in CASES if case.name in names],
-        _names(environment, "SYSTEMS", list(SYSTEMS)),
-        _number(environment, "DURATION", DURATION_SECONDS),
-        _number(environment, "ROUNDS", ROUNDS),
+        [case for case in CASES if case.name in wanted],
+        names(environment, "SYSTEMS", list(SYSTEMS)),
+        number(environment, "DURATION", DURATION_SECONDS),
+        number(environment, "ROUNDS", ROUNDS),
     )
 
 
@@ -119,24 +122,9 @@ def _report(objects, whole):
     if drawing:
         path.with_suffix(".svg").write_text(drawing)
     print(f"\n{table(objects)}\n")
-    for line in goals.judge(objects):
+    for line in judge(objects, GOALS):
         print(line)
     print(f"\nwritten to {path}")
-
-
-def _names(environment, variable, known):
-    wanted = [name for name in environment.get(variable, "").split(",") if name]
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise Failed(f"{variable} names {', '.join(unknown)}; known are {', '.join(known)}")
-    return wanted or known
-
-
-def _number(environment, variable, default):
-    text = environment.get(variable) or str(default)
-    if not text.isdigit() or int(text) < 1:
-        raise Failed(f"{variable} is {text!r}; it must be a whole number of at least 1")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 import unittest
 
+from bench.harness.goals import judge
 from bench.harness.processes import Failed
 from bench.http.cases import CASES
-from bench.http.goals import judge
+from bench.http.goals import GOALS
 from bench.http.picture import picture
 from bench.http.report import by_case, ratio, table
 from bench.http.run import choose
@@ -58,12 +59,12 @@ class Ratios(unittest.TestCase):
 
 class Goals(unittest.TestCase):
     def test_a_ratio_over_its_bound_is_reached(self):
-        self.assertEqual(len(judge(OBJECTS)), 1)
-        self.assertTrue(judge(OBJECTS)[0].startswith("reached    6.00 (at least 5)"))
+        self.assertEqual(len(judge(OBJECTS, GOALS)), 1)
+        self.assertTrue(judge(OBJECTS, GOALS)[0].startswith("reached    6.00 (at least 5)"))
 
     def test_cpu_over_its_bound_falls_short(self):
         objects = measured("users", "howdah", 1, cpu=16) + measured("users", "howdah_constant", 1, cpu=10)
-        self.assertTrue(judge(objects)[0].startswith("SHORT      1.60 (at most 1.5)"))
+        self.assertTrue(judge(objects, GOALS)[0].startswith("SHORT      1.60 (at most 1.5)"))
 
 
 class Order(unittest.TestCase):

@@ -30,7 +30,7 @@
   nothing; select-keys decodes what it selects. Rows stay readable when the connection is closed and are
   safe to share between threads."
   (:require [howdah.pg.fold :as fold])
-  (:import (dev.howdah.pg Config Config$Builder Connection Cursor Notification Options Pool Pool$Settings
+  (:import (dev.howdah.pg Config Config$Builder Connection CopyFormat Cursor Listener Notification Options Pool Pool$Settings
                           Result Row TransactionOptions TransactionOptions$Isolation)
            (dev.howdah.pg.clojure RowMaps RowVector)
            (dev.howdah.pg.types PgArray TypeOptions)
@@ -231,6 +231,22 @@
   (with-connection [conn source]
     (.writeCsv conn (options-of opts) out ^String sql (params opts))))
 
+(defn write-edn
+  "Writes the rows of a statement to an OutputStream as an EDN vector of maps, straight from the wire: uuid as
+  #uuid, timestamptz as #inst, json as data. Returns the number of rows. Options: :params :timeout-ms."
+  [source ^OutputStream out sql & {:as opts}]
+  (with-connection [conn source]
+    (.writeEdn conn (options-of opts) out ^String sql (params opts))))
+
+(defn edn
+  "A row, or the rows that execute returned, as a String of EDN, see json."
+  [x]
+  (if (instance? RowVector x)
+    (let [out (java.io.ByteArrayOutputStream.)]
+      (.writeEdn (.result ^RowVector x) out)
+      (.toString out "UTF-8"))
+    (.toEdn ^Row x)))
+
 (defn json
   "A row, or the rows that execute returned, as a String of JSON. Rows that were changed are no longer the
   server's bytes; write those with a JSON library."
@@ -291,17 +307,25 @@
   (with-connection [conn source]
     {:copied (.copyIn conn sql in)}))
 
+(defn ^:private copy-format ^CopyFormat [format]
+  (case (or format :binary)
+    :binary CopyFormat/BINARY
+    :text CopyFormat/TEXT
+    :csv CopyFormat/CSV
+    (throw (IllegalArgumentException. (str ":format must be one of :binary, :text and :csv, not " format)))))
+
 (defn copy-in-rows
-  "COPY ... FROM STDIN WITH (FORMAT binary) with rows of values. :types names the columns' types in order:
+  "COPY ... FROM STDIN with rows of values. :types names the columns' types in order, :format is the one that
+  the statement names, :binary (the default), :text or :csv:
   (copy-in-rows conn \"copy t (a, b) from stdin with (format binary)\" rows {:types [\"int\" \"text\"]})."
-  [source sql rows & {:keys [types]}]
+  [source sql rows & {:keys [types format]}]
   (with-connection [conn source]
-    {:copied (.copyIn conn ^String sql ^List (mapv name types) ^Iterable rows)}))
+    {:copied (.copyIn conn ^String sql (copy-format format) ^List (mapv name types) ^Iterable rows)}))
 
 (defn copy-in-maps
   "As copy-in-rows, with maps and the :keys of their values in the order of the columns."
-  [source sql maps & {:keys [types keys]}]
-  (copy-in-rows source sql (map (apply juxt (map #(fn [m] (get m %)) keys)) maps) {:types types}))
+  [source sql maps & {:keys [types keys format]}]
+  (copy-in-rows source sql (map (apply juxt (map #(fn [m] (get m %)) keys)) maps) {:types types :format format}))
 
 (defn copy-out
   "COPY ... TO STDOUT into an OutputStream. Returns {:copied n}."
@@ -309,14 +333,47 @@
   (with-connection [conn source]
     {:copied (.copyOut conn sql out)}))
 
+(def ^:private stop (ex-info "a fold has ended early" {}))
+
+(defn copy-out-rows
+  "COPY (query) TO STDOUT as rows that are maps: a vector of them, or what a fold makes of them while they
+  come, in memory that does not grow with their number. It costs the server less than a cursor; the query
+  cannot have parameters. Options: :format is :binary (the default), :text or :csv; :key-fn, :timeout-ms, and
+  the folds that execute takes. A fold that ends early ends COPY in the server."
+  [source query & {:keys [format] :as opts}]
+  (with-connection [conn source]
+    (let [fold (or (fold/of-options opts) fold/default)
+          state (volatile! (fold))]
+      (try
+        (.copyOut conn (options-of opts) (copy-format format) ^String query
+                  (reify Consumer
+                    (accept [_ row]
+                      (let [next (fold @state row)]
+                        (vreset! state (unreduced next))
+                        (when (reduced? next) (throw stop))))))
+        (catch clojure.lang.ExceptionInfo e
+          (when-not (identical? e stop) (throw e))))
+      (fold @state))))
+
+(defn ^:private notification-handler ^Consumer [f]
+  (reify Consumer
+    (accept [_ n]
+      (let [^Notification n n]
+        (f {:channel (.channel n) :message (.payload n) :pid (.process n)})))))
+
 (defn on-notification
   "Has a function called with {:channel :message :pid} for each notification that reaches the connection,
   on the thread that reads it."
   [^Connection conn f]
-  (.onNotification conn (reify Consumer
-                          (accept [_ n]
-                            (let [^Notification n n]
-                              (f {:channel (.channel n) :message (.payload n) :pid (.process n)}))))))
+  (.onNotification conn (notification-handler f)))
+
+(defn listener
+  "Calls a function with {:channel :message :pid} for each notification of the channels as it comes, on a
+  connection and a thread of its own. :on-end is called with the error if the connection breaks: what was sent
+  while nobody listened is lost, so open another listener and look at the tables. Close it with close."
+  [source channels f & {:keys [on-end]}]
+  (Listener/open (config source) (mapv name channels) (notification-handler f)
+                 (reify Consumer (accept [_ e] (when on-end (on-end e))))))
 
 (defn listen "Listens to a channel." [^Connection conn channel] (.listen conn (name channel)))
 (defn unlisten "Listens to a channel no more." [^Connection conn channel] (.unlisten conn (name channel)))

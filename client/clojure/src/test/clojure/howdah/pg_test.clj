@@ -96,6 +96,22 @@
     (is (= {:m 1} (meta (with-meta row {:m 1})) (meta (assoc (with-meta row {:m 1}) :a 1))))
     (is (nil? (meta row)))))
 
+(deftest rows-are-editable-in-bulk
+  (let [row (row)
+        change #(-> % transient (assoc! :extra 42) (assoc! :name "other") (dissoc! :id) (conj! [:z 1]) (conj! {:y 2}) (dissoc! :absent))
+        plain {:id 1 :name "n1" :ten 10}]
+    (is (instance? dev.howdah.pg.clojure.TransientRow (transient row)))
+    (persistent! (change row))
+    (is (zero? (decoded-columns row)))
+    (is (= (persistent! (change plain)) (persistent! (change row))))
+    (is (= [5 "other" nil :none] ((juxt count :name :id #(get % :id :none)) (change row))))
+    (is (= (into plain {:a 1 :ten 3}) (into row {:a 1 :ten 3})))
+    (is (= {:m 1} (meta (persistent! (transient (with-meta row {:m 1}))))))
+    (is (= [:id :name :ten :extra] (keys (persistent! (assoc! (transient row) :extra 1)))))
+    (let [done (transient row)]
+      (persistent! done)
+      (is (thrown? IllegalAccessError (assoc! done :a 1))))))
+
 (deftest columns-of-one-name-are-numbered
   (is (= {:a 1 :a_1 2 :a_2 3} (pg/execute *conn* "select 1 as a, 2 as a, 3 as a" {:first true})))
   (is (= {"a" 1 "b" nil} (pg/execute *conn* "select 1 as a, null as b" {:first true :key-fn identity}))))
@@ -178,7 +194,14 @@
                                       {:types ["int" "text"] :keys [:a :b]})))
   (let [out (ByteArrayOutputStream.)]
     (is (= {:copied 4} (pg/copy-out *conn* "copy copied_clj to stdout (format csv)" out)))
-    (is (= "1,x\n2,y\n3,\n4,z\n" (.toString out)))))
+    (is (= "1,x\n2,y\n3,\n4,z\n" (.toString out))))
+  (doseq [format [:binary :text :csv]]
+    (is (= [{:a 1 :b "x"} {:a 2 :b "y"} {:a 3 :b nil} {:a 4 :b "z"}] (pg/copy-out-rows *conn* "select * from copied_clj where a < 9 order by a" {:format format})))
+    (is (= {:copied 1} (pg/copy-in-maps *conn* (str "copy copied_clj from stdin (format " (name format) ")") [{:a 9 :b "tab\t"}]
+                                        {:types ["int" "text"] :keys [:a :b] :format format}))))
+  (is (= #{"tab\t"} (pg/copy-out-rows *conn* "select b from copied_clj where a = 9" {:into [(map :b) #{}]})))
+  (is (= {:n 1} (pg/copy-out-rows *conn* "select generate_series(1, 10000000000) as n" {:first true})))
+  (is (= 1 (count (pg/execute *conn* "select 1")))))
 
 (deftest notifications-arrive
   (let [seen (atom [])]
@@ -188,6 +211,18 @@
     (pg/await-notifications *conn* 20000)
     (is (= [{:channel "events" :message "hello"}] @seen))
     (pg/unlisten *conn* :events)))
+
+(deftest a-listener-pushes-notifications
+  (let [seen (java.util.concurrent.LinkedBlockingQueue.)
+        listener (pg/listener source [:pushed] #(.put seen %))]
+    (pg/notify source :pushed "hello")
+    (is (= "hello" (:message (.poll seen 30 java.util.concurrent.TimeUnit/SECONDS))))
+    (pg/close listener))
+  (let [ended (promise)
+        listener (pg/listener (assoc source :application-name "listener-clj") [:pushed] identity {:on-end #(deliver ended %)})]
+    (pg/execute *conn* "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener-clj'")
+    (is (instance? dev.howdah.pg.PgException (deref ended 30000 nil)))
+    (pg/close listener)))
 
 (defn- serialized [x]
   (let [bytes (ByteArrayOutputStream.)]

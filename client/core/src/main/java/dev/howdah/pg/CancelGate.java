@@ -1,26 +1,42 @@
 package dev.howdah.pg;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Keeps a cancel from hitting any query but the one that was meant.
+ * Knows what runs, and keeps a cancel from ending any query but the one that was meant.
  *
  * <p>The server takes a cancel on a connection of its own and signals whatever the session runs when it
- * gets to it. So a cancel is sent only while a query runs, and the query's end waits until the server has
- * closed every such connection, which it does after it has signalled. A signal that comes when the
- * session is idle does nothing; the next query is sent only after that.
+ * gets to it. So a cancel is sent only while a query runs, and nothing that runs alone begins before the
+ * server has closed every such connection, which it does after it has signalled. A signal that comes when
+ * the session is idle does nothing.
+ *
+ * <p>Calls that share the session are on their way one behind the other, and the server may have gone on to
+ * the next one by the time of the signal. A cancel is meant for the first, whose answer is due. The others
+ * are marked: one that is ended by it has had no effect, because it was a transaction of its own, and its
+ * caller runs it again.
  */
 final class CancelGate {
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition done = lock.newCondition();
+  private final ReentrantLock lock;
+  private final Condition done;
+  /** Calls that were sent and not answered, in that order. */
+  private final Deque<SharedCall> calls = new ArrayDeque<>();
   private boolean running;
   private int cancelling;
 
-  /** A query is about to be sent. */
+  /** The lock guards the order of calls, so it must be the one under which they are written. */
+  CancelGate(ReentrantLock lock) {
+    this.lock = lock;
+    this.done = lock.newCondition();
+  }
+
+  /** A query that runs alone is about to be sent. Returns when no cancel is under way. */
   void begin() {
     lock.lock();
     try {
+      awaitCancels();
       running = true;
     } finally {
       lock.unlock();
@@ -32,9 +48,60 @@ final class CancelGate {
     lock.lock();
     try {
       running = false;
-      while (cancelling > 0) {
-        done.awaitUninterruptibly();
+      awaitCancels();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void awaitCancels() {
+    while (cancelling > 0) {
+      done.awaitUninterruptibly();
+    }
+  }
+
+  /** A call was written behind all others. */
+  void add(SharedCall call) {
+    lock.lock();
+    try {
+      if (cancelling > 0) {
+        call.exposeToCancel();
       }
+      calls.add(call);
+      if (calls.size() == 1) {
+        call.call();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The call whose answer is due, or null. */
+  SharedCall first() {
+    lock.lock();
+    try {
+      return calls.peek();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The first call has its answer. Returns the one whose answer is next, or null. */
+  SharedCall removeFirst() {
+    lock.lock();
+    try {
+      calls.remove();
+      return calls.peek();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many calls are on their way. */
+  int calls() {
+    lock.lock();
+    try {
+      return calls.size();
     } finally {
       lock.unlock();
     }
@@ -44,8 +111,13 @@ final class CancelGate {
   boolean cancel(Runnable send) {
     lock.lock();
     try {
-      if (!running) {
+      SharedCall first = calls.peek();
+      if (!running && first == null) {
         return false;
+      }
+      calls.forEach(SharedCall::exposeToCancel);
+      if (first != null) {
+        first.cancel();
       }
       cancelling++;
     } finally {

@@ -4,15 +4,17 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A connection to PostgreSQL. Threads may share it; statements of several threads run one after another,
- * and a transaction belongs to whoever holds the connection for its whole length.
+ * A connection to PostgreSQL. Threads may share it, virtual ones included: statements of several threads are
+ * sent without waiting for each other's answers, as long as each is prepared and a transaction of its own. A
+ * transaction, a cursor, a pipeline, COPY, a script and a statement that is new to the connection have it
+ * alone; others wait meanwhile, in the order of their coming. A {@link #begin} that is not inside {@link
+ * #transaction} is a state of the connection, and the statements of all threads belong to it.
  *
  * <pre>{@code
  * try (var connection = Connection.open(Config.parse("postgresql://app@localhost/app"))) {
@@ -29,13 +31,16 @@ public final class Connection implements AutoCloseable {
   private final Config config;
   private final Session session;
   private final Executor executor;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final Turns turns;
+  private final SharedPipeline pipeline;
   private int savepoints;
 
   private Connection(Config config, Session session) {
     this.config = config;
     this.session = session;
     this.executor = new Executor(session);
+    this.turns = executor.turns;
+    this.pipeline = new SharedPipeline(executor);
   }
 
   /** Connects. */
@@ -48,21 +53,50 @@ public final class Connection implements AutoCloseable {
     return open(Config.parse(source));
   }
 
-  <T> T locked(Supplier<T> work) {
-    lock.lock();
+  /** Runs work that has the session to itself, when those who came before are done. */
+  private <T> T alone(Supplier<T> work) {
+    return alone(Options.DEFAULT, work);
+  }
+
+  <T> T alone(Options options, Supplier<T> work) {
+    hold(options);
     try {
+      restoreEncoding();
       T value = work.get();
       session.throwHandlerFailure();
       restoreEncoding();
       return value;
     } finally {
-      lock.unlock();
+      turns.release();
+    }
+  }
+
+  private void hold(Options options) {
+    pipeline.refuseReentry();
+    turns.hold(executor.limit(options));
+  }
+
+  /** Runs a statement beside those of other threads; null if it must run alone. */
+  private Result shared(Options options, String sql, Object[] parameters) {
+    if (turns.heldByMe() || options.needsSession()) {
+      return null;
+    }
+    pipeline.refuseReentry();
+    turns.share(executor.limit(options));
+    try {
+      return pipeline.query(sql, parameters, options);
+    } finally {
+      turns.unshare();
+      if (session.hasForeignEncoding()) {
+        alone(() -> null);
+      }
     }
   }
 
   /** Java's text is Unicode, so another client_encoding could only lose characters; it is set back at once. */
   private void restoreEncoding() {
-    if (executor.isFree() && session.takeForeignEncoding() && session.status() != 'E') {
+    if (executor.isFree() && session.hasForeignEncoding() && session.status() != 'E') {
+      session.takeForeignEncoding();
       executor.script("set client_encoding to 'UTF8'");
     }
   }
@@ -74,7 +108,8 @@ public final class Connection implements AutoCloseable {
 
   /** Runs a statement in a certain way and returns all its rows. */
   public Result query(Options options, String sql, Object... parameters) {
-    return locked(() -> executor.query(sql, parameters, options));
+    Result result = shared(options, sql, parameters);
+    return result != null ? result : alone(options, () -> executor.query(sql, parameters, options));
   }
 
   /** Runs a statement; returns the number of rows it inserted, updated, deleted or returned. */
@@ -94,7 +129,7 @@ public final class Connection implements AutoCloseable {
 
   /** Runs several statements in a certain way, see {@link #script(String)}. */
   public List<Result> script(Options options, String sql) {
-    return locked(() -> new Script(executor).run(sql, options));
+    return alone(options, () -> new Script(executor).run(sql, options));
   }
 
   /** Opens a cursor over the rows of a statement. Close it. */
@@ -106,7 +141,7 @@ public final class Connection implements AutoCloseable {
   public Cursor cursor(Options options, String sql, Object... parameters) {
     Cursor[] opened = new Cursor[1];
     try {
-      return locked(() -> {
+      return alone(options, () -> {
         opened[0] = new Cursor(executor, sql, parameters, options);
         return opened[0];
       });
@@ -121,12 +156,12 @@ public final class Connection implements AutoCloseable {
 
   /** Opens a portal over the rows of a statement, inside a transaction. Other statements may run between its fetches. */
   public Portal portal(Options options, String sql, Object... parameters) {
-    return locked(() -> new Portal(this, sql, parameters, options));
+    return alone(options, () -> new Portal(this, executor, sql, parameters, options));
   }
 
   /** What a statement takes and returns. It is prepared and not run. */
   public Description describe(String sql) {
-    return locked(() -> Description.ask(executor, sql, Options.DEFAULT));
+    return alone(() -> Description.ask(executor, sql, Options.DEFAULT));
   }
 
   /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */
@@ -148,7 +183,7 @@ public final class Connection implements AutoCloseable {
    */
   @SuppressWarnings("unchecked")
   public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
-    return locked(() -> {
+    return alone(options, () -> {
       Object state = start;
       try (Cursor cursor = new Cursor(executor, sql, parameters, options)) {
         while (cursor.hasNext()) {
@@ -180,9 +215,26 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as JSON, see {@link #writeJson(OutputStream, String, Object...)}. */
   public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
-    return locked(() -> {
-      JsonRows[] rows = {new JsonRows(new Shape(List.of())).to(out)};
-      executor.run(sql, parameters, options, shape -> rows[0] = new JsonRows(shape).to(out));
+    return write(options, JsonRows::writer, out, sql, parameters);
+  }
+
+  /**
+   * Writes the rows as an EDN vector of maps while they come, straight from the wire: uuid as #uuid,
+   * timestamptz as #inst, json as data. Returns the number of rows.
+   */
+  public long writeEdn(OutputStream out, String sql, Object... parameters) {
+    return writeEdn(Options.DEFAULT, out, sql, parameters);
+  }
+
+  /** Writes the rows as EDN, see {@link #writeEdn(OutputStream, String, Object...)}. */
+  public long writeEdn(Options options, OutputStream out, String sql, Object... parameters) {
+    return write(options, EdnRows::writer, out, sql, parameters);
+  }
+
+  private long write(Options options, RowWriter.Factory notation, OutputStream out, String sql, Object[] parameters) {
+    return alone(options, () -> {
+      RowWriter[] rows = {notation.writer(new Shape(List.of()), out)};
+      executor.run(sql, parameters, options, shape -> rows[0] = notation.writer(shape, out));
       return rows[0].finish();
     });
   }
@@ -198,26 +250,47 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as CSV, see {@link #writeCsv(OutputStream, String, Object...)}. */
   public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
-    return locked(() -> {
-      CsvRows[] rows = {new CsvRows(new Shape(List.of()), out)};
-      executor.run(sql, parameters, options, shape -> rows[0] = new CsvRows(shape, out));
-      return rows[0].finish();
-    });
+    return write(options, CsvRows::new, out, sql, parameters);
   }
 
   /** Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns the number of rows. */
   public long copyIn(String sql, InputStream source) {
-    return locked(() -> new Copy(executor, sql).in(source, Options.DEFAULT));
+    return alone(() -> new Copy(executor, sql).in(source, Options.DEFAULT));
   }
 
-  /** Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values, see {@link RowSource}; returns the number of rows. */
+  /**
+   * Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values. COPY does not say what the columns'
+   * types are, so their names are given. Returns the number of rows.
+   */
   public long copyIn(String sql, List<String> types, Iterable<? extends List<?>> rows) {
-    return locked(() -> new Copy(executor, sql).in(RowSource.of(executor, types, rows), Options.DEFAULT));
+    return copyIn(sql, CopyFormat.BINARY, types, rows);
+  }
+
+  /** Runs COPY ... FROM STDIN with rows of values, as {@link #copyIn(String, List, Iterable)}, in the format that the statement names. */
+  public long copyIn(String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+    return alone(() -> new Copy(executor, sql).in(RowSource.of(executor, format, types, rows), Options.DEFAULT));
   }
 
   /** Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of rows. */
   public long copyOut(String sql, OutputStream target) {
-    return locked(() -> new Copy(executor, sql).out(target, Options.DEFAULT));
+    return alone(() -> new Copy(executor, sql).out(target, Options.DEFAULT));
+  }
+
+  /**
+   * Runs COPY (query) TO STDOUT in a format and hands each row to the action as it comes. It costs the server
+   * less than a cursor, and cannot have parameters. Returns the number of rows.
+   */
+  public long copyOut(CopyFormat format, String query, Consumer<Row> action) {
+    return copyOut(Options.DEFAULT, format, query, action);
+  }
+
+  /** Runs COPY (query) TO STDOUT in a certain way, see {@link #copyOut(CopyFormat, String, Consumer)}. */
+  public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
+    return alone(options, () -> {
+      Shape shape = executor.shape(query, options).mapped(format);
+      return new Copy(executor, "COPY (" + query + ") TO STDOUT (FORMAT " + format.option() + ")")
+          .out(CopyReader.of(format, shape, options, action), options);
+    });
   }
 
   /** Begins a transaction. */
@@ -229,7 +302,7 @@ public final class Connection implements AutoCloseable {
   }
 
   private void executor(String sql) {
-    locked(() -> executor.script(sql));
+    alone(() -> executor.script(sql));
   }
 
   /** Commits. A transaction that has failed cannot be: it is rolled back, and that is an error. */
@@ -263,14 +336,14 @@ public final class Connection implements AutoCloseable {
 
   /** Runs work in a transaction of a certain kind; the options have no meaning inside another. */
   public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
-    lock.lock();
+    hold(Options.DEFAULT);
     try {
       boolean nested = inTransaction();
       String savepoint = "howdah_" + ++savepoints;
       executor(nested ? "SAVEPOINT " + savepoint : options.begin());
       return ended(work, nested ? savepoint : null);
     } finally {
-      lock.unlock();
+      turns.release();
     }
   }
 
@@ -326,7 +399,7 @@ public final class Connection implements AutoCloseable {
 
   /** Waits until something has come from the server or the time is over, and hands on what has come. */
   public void awaitNotifications(Duration limit) {
-    locked(() -> {
+    alone(() -> {
       executor.checkFree();
       session.receiveAside(System.nanoTime() + limit.toNanos());
       return null;
@@ -377,27 +450,29 @@ public final class Connection implements AutoCloseable {
     return session.wire.writes();
   }
 
+  /** How many statements of threads that share the connection were sent and have not been answered. */
+  public int callsUnderWay() {
+    return session.gate.calls();
+  }
+
   /** How many statements are prepared. */
   public int preparedStatements() {
     return session.statements.size();
   }
 
-  Executor executor() {
-    return executor;
-  }
-
-  Session session() {
-    return session;
+  /** Whether nothing, such as a cursor that was not closed, has the connection to itself. */
+  boolean isFree() {
+    return executor.isFree();
   }
 
   /** Closes the connection; rows that were read stay readable. */
   @Override
   public void close() {
-    if (lock.tryLock()) {
+    if (turns.tryHold()) {
       try {
         session.terminate();
       } finally {
-        lock.unlock();
+        turns.release();
       }
     } else {
       // Another thread waits for the server; closing the socket ends that.

@@ -83,9 +83,14 @@ final class Copy {
 
   /** Writes what the server sends; returns the number of rows. */
   long out(OutputStream target, Options options) {
+    return out(wire -> write(target, wire), options);
+  }
+
+  /** Hands on what the server sends, message by message; returns the number of rows. */
+  long out(RowSink target, Options options) {
     return run(options, (outcome, deadline) -> {
       if (begin('H', outcome, deadline)) {
-        drain(wire -> write(target, wire), outcome, deadline);
+        drain(target, outcome, deadline);
       }
     });
   }

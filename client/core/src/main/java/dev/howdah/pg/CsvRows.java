@@ -2,66 +2,63 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.BigEndian;
-import dev.howdah.pg.wire.Wire;
 import dev.howdah.pg.wire.WireOutput;
-import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Writes rows as CSV from their bytes, as the server's COPY does. */
-final class CsvRows implements RowSink {
-  private static final int CHUNK = 1 << 15;
-
-  private final Codec[] codecs;
-  private final OutputStream target;
-  private final WireOutput buffer = new WireOutput(CHUNK + (CHUNK >> 2));
-  private long count;
+final class CsvRows extends RowWriter {
+  private final Shape shape;
 
   CsvRows(Shape shape, OutputStream target) {
-    this.codecs = shape.codecs;
-    this.target = target;
-    for (int i = 0; i < codecs.length; i++) {
+    super(target);
+    this.shape = shape;
+  }
+
+  @Override
+  void begin(WireOutput out) {
+    for (int i = 0; i < shape.size(); i++) {
       if (i > 0) {
-        buffer.int1(',');
+        out.int1(',');
       }
-      int start = buffer.size();
-      buffer.bytes(shape.columns().get(i).name().getBytes(StandardCharsets.UTF_8));
-      quoteFrom(start);
+      int start = out.size();
+      out.bytes(shape.columns().get(i).name().getBytes(StandardCharsets.UTF_8));
+      quoteFrom(start, out);
     }
-    if (codecs.length > 0) {
-      buffer.int1('\n');
+    if (shape.size() > 0) {
+      out.int1('\n');
     }
   }
 
   @Override
-  public void row(Wire wire) {
-    byte[] bytes = wire.body();
-    int at = wire.offset() + 2;
+  void row(byte[] bytes, int from, boolean first, WireOutput out) {
+    Codec[] codecs = shape.codecs;
+    int at = from + 2;
     for (int i = 0; i < codecs.length; i++) {
       if (i > 0) {
-        buffer.int1(',');
+        out.int1(',');
       }
       int length = BigEndian.int4(bytes, at);
       at += 4;
       if (length >= 0) {
-        int start = buffer.size();
-        codecs[i].text(bytes, at, length, buffer);
-        quoteFrom(start);
+        int start = out.size();
+        codecs[i].text(bytes, at, length, out);
+        quoteFrom(start, out);
         at += length;
       }
     }
-    buffer.int1('\n');
-    count++;
-    if (buffer.size() >= CHUNK) {
-      flush();
-    }
+    out.int1('\n');
+  }
+
+  @Override
+  void end(WireOutput out) {
+    // The last row has its line's end.
   }
 
   /** Quotes what was written from a position on where that is needed; an empty text is, to differ from null. */
-  private void quoteFrom(int start) {
-    if (!needsQuotes(start)) {
+  private void quoteFrom(int start, WireOutput buffer) {
+    if (!needsQuotes(start, buffer)) {
       return;
     }
     byte[] plain = Arrays.copyOfRange(buffer.array(), start, buffer.size());
@@ -76,14 +73,14 @@ final class CsvRows implements RowSink {
     buffer.int1('"');
   }
 
-  private boolean needsQuotes(int start) {
+  private boolean needsQuotes(int start, WireOutput buffer) {
     byte[] bytes = buffer.array();
     int end = buffer.size();
     if (start == end) {
       return true;
     }
     // A line of \. alone ends COPY's data, so a single column that holds it is quoted.
-    if (codecs.length == 1 && end - start == 2 && bytes[start] == '\\' && bytes[start + 1] == '.') {
+    if (shape.size() == 1 && end - start == 2 && bytes[start] == '\\' && bytes[start + 1] == '.') {
       return true;
     }
     for (int i = start; i < end; i++) {
@@ -93,20 +90,5 @@ final class CsvRows implements RowSink {
       }
     }
     return false;
-  }
-
-  private void flush() {
-    try {
-      target.write(buffer.array(), 0, buffer.size());
-      buffer.clear();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** Writes what is left; returns the number of rows. */
-  long finish() {
-    flush();
-    return count;
   }
 }

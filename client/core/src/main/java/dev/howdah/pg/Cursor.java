@@ -33,6 +33,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     this.options = options;
     this.fetch = options.fetchSize() > 0 ? options.fetchSize() : FIRST_FETCH;
     executor.checkFree();
+    executor.turns.hold(executor.limit(options));
     session.gate.begin();
     executor.occupy("an open cursor");
     open = true;
@@ -52,9 +53,9 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     if (!cached) {
       statement = executor.prepare(sql, options.binary(), deadline);
     }
+    executor.writeClosing(session.wire.output());
     int start = session.wire.output().size();
     try {
-      executor.writeClosing(session.wire.output());
       Executor.writeBind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
@@ -135,6 +136,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       if (!open || !suspended) {
         return false;
       }
+      executor.turns.adopt();
       Deadline deadline = executor.deadline(options);
       Executor.Outcome outcome = fetch(deadline);
       if (outcome.error != null || outcome.failure != null) {
@@ -187,6 +189,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       segment = 0;
       executor.release();
       session.gate.end();
+      executor.turns.release();
     }
   }
 }

@@ -22,6 +22,7 @@ final class Executor {
   private static final Shape NO_COLUMNS = new Shape(List.of());
 
   final Session session;
+  final Turns turns = new Turns();
   private final RowCollector collector = RowCollector.kept();
   /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
   private String occupied;
@@ -49,6 +50,7 @@ final class Executor {
 
   void occupy(String what) {
     occupied = what;
+    turns.purpose(what);
   }
 
   void release() {
@@ -57,8 +59,11 @@ final class Executor {
   }
 
   Deadline deadline(Options options) {
-    Duration limit = options.timeout() != null ? options.timeout() : session.config.queryTimeout();
-    return Deadline.after(limit, options.closing());
+    return Deadline.after(limit(options), options.closing());
+  }
+
+  Duration limit(Options options) {
+    return options.timeout() != null ? options.timeout() : session.config.queryTimeout();
   }
 
   /** Runs a statement and keeps its rows. */
@@ -70,6 +75,26 @@ final class Executor {
       return collector;
     });
     return new Result(seen[0], collector.take(), tag);
+  }
+
+  /** The columns that a statement returns, asked anew because they may have changed, without running it. */
+  Shape shape(String sql, Options options) {
+    checkFree();
+    Deadline deadline = deadline(options);
+    session.gate.begin();
+    occupy("a statement that is being described");
+    try {
+      Statement known = session.statements.find(sql, true);
+      if (known != null) {
+        session.statements.remove(known);
+      }
+      Statement described = prepare(sql, true, deadline);
+      synchronize(deadline);
+      return described.shape;
+    } finally {
+      release();
+      session.gate.end();
+    }
   }
 
   /** Runs a statement; its rows go where the reception says. Returns the command's tag. */
@@ -109,6 +134,15 @@ final class Executor {
     return outcome.tagOrThrow(sql, deadline);
   }
 
+  /** Reads the answer to a call that shares the session; the one thread that reads calls this. */
+  void receive(SharedCall call) {
+    call.outcome = complete(call.statement, shape -> {
+      collector.begin(shape, shape.maker(call.options.rows()));
+      return collector;
+    }, call.deadline);
+    call.result = new Result(call.statement.shape, collector.take(), call.outcome.tag);
+  }
+
   /** What a changed table or a lost statement is answered with, before anything has run. */
   static boolean isStale(ServerMessage error) {
     return error.sqlState().equals("26000")
@@ -118,9 +152,9 @@ final class Executor {
   /** Sends the values and the order to run, in one write. */
   private void send(Statement statement, Object[] parameters, String first, boolean parsed, int mostRows, Deadline deadline) {
     WireOutput out = session.wire.output();
+    writeClosing(out);
     int start = out.size();
     try {
-      writeClosing(out);
       if (first != null) {
         writeUtility(first, out);
       }
@@ -311,7 +345,12 @@ final class Executor {
         }
         case '1', 'I', '3', 's' -> { }
         case 'E' -> failed(outcome);
-        case 'G' -> refuseCopyIn(outcome, deadline);
+        case 'G' -> {
+          if (statement.shareable) {
+            throw session.unexpected(type, "where no COPY was asked for");
+          }
+          refuseCopyIn(outcome, deadline);
+        }
         case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
           opening = false;

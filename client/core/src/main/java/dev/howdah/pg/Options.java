@@ -91,4 +91,9 @@ public final class Options {
   boolean closing() {
     return closing;
   }
+
+  /** Whether a query that runs so cannot go beside those of other threads. */
+  boolean needsSession() {
+    return opening != null || mostRows > 0 || closing;
+  }
 }

@@ -56,27 +56,32 @@ public final class Pipeline implements AutoCloseable {
 
   /** Adds a statement. */
   public Answer query(String sql, Object... parameters) {
-    Statement statement = session.statements.find(sql, options.binary());
-    if (statement == null) {
-      run();
-      begin();
-      try {
-        statement = executor.prepare(sql, options.binary(), deadline);
-        executor.synchronize(deadline);
-      } catch (RuntimeException e) {
-        end();
-        throw e;
-      }
-    } else if (pending.isEmpty()) {
+    if (pending.isEmpty()) {
       begin();
     }
-    return add(statement, parameters);
+    Statement statement = session.statements.find(sql, options.binary());
+    return add(statement != null ? statement : prepare(sql), parameters);
+  }
+
+  private Statement prepare(String sql) {
+    if (!pending.isEmpty()) {
+      run();
+      begin();
+    }
+    try {
+      Statement statement = executor.prepare(sql, options.binary(), deadline);
+      executor.synchronize(deadline);
+      return statement;
+    } catch (RuntimeException e) {
+      end();
+      throw e;
+    }
   }
 
   private Answer add(Statement statement, Object[] parameters) {
+    executor.writeClosing(session.wire.output());
     int start = session.wire.output().size();
     try {
-      executor.writeClosing(session.wire.output());
       Executor.writeBind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
@@ -93,7 +98,13 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private void begin() {
-    executor.checkFree();
+    executor.turns.hold(executor.limit(options));
+    try {
+      executor.checkFree();
+    } catch (RuntimeException e) {
+      executor.turns.release();
+      throw e;
+    }
     deadline = executor.deadline(options);
     session.gate.begin();
     executor.occupy("a pipeline that was not read");
@@ -102,6 +113,7 @@ public final class Pipeline implements AutoCloseable {
   private void end() {
     executor.release();
     session.gate.end();
+    executor.turns.release();
   }
 
   /** Sends what was added and reads the answers. */

@@ -170,7 +170,7 @@ public final class Pool implements AutoCloseable {
     }
   }
 
-  /** Gives a connection back. A transaction left open is rolled back. */
+  /** Gives a connection back. A transaction left open is rolled back; with a cursor left open it is closed. */
   public void release(Connection connection) {
     Loan loan = takeLoan(connection);
     if (loan == null) {
@@ -178,10 +178,10 @@ public final class Pool implements AutoCloseable {
     }
     boolean kept = false;
     try {
-      if (connection.isOpen() && connection.inTransaction()) {
+      if (connection.isFree() && connection.inTransaction()) {
         connection.rollback();
       }
-      kept = connection.isOpen() && !isOld(loan.born()) && keep(connection, loan.born());
+      kept = connection.isFree() && !isOld(loan.born()) && keep(connection, loan.born());
     } catch (PgException e) {
       // It cannot be rolled back, so it is not kept.
       kept = false;

@@ -19,10 +19,10 @@ public final class Portal implements AutoCloseable {
   private boolean open = true;
   private boolean suspended;
 
-  Portal(Connection connection, String sql, Object[] parameters, Options options) {
+  Portal(Connection connection, Executor executor, String sql, Object[] parameters, Options options) {
     this.connection = connection;
-    this.executor = connection.executor();
-    this.session = connection.session();
+    this.executor = executor;
+    this.session = executor.session;
     this.sql = sql;
     this.options = options;
     this.name = "howdah_portal_" + session.nextPortal();
@@ -133,7 +133,7 @@ public final class Portal implements AutoCloseable {
 
   /** The next rows, as many as the options' fetch size; none at the end. */
   public Result fetch() {
-    return connection.locked(() -> {
+    return connection.alone(options, () -> {
       if (first != null) {
         Result fetched = first;
         first = null;
@@ -152,7 +152,7 @@ public final class Portal implements AutoCloseable {
   /** Gives up the rows that were not fetched. The server hears of it with the next statement. */
   @Override
   public void close() {
-    connection.locked(() -> {
+    connection.alone(options, () -> {
       if (open && suspended && session.ended() == era) {
         session.closingPortals.add(name);
       }

@@ -137,11 +137,24 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
 
   /** Writes the rows as a JSON array of objects, straight from the bytes; returns their number. */
   public long writeJson(OutputStream out) {
-    JsonRows json = new JsonRows(shape).to(out);
+    return write(JsonRows.writer(shape, out));
+  }
+
+  /** Writes the rows as an EDN vector of maps, straight from the bytes; returns their number. */
+  public long writeEdn(OutputStream out) {
+    return write(EdnRows.writer(shape, out));
+  }
+
+  /** Writes the rows as CSV with a line of names, straight from the bytes; returns their number. */
+  public long writeCsv(OutputStream out) {
+    return write(new CsvRows(shape, out));
+  }
+
+  private long write(RowWriter writer) {
     for (Segment segment : segments) {
-      json.segment(segment);
+      writer.segment(segment);
     }
-    return json.finish();
+    return writer.finish();
   }
 
   @Override

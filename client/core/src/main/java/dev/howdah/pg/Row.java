@@ -331,6 +331,13 @@ public class Row {
     return new String(buffer.array(), 0, buffer.size(), java.nio.charset.StandardCharsets.UTF_8);
   }
 
+  /** The row as an EDN map; its names are keywords. */
+  public final String toEdn() {
+    WireOutput buffer = new WireOutput(256);
+    new EdnRows(shape()).row(segment.bytes, start, buffer);
+    return new String(buffer.array(), 0, buffer.size(), java.nio.charset.StandardCharsets.UTF_8);
+  }
+
   @Override
   public String toString() {
     StringBuilder text = new StringBuilder("{");

@@ -6,24 +6,28 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
-/** Rows of values as the data of COPY in the binary format. */
+/** Rows of values as the data of COPY. */
 final class RowSource implements Copy.Source {
   private static final byte[] HEADER = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', (byte) 0xff, '\r', '\n', 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
+  private final CopyFormat format;
   private final Codec[] codecs;
   private final Iterator<? extends List<?>> rows;
   private final WireOutput out = new WireOutput(1 << 12);
   private int sent;
   private boolean ended;
 
-  private RowSource(Codec[] codecs, Iterator<? extends List<?>> rows) {
+  private RowSource(CopyFormat format, Codec[] codecs, Iterator<? extends List<?>> rows) {
+    this.format = format;
     this.codecs = codecs;
     this.rows = rows;
-    out.bytes(HEADER);
+    if (format == CopyFormat.BINARY) {
+      out.bytes(HEADER);
+    }
   }
 
   /** Rows whose columns are of the types of these names. COPY does not say what the types are, so the caller must. */
-  static RowSource of(Executor executor, List<String> types, Iterable<? extends List<?>> rows) {
+  static RowSource of(Executor executor, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
     if (types.isEmpty()) {
       throw new PgException("22023", "the types of the columns must be named");
     }
@@ -33,13 +37,11 @@ final class RowSource implements Copy.Source {
     }
     // Preparing a statement that returns these types is how their numbers and their codecs become known.
     Result described = executor.query("select " + String.join(", ", columns) + " limit 0", new Object[0], Options.DEFAULT);
-    Codec[] codecs = described.columns().stream().map(Column::codec).toArray(Codec[]::new);
+    Codec[] codecs = new Codec[types.size()];
     for (int i = 0; i < codecs.length; i++) {
-      if (!codecs[i].binary()) {
-        throw new PgException("0A000", "values of type " + types.get(i) + " cannot be sent in the binary format; copy them as text");
-      }
+      codecs[i] = format.codec(described.columns().get(i).codec(), Integer.toString(i));
     }
-    return new RowSource(codecs, rows.iterator());
+    return new RowSource(format, codecs, rows.iterator());
   }
 
   @Override
@@ -53,8 +55,7 @@ final class RowSource implements Copy.Source {
       if (rows.hasNext()) {
         write(rows.next());
       } else {
-        out.int2(-1);
-        ended = true;
+        end();
       }
     }
     int count = Math.min(length, out.size() - sent);
@@ -67,6 +68,21 @@ final class RowSource implements Copy.Source {
     if (row.size() != codecs.length) {
       throw new PgException("22023", "a row of " + row.size() + " values, where " + codecs.length + " types are named");
     }
+    if (format == CopyFormat.BINARY) {
+      writeBinary(row);
+    } else {
+      writeText(row);
+    }
+  }
+
+  private void end() {
+    if (format == CopyFormat.BINARY) {
+      out.int2(-1);
+    }
+    ended = true;
+  }
+
+  private void writeBinary(List<?> row) {
     out.int2(codecs.length);
     for (int i = 0; i < codecs.length; i++) {
       Object value = row.get(i);
@@ -78,5 +94,26 @@ final class RowSource implements Copy.Source {
       codecs[i].encode(value instanceof String text ? codecs[i].parse(text) : value, out);
       out.storeLength(start);
     }
+  }
+
+  private void writeText(List<?> row) {
+    boolean csv = format == CopyFormat.CSV;
+    for (int i = 0; i < codecs.length; i++) {
+      if (i > 0) {
+        out.int1(csv ? ',' : '\t');
+      }
+      Object value = row.get(i);
+      if (value == null) {
+        out.text(csv ? "" : "\\N");
+        continue;
+      }
+      String text = value instanceof String string ? string : codecs[i].format(value);
+      if (csv) {
+        CopyFormat.quote(text, out);
+      } else {
+        CopyFormat.escape(text, out);
+      }
+    }
+    out.int1('\n');
   }
 }

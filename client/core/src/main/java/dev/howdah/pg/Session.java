@@ -19,7 +19,7 @@ final class Session {
   final Wire wire;
   final TypeRegistry types;
   final StatementCache statements;
-  final CancelGate gate = new CancelGate();
+  final CancelGate gate;
   private final Handshake.Endpoint endpoint;
   private final Map<String, String> parameters = new ConcurrentHashMap<>();
   private volatile Consumer<Notification> notifications = notification -> { };
@@ -32,7 +32,7 @@ final class Session {
   private long portals;
   /** Portals to be closed in the server with the next message that is sent. */
   final List<String> closingPortals = new ArrayList<>();
-  private boolean foreignEncoding;
+  private volatile boolean foreignEncoding;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
   /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
@@ -43,7 +43,8 @@ final class Session {
     this.endpoint = endpoint;
     this.wire = wire;
     this.types = new TypeRegistry(config.types());
-    this.statements = new StatementCache(config.statementCacheSize());
+    this.statements = new StatementCache(config.statementCacheSize(), wire.lock());
+    this.gate = new CancelGate(wire.lock());
     wire.onInterrupt(this::tryCancel);
   }
 
@@ -118,10 +119,16 @@ final class Session {
     }
   }
 
-  /** Throws what a handler threw since the last time. */
-  void throwHandlerFailure() {
+  /** What a handler threw since the last time, or null. */
+  RuntimeException takeHandlerFailure() {
     RuntimeException failure = handlerFailure;
     handlerFailure = null;
+    return failure;
+  }
+
+  /** Throws what a handler threw since the last time. */
+  void throwHandlerFailure() {
+    RuntimeException failure = takeHandlerFailure();
     if (failure != null) {
       throw failure;
     }
@@ -134,7 +141,17 @@ final class Session {
     }
   }
 
-  /** Whether a statement has set an encoding other than UTF-8, the one this client speaks; asking resets it. */
+  /** Whether a statement has set an encoding other than UTF-8, the one this client speaks. */
+  boolean hasForeignEncoding() {
+    return foreignEncoding;
+  }
+
+  /** Whether statements of several threads may be on their way at once: outside a transaction, in order. */
+  boolean isReadyToShare() {
+    return status == 'I' && !foreignEncoding && isOpen();
+  }
+
+  /** The same as {@link #hasForeignEncoding}; asking resets it. */
   boolean takeForeignEncoding() {
     boolean was = foreignEncoding;
     foreignEncoding = false;
@@ -200,7 +217,9 @@ final class Session {
     awaitingReady = false;
     if (status == 'I') {
       ended++;
-      closingPortals.clear();
+      if (!closingPortals.isEmpty()) {
+        closingPortals.clear();
+      }
     }
   }
 

@@ -2,8 +2,10 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What all rows of a statement have in common: columns, names and codecs. One object for every row of
@@ -43,6 +45,26 @@ public final class Shape {
   public int indexOf(String name) {
     Integer index = indexes.get(name);
     return index == null ? -1 : index;
+  }
+
+  /** The columns' names made distinct: of those with one name, the first has it, the second gets _1 behind it, the third _2. */
+  public List<String> distinctNames() {
+    Set<String> taken = new HashSet<>();
+    return columns.stream().map(column -> distinct(column.name(), taken)).toList();
+  }
+
+  private static String distinct(String name, Set<String> taken) {
+    String candidate = name;
+    for (int number = 1; !taken.add(candidate); number++) {
+      candidate = name + "_" + number;
+    }
+    return candidate;
+  }
+
+  /** The same columns, their values in a format of COPY. */
+  Shape mapped(CopyFormat format) {
+    return new Shape(columns.stream().map(column -> new Column(column.name(), column.type(), column.modifier(), column.table(),
+        column.attribute(), format.codec(column.codec(), column.name()))).toList());
   }
 
   int index(String name) {

@@ -1,14 +1,22 @@
 package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
+import java.util.regex.Pattern;
 
 /** A statement that the server has prepared. */
 final class Statement {
+  private static final Pattern OUTSIDE_TRANSACTIONS = Pattern.compile("set_config|_advisory_|dblink|lo_export", Pattern.CASE_INSENSITIVE);
+
   final String sql;
   final String name;
   final int[] parameterTypes;
   final Codec[] parameters;
   final Shape shape;
+  /**
+   * Whether it may be on its way beside others of other threads. It may then be run twice, after a cancel that
+   * was meant for another, so what leaves an effect behind when it is rolled back is not shared.
+   */
+  final boolean shareable;
   /** The format codes of a Bind message, with their count in front. */
   final short[] resultFormats;
 
@@ -18,6 +26,7 @@ final class Statement {
     this.parameterTypes = parameterTypes;
     this.parameters = parameters;
     this.shape = shape;
+    this.shareable = LeadingKeyword.isOfRows(sql) && !OUTSIDE_TRANSACTIONS.matcher(sql).find();
     this.resultFormats = formats(shape);
   }
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The statements that a session has prepared, the least recently used leaving when it is full.
@@ -18,13 +19,25 @@ final class StatementCache {
   private record Key(String sql, boolean binary) {}
 
   private final int capacity;
+  private final ReentrantLock lock;
   private final String prefix = "howdah_" + Long.toHexString(RANDOM.nextLong()) + "_";
   private final Map<Key, Statement> statements = new LinkedHashMap<>(16, 0.75f, true);
   private List<String> closing = new ArrayList<>();
   private long counter;
 
-  StatementCache(int capacity) {
+  /** The lock guards what threads that share a session write; it is held while statements are looked up. */
+  StatementCache(int capacity, ReentrantLock lock) {
     this.capacity = capacity;
+    this.lock = lock;
+  }
+
+  private void change(Runnable change) {
+    lock.lock();
+    try {
+      change.run();
+    } finally {
+      lock.unlock();
+    }
   }
 
   Statement find(String sql, boolean binary) {
@@ -40,29 +53,37 @@ final class StatementCache {
     if (capacity == 0) {
       return;
     }
-    statements.put(new Key(statement.sql, binary), statement);
-    if (statements.size() > capacity) {
-      Key eldest = statements.keySet().iterator().next();
-      closing.add(statements.remove(eldest).name);
-    }
+    change(() -> {
+      statements.put(new Key(statement.sql, binary), statement);
+      if (statements.size() > capacity) {
+        Key eldest = statements.keySet().iterator().next();
+        closing.add(statements.remove(eldest).name);
+      }
+    });
   }
 
   void remove(Statement statement) {
-    if (statements.values().remove(statement)) {
-      closing.add(statement.name);
-    }
+    change(() -> {
+      if (statements.values().remove(statement)) {
+        closing.add(statement.name);
+      }
+    });
   }
 
   /** The definitions may have changed: every statement is to be prepared anew. */
   void invalidate() {
-    statements.values().forEach(statement -> closing.add(statement.name));
-    statements.clear();
+    change(() -> {
+      statements.values().forEach(statement -> closing.add(statement.name));
+      statements.clear();
+    });
   }
 
   /** The server has forgotten all of them. */
   void forget() {
-    statements.clear();
-    closing.clear();
+    change(() -> {
+      statements.clear();
+      closing.clear();
+    });
   }
 
   /** Names to be closed in the server, with the next message that is sent. */

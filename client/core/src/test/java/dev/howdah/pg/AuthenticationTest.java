@@ -13,9 +13,13 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -132,6 +136,33 @@ class AuthenticationTest {
       PgTimeoutException late = assertThrows(PgTimeoutException.class,
           () -> connection.query(Options.DEFAULT.timeout(java.time.Duration.ofMillis(50)), "select pg_sleep(20)"));
       assertEquals("57014", late.sqlState());
+    }
+  }
+
+  @Test
+  void threadsShareAConnectionWithTls() throws InterruptedException, ExecutionException {
+    ExecutorService threads = SharedConnectionTest.threads();
+    String echo = "select $1::text, $2::int";
+    String large = "x".repeat(500_000);
+    try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
+      connection.query(echo, "", 0);
+      List<Future<?>> all = new ArrayList<>();
+      for (int i = 0; i < 10; i++) {
+        int mine = i;
+        all.add(threads.submit(() -> {
+          for (int round = 0; round < 20; round++) {
+            String text = round % 5 == 0 ? large + mine : "small" + mine;
+            Row row = connection.query(echo, text, round).get(0);
+            assertEquals(text, row.getString(0));
+            assertEquals(round, row.getInt(1));
+          }
+        }));
+      }
+      for (Future<?> one : all) {
+        one.get();
+      }
+    } finally {
+      threads.shutdownNow();
     }
   }
 

@@ -20,7 +20,9 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
 import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -115,7 +117,7 @@ class TypesTest {
   @TestFactory
   List<DynamicTest> bothFormatsTheServerAndItsJsonAgree() {
     Samples samples = new Samples();
-    List<DynamicTest> tests = new java.util.ArrayList<>(List.of(
+    List<DynamicTest> tests = new ArrayList<>(List.of(
         agree("bool", List.of("true", "false")), agree("int2", samples.longs(16)), agree("int4", samples.longs(32)),
         agree("int8", samples.longs(64)), agree("oid", samples.unsigned()), agree("float8", samples.doubles()),
         agree("float4", samples.floats()), agree("numeric", samples.numerics()), agree("text", samples.texts()),
@@ -153,6 +155,38 @@ class TypesTest {
         agree("tsrange", List.of("[\"2024-01-01 00:00:00\",infinity)")), agree("moods", List.of("[a,\"b,c\")", "(\"\",z]")),
         agree("int4multirange", List.of("{}", "{[1,3),[5,7)}")), agree("nummultirange", List.of("{[1.5,2.5],(7,)}")),
         agree("int4range[]", List.of("{\"[1,3)\",empty,NULL}")));
+  }
+
+  /** Every power of two and of ten with its neighbours, and numbers of random bits. */
+  @Test
+  void floatsAreWrittenAsTheServerWritesThem() {
+    Random random = new Random(7);
+    List<Double> doubles = new ArrayList<>();
+    List<Float> floats = new ArrayList<>();
+    for (int i = -330; i < 310; i++) {
+      neighbours(Double.parseDouble("1e" + i), doubles, floats);
+      neighbours(Double.parseDouble("-5e" + i), doubles, floats);
+    }
+    for (int i = -1080; i < 1024; i++) {
+      neighbours(Math.scalb(1.0, i), doubles, floats);
+    }
+    for (int i = 0; i < 40_000; i++) {
+      doubles.add(Double.longBitsToDouble(random.nextLong()));
+      doubles.add(random.nextInt(1_000_000) / 100.0);
+      floats.add(Float.intBitsToFloat(random.nextInt()));
+    }
+    for (String column : List.of("float8", "float4")) {
+      Object values = column.equals("float8") ? doubles : floats;
+      for (Row row : connection.query("select v, v::text as t from unnest($1::" + column + "[]) v", values)) {
+        assertEquals(row.getString("t"), row.getString("v"));
+      }
+    }
+  }
+
+  private static void neighbours(double value, List<Double> doubles, List<Float> floats) {
+    doubles.addAll(List.of(value, Math.nextUp(value), Math.nextDown(value)));
+    float narrow = (float) value;
+    floats.addAll(List.of(narrow, Math.nextUp(narrow), Math.nextDown(narrow)));
   }
 
   /** pgjdbc as a third opinion, by way of java.time and BigDecimal. */

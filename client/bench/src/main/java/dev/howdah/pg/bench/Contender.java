@@ -1,20 +1,19 @@
 package dev.howdah.pg.bench;
 
+import java.io.IOException;
+import java.sql.SQLException;
 import java.util.Map;
 
 /** A client under test: its ways to read a query's rows. */
 interface Contender extends AutoCloseable {
-  /** The name in the results. */
-  String name();
+  /** What runs the query once, by system and way of access: howdah:untouched, with one, all, map, json or assoc as ways. */
+  Map<String, Work> ways(String testCase, String sql);
 
-  /** Ways of access (untouched, one, all, map, json, assoc) to what runs the query once in that way. */
-  Map<String, Work> ways(String testCase, String sql) throws Exception;
+  @Override
+  void close() throws IOException, SQLException;
 
   /** Runs a query once; returns something that depends on what was read, so that nothing is optimised away. */
   interface Work {
     Object run() throws Exception;
   }
-
-  @Override
-  default void close() throws java.sql.SQLException {}
 }

@@ -18,7 +18,7 @@ import java.util.Map;
 
 /** This client, with rows that are Clojure maps, as the published tests have them. */
 final class Howdah implements Contender {
-  private static final Keyword EXTRA = Keyword.intern("extra");
+  static final Keyword EXTRA = Keyword.intern("extra");
 
   private final Connection connection;
   private final Pool pool;
@@ -29,11 +29,6 @@ final class Howdah implements Contender {
     pool = new Pool(config);
   }
 
-  @Override
-  public String name() {
-    return "howdah";
-  }
-
   private Result rows(String testCase, String sql) {
     return testCase.equals("t4") ? pool.with(lent -> lent.query(options, sql)) : connection.query(options, sql);
   }
@@ -41,15 +36,15 @@ final class Howdah implements Contender {
   @Override
   public Map<String, Work> ways(String testCase, String sql) {
     Map<String, Work> ways = new LinkedHashMap<>();
-    ways.put("untouched", () -> rows(testCase, sql));
-    ways.put("one", () -> one(rows(testCase, sql)));
-    ways.put("all", () -> all(rows(testCase, sql)));
-    ways.put("map", () -> maps(rows(testCase, sql)));
-    ways.put("json", () -> testCase.equals("t4")
+    ways.put("howdah:untouched", () -> rows(testCase, sql));
+    ways.put("howdah:one", () -> one(rows(testCase, sql)));
+    ways.put("howdah:all", () -> all(rows(testCase, sql)));
+    ways.put("howdah:map", () -> maps(rows(testCase, sql)));
+    ways.put("howdah:json", () -> testCase.equals("t4")
         ? pool.with(lent -> lent.writeJson(OutputStream.nullOutputStream(), sql))
         : connection.writeJson(OutputStream.nullOutputStream(), sql));
     if (testCase.equals("t5")) {
-      ways.put("assoc", () -> assoc(rows(testCase, sql)));
+      ways.put("howdah:assoc", () -> assoc(rows(testCase, sql)));
     }
     return ways;
   }

@@ -1,86 +1,86 @@
 package dev.howdah.pg.bench;
 
 import dev.howdah.pg.Config;
-import dev.howdah.pg.PrivateServer;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Runs the client cases against a private server: every way of every system in turn, round after round.
- *
- * <p>CASES=t1,t5 runs a part; RUNS=20, WARM=8 and SECONDS_PER_LOAD=5 say how often and how long; OUT names the file.
+ * Runs the client cases against the server that libpq's variables name: every way of every system in turn, round after round.
+ * Each figure is a line of JSON on the standard output. The environment says what is run:
+ * CASES and SYSTEMS with commas, RUNS, WARM, DURATION of each load in seconds, ROUNDS of loads, ROWS.
  */
 public final class Main {
   private Main() {}
 
-  private static String setting(String name, String standard) {
+  private static int number(String name, int standard) {
     String value = System.getenv(name);
-    return value == null || value.isEmpty() ? standard : value;
+    return value == null || value.isEmpty() ? standard : Integer.parseInt(value);
+  }
+
+  private static List<String> names(String name, String standard) {
+    String value = System.getenv(name);
+    return List.of((value == null || value.isEmpty() ? standard : value).split(","));
   }
 
   /** The program. */
   public static void main(String[] arguments) throws Exception {
-    int runs = Integer.parseInt(setting("RUNS", "20"));
-    int seconds = Integer.parseInt(setting("SECONDS_PER_LOAD", "5"));
-    List<String> cases = List.of(setting("CASES", "t1,t2,t3,t4,t5,t6").split(","));
-    PrivateServer server = PrivateServer.shared();
-    Config config = server.config().build();
-    Map<String, Object> settings = new LinkedHashMap<>();
-    settings.put("rows", Queries.ROWS);
-    settings.put("runs", runs);
-    settings.put("seconds", seconds);
-    Report report = new Report(settings);
-    try (Howdah howdah = new Howdah(config); Pgjdbc pgjdbc = new Pgjdbc(server.jdbcUrl()); JavaJdbc javaJdbc = new JavaJdbc(server.jdbcUrl())) {
+    List<String> cases = names("CASES", "t1,t2,t3,t4,t5,t6,codecs");
+    List<String> systems = names("SYSTEMS", "howdah,floor,socket,pgjdbc_arrays,pgjdbc_maps,java_jdbc,vertx");
+    Server server = Server.ofEnvironment();
+    try (Contenders contenders = new Contenders(server)) {
       for (Map.Entry<String, String> query : Queries.byCase().entrySet()) {
         if (cases.contains(query.getKey())) {
-          measure(report, query.getKey(), query.getValue(), List.of(howdah, pgjdbc, javaJdbc), runs);
-          long before = howdah.writes();
-          howdah.ways("t1", query.getValue()).get("untouched").run();
-          double writes = howdah.writes() - before;
-          System.out.println("done: " + query.getKey());
-          report.add(query.getKey() + "_untouched", "howdah", "write_calls_per_query", writes, writes, writes, 1);
+          measure(query.getKey(), query.getValue(), contenders, systems);
         }
       }
     }
     if (cases.contains("t6")) {
-      if (Http.canRun()) {
-        Http.run(report, config, server.jdbcUrl(), seconds, 3);
-      } else {
-        System.out.println("t6 is left out: there is no wrk on this machine");
-      }
+      Http.run(server, systems, number("DURATION", 5), number("ROUNDS", 3));
     }
-    report.write(Path.of(setting("OUT", "client.json")));
-    report.print();
+    if (cases.contains("codecs") && systems.contains("howdah")) {
+      CodecBenchmark.run();
+    }
   }
 
-  private static void measure(Report report, String testCase, String sql, List<Contender> contenders, int runs) throws Exception {
-    List<Measure> measures = new ArrayList<>();
-    for (Contender contender : contenders) {
+  private static void measure(String testCase, String sql, Contenders contenders, List<String> systems) throws Exception {
+    int runs = number("RUNS", 20);
+    Map<String, Measure> measures = new LinkedHashMap<>();
+    for (Contender contender : contenders.all()) {
       contender.ways(testCase, sql).forEach((way, work) -> {
-        String[] parts = way.contains(":") ? way.split(":") : new String[] {contender.name(), way};
-        measures.add(new Measure(testCase + "_" + parts[1], parts[0], work, runs));
+        String system = way.substring(0, way.indexOf(':'));
+        if (systems.contains(system)) {
+          measures.put(way, new Measure(testCase + way.substring(way.indexOf(':')).replace(':', '_'), system, work, runs));
+        }
       });
     }
-    for (int i = 0; i < Integer.parseInt(setting("WARM", "8")); i++) {
-      for (Measure measure : measures) {
+    List<Measure> all = new ArrayList<>(measures.values());
+    for (int i = 0; i < number("WARM", 8); i++) {
+      for (Measure measure : all) {
         measure.warm();
       }
     }
     for (int i = 0; i < runs; i++) {
       // Once a round, not before each run: a collection takes longer than most runs.
       System.gc();
-      for (Measure measure : measures) {
+      for (Measure measure : all) {
         measure.run();
       }
     }
-    for (Measure measure : measures) {
-      if (measure.system.equals("howdah") && measure.testCase.matches(".*(untouched|all)")) {
+    for (Measure measure : all) {
+      if (measure.keepsItsResult()) {
         measure.retain();
       }
-      measure.report(report);
+      measure.report();
     }
+    if (systems.contains("howdah")) {
+      Report.add(testCase + "_untouched", "howdah", "write_calls_per_query", contenders.writesOf(sql));
+    }
+  }
+
+  /** The configuration of this client for a server. */
+  static Config config(Server server) {
+    return Config.builder(Map.of()).host(server.host()).port(server.port()).user(server.user()).database(server.database()).build();
   }
 }

@@ -1,7 +1,6 @@
 package dev.howdah.pg.bench;
 
 import java.lang.management.ManagementFactory;
-import java.util.Arrays;
 
 /** Times and allocations of one way of access. */
 final class Measure {
@@ -60,25 +59,18 @@ final class Measure {
     return least;
   }
 
-  private double[] sorted() {
-    double[] sorted = Arrays.copyOf(millis, runs);
-    Arrays.sort(sorted);
-    return sorted;
+  /** Whether the result of this way is all rows, so that what it keeps alive means something. */
+  boolean keepsItsResult() {
+    return testCase.endsWith("_untouched") && (system.equals("howdah") || system.equals("vertx")) || testCase.endsWith("_all") || testCase.endsWith("_map");
   }
 
-  double min() {
-    return sorted()[0];
-  }
-
-  void report(Report report) {
-    double[] sorted = sorted();
-    report.add(testCase, system, "min_ms", sorted[0], sorted[0], sorted[0], runs);
-    report.add(testCase, system, "median_ms", sorted[runs / 2], sorted[0], sorted[runs - 1], runs);
+  void report() throws java.io.IOException {
+    Report.add(testCase, system, "ms", millis);
     // What the client's own thread worked: the server's share and the machine's other load are not in it.
-    report.add(testCase, system, "client_cpu_ms", cpu, cpu, cpu, runs);
-    report.add(testCase, system, "bytes_allocated_per_row", allocated, allocated, allocated, 1);
+    Report.add(testCase, system, "client_cpu_ms", cpu);
+    Report.add(testCase, system, "bytes_allocated_per_row", allocated);
     if (!Double.isNaN(retained)) {
-      report.add(testCase, system, "bytes_retained_per_row", retained, retained, retained, 1);
+      Report.add(testCase, system, "bytes_retained_per_row", retained);
     }
   }
 }

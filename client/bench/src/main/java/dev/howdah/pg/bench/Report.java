@@ -1,54 +1,20 @@
 package dev.howdah.pg.bench;
 
-import com.fasterxml.jackson.databind.SerializationFeature;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Instant;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
-/** The results, as one array of objects and as a table. */
+/** Prints the figures, a line of JSON for each. */
 final class Report {
-  private final List<Map<String, Object>> entries = new ArrayList<>();
-  private final Map<String, Object> run = new LinkedHashMap<>();
-  private final Map<String, Object> settings;
+  private Report() {}
 
-  Report(Map<String, Object> settings) {
-    this.settings = settings;
-    run.put("time", Instant.now().toString());
-    run.put("commit", System.getProperty("howdah.commit", "unknown"));
-    run.put("machine", Runtime.getRuntime().availableProcessors() + " cores, JDK " + Runtime.version());
-  }
-
-  void add(String testCase, String system, String metric, double median, double min, double max, int runs) {
+  /** The values of all runs of one metric, in their order. */
+  static void add(String testCase, String system, String metric, double... values) throws java.io.IOException {
     Map<String, Object> entry = new LinkedHashMap<>();
     entry.put("case", testCase);
     entry.put("system", system);
     entry.put("metric", metric);
-    entry.put("median", rounded(median));
-    entry.put("min", rounded(min));
-    entry.put("max", rounded(max));
-    entry.put("runs", runs);
-    entry.put("settings", settings);
-    entry.put("run", run);
-    entries.add(entry);
-  }
-
-  private static double rounded(double value) {
-    return Math.round(value * 1000) / 1000.0;
-  }
-
-  void write(Path file) throws IOException {
-    Files.createDirectories(file.toAbsolutePath().getParent());
-    Pgjdbc.JACKSON.copy().enable(SerializationFeature.INDENT_OUTPUT).writeValue(file.toFile(), entries);
-  }
-
-  void print() {
-    for (Map<String, Object> entry : entries) {
-      System.out.printf("%-14s %-14s %-26s %10.2f%n", entry.get("case"), entry.get("system"), entry.get("metric"), entry.get("median"));
-    }
+    entry.put("values", values);
+    System.out.println(Pgjdbc.JACKSON.writeValueAsString(entry));
+    System.out.flush();
   }
 }

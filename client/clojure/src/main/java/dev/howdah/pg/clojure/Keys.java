@@ -3,11 +3,8 @@ package dev.howdah.pg.clojure;
 import clojure.lang.IFn;
 import clojure.lang.Keyword;
 import clojure.lang.Util;
-import dev.howdah.pg.Column;
 import dev.howdah.pg.Shape;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 
 /**
  * The keys of a statement's rows and where each stands: one table for all rows of all executions.
@@ -22,26 +19,16 @@ final class Keys {
   private final int mask;
 
   Keys(Shape shape, IFn keyFunction) {
-    List<Column> columns = shape.columns();
-    keys = new Object[columns.size()];
+    List<String> names = shape.distinctNames();
+    keys = new Object[names.size()];
     int capacity = Integer.highestOneBit(Math.max(1, keys.length)) * 4;
     table = new Object[capacity];
     indexes = new short[capacity];
     mask = capacity - 1;
-    Set<String> names = new HashSet<>();
     for (int i = 0; i < keys.length; i++) {
-      keys[i] = keyFunction.invoke(unique(columns.get(i).name(), names));
+      keys[i] = keyFunction.invoke(names.get(i));
       put(keys[i], i);
     }
-  }
-
-  /** Columns of one name: the first has it, the second gets _1 behind it, the third _2. */
-  private static String unique(String name, Set<String> names) {
-    String candidate = name;
-    for (int number = 1; !names.add(candidate); number++) {
-      candidate = name + "_" + number;
-    }
-    return candidate;
   }
 
   private void put(Object key, int index) {

@@ -1,6 +1,7 @@
 package dev.howdah.pg.clojure;
 
 import clojure.lang.APersistentMap;
+import clojure.lang.IEditableCollection;
 import clojure.lang.IHashEq;
 import clojure.lang.IKVReduce;
 import clojure.lang.IMapEntry;
@@ -9,6 +10,7 @@ import clojure.lang.IFn;
 import clojure.lang.IPersistentCollection;
 import clojure.lang.IPersistentMap;
 import clojure.lang.ISeq;
+import clojure.lang.ITransientCollection;
 import clojure.lang.MapEquivalence;
 import clojure.lang.PersistentArrayMap;
 import clojure.lang.RT;
@@ -31,7 +33,7 @@ import java.util.Set;
  * <p>It is a Row and not an object that holds one, so that an untouched row stays as small as Java's.
  */
 public final class RowMap extends Row
-    implements IPersistentMap, MapFunction, IObj, IKVReduce, IHashEq, MapEquivalence, Map<Object, Object> {
+    implements IPersistentMap, MapFunction, IObj, IKVReduce, IHashEq, MapEquivalence, IEditableCollection, Map<Object, Object> {
   RowMap(Segment segment, int start) {
     super(segment, start);
   }
@@ -88,6 +90,11 @@ public final class RowMap extends Row
   @Override
   public IPersistentMap without(Object key) {
     return containsKey(key) ? overlay().without(key) : this;
+  }
+
+  @Override
+  public ITransientCollection asTransient() {
+    return overlay().asTransient();
   }
 
   @Override

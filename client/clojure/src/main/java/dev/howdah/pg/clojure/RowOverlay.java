@@ -1,6 +1,7 @@
 package dev.howdah.pg.clojure;
 
 import clojure.lang.APersistentMap;
+import clojure.lang.IEditableCollection;
 import clojure.lang.IFn;
 import clojure.lang.IKVReduce;
 import clojure.lang.IMapEntry;
@@ -8,6 +9,7 @@ import clojure.lang.IObj;
 import clojure.lang.IPersistentCollection;
 import clojure.lang.IPersistentMap;
 import clojure.lang.ISeq;
+import clojure.lang.ITransientCollection;
 import clojure.lang.IteratorSeq;
 import clojure.lang.MapEntry;
 import clojure.lang.PersistentArrayMap;
@@ -23,11 +25,11 @@ import java.util.NoSuchElementException;
  * A row and the changes made to it: keys that were given another value, keys that were added, and columns
  * that were removed. Only what is read is decoded. Columns keep their order; what was added comes after.
  */
-public final class RowOverlay extends APersistentMap implements IObj, IKVReduce {
+public final class RowOverlay extends APersistentMap implements IObj, IKVReduce, IEditableCollection {
   private static final long serialVersionUID = 1;
   /** Stands in the changes for a column that was removed. */
-  private static final Object REMOVED = new Object();
-  private static final Object ABSENT = new Object();
+  static final Object REMOVED = new Object();
+  static final Object ABSENT = new Object();
 
   private final transient RowMap row;
   private final IPersistentMap changes;
@@ -95,6 +97,11 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce 
     }
     IPersistentMap left = row.containsKey(key) ? changes.assoc(key, REMOVED) : changes.without(key);
     return new RowOverlay(row, left, count - 1, meta);
+  }
+
+  @Override
+  public ITransientCollection asTransient() {
+    return new TransientRow(row, changes, count, meta);
   }
 
   @Override

@@ -1,9 +1,9 @@
 package dev.howdah.pg.types;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.lang.reflect.Array;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -100,7 +100,7 @@ final class ArrayCodec extends Codec {
   public void text(byte[] bytes, int offset, int length, WireOutput out) {
     Shape shape = new Shape(bytes, offset, length, this);
     bounds(shape.lengths, shape.lowerBounds, out);
-    write(bytes, shape, offset + length, '{', delimiter, '}', false, out);
+    write(bytes, shape, offset + length, '{', delimiter, '}', null, out);
   }
 
   private static void bounds(int[] lengths, int[] lowerBounds, WireOutput out) {
@@ -119,35 +119,45 @@ final class ArrayCodec extends Codec {
 
   @Override
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
-    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ',', ']', true, out);
+    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ',', ']', Notation.JSON, out);
   }
 
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    jsonOf(parsed(new String(utf8, offset, length, java.nio.charset.StandardCharsets.UTF_8), true), out);
+    write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.JSON, out);
   }
 
-  private void jsonOf(PgArray array, WireOutput out) {
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ' ', ']', Notation.EDN, out);
+  }
+
+  @Override
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.EDN, out);
+  }
+
+  private void write(PgArray array, Notation notation, WireOutput out) {
     out.int1('[');
     for (int i = 0; i < array.size(); i++) {
       if (i > 0) {
-        out.int1(',');
+        out.text(notation.betweenElements);
       }
       Object value = array.get(i);
       if (value == null) {
-        Json.nothing(out);
+        notation.nothing(out);
       } else if (value instanceof PgArray inner) {
-        jsonOf(inner, out);
+        write(inner, notation, out);
       } else {
-        byte[] text = ((String) value).getBytes(java.nio.charset.StandardCharsets.UTF_8);
-        element.jsonOfText(text, 0, text.length, out);
+        byte[] text = ((String) value).getBytes(StandardCharsets.UTF_8);
+        notation.valueOfText(element, text, 0, text.length, out);
       }
     }
     out.int1(']');
   }
 
-  /** Writes all elements in order; a bracket opens and closes wherever a dimension begins and ends. */
-  private void write(byte[] bytes, Shape shape, int end, char open, char between, char close, boolean json, WireOutput out) {
+  /** Writes all elements in order; a bracket opens and closes wherever a dimension begins and ends. Without a notation it is the server's text. */
+  private void write(byte[] bytes, Shape shape, int end, char open, char between, char close, Notation notation, WireOutput out) {
     int at = shape.start;
     if (shape.total == 0) {
       out.int1(open);
@@ -160,7 +170,7 @@ final class ArrayCodec extends Codec {
       }
       brackets(i, shape.lengths, open, out);
       int size = elementLength(bytes, at, end);
-      element(bytes, at + 4, size, json, out);
+      element(bytes, at + 4, size, notation, out);
       at += 4 + Math.max(0, size);
       brackets(i + 1, shape.lengths, close, out);
     }
@@ -182,12 +192,12 @@ final class ArrayCodec extends Codec {
     }
   }
 
-  private void element(byte[] bytes, int at, int size, boolean json, WireOutput out) {
-    if (json) {
+  private void element(byte[] bytes, int at, int size, Notation notation, WireOutput out) {
+    if (notation != null) {
       if (size < 0) {
-        Json.nothing(out);
+        notation.nothing(out);
       } else {
-        element.json(bytes, at, size, out);
+        notation.value(element, bytes, at, size, out);
       }
       return;
     }
@@ -197,7 +207,7 @@ final class ArrayCodec extends Codec {
     }
     WireOutput scratch = new WireOutput(size * 2 + 8);
     element.text(bytes, at, size, scratch);
-    out.text(quoted(new String(scratch.array(), 0, scratch.size(), java.nio.charset.StandardCharsets.UTF_8)));
+    out.text(quoted(new String(scratch.array(), 0, scratch.size(), StandardCharsets.UTF_8)));
   }
 
   private String quoted(String text) {
@@ -313,7 +323,7 @@ final class ArrayCodec extends Codec {
       out.text(item == null ? "NULL" : quoted(element.format(item)));
       brackets(i + 1, lengths, '}', out);
     }
-    return new String(out.array(), 0, out.size(), java.nio.charset.StandardCharsets.UTF_8);
+    return new String(out.array(), 0, out.size(), StandardCharsets.UTF_8);
   }
 
   private PgArray toArray(Object value) {

@@ -1,6 +1,7 @@
 package dev.howdah.pg.types;
 
 import dev.howdah.pg.PgException;
+import dev.howdah.pg.edn.Edn;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
@@ -110,6 +111,16 @@ public abstract class Codec {
   /** Writes, as JSON, a value that came in the text format. */
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
     Json.string(utf8, offset, length, out);
+  }
+
+  /** Writes a binary value as EDN: a string of the server's text, where the type has nothing better. */
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    Edn.string(string(bytes, offset, length), out);
+  }
+
+  /** Writes, as EDN, a value that came in the text format. */
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    Edn.string(utf8, offset, length, out);
   }
 
   /** The error for a value that this type cannot take. */

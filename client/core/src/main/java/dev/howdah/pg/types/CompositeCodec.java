@@ -1,6 +1,5 @@
 package dev.howdah.pg.types;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
@@ -135,46 +134,64 @@ final class CompositeCodec extends Codec {
 
   @Override
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
+    write(bytes, offset, length, Notation.JSON, out);
+  }
+
+  @Override
+  public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    writeOfText(utf8, offset, length, Notation.JSON, out);
+  }
+
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    write(bytes, offset, length, Notation.EDN, out);
+  }
+
+  @Override
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    writeOfText(utf8, offset, length, Notation.EDN, out);
+  }
+
+  private void write(byte[] bytes, int offset, int length, Notation notation, WireOutput out) {
     List<String> labels = names(count(bytes, offset, length));
     out.int1('{');
     visit(bytes, offset, length, (index, codec, at, size) -> {
-      if (index > 0) {
-        out.int1(',');
-      }
-      Json.string(labels.get(index), out);
-      out.int1(':');
+      label(labels, index, notation, out);
       if (size < 0) {
-        Json.nothing(out);
+        notation.nothing(out);
       } else if (codec.binary()) {
-        codec.json(bytes, at, size, out);
+        notation.value(codec, bytes, at, size, out);
       } else {
-        Json.string(opaque(bytes, at, size), out);
+        notation.string(opaque(bytes, at, size), out);
       }
     });
     out.int1('}');
   }
 
-  @Override
-  public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
+  private void writeOfText(byte[] utf8, int offset, int length, Notation notation, WireOutput out) {
     List<String> parts = parts(new String(utf8, offset, length, StandardCharsets.UTF_8));
     List<String> labels = names(parts.size());
     out.int1('{');
     for (int i = 0; i < parts.size(); i++) {
-      if (i > 0) {
-        out.int1(',');
-      }
-      Json.string(labels.get(i), out);
-      out.int1(':');
+      label(labels, i, notation, out);
       if (parts.get(i) == null) {
-        Json.nothing(out);
+        notation.nothing(out);
       } else if (fields == null) {
-        Json.string(parts.get(i), out);
+        notation.string(parts.get(i), out);
       } else {
         byte[] part = parts.get(i).getBytes(StandardCharsets.UTF_8);
-        fields.get(i).codec().jsonOfText(part, 0, part.length, out);
+        notation.valueOfText(fields.get(i).codec(), part, 0, part.length, out);
       }
     }
     out.int1('}');
+  }
+
+  private static void label(List<String> labels, int index, Notation notation, WireOutput out) {
+    if (index > 0) {
+      out.text(notation.betweenMembers);
+    }
+    notation.label(labels.get(index), out);
+    out.text(notation.behindLabel);
   }
 
   /** A record's fields have no known types in its text form, so they are strings there. */

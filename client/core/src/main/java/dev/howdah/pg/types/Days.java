@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 
 /**
@@ -19,21 +20,34 @@ final class Days {
   private static final class Entry {
     final long day;
     final LocalDate date;
+    /** The date as text, if its year has four digits. */
+    final byte[] text;
 
     Entry(long day) {
       this.day = day;
       this.date = LocalDate.ofEpochDay(day);
+      boolean plain = date.getYear() > 0 && date.getYear() < 10_000;
+      this.text = plain ? date.toString().getBytes(StandardCharsets.US_ASCII) : null;
     }
   }
 
   /** The date that many days after 1970-01-01. */
   static LocalDate date(long day) {
+    return entry(day).date;
+  }
+
+  /** The date as ten bytes of text, or null if its year does not have four digits. */
+  static byte[] text(long day) {
+    return entry(day).text;
+  }
+
+  private static Entry entry(long day) {
     int slot = (int) day & (RECENT.length - 1);
     Entry entry = RECENT[slot];
     if (entry == null || entry.day != day) {
       entry = new Entry(day);
       RECENT[slot] = entry;
     }
-    return entry.date;
+    return entry;
   }
 }

@@ -57,11 +57,16 @@ final class Digits {
 
   /** Writes a number from 0 to 99 with two digits. */
   static void two(int value, WireOutput out) {
-    byte[] bytes = out.room(2);
-    int at = out.size();
-    bytes[at] = (byte) ('0' + value / 10);
-    bytes[at + 1] = (byte) ('0' + value % 10);
+    two(value, out.room(2), out.size());
     out.advance(2);
+  }
+
+  /** Stores a number from 0 to 99 as two digits at a position. */
+  static void two(int value, byte[] bytes, int at) {
+    // A division by ten, exact for so small a number.
+    int tens = value * 103 >> 10;
+    bytes[at] = (byte) ('0' + tens);
+    bytes[at + 1] = (byte) ('0' + value - tens * 10);
   }
 
   /** Writes a point and the digits of millionths, without zeros at the end; nothing for zero. */
@@ -71,12 +76,12 @@ final class Digits {
     }
     byte[] bytes = out.room(7);
     int at = out.size();
-    int rest = micros;
-    for (int i = 6; i >= 1; i--) {
-      bytes[at + i] = (byte) ('0' + rest % 10);
-      rest /= 10;
-    }
+    int hundreds = micros / 100;
+    int tenThousands = hundreds / 100;
     bytes[at] = '.';
+    two(tenThousands, bytes, at + 1);
+    two(hundreds - tenThousands * 100, bytes, at + 3);
+    two(micros - hundreds * 100, bytes, at + 5);
     int length = 7;
     while (bytes[at + length - 1] == '0') {
       length--;

@@ -3,6 +3,7 @@ package dev.howdah.pg.types;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
 
 /** float4 as Float and float8 as Double. */
 final class FloatCodecs {
@@ -13,19 +14,17 @@ final class FloatCodecs {
       super(name);
     }
 
-    @Override
-    public final void text(byte[] bytes, int offset, int length, WireOutput out) {
-      out.text(string(bytes, offset, length));
-    }
 
     /** JSON has no NaN and no infinity; the server writes them as strings, and so do we. */
     @Override
     public final void json(byte[] bytes, int offset, int length, WireOutput out) {
-      String text = string(bytes, offset, length);
-      if (Double.isFinite(float8(bytes, offset, length))) {
-        out.text(text);
-      } else {
-        Json.string(text, out);
+      boolean finite = Double.isFinite(float8(bytes, offset, length));
+      if (!finite) {
+        out.int1('"');
+      }
+      text(bytes, offset, length, out);
+      if (!finite) {
+        out.int1('"');
       }
     }
 
@@ -36,6 +35,31 @@ final class FloatCodecs {
         out.bytes(utf8, offset, length);
       } else {
         Json.string(utf8, offset, length, out);
+      }
+    }
+
+    @Override
+    public final void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      edn(string(bytes, offset, length), out);
+    }
+
+    @Override
+    public final void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      edn(new String(utf8, offset, length, StandardCharsets.US_ASCII), out);
+    }
+
+    /** A whole number gets a point, or it would be read as an integer. */
+    private static void edn(String text, WireOutput out) {
+      switch (text) {
+        case "NaN" -> out.text("##NaN");
+        case "Infinity" -> out.text("##Inf");
+        case "-Infinity" -> out.text("##-Inf");
+        default -> {
+          out.text(text);
+          if (text.indexOf('.') < 0 && text.indexOf('e') < 0) {
+            out.text(".0");
+          }
+        }
       }
     }
 
@@ -80,8 +104,8 @@ final class FloatCodecs {
     }
 
     @Override
-    public String string(byte[] bytes, int offset, int length) {
-      return FloatText.of(float8(bytes, offset, length));
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      FloatText.write(float8(bytes, offset, length), out);
     }
   }
 
@@ -127,8 +151,8 @@ final class FloatCodecs {
     }
 
     @Override
-    public String string(byte[] bytes, int offset, int length) {
-      return FloatText.of(float4(bytes, offset, length));
+    public void text(byte[] bytes, int offset, int length, WireOutput out) {
+      FloatText.write(float4(bytes, offset, length), out);
     }
   }
 }

@@ -1,6 +1,5 @@
 package dev.howdah.pg.types;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
@@ -105,25 +104,35 @@ final class HstoreCodec extends Codec {
 
   @Override
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
-    json((Map<?, ?>) decode(bytes, offset, length), out);
+    write((Map<?, ?>) decode(bytes, offset, length), Notation.JSON, ": ", out);
   }
 
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    json((Map<?, ?>) parse(utf8, offset, length), out);
+    write((Map<?, ?>) parse(utf8, offset, length), Notation.JSON, ": ", out);
   }
 
-  private static void json(Map<?, ?> map, WireOutput out) {
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    write((Map<?, ?>) decode(bytes, offset, length), Notation.EDN, " ", out);
+  }
+
+  @Override
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    write((Map<?, ?>) parse(utf8, offset, length), Notation.EDN, " ", out);
+  }
+
+  private static void write(Map<?, ?> map, Notation notation, String behindKey, WireOutput out) {
     out.int1('{');
     String between = "";
     for (Map.Entry<?, ?> entry : map.entrySet()) {
       out.text(between);
-      Json.string((String) entry.getKey(), out);
-      out.text(": ");
+      notation.string((String) entry.getKey(), out);
+      out.text(behindKey);
       if (entry.getValue() == null) {
-        Json.nothing(out);
+        notation.nothing(out);
       } else {
-        Json.string((String) entry.getValue(), out);
+        notation.string((String) entry.getValue(), out);
       }
       between = ", ";
     }

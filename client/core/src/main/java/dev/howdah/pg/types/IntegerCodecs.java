@@ -71,6 +71,16 @@ final class IntegerCodecs {
     public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
       out.bytes(utf8, offset, length);
     }
+
+    @Override
+    public final void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      text(bytes, offset, length, out);
+    }
+
+    @Override
+    public final void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      out.bytes(utf8, offset, length);
+    }
   }
 
   static final class Int2 extends Whole {

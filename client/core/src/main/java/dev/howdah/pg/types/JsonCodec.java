@@ -1,6 +1,7 @@
 package dev.howdah.pg.types;
 
 import dev.howdah.pg.PgException;
+import dev.howdah.pg.edn.JsonAsEdn;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -81,5 +82,16 @@ final class JsonCodec extends Codec {
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
     out.bytes(utf8, offset, length);
+  }
+
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    int skip = skip(bytes, offset, length);
+    JsonAsEdn.write(bytes, offset + skip, length - skip, out);
+  }
+
+  @Override
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    JsonAsEdn.write(utf8, offset, length, out);
   }
 }

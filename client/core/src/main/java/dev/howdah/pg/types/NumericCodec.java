@@ -160,6 +160,26 @@ final class NumericCodec extends Codec {
   }
 
   @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    WireOutput text = new WireOutput(32);
+    text(bytes, offset, length, text);
+    ednOfText(text.array(), 0, text.size(), out);
+  }
+
+  @Override
+  public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+    byte last = utf8[offset + length - 1];
+    if (last >= '0' && last <= '9') {
+      out.bytes(utf8, offset, length);
+      out.int1('M');
+    } else if (last == 'N') {
+      out.text("##NaN");
+    } else {
+      out.text(utf8[offset] == '-' ? "##-Inf" : "##Inf");
+    }
+  }
+
+  @Override
   public Object parse(String text) {
     try {
       return switch (text) {

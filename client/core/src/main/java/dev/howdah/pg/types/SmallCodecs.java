@@ -68,6 +68,16 @@ final class SmallCodecs {
     public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
       out.text(utf8[offset] == 't' ? "true" : "false");
     }
+
+    @Override
+    public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      json(bytes, offset, length, out);
+    }
+
+    @Override
+    public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      jsonOfText(utf8, offset, length, out);
+    }
   }
 
   /** bytea as a fresh byte array at each read: an array can be changed, so none is shared. */
@@ -155,6 +165,28 @@ final class SmallCodecs {
   static final class Uuid extends Codec {
     Uuid() {
       super("uuid");
+    }
+
+    /** There is nothing in it to escape. */
+    @Override
+    public void json(byte[] bytes, int offset, int length, WireOutput out) {
+      out.int1('"');
+      text(bytes, offset, length, out);
+      out.int1('"');
+    }
+
+    @Override
+    public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      out.text("#uuid \"");
+      text(bytes, offset, length, out);
+      out.int1('"');
+    }
+
+    @Override
+    public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      out.text("#uuid \"");
+      out.bytes(utf8, offset, length);
+      out.int1('"');
     }
 
     @Override

@@ -14,6 +14,11 @@ final class TemporalText {
 
   /** Writes a date, without the mark for years before Christ; returns whether that mark is due. */
   static boolean date(long epochDay, WireOutput out) {
+    byte[] plain = Days.text(epochDay);
+    if (plain != null) {
+      out.bytes(plain);
+      return false;
+    }
     LocalDate date = Days.date(epochDay);
     int year = date.getYear();
     Digits.padded(year > 0 ? year : 1L - year, 4, out);
@@ -33,14 +38,18 @@ final class TemporalText {
 
   /** Writes a time of day from microseconds since midnight. */
   static void time(long micros, WireOutput out) {
-    long seconds = micros / 1_000_000;
-    int minutes = (int) (seconds / 60);
-    Digits.two(minutes / 60, out);
-    out.int1(':');
-    Digits.two(minutes % 60, out);
-    out.int1(':');
-    Digits.two((int) (seconds % 60), out);
-    Digits.fraction((int) (micros % 1_000_000), out);
+    int seconds = (int) (micros / 1_000_000);
+    int minutes = seconds / 60;
+    int hours = minutes / 60;
+    byte[] bytes = out.room(8);
+    int at = out.size();
+    Digits.two(hours, bytes, at);
+    bytes[at + 2] = ':';
+    Digits.two(minutes - hours * 60, bytes, at + 3);
+    bytes[at + 5] = ':';
+    Digits.two(seconds - minutes * 60, bytes, at + 6);
+    out.advance(8);
+    Digits.fraction((int) (micros - seconds * 1_000_000L), out);
   }
 
   /** Writes an offset from UTC, as short as it can be: +02, +05:30, -00:19:32. */

@@ -70,4 +70,9 @@ final class TextFormat extends Codec {
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
     codec.jsonOfText(bytes, offset, length, out);
   }
+
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    codec.ednOfText(bytes, offset, length, out);
+  }
 }

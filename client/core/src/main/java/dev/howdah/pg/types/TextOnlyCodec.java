@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import dev.howdah.pg.edn.Edn;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
@@ -46,5 +47,10 @@ final class TextOnlyCodec extends Codec {
   @Override
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
     Json.string(bytes, offset, length, out);
+  }
+
+  @Override
+  public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+    Edn.string(bytes, offset, length, out);
   }
 }

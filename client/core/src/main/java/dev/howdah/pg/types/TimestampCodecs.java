@@ -2,6 +2,7 @@ package dev.howdah.pg.types;
 
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -17,7 +18,10 @@ import java.time.ZonedDateTime;
  * text it would be 300.
  */
 final class TimestampCodecs {
+  private static final byte[] UTC = "+00:00".getBytes(StandardCharsets.US_ASCII);
   private static final long MICROS_TO_2000 = Days.EPOCH * TemporalText.DAY;
+  private static final long FIRST_INSTANT = (LocalDate.of(1, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY;
+  private static final long LAST_INSTANT = (LocalDate.of(10_000, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY - 1;
 
   private TimestampCodecs() {}
 
@@ -221,9 +225,28 @@ final class TimestampCodecs {
       }
     }
 
+    /** An instant, where readers of EDN know it: from the year 1 to 9999. Others are strings. */
+    @Override
+    public void edn(byte[] bytes, int offset, int length, WireOutput out) {
+      long micros = since2000(bytes, offset, length);
+      if (micros < FIRST_INSTANT || micros > LAST_INSTANT) {
+        super.edn(bytes, offset, length, out);
+        return;
+      }
+      out.text("#inst ");
+      json(bytes, offset, length, out);
+    }
+
+    @Override
+    public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
+      WireOutput binary = new WireOutput(8);
+      encode(parse(utf8, offset, length), binary);
+      edn(binary.array(), 0, binary.size(), out);
+    }
+
     @Override
     void zone(boolean iso, WireOutput out) {
-      out.text(iso ? "+00:00" : "+00");
+      out.bytes(UTC, 0, iso ? 6 : 3);
     }
   }
 }

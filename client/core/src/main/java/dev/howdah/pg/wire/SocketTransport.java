@@ -113,6 +113,11 @@ public final class SocketTransport implements Transport {
   }
 
   @Override
+  public void wakeUp() {
+    selector.wakeup();
+  }
+
+  @Override
   public byte[] channelBinding() {
     return null;
   }

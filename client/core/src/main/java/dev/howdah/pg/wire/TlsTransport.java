@@ -8,6 +8,7 @@ import java.security.MessageDigest;
 import java.security.cert.Certificate;
 import java.security.cert.X509Certificate;
 import java.util.Locale;
+import java.util.concurrent.locks.ReentrantLock;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLException;
@@ -24,6 +25,8 @@ public final class TlsTransport implements Transport {
   /** Encrypted bytes that are not sent yet; in read mode between calls. */
   private final ByteBuffer sending;
   private boolean ended;
+  /** The engine and the buffers serve one thread at a time; nobody waits for the network while holding this. */
+  private final ReentrantLock lock = new ReentrantLock();
 
   private TlsTransport(Transport inner, SSLEngine engine) {
     this.inner = inner;
@@ -154,6 +157,15 @@ public final class TlsTransport implements Transport {
 
   @Override
   public int read(ByteBuffer target) throws IOException {
+    lock.lock();
+    try {
+      return readDecrypted(target);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private int readDecrypted(ByteBuffer target) throws IOException {
     while (!plain.hasRemaining()) {
       if (ended) {
         return -1;
@@ -186,6 +198,15 @@ public final class TlsTransport implements Transport {
 
   @Override
   public boolean write(ByteBuffer source) throws IOException {
+    lock.lock();
+    try {
+      return writeEncrypted(source);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean writeEncrypted(ByteBuffer source) throws IOException {
     if (!inner.write(sending)) {
       return false;
     }
@@ -204,6 +225,11 @@ public final class TlsTransport implements Transport {
       return READ;
     }
     return inner.await(operations, deadline);
+  }
+
+  @Override
+  public void wakeUp() {
+    inner.wakeUp();
   }
 
   /**
@@ -230,13 +256,16 @@ public final class TlsTransport implements Transport {
 
   @Override
   public void close() {
-    if (inner.isOpen()) {
+    // A thread that closes does not wait for one that reads.
+    if (inner.isOpen() && lock.tryLock()) {
       try {
         engine.closeOutbound();
         encrypt(ByteBuffer.allocate(0));
         inner.write(sending);
       } catch (IOException | RuntimeException ignored) {
         // A farewell only; the socket is closed all the same.
+      } finally {
+        lock.unlock();
       }
     }
     inner.close();

@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * A socket that never blocks in a read or a write, so that one thread can do both at once.
+ * A socket that never blocks in a read or a write, so that one thread can do both at once. One thread may
+ * read or await while another one writes.
  *
  * <p>A blocking write can wait for a server that itself waits for us to read its answers. And a thread
  * that is interrupted in a blocking call of a channel closes the channel. Neither happens here.
@@ -29,6 +30,9 @@ public interface Transport extends AutoCloseable {
    * @return the operations that are ready; 0 at the deadline or when the thread is interrupted
    */
   int await(int operations, long deadline) throws IOException;
+
+  /** Has the thread that is in {@link #await}, or the next one that comes there, return 0 at once. From any thread. */
+  void wakeUp();
 
   /** The hash of the server's certificate for channel binding (tls-server-end-point), or null without TLS. */
   byte[] channelBinding();

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Messages in and out of one connection.
@@ -33,10 +34,10 @@ public final class Wire {
   private int length;
   private int position;
 
-  private final WireOutput output = new WireOutput(1 << 13);
-  private long writes;
+  private final Outbox outbox = new Outbox();
   private Runnable interrupted;
   private boolean sawInterrupt;
+  private volatile ConnectionException pushFailure;
 
   /** Messages over a transport, none longer than the limit in bytes. */
   public Wire(Transport transport, int maxMessage) {
@@ -75,14 +76,31 @@ public final class Wire {
     return was;
   }
 
-  /** What is to be sent by the next {@link #flush}. */
+  /** What is to be sent by the next {@link #flush} or {@link #push}. Threads that share it hold {@link #lock}. */
   public WireOutput output() {
-    return output;
+    return outbox.output();
   }
 
-  /** How many times {@link #flush} had something to send. */
+  /** Guards the output where several threads write into it. */
+  public ReentrantLock lock() {
+    return outbox.lock();
+  }
+
+  /** How many times {@link #flush} or {@link #push} had something to send. */
   public long writes() {
-    return writes;
+    return outbox.writes();
+  }
+
+  /**
+   * Sends the output as far as the socket takes it, without waiting and beside a thread that reads. What is
+   * left goes out when the socket takes more, by the thread that reads; what goes wrong is thrown there.
+   */
+  public void push() {
+    try {
+      outbox.push(transport);
+    } catch (IOException e) {
+      pushFailure = lost("sending to", e);
+    }
   }
 
   /**
@@ -90,10 +108,11 @@ public final class Wire {
    * neither side waits for the other forever.
    */
   public void flush(long deadline) {
+    WireOutput output = outbox.output();
     if (output.size() == 0) {
       return;
     }
-    writes++;
+    outbox.count();
     try {
       ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
       while (!transport.write(source)) {
@@ -240,11 +259,29 @@ public final class Wire {
         if (count < 0) {
           throw new SocketException("the server closed the connection");
         }
-        await(Transport.READ, deadline);
+        if ((await(Transport.READ | (outbox.stalled() ? Transport.WRITE : 0), deadline) & Transport.WRITE) != 0) {
+          push();
+        }
       }
     } catch (IOException e) {
-      throw lost("reading from", e);
+      throw pushFailure != null ? pushFailure : lost("reading from", e);
     }
+  }
+
+  /** Whether a whole message of this type is in memory, so that reading up to it would not wait. */
+  public boolean holds(int wanted) {
+    int at = head;
+    while (at + 5 <= tail) {
+      int size = BigEndian.int4(buffer, at + 1);
+      if (size < 4 || size > tail - at - 1) {
+        return false;
+      }
+      if (buffer[at] == wanted) {
+        return true;
+      }
+      at += 1 + size;
+    }
+    return false;
   }
 
   private int await(int operations, long deadline) throws IOException {

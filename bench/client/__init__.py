@@ -1,0 +1,1 @@
+"""The JVM client beside other clients of PostgreSQL."""

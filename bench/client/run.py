@@ -1,0 +1,138 @@
+"""Runs the client benchmark: `python3 -m bench.client.run`, or `make bench-client`.
+
+    CASES     of t1, t2, t3, t4, t5, t6, codecs, with commas between them; all without it
+    SYSTEMS   likewise
+    RUNS      how often each way of access is measured (20), after WARM runs (8)
+    DURATION  seconds of each load of t6 (5), ROUNDS of them (3)
+    ROWS      rows of a query (50000)
+    JAVA      the java that runs it
+    PG_CONFIG the pg_config of the PostgreSQL to use
+
+Only a run of everything, at these lengths or more, is whole: it replaces bench/results/client.json and
+client.svg. Everything else goes to bench/results/partial.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.client.goals import GOALS
+from bench.client.report import picture, table
+from bench.harness.choice import names, number
+from bench.harness.cluster import SUPERUSER, Cluster
+from bench.harness.goals import judge
+from bench.harness.processes import Failed, interrupt_on_termination, run
+from bench.harness.results import Results, describe_run, write
+
+AREA = "client"
+CLIENT = Path(__file__).resolve().parent.parent.parent / "client"
+CASES = ("t1", "t2", "t3", "t4", "t5", "t6", "codecs")
+SYSTEMS = ("howdah", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
+LENGTHS = {"RUNS": 20, "WARM": 8, "DURATION": 5, "ROUNDS": 3, "ROWS": 50_000}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the environment asks for."""
+
+    cases: list
+    systems: list
+    lengths: dict
+
+    @property
+    def whole(self):
+        """Whether the run may replace the committed results."""
+        everything = len(self.cases) == len(CASES) and len(self.systems) == len(SYSTEMS)
+        return everything and all(self.lengths[name] >= least for name, least in LENGTHS.items())
+
+    def environment(self):
+        """The choice as the Java side reads it."""
+        lengths = {name: str(value) for name, value in self.lengths.items()}
+        return {"CASES": ",".join(self.cases), "SYSTEMS": ",".join(self.systems), **lengths}
+
+
+def choose(environment):
+    """Reads the choice from environment variables."""
+    lengths = {name: number(environment, name, least) for name, least in LENGTHS.items()}
+    return Choice(names(environment, "CASES", CASES), names(environment, "SYSTEMS", SYSTEMS), lengths)
+
+
+def main():
+    """Measures what the environment asks for; the exit status."""
+    interrupt_on_termination()
+    try:
+        _run(choose(os.environ))
+    except Failed as error:
+        print(f"bench-client: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("bench-client: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(choice):
+    run(["mvn", "-B", "-q", "-DskipTests", "-pl", "core,clojure,bench", "package"], cwd=CLIENT)
+    results, complete = Results(describe_run(), digits=3), False
+    try:
+        with Cluster() as cluster:
+            _measure(choice, cluster, results)
+        complete = True
+    finally:
+        objects = results.objects()
+        if objects:
+            _report(objects, whole=choice.whole and complete)
+
+
+def _measure(choice, cluster, results):
+    environment = {**os.environ, **choice.environment(), **cluster.environment(SUPERUSER, "tcp")}
+    java = os.environ.get("JAVA", "java")
+    classes = f"{CLIENT}/bench/target/classes:{CLIENT}/bench/target/dependency/*"
+    # Without nodelay the JDK's HTTP server sends a head, waits for its acknowledgement, and sends the body.
+    command = [java, "-Xmx3g", "-Dsun.net.httpserver.nodelay=true", "-cp", classes, "dev.howdah.pg.bench.Main"]
+    settings = {"java": _version(java), "postgresql": cluster.version, **choice.lengths}
+    try:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    except FileNotFoundError as error:
+        raise Failed(f"{error.filename} is needed and was not found") from error
+    try:
+        for line in process.stdout:
+            if line.startswith("{"):
+                _record(json.loads(line), settings, results)
+        if process.wait() != 0:
+            raise Failed(f"the measurements ended with {process.returncode}; what was wrong stands above")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _record(measured, settings, results):
+    case, system, metric = measured["case"], measured["system"], measured["metric"]
+    if metric == "ms":
+        results.add(case, system, {"min_ms": min(measured["values"])}, settings, {})
+        metric = "median_ms"
+        print(f"{case} {system}: {min(measured['values']):.1f} ms", flush=True)
+    for value in measured["values"]:
+        results.add(case, system, {metric: value}, settings, {})
+
+
+def _version(java):
+    return subprocess.run([java, "-version"], capture_output=True, text=True).stderr.splitlines()[0]
+
+
+def _report(objects, whole):
+    path = write(objects, AREA, whole)
+    drawing = picture(objects)
+    if drawing:
+        path.with_suffix(".svg").write_text(drawing)
+    print(f"{table(objects)}\n")
+    for line in judge(objects, GOALS):
+        print(line)
+    print(f"\nwritten to {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Tests of the client benchmark: python3 -m unittest discover -s bench -t ."""

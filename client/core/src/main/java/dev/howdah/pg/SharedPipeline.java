@@ -1,0 +1,140 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.wire.WireOutput;
+
+/**
+ * Statements of several threads on one session, sent without waiting for each other.
+ *
+ * <p>There is no thread of its own. Each caller writes its statement behind those before it and waits until
+ * its answer is next; then it reads it, and whatever whole answers have come with it, and calls the next
+ * one. So one thread at a time reads, any thread writes, and none waits for the socket to take its bytes.
+ *
+ * <p>Only a statement that is prepared, reads or writes rows, and is a transaction of its own goes this way;
+ * everything else has the session alone, see {@link Turns}. Its time counts from when its answer is due.
+ */
+final class SharedPipeline {
+  private final Executor executor;
+  private final Session session;
+  private volatile Thread reader;
+
+  SharedPipeline(Executor executor) {
+    this.executor = executor;
+    this.session = executor.session;
+  }
+
+  /** Refuses what a handler of notices, a codec or a maker of rows asks of the connection that waits for it. */
+  void refuseReentry() {
+    if (reader == Thread.currentThread() || session.wire.lock().isHeldByCurrentThread()) {
+      throw new PgException("55006", "the connection is busy with a statement whose rows are being read");
+    }
+  }
+
+  /** Runs a statement beside others; null if it must run alone. The caller has a share of the session. */
+  Result query(String sql, Object[] parameters, Options options) {
+    SharedCall call = send(sql, parameters, options);
+    if (call == null) {
+      return null;
+    }
+    if (session.gate.calls() > 1) {
+      // Others are about to write too; what they write goes out with this, in one write for all.
+      Thread.yield();
+    }
+    session.wire.push();
+    if (!call.await()) {
+      read(call);
+    }
+    return answer(call);
+  }
+
+  private SharedCall send(String sql, Object[] parameters, Options options) {
+    session.wire.lock().lock();
+    try {
+      Statement statement = session.statements.find(sql, options.binary());
+      if (statement == null || !statement.shareable || !session.isReadyToShare()) {
+        return null;
+      }
+      SharedCall call = new SharedCall(statement, options);
+      write(call, parameters, session.wire.output());
+      session.gate.add(call);
+      return call;
+    } finally {
+      session.wire.lock().unlock();
+    }
+  }
+
+  private void write(SharedCall call, Object[] parameters, WireOutput out) {
+    executor.writeClosing(out);
+    int start = out.size();
+    try {
+      Executor.writeBind(call.statement, parameters, out);
+    } catch (RuntimeException e) {
+      out.truncate(start);
+      throw e;
+    }
+    Executor.writeExecute(0, out);
+    out.message('S');
+  }
+
+  /** Reads the answer to the current thread's call, and those behind it that are there already. */
+  private void read(SharedCall mine) {
+    reader = Thread.currentThread();
+    SharedCall next = mine;
+    try {
+      do {
+        next = readOne(next);
+      } while (next != null && session.wire.holds('Z'));
+    } catch (RuntimeException | Error e) {
+      session.close();
+      failAll(e);
+      next = null;
+      if (!mine.isAnswered()) {
+        throw e;
+      }
+    } finally {
+      reader = null;
+    }
+    if (next != null) {
+      next.call();
+    }
+  }
+
+  /** Reads the first call's answer and lets its caller go on; returns the call that is first then. */
+  private SharedCall readOne(SharedCall call) {
+    call.deadline = executor.deadline(call.options);
+    executor.receive(call);
+    call.failure = session.takeHandlerFailure();
+    call.answer();
+    SharedCall next = session.gate.removeFirst();
+    call.call();
+    if (next != null && session.hasForeignEncoding()) {
+      throw new ConnectionException("a statement set another client_encoding while others were on their way;"
+          + " the connection is closed, because their text cannot be told");
+    }
+    return next;
+  }
+
+  /** Nothing more can be read: no call that is left will have an answer. */
+  private void failAll(Throwable reason) {
+    for (SharedCall call = session.gate.first(); call != null; call = session.gate.removeFirst()) {
+      call.failure = new ConnectionException("the connection ended before the statement was answered: " + reason.getMessage(), reason);
+      call.answer();
+      call.call();
+    }
+  }
+
+  /** What the caller gets; null if the statement must run again, alone. */
+  private Result answer(SharedCall call) {
+    if (call.failure != null) {
+      throw call.failure;
+    }
+    if (call.wasHitByMistake()) {
+      return null;
+    }
+    if (call.outcome.error != null && Executor.isStale(call.outcome.error)) {
+      session.statements.remove(call.statement);
+      return null;
+    }
+    call.outcome.tagOrThrow(call.statement.sql, call.deadline);
+    return call.result;
+  }
+}

@@ -1,0 +1,93 @@
+package dev.howdah.pg;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** COPY's three formats carry the same rows as a query, out and in. */
+class CopyRowsTest {
+  private static final List<String> TYPES = List.of("int", "text", "timestamptz", "numeric", "int[]", "jsonb", "bytea");
+  private Connection connection;
+
+  @BeforeEach
+  void connect() {
+    connection = PrivateServer.connect();
+    connection.script("drop table if exists odd; create table odd (n int, t text, at timestamptz, d numeric, a int[], j jsonb, b bytea);"
+        + " insert into odd select row_number() over (), t, now(), 1.50, array[1,null], '{\"a\": \"\\\\\"}', '\\x00ff0a09'"
+        + " from unnest(array['', null, '\\N', '\\.', '\\\\', E'a\\tb\\nc\\rd\\be\\ff\\vg', 'a,b', '\"', 'a\"\"b', 'äé😀', ' ', E'\\n', 'NULL']) t;"
+        + " insert into odd (n, t) select x, repeat('x', x) from generate_series(100, 3000) x");
+  }
+
+  @AfterEach
+  void close() {
+    connection.close();
+  }
+
+  private void sameAsQuery(List<Row> copied, String query) {
+    Result rows = connection.query(query);
+    assertEquals(rows.size(), copied.size());
+    for (int i = 0; i < rows.size(); i++) {
+      assertArrayEquals(rows.get(i).toArray(), copied.get(i).toArray());
+      assertEquals(rows.get(i).toJson(), copied.get(i).toJson());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void rowsComeOutAsAQueryGivesThem(CopyFormat format) {
+    List<Row> copied = new ArrayList<>();
+    assertEquals(2914, connection.copyOut(format, "select * from odd order by n", copied::add));
+    sameAsQuery(copied, "select * from odd order by n");
+    assertEquals(List.of("n", "t", "at", "d", "a", "j", "b"), copied.get(0).columns().stream().map(Column::name).toList());
+    copied.clear();
+    connection.copyOut(format, "select t from odd order by n", copied::add);
+    sameAsQuery(copied, "select t from odd order by n");
+    assertEquals(0, connection.copyOut(format, "select 1 where false", copied::add));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void rowsGoInAndAreTheSame(CopyFormat format) {
+    connection.script("drop table if exists copied3; create table copied3 (like odd)");
+    List<List<?>> values = connection.query("select * from odd").stream().<List<?>>map(row -> Arrays.asList(row.toArray())).toList();
+    String sql = "copy copied3 from stdin (format " + format + ")";
+    assertEquals(2914, connection.copyIn(sql, format, TYPES, values));
+    assertEquals(0, connection.query("select * from odd except select * from copied3").size());
+    assertThrows(PgException.class, () -> connection.copyIn(sql, format, TYPES, List.of(List.of(1))));
+    assertEquals(2914, connection.query("select * from copied3").size());
+  }
+
+  @Test
+  void typesWithoutABinaryFormatTravelAsText() {
+    List<String> seen = new ArrayList<>();
+    PgException refused = assertThrows(PgException.class,
+        () -> connection.copyOut(CopyFormat.BINARY, "select '1.5'::money as price", row -> seen.add(row.getString(0))));
+    assertTrue(refused.getMessage().contains("price") && refused.getMessage().contains("text"), refused.getMessage());
+    connection.copyOut(CopyFormat.TEXT, "select '1.5'::money as price", row -> seen.add(row.getString("price")));
+    assertEquals(List.of("$1.50"), seen);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatGoesWrongLeavesTheConnectionUsable(CopyFormat format) {
+    assertThrows(IllegalStateException.class, () -> connection.copyOut(format, "select generate_series(1, 10000000)", row -> {
+      assertEquals("55006", assertThrows(PgException.class, () -> connection.query("select 1")).sqlState());
+      throw new IllegalStateException();
+    }));
+    List<Integer> seen = new ArrayList<>();
+    assertThrows(ServerException.class, () -> connection.copyOut(format, "select 1 / (5 - x) from generate_series(1, 9) x", row -> seen.add(row.getInt(0))));
+    assertEquals(4, seen.size());
+    assertThrows(ServerException.class, () -> connection.copyOut(format, "select nonsense", row -> { }));
+    assertEquals(1, connection.query("select 1").size());
+  }
+}
