@@ -56,7 +56,7 @@ public final class Connection implements AutoCloseable {
     return alone(Options.DEFAULT, work);
   }
 
-  private <T> T alone(Options options, Supplier<T> work) {
+  <T> T alone(Options options, Supplier<T> work) {
     executor.hold(options);
     try {
       restoreEncoding();
@@ -71,7 +71,7 @@ public final class Connection implements AutoCloseable {
 
   /** Runs a statement beside those of other threads; null if it must run alone. */
   private Result shared(Options options, String sql, Object[] parameters) {
-    if (turns.heldByMe()) {
+    if (turns.heldByMe() || options.needsSession()) {
       return null;
     }
     executor.shared.refuseReentry();
@@ -145,6 +145,16 @@ public final class Connection implements AutoCloseable {
       }
       throw e;
     }
+  }
+
+  /** Opens a portal over the rows of a statement, inside a transaction. Other statements may run between its fetches. */
+  public Portal portal(Options options, String sql, Object... parameters) {
+    return alone(options, () -> new Portal(this, executor, sql, parameters, options));
+  }
+
+  /** What a statement takes and returns. It is prepared and not run. */
+  public Description describe(String sql) {
+    return alone(() -> Description.ask(executor, sql, Options.DEFAULT));
   }
 
   /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */

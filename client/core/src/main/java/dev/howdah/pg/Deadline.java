@@ -4,24 +4,31 @@ import java.time.Duration;
 
 /** How long a query may still take, and whether it was cancelled because that was over. */
 final class Deadline {
-  private final Duration limit;
   private static final long FIRST_PAUSE = 100_000_000;
   private static final long LONGEST_PAUSE = 1_000_000_000;
 
+  private final Duration limit;
+  private final boolean closing;
   private long at;
   private boolean cancelled;
   /** When the cancel is sent once more, and the pause after that. */
   private long again = Long.MAX_VALUE;
   private long pause = FIRST_PAUSE;
 
-  private Deadline(Duration limit, long at) {
+  private Deadline(Duration limit, long at, boolean closing) {
     this.limit = limit;
     this.at = at;
+    this.closing = closing;
   }
 
   /** The limit counts from now; zero is no limit. */
   static Deadline after(Duration limit) {
-    return new Deadline(limit, limit.isZero() ? Long.MAX_VALUE : System.nanoTime() + limit.toNanos());
+    return after(limit, false);
+  }
+
+  /** As above; says whether the connection is closed when the limit has passed, without an attempt to cancel. */
+  static Deadline after(Duration limit, boolean closing) {
+    return new Deadline(limit, limit.isZero() ? Long.MAX_VALUE : System.nanoTime() + limit.toNanos(), closing);
   }
 
   /** A value of {@link System#nanoTime}, or {@link Long#MAX_VALUE}. */
@@ -48,6 +55,10 @@ final class Deadline {
   /** Whether the cancel will be sent once more. */
   boolean repeats() {
     return again != Long.MAX_VALUE;
+  }
+
+  boolean closing() {
+    return closing;
   }
 
   boolean cancelled() {

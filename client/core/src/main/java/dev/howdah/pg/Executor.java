@@ -27,6 +27,8 @@ final class Executor {
   private final RowCollector collector = RowCollector.kept();
   /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
   private String occupied;
+  /** Whether the answer that is read begins with that of an opening statement, see {@link Options#opening}. */
+  private boolean opening;
 
   Executor(Session session) {
     this.session = session;
@@ -65,7 +67,7 @@ final class Executor {
   }
 
   Deadline deadline(Options options) {
-    return Deadline.after(limit(options));
+    return Deadline.after(limit(options), options.closing());
   }
 
   Duration limit(Options options) {
@@ -119,16 +121,19 @@ final class Executor {
 
   private String attempt(String sql, Object[] parameters, Options options, Reception reception, Deadline deadline, boolean heal) {
     char before = session.status();
+    String first = before == 'I' ? options.opening() : null;
     Statement statement = session.statements.find(sql, options.binary());
     boolean cached = statement != null;
     if (!cached) {
+      alone(first, deadline);
       statement = prepare(sql, options.binary(), deadline);
     }
-    send(statement, parameters, !cached, deadline);
+    send(statement, parameters, cached ? first : null, !cached, options.mostRows(), deadline);
     Outcome outcome = complete(statement, reception, deadline);
     if (outcome.error != null && cached && isStale(outcome.error)) {
       session.statements.remove(statement);
       if (heal && before == 'I') {
+        alone(first == null ? null : "ROLLBACK", deadline);
         return attempt(sql, parameters, options, reception, deadline, false);
       }
       throw new ServerException(outcome.error, sql, "The prepared statement does not fit any more or was lost behind a pooler,"
@@ -153,11 +158,14 @@ final class Executor {
   }
 
   /** Sends the values and the order to run, in one write. */
-  private void send(Statement statement, Object[] parameters, boolean parsed, Deadline deadline) {
+  private void send(Statement statement, Object[] parameters, String first, boolean parsed, int mostRows, Deadline deadline) {
     WireOutput out = session.wire.output();
     writeClosing(out);
     int start = out.size();
     try {
+      if (first != null) {
+        writeUtility(first, out);
+      }
       writeBind(statement, parameters, out);
     } catch (RuntimeException e) {
       out.truncate(start);
@@ -166,9 +174,52 @@ final class Executor {
       }
       throw e;
     }
-    writeExecute(0, out);
+    writeExecute(mostRows, out);
     out.message('S');
+    opening = first != null;
     flush(deadline);
+  }
+
+  /** Runs a statement that returns nothing, in a round trip of its own; null is none. */
+  void alone(String sql, Deadline deadline) {
+    if (sql == null) {
+      return;
+    }
+    writeUtility(sql, session.wire.output());
+    session.wire.output().message('S');
+    flush(deadline);
+    Outcome outcome = new Outcome();
+    while (true) {
+      int type = session.receive(deadline);
+      switch (type) {
+        case '1', '2', 'C' -> { }
+        case 'E' -> failed(outcome);
+        case 'Z' -> {
+          session.ready();
+          outcome.interrupted = session.wire.takeInterrupt();
+          outcome.tagOrThrow(sql, deadline);
+          return;
+        }
+        default -> throw session.unexpected(type, "while " + sql + " runs");
+      }
+    }
+  }
+
+  /** Writes a statement without parameters and rows as the unnamed one. */
+  private static void writeUtility(String sql, WireOutput out) {
+    int parse = out.begin('P');
+    out.int1(0);
+    out.cstring(sql);
+    out.int2(0);
+    out.end(parse);
+    int bind = out.begin('B');
+    out.int1(0);
+    out.int1(0);
+    out.int2(0);
+    out.int2(0);
+    out.int2(0);
+    out.end(bind);
+    writeExecute(0, out);
   }
 
   void flush(Deadline deadline) {
@@ -177,27 +228,45 @@ final class Executor {
 
   void writeClosing(WireOutput out) {
     for (String name : session.statements.takeClosing()) {
-      int message = out.begin('C');
-      out.int1('S');
-      out.cstring(name);
-      out.end(message);
+      writeClose('S', name, out);
     }
+    for (String name : session.closingPortals) {
+      writeClose('P', name, out);
+    }
+    session.closingPortals.clear();
+  }
+
+  static void writeClose(char kind, String name, WireOutput out) {
+    int message = out.begin('C');
+    out.int1(kind);
+    out.cstring(name);
+    out.end(message);
   }
 
   static void writeExecute(int rows, WireOutput out) {
+    writeExecute("", rows, out);
+  }
+
+  /** Writes the order to run a named portal. */
+  static void writeExecute(String portal, int rows, WireOutput out) {
     int message = out.begin('E');
-    out.int1(0);
+    out.cstring(portal);
     out.int4(rows);
     out.end(message);
   }
 
   static void writeBind(Statement statement, Object[] parameters, WireOutput out) {
+    writeBind(statement, "", parameters, out);
+  }
+
+  /** Writes the binding of a statement to a named portal. */
+  static void writeBind(Statement statement, String portal, Object[] parameters, WireOutput out) {
     int count = statement.parameters.length;
     if (parameters.length != count) {
       throw new PgException("08P01", "the statement takes " + count + " parameters and was given " + parameters.length);
     }
     int message = out.begin('B');
-    out.int1(0);
+    out.cstring(portal);
     out.cstring(statement.name);
     out.int2(count);
     int formats = out.size();
@@ -275,9 +344,14 @@ final class Executor {
           }
           sink = deliver(statement.shape, sink, outcome);
         }
-        case '2' -> sink = begin(statement, reception, outcome);
-        case 'C' -> completed(session.wire.cstring(), outcome);
-        case 'I', '3' -> { }
+        case '2' -> sink = opening ? null : begin(statement, reception, outcome);
+        case 'C' -> {
+          if (!opening) {
+            completed(session.wire.cstring(), outcome);
+          }
+          opening = false;
+        }
+        case '1', 'I', '3', 's' -> { }
         case 'E' -> failed(outcome);
         case 'G' -> {
           if (statement.shareable) {
@@ -287,6 +361,7 @@ final class Executor {
         }
         case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
+          opening = false;
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
           return outcome;

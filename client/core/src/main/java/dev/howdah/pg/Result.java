@@ -79,15 +79,25 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
   @Override
   public Row get(int index) {
     java.util.Objects.checkIndex(index, size);
-    int found = java.util.Arrays.binarySearch(firsts, index);
-    int segment = found >= 0 ? found : -found - 2;
+    int segment = segment(index);
     return segments[segment].row(index - firsts[segment]);
+  }
+
+  /** The row at an index, made anew: the result keeps neither it nor what is decoded of it. */
+  public Row passing(int index) {
+    java.util.Objects.checkIndex(index, size);
+    int segment = segment(index);
+    return segments[segment].passingRow(index - firsts[segment]);
+  }
+
+  private int segment(int index) {
+    int found = java.util.Arrays.binarySearch(firsts, index);
+    return found >= 0 ? found : -found - 2;
   }
 
   /** How many bytes the body of a row's message had. */
   int bodyLength(int index) {
-    int found = java.util.Arrays.binarySearch(firsts, index);
-    int segment = found >= 0 ? found : -found - 2;
+    int segment = segment(index);
     return segments[segment].length(index - firsts[segment]);
   }
 

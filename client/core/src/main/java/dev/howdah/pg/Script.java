@@ -65,7 +65,7 @@ final class Script {
         }
         case 'I' -> results.add(new Result(NO_COLUMNS, new Segment[0], ""));
         case 'E' -> executor.failed(outcome);
-        case 'G' -> refuseCopyIn(deadline);
+        case 'G' -> refuseCopyIn(outcome, deadline);
         case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
           session.ready();
@@ -78,7 +78,8 @@ final class Script {
     }
   }
 
-  private void refuseCopyIn(Deadline deadline) {
+  private void refuseCopyIn(Executor.Outcome outcome, Deadline deadline) {
+    outcome.failure = new PgException("0A000", "COPY FROM STDIN is run by copyIn");
     int message = session.wire.output().begin('f');
     session.wire.output().cstring("COPY FROM STDIN is run by copyIn");
     session.wire.output().end(message);

@@ -2,6 +2,8 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.types.TypeRegistry;
 import dev.howdah.pg.wire.Wire;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -25,6 +27,11 @@ final class Session {
   private byte[] secret = {};
   private volatile char status = 'I';
   private volatile boolean open = true;
+  /** How many times the session was ready outside a transaction: what belongs to a transaction is gone when this has grown. */
+  private long ended;
+  private long portals;
+  /** Portals to be closed in the server with the next message that is sent. */
+  final List<String> closingPortals = new ArrayList<>();
   private volatile boolean foreignEncoding;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
@@ -179,6 +186,11 @@ final class Session {
   }
 
   private void passed(Deadline deadline, PgTimeoutException e) {
+    if (deadline.closing()) {
+      close();
+      throw new ConnectionException(
+          "the server did not answer within " + deadline.limit() + "; the connection is closed", e);
+    }
     if (deadline.cancelled()) {
       close();
       throw new ConnectionException("the query passed its limit of " + deadline.limit()
@@ -217,6 +229,12 @@ final class Session {
   void ready() {
     status = (char) wire.int1();
     awaitingReady = false;
+    if (status == 'I') {
+      ended++;
+      if (!closingPortals.isEmpty()) {
+        closingPortals.clear();
+      }
+    }
   }
 
   /** Sends what is in the output; the server owes an answer from now on. */
@@ -235,6 +253,16 @@ final class Session {
     if (awaitingReady) {
       close();
     }
+  }
+
+  /** A number for the name of a portal, never given twice. */
+  long nextPortal() {
+    return ++portals;
+  }
+
+  /** How many times the session was ready outside a transaction. */
+  long ended() {
+    return ended;
   }
 
   /** I for idle, T inside a transaction, E inside one that has failed. */

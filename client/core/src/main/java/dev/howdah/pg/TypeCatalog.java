@@ -110,18 +110,11 @@ final class TypeCatalog {
     out.int4(0);
     out.end(execute);
     // Both are closed before the answer ends, so that the names are free for the next.
-    writeClose('P', out);
-    writeClose('S', out);
+    Executor.writeClose('P', NAME, out);
+    Executor.writeClose('S', NAME, out);
     out.message('H');
     executor.flush(deadline);
     return read();
-  }
-
-  private static void writeClose(char kind, WireOutput out) {
-    int close = out.begin('C');
-    out.int1(kind);
-    out.cstring(NAME);
-    out.end(close);
   }
 
   private List<String[]> read() {

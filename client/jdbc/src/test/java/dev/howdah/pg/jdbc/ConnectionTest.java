@@ -1,0 +1,261 @@
+package dev.howdah.pg.jdbc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.howdah.pg.Config;
+import dev.howdah.pg.PrivateServer;
+import dev.howdah.pg.ServerException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLIntegrityConstraintViolationException;
+import java.sql.SQLInvalidAuthorizationSpecException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLRecoverableException;
+import java.sql.SQLSyntaxErrorException;
+import java.sql.SQLTransactionRollbackException;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ConnectionTest {
+  @Test
+  void theDriverIsFoundByItsAddress() throws SQLException {
+    assertInstanceOf(HowdahDriver.class, DriverManager.getDriver("jdbc:howdah:"));
+    assertNull(new HowdahDriver().connect("jdbc:other://x", new Properties()));
+    String bare = "jdbc:howdah://127.0.0.1:" + PrivateServer.shared().port() + "/postgres?application_name=addressed";
+    try (Connection connection = DriverManager.getConnection(bare, "tester", "unused")) {
+      assertEquals("tester", Howdah.value(connection, "select current_user::text"));
+      assertEquals("addressed", connection.getClientInfo("ApplicationName"));
+      assertTrue(connection.getMetaData().getURL().startsWith("jdbc:howdah://tester@127.0.0.1:"));
+    }
+    Properties properties = new Properties();
+    properties.setProperty("user", "tester");
+    properties.setProperty("ApplicationName", "told");
+    try (Connection connection = DriverManager.getConnection(bare, properties)) {
+      assertEquals("told", connection.getClientInfo().getProperty("ApplicationName"));
+    }
+    properties.setProperty("sslmod", "require");
+    SQLException error = assertThrows(SQLException.class, () -> DriverManager.getConnection(bare, properties));
+    assertTrue(error.getMessage().contains("sslmod"), error.getMessage());
+    assertEquals("08001", Howdah.state(() -> DriverManager.getConnection("jdbc:howdah://x:99999/y")));
+  }
+
+  @Test
+  void aDataSourceIsConfiguredBySettersOrAConfig() throws SQLException {
+    HowdahDataSource source = new HowdahDataSource();
+    source.setServerName("127.0.0.1");
+    source.setPortNumber(PrivateServer.shared().port());
+    source.setDatabaseName("postgres");
+    source.setUser("tester");
+    source.setApplicationName("bean");
+    source.setLoginTimeout(7);
+    assertEquals(7, source.getLoginTimeout());
+    try (Connection connection = source.getConnection()) {
+      assertEquals("bean", connection.getClientInfo("ApplicationName"));
+    }
+    assertEquals("28000", Howdah.state(() -> source.getConnection("nobody_here", "x")));
+    source.setUrl(Howdah.url());
+    source.setSetting("nonsense", "1");
+    assertEquals("08001", Howdah.state(source::getConnection));
+    DataSource configured = new HowdahDataSource(PrivateServer.shared().config().build());
+    try (Connection connection = configured.getConnection()) {
+      assertEquals("postgres", connection.getCatalog());
+    }
+    assertNotNull(configured.unwrap(Config.class));
+    assertThrows(IllegalStateException.class, () -> new HowdahDataSource(PrivateServer.shared().config().build()).setUser("x"));
+  }
+
+  @Test
+  void aValidityCheckIsOneRoundTripAndEndsNothing() throws SQLException {
+    Connection connection = Howdah.connect();
+    assertTrue(connection.isValid(1));
+    connection.setAutoCommit(false);
+    long before = Howdah.core(connection).writes();
+    assertTrue(connection.isValid(1));
+    assertEquals(1, Howdah.core(connection).writes() - before);
+    assertFalse(Howdah.core(connection).inTransaction());
+    assertEquals("22023", Howdah.state(() -> connection.isValid(-1)));
+    connection.close();
+    assertFalse(connection.isValid(1));
+    assertTrue(connection.isClosed());
+    connection.close();
+    assertEquals("08003", Howdah.state(connection::createStatement));
+  }
+
+  @Test
+  void aTerminatedBackendIsNoticed() throws SQLException {
+    try (Connection connection = Howdah.connect(); Connection killer = Howdah.connect()) {
+      Howdah.value(killer, "select pg_terminate_backend(" + Howdah.core(connection).process() + ")");
+      SQLException error = assertThrows(SQLException.class, () -> Howdah.value(connection, "select 1"));
+      assertTrue(error instanceof SQLRecoverableException || error instanceof SQLNonTransientConnectionException, error.toString());
+      assertTrue(connection.isClosed());
+      assertFalse(connection.isValid(1));
+    }
+  }
+
+  /** Hands on what both sides say until it is told to hold everything back. */
+  private static final class Gap implements AutoCloseable {
+    private final ServerSocket door = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
+    private volatile boolean silent;
+
+    Gap() throws IOException {
+      daemon(() -> {
+        while (true) {
+          Socket client = door.accept();
+          Socket server = new Socket("127.0.0.1", PrivateServer.shared().port());
+          daemon(() -> hand(client, server));
+          daemon(() -> hand(server, client));
+        }
+      });
+    }
+
+    private interface Loop {
+      void run() throws IOException;
+    }
+
+    private static void daemon(Loop loop) {
+      Thread thread = new Thread(() -> {
+        try {
+          loop.run();
+        } catch (IOException e) {
+          // One side has closed, which is how it ends.
+        }
+      });
+      thread.setDaemon(true);
+      thread.start();
+    }
+
+    private void hand(Socket from, Socket to) throws IOException {
+      byte[] buffer = new byte[4096];
+      for (int count = from.getInputStream().read(buffer); count >= 0; count = from.getInputStream().read(buffer)) {
+        if (!silent) {
+          to.getOutputStream().write(buffer, 0, count);
+        }
+      }
+      to.close();
+    }
+
+    @Override
+    public void close() throws IOException {
+      door.close();
+    }
+  }
+
+  @Test
+  void aNetworkThatIsSilentIsGivenUpInTime() throws Exception {
+    try (Gap gap = new Gap()) {
+      String url = "jdbc:howdah://tester@127.0.0.1:" + gap.door.getLocalPort() + "/postgres";
+      try (Connection first = DriverManager.getConnection(url); Connection second = DriverManager.getConnection(url)) {
+        assertTrue(first.isValid(5));
+        second.setNetworkTimeout(Runnable::run, 300);
+        assertEquals(300, second.getNetworkTimeout());
+        assertEquals(1, Howdah.value(second, "select 1"));
+        gap.silent = true;
+        long start = System.nanoTime();
+        assertFalse(first.isValid(1));
+        assertTrue(first.isClosed());
+        SQLException error = assertThrows(SQLException.class, () -> Howdah.value(second, "select 1"));
+        assertTrue(error.getSQLState().startsWith("08"), error.toString());
+        assertTrue(second.isClosed());
+        assertTrue(System.nanoTime() - start < 5_000_000_000L);
+      }
+    }
+  }
+
+  @Test
+  void aLongStatementEndsWhenAnotherThreadAborts() throws Exception {
+    Connection connection = Howdah.connect();
+    CompletableFuture<SQLException> ended = CompletableFuture.supplyAsync(() ->
+        assertThrows(SQLException.class, () -> Howdah.value(connection, "select pg_sleep(30)")));
+    try (Connection watcher = Howdah.connect()) {
+      String asleep = "select count(*) from pg_stat_activity where pid = " + Howdah.core(connection).process() + " and wait_event = 'PgSleep'";
+      while (!Long.valueOf(1).equals(Howdah.value(watcher, asleep))) {
+        Thread.onSpinWait();
+      }
+    }
+    connection.abort(Runnable::run);
+    assertTrue(ended.get().getSQLState().startsWith("08"));
+    assertTrue(connection.isClosed());
+    assertEquals("22023", Howdah.state(() -> connection.abort(null)));
+  }
+
+  @Test
+  void threadsMayShareAConnection() throws Exception {
+    try (Connection connection = Howdah.connect()) {
+      CompletableFuture<?>[] threads = new CompletableFuture<?>[8];
+      for (int t = 0; t < threads.length; t++) {
+        int number = t;
+        threads[t] = CompletableFuture.runAsync(() -> {
+          try (var statement = connection.prepareStatement("select ? + ?")) {
+            for (int i = 0; i < 200; i++) {
+              statement.setInt(1, number);
+              statement.setInt(2, i);
+              try (var rows = statement.executeQuery()) {
+                rows.next();
+                assertEquals(number + i, rows.getInt(1));
+              }
+            }
+          } catch (SQLException e) {
+            throw new AssertionError(e);
+          }
+        });
+      }
+      CompletableFuture.allOf(threads).get();
+    }
+  }
+
+  @Test
+  void errorsAreOfTheClassesThatJdbcHasForThem() throws SQLException {
+    try (Connection connection = Howdah.connect()) {
+      Howdah.execute(connection, "create temp table t (a int primary key)", "insert into t values (1)");
+      SQLException duplicate = assertThrows(SQLIntegrityConstraintViolationException.class, () -> Howdah.execute(connection, "insert into t values (1)"));
+      assertEquals("t_pkey", assertInstanceOf(ServerException.class, duplicate.getCause()).server().constraint());
+      assertThrows(SQLSyntaxErrorException.class, () -> Howdah.execute(connection, "selec"));
+      assertThrows(java.sql.SQLDataException.class, () -> Howdah.execute(connection, "select 1/0"));
+      assertThrows(SQLTransactionRollbackException.class,
+          () -> Howdah.execute(connection, "do $$ begin raise exception using errcode = '40001'; end $$"));
+      assertThrows(SQLFeatureNotSupportedException.class, connection::createNClob);
+      assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t from stdin"));
+      assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t to stdout"));
+      assertEquals(1, Howdah.value(connection, "select a from t"));
+      assertThrows(java.sql.SQLTransientConnectionException.class,
+          () -> Howdah.execute(connection, "do $$ begin raise exception using errcode = '53300'; end $$"));
+    }
+    assertThrows(SQLInvalidAuthorizationSpecException.class, () -> DriverManager.getConnection(Howdah.url(), "nobody_here", "x"));
+    assertThrows(SQLNonTransientConnectionException.class, () -> DriverManager.getConnection("jdbc:howdah://127.0.0.1:1/x"));
+    assertThrows(SQLSyntaxErrorException.class, () -> Howdah.execute(Howdah.connect(), "select * from nowhere"));
+  }
+
+  @Test
+  void schemaAndNamesAreSet() throws SQLException {
+    try (Connection connection = Howdah.connect()) {
+      assertEquals("public", connection.getSchema());
+      Howdah.execute(connection, "create schema if not exists \"odd \"\" name\"");
+      connection.setSchema("odd \" name");
+      assertEquals("odd \" name", connection.getSchema());
+      connection.setClientInfo("ApplicationName", "named");
+      assertEquals("named", Howdah.value(connection, "show application_name"));
+      assertThrows(java.sql.SQLClientInfoException.class, () -> connection.setClientInfo("Other", "x"));
+      assertSame(connection, connection.unwrap(Connection.class));
+      assertTrue(connection.isWrapperFor(dev.howdah.pg.Connection.class));
+      assertEquals("22023", Howdah.state(() -> connection.unwrap(Integer.class)));
+      assertEquals("select $1, a ? b", connection.nativeSQL("select ?, a ?? b"));
+    }
+  }
+}

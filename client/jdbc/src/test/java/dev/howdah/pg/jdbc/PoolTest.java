@@ -1,0 +1,160 @@
+package dev.howdah.pg.jdbc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import dev.howdah.pg.PrivateServer;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** HikariCP on this driver. */
+@Timeout(90)
+class PoolTest {
+  private static HikariConfig config(int size) {
+    HikariConfig config = new HikariConfig();
+    config.setJdbcUrl(Howdah.url());
+    config.setMaximumPoolSize(size);
+    config.setConnectionTimeout(5_000);
+    return config;
+  }
+
+  @Test
+  void threadsShareAPool() throws Exception {
+    AtomicLong sum = new AtomicLong();
+    try (HikariDataSource pool = new HikariDataSource(config(4))) {
+      CompletableFuture<?>[] threads = new CompletableFuture<?>[16];
+      for (int t = 0; t < threads.length; t++) {
+        int number = t;
+        threads[t] = CompletableFuture.runAsync(() -> {
+          for (int i = 0; i < 100; i++) {
+            try (Connection connection = pool.getConnection(); PreparedStatement statement = connection.prepareStatement("select ?::int4")) {
+              statement.setInt(1, number);
+              try (ResultSet rows = statement.executeQuery()) {
+                rows.next();
+                sum.addAndGet(rows.getInt(1));
+              }
+            } catch (SQLException e) {
+              throw new AssertionError(e);
+            }
+          }
+        });
+      }
+      CompletableFuture.allOf(threads).get();
+      assertEquals(100L * 15 * 16 / 2, sum.get());
+      assertTrue(pool.getHikariPoolMXBean().getTotalConnections() <= 4);
+    }
+  }
+
+  @Test
+  void aBrokenConnectionIsReplaced() throws Exception {
+    HikariConfig config = config(1);
+    try (HikariDataSource pool = new HikariDataSource(config); Connection killer = Howdah.connect()) {
+      int first = process(pool);
+      Howdah.value(killer, "select pg_terminate_backend(" + first + ")");
+      while (!Long.valueOf(0).equals(Howdah.value(killer, "select count(*) from pg_stat_activity where pid = " + first))) {
+        Thread.onSpinWait();
+      }
+      // Within half a second of its last use HikariCP trusts a connection, so the first statement may be the one that finds out.
+      try {
+        assertNotEquals(first, process(pool));
+      } catch (SQLException e) {
+        assertTrue(e.getSQLState().startsWith("08") || e.getSQLState().equals("57P01"), e.toString());
+        assertNotEquals(first, process(pool));
+      }
+    }
+  }
+
+  @Test
+  void anIdleBrokenConnectionIsFoundBeforeItIsLent() throws Exception {
+    HikariConfig config = config(1);
+    try (HikariDataSource pool = new HikariDataSource(config); Connection killer = Howdah.connect()) {
+      int first = process(pool);
+      long used = System.nanoTime();
+      Howdah.value(killer, "select pg_terminate_backend(" + first + ")");
+      while (System.nanoTime() - used < 700_000_000L) {
+        Howdah.value(killer, "select pg_sleep(0.05)");
+      }
+      assertNotEquals(first, process(pool));
+    }
+  }
+
+  private static int process(HikariDataSource pool) throws SQLException {
+    try (Connection connection = pool.getConnection()) {
+      Howdah.value(connection, "select 1");
+      return Howdah.core(connection).process();
+    }
+  }
+
+  @Test
+  void aConnectionComesBackAsItWasLent() throws SQLException {
+    HikariConfig config = config(1);
+    config.setAutoCommit(false);
+    try (HikariDataSource pool = new HikariDataSource(config)) {
+      try (Connection connection = pool.getConnection()) {
+        Howdah.execute(connection, "create temp table t (a int)");
+        connection.commit();
+        connection.setReadOnly(true);
+        connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+        connection.setNetworkTimeout(Runnable::run, 10_000);
+        assertEquals("25006", Howdah.state(() -> Howdah.execute(connection, "create table never (a int)")));
+      }
+      try (Connection connection = pool.getConnection()) {
+        Howdah.execute(connection, "insert into t values (1)");
+        assertEquals("read committed", Howdah.value(connection, "show transaction_isolation"));
+        assertEquals(0, connection.getNetworkTimeout());
+      }
+      try (Connection connection = pool.getConnection()) {
+        assertEquals(0L, Howdah.value(connection, "select count(*) from t"), "what was not committed is gone");
+      }
+    }
+  }
+
+  @Test
+  void borrowingCostsNothingWhileConnectionsAreFresh() throws SQLException {
+    try (HikariDataSource pool = new HikariDataSource(config(1))) {
+      long before;
+      try (Connection connection = pool.getConnection()) {
+        Howdah.value(connection, "select 1");
+        before = Howdah.core(connection).writes();
+      }
+      try (Connection connection = pool.getConnection()) {
+        Howdah.value(connection, "select 1");
+        assertEquals(1, Howdah.core(connection).writes() - before);
+      }
+    }
+  }
+
+  @Test
+  void aLeakIsReportedAndTheSourceTakesProperties() throws Exception {
+    HikariConfig config = new HikariConfig();
+    config.setDataSourceClassName(HowdahDataSource.class.getName());
+    config.addDataSourceProperty("serverName", "127.0.0.1");
+    config.addDataSourceProperty("portNumber", PrivateServer.shared().port());
+    config.addDataSourceProperty("databaseName", "postgres");
+    config.addDataSourceProperty("user", "tester");
+    config.addDataSourceProperty("applicationName", "leaky");
+    config.setMaximumPoolSize(1);
+    config.setConnectionTimeout(500);
+    config.setLeakDetectionThreshold(2_000);
+    try (HikariDataSource pool = new HikariDataSource(config)) {
+      Connection leaked = pool.getConnection();
+      assertEquals("leaky", Howdah.value(leaked, "show application_name"));
+      assertThrows(java.sql.SQLTransientConnectionException.class, pool::getConnection);
+      // What HikariCP does with a leak: it evicts, which aborts the connection from another thread.
+      pool.evictConnection(leaked);
+      try (Connection next = pool.getConnection()) {
+        assertTrue(next.isValid(1));
+      }
+    }
+  }
+}
