@@ -141,6 +141,18 @@ unsafe extern "C-unwind" {
     pub fn inet_in(call: FunctionCallInfo) -> Datum;
     pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
 
+    // storage/bufmgr.h, access/heapam.h, access/heaptoast.h
+    pub fn ReadBufferExtended(
+        relation: Relation,
+        fork: ForkNumber::Type,
+        block: BlockNumber,
+        mode: ReadBufferMode::Type,
+        strategy: BufferAccessStrategy,
+    ) -> Buffer;
+    pub fn LockBuffer(buffer: Buffer, mode: c_int);
+    pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
+    pub fn toast_flatten_tuple(tuple: HeapTuple, descriptor: TupleDesc) -> HeapTuple;
+
     // executor/functions.h
     pub fn prepare_sql_fn_parse_info(procedure: HeapTuple, call: *mut Node, collation: Oid) -> *mut c_void;
     pub fn sql_fn_parser_setup(state: *mut ParseState, info: *mut c_void);
