@@ -108,13 +108,15 @@ pub struct Watch {
     limit: u64,
     /// The limit holds while a transaction below this one runs.
     limit_until: u64,
+    /// The time of the last [`Watch::settle`]: what had come by then is not put together with what waits.
+    now: i64,
     entries: [Entry; ENTRIES],
 }
 
 impl Default for Watch {
     fn default() -> Self {
         let free = Entry { first: 0, end: 0, transaction: 0, until: 0, kind: 0 };
-        Watch { cursor: 0, end: 0, limit: 0, limit_until: 0, entries: [free; ENTRIES] }
+        Watch { cursor: 0, end: 0, limit: 0, limit_until: 0, now: 0, entries: [free; ENTRIES] }
     }
 }
 
@@ -157,6 +159,7 @@ impl Watch {
 
     /// Finds out which transactions have ended, and which times have come.
     pub fn settle(&mut self, now: i64, transactions: &impl Transactions) {
+        self.now = now;
         for place in 0..ENTRIES {
             let entry = self.entries[place];
             if entry.kind != 0 && entry.transaction != 0 {
@@ -198,7 +201,10 @@ impl Watch {
         let entry = self.entries[place];
         let neighbour = (0..ENTRIES).find(|other| {
             let candidate = &self.entries[*other];
-            *other != place && candidate.is(TIMED) && candidate.hull_with(&entry) <= NEIGHBOURS
+            *other != place
+                && candidate.is(TIMED)
+                && !candidate.is_ready(self.now)
+                && candidate.hull_with(&entry) <= NEIGHBOURS
         });
         if let Some(neighbour) = neighbour {
             self.entries[neighbour].widen(Span { first: entry.first, end: entry.end }, entry.until);
@@ -247,7 +253,8 @@ impl Watch {
         let Obstacle { span, transaction, until } = *obstacle;
         let known = self.used().any(|entry| {
             let waits_alike = match transaction {
-                0 => entry.transaction != 0 || entry.until <= until,
+                // A claim may be dropped with all that its range covers.
+                0 => entry.transaction == 0 && entry.until <= until,
                 transaction => entry.transaction == transaction,
             };
             waits_alike && entry.first <= span.first && span.end <= entry.end
@@ -265,19 +272,16 @@ impl Watch {
         self.used().map(|entry| entry.until).filter(|until| *until != FOR_GOOD && *until != i64::MIN).min()
     }
 
-    /// Positions may have become free that nothing on the list speaks of: they are looked at again.
-    pub fn look_again(&mut self, span: Span, until: i64, transactions: &impl Transactions) {
-        self.add(TIMED, 0, span, until, transactions);
-    }
-
     fn used(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.kind != 0)
     }
 
     fn add(&mut self, kind: u32, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         let new = Entry { first: span.first, end: span.end, transaction, until, kind: kind.into() };
+        let now = self.now;
         let alike = self.entries.iter_mut().find(|entry| {
             entry.kind == new.kind
+                && entry.is_ready(now) == new.is_ready(now)
                 && entry.transaction == transaction
                 && (transaction == 0 || kind == WRITE || entry.until == until)
                 && (entry.hull_with(&new) <= NEIGHBOURS || kind == WRITE)
@@ -412,6 +416,25 @@ mod tests {
         let range = watch.next_range(0).expect("a range");
         assert!(!watch.passed(range, 40, &[], &server));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 100)]);
+    }
+
+    #[test]
+    fn a_lease_within_the_range_of_a_claim_that_commits_is_not_forgotten() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin(100);
+        watch.settle(0, &server);
+        let range = watch.next_range(0).expect("a range");
+        watch.passed(range, 100, &[], &server);
+        watch.claimed(5, span(10, 11), FOR_GOOD, &server);
+        watch.claimed(5, span(20, 21), FOR_GOOD, &server);
+        watch.claimed(6, span(12, 13), 7, &server);
+        server.ends(6, Outcome::Aborted);
+        watch.settle(1, &server);
+        let range = watch.next_range(1).expect("a range");
+        assert_eq!(range.span, span(12, 13));
+        watch.passed(range, 13, &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
+        server.ends(5, Outcome::Committed);
+        assert_eq!(look(&mut watch, 9, &server), [span(12, 13)]);
     }
 
     #[test]

@@ -93,10 +93,12 @@ begin
          message jsonb, headers jsonb)', 'a_' || make.name);
     execute format('grant select, delete on queue.%I to %s', 'a_' || make.name, make.owner);
   else
-    -- The constraint keeps the type from being dropped while the queue needs it; dumps carry it.
-    columns := (
-      select coalesce(string_agg(', ' || c.definition, ''), '') from queue.columns(make.row_type) c)
-      || format(', constraint row_type check (null::%s is null)', make.row_type);
+    columns := (select string_agg(', ' || c.definition, '') from queue.columns(make.row_type) c);
+    -- Keeps the type from being dropped while the queue needs it, and lets it be altered; dumps carry it.
+    execute format(
+      'create function queue.row_type_%s() returns %s language plpgsql as %L',
+      number, make.row_type, 'begin return null; end');
+    execute format('comment on function queue.row_type_%s() is %L', number, 'The row type of queue ' || make.name);
   end if;
   for segment in 1..3 loop
     execute format(
@@ -129,6 +131,7 @@ begin
   end loop;
   delete from queue.queue q where q.id = unmake.id returning q.name into name;
   execute format('drop table if exists queue.%I', 'a_' || name);
+  execute format('drop function if exists queue.row_type_%s()', id);
   delete from queue.permission p where p.queue = unmake.id;
   delete from queue.dead_letter d where d.queue = unmake.id;
 end

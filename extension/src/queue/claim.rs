@@ -213,18 +213,20 @@ fn choose(watch: &mut Watch, segment: Segment, server: &Server, wanted: Wanted, 
         let obstacles = std::mem::take(&mut look.obstacles);
         let whole = watch.passed(range, upto, &obstacles, server);
         watch_claims(watch, &haul.rows[before..], wanted.fate, now, server);
+        // Ranges may overlap: the next look must see what is claimed.
+        write_claims(&haul.segment, &haul.rows[before..], wanted.fate, now);
         if whole && range.is_rest() {
             break;
         }
     }
-    write_claims(&haul, wanted.fate, now);
+    haul.rows.sort_unstable_by_key(|row| row.position);
     haul
 }
 
 /// Claims rows that have been chosen.
 pub fn claim_rows(watch: &mut Watch, haul: &Haul, fate: Fate, now: i64, server: &Server) {
     watch_claims(watch, &haul.rows, fate, now, server);
-    write_claims(haul, fate, now);
+    write_claims(&haul.segment, &haul.rows, fate, now);
 }
 
 fn watch_claims(watch: &mut Watch, rows: &[Chosen], fate: Fate, now: i64, server: &Server) {
@@ -234,9 +236,9 @@ fn watch_claims(watch: &mut Watch, rows: &[Chosen], fate: Fate, now: i64, server
     }
 }
 
-fn write_claims(haul: &Haul, fate: Fate, now: i64) {
-    let claims: Vec<Row> = claims_on(&haul.rows, fate, now).into_iter().map(Row::Claim).collect();
-    ledger::append(&haul.segment, &claims, None);
+fn write_claims(segment: &Segment, rows: &[Chosen], fate: Fate, now: i64) {
+    let claims: Vec<Row> = claims_on(rows, fate, now).into_iter().map(Row::Claim).collect();
+    ledger::append(segment, &claims, None);
 }
 
 /// The earliest time at which a row may become free by itself.

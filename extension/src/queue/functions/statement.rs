@@ -51,7 +51,8 @@ pub fn as_owner<T>(work: impl FnOnce() -> T) -> T {
             pg_sys::GucSource::PGC_S_SESSION,
         );
         let result = work();
-        pg_sys::AtEOXact_GUC(true, level);
+        // Not to be kept: what was set is the owner's.
+        pg_sys::AtEOXact_GUC(false, level);
         pg_sys::SetUserIdAndSecContext(user, context);
         result
     }
