@@ -1,4 +1,4 @@
-//! The state of 256 neighbouring positions, from the rows of the ledger about them.
+//! The state of 128 neighbouring positions, from the rows of the ledger about them.
 
 use crate::spans::Span;
 use crate::{BLOCK, FOR_GOOD, block_of};
@@ -117,6 +117,13 @@ impl Block {
                 known.apply(claim);
             }
         }
+    }
+
+    /// The first position of the rows of the ledger that speak of `position` or later ones; `position` if none does.
+    pub fn start_of_rows(&self, position: u64) -> u64 {
+        let batches = self.batches.iter().map(|batch| batch.span);
+        let spans = batches.chain(self.claims.iter().map(|claim| claim.span));
+        spans.filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
     }
 
     /// What is known of a position of the block.

@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn a_span_is_cut_at_blocks() {
-        let parts: Vec<Span> = Span { first: 250, end: 520 }.by_block().collect();
+        let parts: Vec<Span> = Span { first: 120, end: 260 }.by_block().collect();
         let ends: Vec<(u64, u64)> = parts.iter().map(|span| (span.first, span.end)).collect();
-        assert_eq!(ends, [(250, 256), (256, 512), (512, 520)]);
+        assert_eq!(ends, [(120, 128), (128, 256), (256, 260)]);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! range that is too wide costs a look; one that is missing would lose rows. So whatever does not fit makes
 //! ranges wider, or holds the cursor back.
 
-use crate::FOR_GOOD;
 use crate::spans::Span;
+use crate::{FOR_GOOD, block_of};
 
 /// Ranges that a list holds.
 pub const ENTRIES: usize = 128;
@@ -39,6 +39,8 @@ pub trait Transactions {
 pub struct Range {
     /// The positions.
     pub span: Span,
+    /// The ledger's rows about them begin at this position or later.
+    pub rows_from: u64,
     entry: Option<usize>,
 }
 
@@ -103,6 +105,9 @@ impl Entry {
 #[repr(C)]
 pub struct Watch {
     cursor: u64,
+    /// The first position of the rows of the ledger that speak of the cursor or what is above, if it is known;
+    /// otherwise 0.
+    rows_from: u64,
     end: u64,
     /// The cursor stays at or below it, as something above did not fit into the list; 0 if there is no such thing.
     limit: u64,
@@ -116,7 +121,7 @@ pub struct Watch {
 impl Default for Watch {
     fn default() -> Self {
         let free = Entry { first: 0, end: 0, transaction: 0, until: 0, kind: 0 };
-        Watch { cursor: 0, end: 0, limit: 0, limit_until: 0, now: 0, entries: [free; ENTRIES] }
+        Watch { cursor: 0, rows_from: 0, end: 0, limit: 0, limit_until: 0, now: 0, entries: [free; ENTRIES] }
     }
 }
 
@@ -134,6 +139,11 @@ impl Watch {
     /// The lowest position that may not be consumed.
     pub fn lowest(&self) -> u64 {
         self.used().map(|entry| entry.first).fold(self.cursor, u64::min)
+    }
+
+    /// Where the looks go on. A row of the ledger that claims positions on both sides would be overlooked.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
     }
 
     /// The position after the last that was given out.
@@ -218,18 +228,20 @@ impl Watch {
         let ready = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_ready(now));
         if let Some((place, entry)) = ready.min_by_key(|(_, entry)| entry.first) {
             let span = Span { first: entry.first, end: entry.end };
-            return Some(Range { span, entry: Some(place) });
+            return Some(Range { span, rows_from: block_of(span.first), entry: Some(place) });
         }
         let span = Span { first: self.cursor, end: self.end };
-        (!span.is_empty()).then_some(Range { span, entry: None })
+        let rows_from = if self.rows_from == 0 { block_of(span.first) } else { self.rows_from };
+        (!span.is_empty()).then_some(Range { span, rows_from, entry: None })
     }
 
     /// A look through a range has come to `upto`; what it met on the way and is not consumed are `obstacles`.
-    /// Returns whether the whole range has been looked through.
+    /// The ledger's rows about `upto` and what is above begin at `rows_from`, or it is 0. Returns whether the whole range has been looked through.
     pub fn passed(
         &mut self,
         range: Range,
         upto: u64,
+        rows_from: u64,
         obstacles: &[Obstacle],
         transactions: &impl Transactions,
     ) -> bool {
@@ -237,13 +249,13 @@ impl Watch {
         match range.entry {
             Some(place) if whole => self.entries[place].kind = u64::from(FREE),
             Some(place) => self.entries[place].first = upto,
-            None => self.cursor = self.cursor.max(upto),
+            None => (self.cursor, self.rows_from) = (upto.max(self.cursor), rows_from),
         }
         for obstacle in obstacles {
             self.cover(obstacle, transactions);
         }
-        if self.limit != 0 {
-            self.cursor = self.cursor.min(self.limit);
+        if self.limit != 0 && self.limit < self.cursor {
+            (self.cursor, self.rows_from) = (self.limit, 0);
         }
         whole
     }
@@ -322,7 +334,9 @@ impl Watch {
     fn hold_back(&mut self, entry: &Entry, transactions: &impl Transactions) {
         self.limit = if self.limit == 0 { entry.first.max(1) } else { self.limit.min(entry.first.max(1)) };
         self.limit_until = transactions.next();
-        self.cursor = self.cursor.min(self.limit);
+        if self.limit < self.cursor {
+            (self.cursor, self.rows_from) = (self.limit, 0);
+        }
     }
 }
 
@@ -365,7 +379,7 @@ mod tests {
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(now) {
             looked.push(range.span);
-            assert!(watch.passed(range, range.span.end, &[], server));
+            assert!(watch.passed(range, range.span.end, 0, &[], server));
         }
         looked
     }
@@ -414,7 +428,7 @@ mod tests {
         let (mut watch, server) = (Watch::default(), Server::default());
         watch.begin(100);
         let range = watch.next_range(0).expect("a range");
-        assert!(!watch.passed(range, 40, &[], &server));
+        assert!(!watch.passed(range, 40, 0, &[], &server));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 100)]);
     }
 
@@ -424,7 +438,7 @@ mod tests {
         watch.begin(100);
         watch.settle(0, &server);
         let range = watch.next_range(0).expect("a range");
-        watch.passed(range, 100, &[], &server);
+        watch.passed(range, 100, 0, &[], &server);
         watch.claimed(5, span(10, 11), FOR_GOOD, &server);
         watch.claimed(5, span(20, 21), FOR_GOOD, &server);
         watch.claimed(6, span(12, 13), 7, &server);
@@ -432,7 +446,7 @@ mod tests {
         watch.settle(1, &server);
         let range = watch.next_range(1).expect("a range");
         assert_eq!(range.span, span(12, 13));
-        watch.passed(range, 13, &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
+        watch.passed(range, 13, 0, &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
         server.ends(5, Outcome::Committed);
         assert_eq!(look(&mut watch, 9, &server), [span(12, 13)]);
     }
@@ -461,7 +475,7 @@ mod tests {
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(0) {
             looked.push(range.span);
-            watch.passed(range, range.span.end, &[], server);
+            watch.passed(range, range.span.end, 0, &[], server);
             if range.entry.is_none() {
                 break;
             }

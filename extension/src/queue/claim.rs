@@ -91,6 +91,9 @@ impl Haul {
 
 /// Chooses free rows and claims them for the current transaction: fewer than wanted only if no more are free.
 pub fn claim(queue: &Definition, wanted: Wanted) -> Vec<Haul> {
+    if wanted.count == 0 {
+        return Vec::new();
+    }
     let purpose = if wanted.fate == Fate::Shown { Purpose::Look } else { Purpose::Take };
     let segments = open(queue, purpose);
     if purpose == Purpose::Take {
@@ -127,10 +130,10 @@ pub fn advance(queue: &Definition) {
         let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
         while let Some(range) = watch.next_range(now) {
             let mut look = Look::new(&mut haul, Wanted { count: 1, fate: Fate::Shown }, now);
-            let upto = look.through(range.span, &server);
+            let upto = look.through(range.span, range.rows_from, &server);
             let obstacles = std::mem::take(&mut look.obstacles);
             let found = haul.rows.pop().map(|row| row.position);
-            watch.passed(range, found.unwrap_or(upto), &obstacles, &server);
+            watch.passed(range, found.unwrap_or(upto), 0, &obstacles, &server);
             if found.is_some() || range.is_rest() {
                 break;
             }
@@ -200,7 +203,7 @@ fn choose(watch: &mut Watch, segment: Segment, server: &Server, wanted: Wanted, 
     let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
     if wanted.fate == Fate::Shown {
         let span = Span { first: watch.lowest(), end: u64::MAX };
-        Look::new(&mut haul, wanted, now).through(span, server);
+        Look::new(&mut haul, wanted, now).through(span, block_of(span.first), server);
         return haul;
     }
     watch.settle(now, server);
@@ -209,9 +212,9 @@ fn choose(watch: &mut Watch, segment: Segment, server: &Server, wanted: Wanted, 
     {
         let before = haul.rows.len();
         let mut look = Look::new(&mut haul, wanted, now);
-        let upto = look.through(range.span, server);
-        let obstacles = std::mem::take(&mut look.obstacles);
-        let whole = watch.passed(range, upto, &obstacles, server);
+        let upto = look.through(range.span, range.rows_from, server);
+        let (obstacles, rows_from) = (std::mem::take(&mut look.obstacles), look.rows_from);
+        let whole = watch.passed(range, upto, rows_from, &obstacles, server);
         watch_claims(watch, &haul.rows[before..], wanted.fate, now, server);
         // Ranges may overlap: the next look must see what is claimed.
         write_claims(&haul.segment, &haul.rows[before..], wanted.fate, now);
@@ -282,55 +285,73 @@ struct Look<'a> {
     wanted: Wanted,
     now: i64,
     obstacles: Vec<Obstacle>,
+    /// Where the ledger's rows begin about what has not been looked at, when enough was found; otherwise 0.
+    rows_from: u64,
 }
 
 impl<'a> Look<'a> {
     fn new(haul: &'a mut Haul, wanted: Wanted, now: i64) -> Look<'a> {
-        Look { haul, wanted, now, obstacles: Vec::new() }
+        Look { haul, wanted, now, obstacles: Vec::new(), rows_from: 0 }
     }
 
-    /// Returns the position up to which it has come.
-    fn through(&mut self, span: Span, server: &Server) -> u64 {
+    /// Reads the ledger from `rows_from` on. Returns the position up to which it has come.
+    fn through(&mut self, span: Span, rows_from: u64, server: &Server) -> u64 {
         let mut block = Block::new(span.first);
+        // Positions below have been looked at; so many above may be free.
+        let (mut seen, mut promising) = (span.first, 0);
         // The scan keeps the ledger's index busy; the haul is changed meanwhile.
         let segment: *const Segment = &self.haul.segment;
         // SAFETY: the segment stays where it is for as long as the haul is borrowed.
-        let scan = Scan::upwards(unsafe { &*segment }, server, block.start);
+        let scan = Scan::upwards(unsafe { &*segment }, server, rows_from);
         for row in scan {
-            let first = match &row {
-                Row::Batch(batch) => batch.span.first,
-                Row::Claim(claim) => claim.span.first,
-                Row::Mark(_) => continue,
+            let (Row::Batch(Batch { span: about, .. }) | Row::Claim(Claim { span: about, .. })) = row else {
+                continue;
             };
-            if block_of(first) != block.start {
-                if let Some(upto) = self.through_block(&mut block, span) {
+            let other = block_of(about.first) != block.start;
+            // Rows are in the order of their positions: nothing more comes about what is below this one.
+            if other || (about.first > seen && promising >= self.left()) {
+                let end = if other { block.start + BLOCK } else { about.first };
+                if let Some(upto) = self.through_block(&mut block, seen, end.min(span.end)) {
                     return upto;
                 }
-                if first >= span.end {
-                    return span.end;
-                }
-                block.reset(first);
+                (seen, promising) = (end.max(seen), 0);
+            }
+            if about.first >= span.end {
+                break;
+            }
+            if other {
+                block.reset(about.first);
+                seen = block.start.max(span.first);
             }
             match row {
-                Row::Batch(batch) => block.add_batch(batch),
+                Row::Batch(batch) => {
+                    promising += about.end.saturating_sub(about.first.max(seen)) as usize;
+                    block.add_batch(batch);
+                }
                 Row::Claim(claim) => block.add_claim(claim),
                 Row::Mark(_) => {}
             }
         }
-        self.through_block(&mut block, span).unwrap_or(span.end)
+        self.through_block(&mut block, seen, span.end).unwrap_or(span.end)
     }
 
-    /// Looks through a block; the position after the last that was chosen, if nothing more is wanted.
-    fn through_block(&mut self, block: &mut Block, span: Span) -> Option<u64> {
+    /// How many rows are wanted still.
+    fn left(&self) -> usize {
+        self.wanted.count - self.haul.rows.len()
+    }
+
+    /// Looks through a part of a block; the position after the last that was chosen, if nothing more is wanted.
+    fn through_block(&mut self, block: &mut Block, from: u64, end: u64) -> Option<u64> {
         block.settle();
-        for position in block.start.max(span.first)..(block.start + BLOCK).min(span.end) {
+        for position in from.max(block.start)..end.min(block.start + BLOCK) {
             match block.state(position, self.now) {
                 State::Absent | State::Consumed => {}
                 State::Busy(transaction) => self.obstacle(position, transaction, i64::MIN),
                 State::Waits(until) => self.obstacle(position, 0, until),
                 State::Free => {
                     self.haul.choose(block, position, self.wanted.fate, self.now);
-                    if self.haul.rows.len() == self.wanted.count {
+                    if self.left() == 0 {
+                        self.rows_from = block.start_of_rows(position + 1);
                         return Some(position + 1);
                     }
                 }

@@ -1,4 +1,4 @@
-//! How many rows there are, from the ledgers: 256 positions at a time, and never the rows themselves.
+//! How many rows there are, from the ledgers: 128 positions at a time, and never the rows themselves.
 
 use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
 

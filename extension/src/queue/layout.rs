@@ -165,7 +165,7 @@ impl Layout {
             tuple.t_data = header;
             tuple.t_len = pgrx::varsize_any(header.cast()) as u32;
             if !self.columns.is_empty() {
-                return self.from_values(&mut tuple, position);
+                return self.take_apart(&mut tuple, position);
             }
             let from = header.cast::<u8>();
             let offset = usize::from((*header).t_hoff);
@@ -179,7 +179,7 @@ impl Layout {
         }
     }
 
-    unsafe fn from_values(&self, tuple: &mut HeapTupleData, position: u64) -> HeapTuple {
+    unsafe fn take_apart(&self, tuple: &mut HeapTupleData, position: u64) -> HeapTuple {
         // SAFETY: the tuple is one of the type.
         unsafe {
             let count = (*self.row_type).natts as usize;

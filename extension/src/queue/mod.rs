@@ -5,7 +5,8 @@
 //! - [`memory`]: the shared memory of queues.
 //! - [`segment`]: the tables of a segment, opened.
 //! - [`ledger`]: reading and writing ledgers.
-//! - [`claim`]: choosing rows and claiming them; [`settle`]: claims on positions that are named.
+//! - [`claim`]: choosing rows and claiming them.
+//! - [`settle`]: claims on positions that are named.
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].

@@ -71,9 +71,9 @@ impl<'a> Reader<'a> {
                 page.look(|page, _| page.count == 0);
             });
         }
-        page.tuples().next().map(|mut tuple| {
+        page.tuples().next().map(|tuple| {
             // SAFETY: the tuple is on the pinned page.
-            unsafe { position_of(&mut tuple) }
+            unsafe { position_of(&tuple) }
         })
     }
 

@@ -124,16 +124,18 @@ fn claim(lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
         for span in rows::spans_of(haul.rows.iter().map(|row| row.position)) {
             watch.claimed(claimant, span, until, server);
         }
-        ledger::append(&haul.segment, &merge(claims), None);
+        let cursor = watch.cursor();
+        ledger::append(&haul.segment, &merge(claims, cursor), None);
     }
 }
 
-/// Neighbouring claims of one block that are alike become one.
-fn merge(claims: Vec<Row>) -> Vec<Row> {
+/// Neighbouring claims of one block that are alike become one, but none has positions on both sides of the cursor.
+fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
     let mut merged: Vec<Row> = Vec::with_capacity(claims.len());
     for row in claims {
         if let (Some(Row::Claim(last)), Row::Claim(next)) = (merged.last_mut(), row)
             && last.span.end == next.span.first
+            && next.span.first != cursor
             && block_of(last.span.first) == block_of(next.span.first)
             && (last.reads, last.read_at) == (next.reads, next.read_at)
         {

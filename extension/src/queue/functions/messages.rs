@@ -46,12 +46,12 @@ called!(
     pg_finfo_howdah_queue_send_batch,
     |call| {
         let queue = sendable(call);
-        let messages = call.argument(1).map(|array| elements(array)).unwrap_or_default();
+        let messages = call.argument(1).map(elements).unwrap_or_default();
         if messages.is_empty() {
             refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "msgs cannot be NULL or empty");
         }
         let headers = options(call).find_map(headers_of).and_then(|place| call.argument(place));
-        let headers = headers.map(|array| elements(array));
+        let headers = headers.map(elements);
         if let Some(headers) = headers.as_ref().filter(|headers| headers.len() != messages.len()) {
             refuse(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
