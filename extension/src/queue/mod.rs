@@ -15,7 +15,7 @@
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them.
 //! - [`wake`]: who waits for rows.
-//! - [`refuse`]: errors.
+//! - [`refuse`]: what an error says.
 //! - [`functions`]: what SQL calls.
 
 pub mod append;
