@@ -22,7 +22,7 @@ TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspac
 
 export PG_CONFIG
 
-.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http clean
+.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,10 @@ uninstall: ## take it out again
 bench-http: build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
 	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
 		python3 -m bench.http.run
+
+bench-queue: build ## measure queues against their peers (CASES, SYSTEMS, DURATION for a part)
+	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
+		python3 -m bench.queue.run
 
 clean: ## remove what was built; data folders stay
 	@$(CARGO) clean
