@@ -246,7 +246,7 @@ struct Told {
 
 #[test]
 fn nothing_that_was_committed_is_lost_or_doubled_by_crashes() {
-    crashes(10);
+    crashes(if cfg!(feature = "long") { 200 } else { 10 });
 }
 
 fn crashes(count: usize) {

@@ -242,3 +242,42 @@ fn two_consumers_of_one_snapshot_both_succeed() {
     other.batch_execute("commit").unwrap();
     assert_eq!(queues.number("select queue_length from queue.metrics('bips')"), 2000);
 }
+
+#[test]
+fn a_producer_that_sends_again_doubles_nothing_and_an_old_epoch_is_refused() {
+    let mut queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let statement = |first: i64, last: i64, epoch: i32| {
+        format!(
+            "select queue.put('bips', array(select row(null, n, 1, 2, 'b', 'u')::t_bip from generate_series({first}, {last}) n),
+             'p', {epoch}, {last})"
+        )
+    };
+    let mut session = queues.session();
+    let mut put_from = |first, last, epoch| number(&mut session, &statement(first, last, epoch));
+    assert_eq!(put_from(1, 1000, 1), 1000);
+    assert_eq!(put_from(1, 1000, 1), 0);
+    assert_eq!(put_from(901, 1200, 1), 200);
+    // The segment that knows it is truncated, and the server dies: what was committed is known still.
+    put_from(1201, 20_000, 1);
+    put(&mut queues.session(), 20_001, 20_001);
+    assert_eq!(take(&mut queues.session(), 100_000), all(1, 20_001));
+    assert_eq!(number(&mut queues.session(), "select queue.maintain('bips')::bigint"), 1);
+    drop(session);
+    queues.cluster.restart(Shutdown::Immediate, cluster::Life::WithParent).unwrap();
+    let mut session = queues.session();
+    assert_eq!(number(&mut session, &statement(19_001, 20_010, 1)), 10);
+    assert_eq!(number(&mut session, &statement(20_001, 20_020, 2)), 10);
+    assert!(error(&mut session, &statement(20_021, 20_021, 1)).contains("epoch 1 is over"));
+    // A transaction that is rolled back counts for nothing; another of the same producer waits for it.
+    session.batch_execute("begin").unwrap();
+    assert_eq!(number(&mut session, &statement(20_021, 20_030, 2)), 10);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| number(&mut queues.session(), &statement(20_021, 20_030, 2)));
+        howdah_tests::wait_for("the other waits", || {
+            queues.number("select count(*) from pg_locks where not granted") == 1
+        });
+        session.batch_execute("rollback").unwrap();
+        assert_eq!(other.join().unwrap(), 10);
+    });
+    assert_eq!(sorted(take(&mut session, 100_000)), all(20_001, 20_030));
+}

@@ -10,6 +10,13 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_put_all';
 comment on function queue.put(text, anyarray) is 'Sends rows; returns how many. Visible when the transaction commits';
 
+create function queue.put(queue_name text, "rows" anyarray, producer text, epoch integer, sequence bigint)
+returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_put_from';
+comment on function queue.put(text, anyarray, text, integer, bigint) is
+  'Sends rows of a producer that numbers them, the last being number sequence; those that are there already are left out, an epoch that is over is refused. Returns how many were new';
+
 create function queue.take(queue_name text, qty integer, row_type anyelement) returns setof anyelement
 language c volatile rows 1000
 as 'MODULE_PATHNAME', 'howdah_queue_take';

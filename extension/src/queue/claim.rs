@@ -95,11 +95,31 @@ pub fn claim(queue: &Definition, wanted: Wanted) -> Vec<Haul> {
         return Vec::new();
     }
     let purpose = if wanted.fate == Fate::Shown { Purpose::Look } else { Purpose::Take };
-    let segments = open(queue, purpose);
     if purpose == Purpose::Take {
-        // Before the lock is taken, as it may wait.
+        // Before the queue's lock is taken, as it may wait.
         transactions::current();
     }
+    // Mostly the oldest segment has enough, and the others need not be opened.
+    let oldest = oldest(queue).map(|number| Segment::open(queue, number, purpose));
+    let mut hauls = claim_in(queue, oldest.into_iter().collect(), wanted);
+    let found: usize = hauls.iter().map(|haul| haul.rows.len()).sum();
+    if found < wanted.count {
+        let count = wanted.count - found;
+        // What was shown is shown again with the rest: nothing was claimed.
+        let (kept, count) = if wanted.fate == Fate::Shown { (0, wanted.count) } else { (hauls.len(), count) };
+        hauls.truncate(kept);
+        hauls.extend(claim_in(queue, open(queue, purpose), Wanted { count, ..wanted }));
+    }
+    hauls
+}
+
+fn oldest(queue: &Definition) -> Option<usize> {
+    let lock = queue.lock();
+    if lock.is_known { order(&lock).first().copied() } else { None }
+}
+
+/// Claims rows of these segments, all at one moment.
+fn claim_in(queue: &Definition, segments: Vec<Segment>, wanted: Wanted) -> Vec<Haul> {
     let mut lock = queue.lock();
     let server = Server::now();
     let now = now().max(lock.latest + 1);

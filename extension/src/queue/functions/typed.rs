@@ -6,12 +6,12 @@ use pgrx::prelude::*;
 
 use super::returned::Returned;
 use super::{Call, called, dead};
-use crate::queue::append;
+use crate::queue::append::{self, Origin};
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::layout::Layout;
 use crate::queue::refuse::refuse;
-use crate::queue::{rotation, rows};
+use crate::queue::{producer, rotation, rows};
 
 called!(
     /// `queue.put(queue_name, row)`
@@ -44,6 +44,74 @@ called!(
         Datum::from(put(&queue, &rows).len() as i64)
     }
 );
+
+called!(
+    /// `queue.put(queue_name, rows, producer, epoch, sequence)`
+    howdah_queue_put_from,
+    pg_finfo_howdah_queue_put_from,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        // SAFETY: a look-up.
+        let element = unsafe { pg_sys::get_base_element_type(call.type_of(1)) };
+        let queue = sendable(&name, element);
+        // SAFETY: an array of the row type.
+        let rows = call.argument(1).map(|array| unsafe { elements(array, element) }).unwrap_or_default();
+        let origin = Origin {
+            producer: call.need(2, "producer"),
+            epoch: call.need(3, "epoch"),
+            sequence: call.need(4, "sequence"),
+        };
+        Datum::from(put_from(&queue, &rows, element, &origin) as i64)
+    }
+);
+
+/// Sends those rows of a producer that are not there yet: the last has the origin's sequence number.
+fn put_from(queue: &Definition, rows: &[Datum], row_type: pg_sys::Oid, origin: &Origin) -> u64 {
+    let last = producer::resume(queue, &origin.producer, origin.epoch);
+    let new = last.map_or(i64::MAX, |last| origin.sequence.saturating_sub(last.sequence));
+    let new = rows.len().min(usize::try_from(new).unwrap_or(0));
+    let mut source = TakenApart::new(&rows[rows.len() - new..], row_type);
+    append::append(queue, &mut source, Some(origin)).len()
+}
+
+/// Composite values, taken apart one by one.
+struct TakenApart<'a> {
+    rows: &'a [Datum],
+    descriptor: pg_sys::TupleDesc,
+    values: Vec<Datum>,
+    nulls: Vec<bool>,
+}
+
+impl<'a> TakenApart<'a> {
+    fn new(rows: &'a [Datum], row_type: pg_sys::Oid) -> TakenApart<'a> {
+        // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
+        unsafe {
+            let descriptor = pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1);
+            let count = (*descriptor).natts as usize;
+            TakenApart { rows, descriptor, values: vec![Datum::null(); count], nulls: vec![true; count] }
+        }
+    }
+}
+
+impl append::Source for TakenApart<'_> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&mut self, place: usize) -> (&[Datum], &[bool]) {
+        // SAFETY: a composite value of the type.
+        unsafe {
+            let header: pg_sys::HeapTupleHeader =
+                pg_sys::pg_detoast_datum(self.rows[place].cast_mut_ptr()).cast();
+            let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
+            tuple.t_data = header;
+            tuple.t_len = pgrx::varsize_any(header.cast()) as u32;
+            let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            pg_sys::heap_deform_tuple(&mut tuple, self.descriptor, values, nulls);
+        }
+        (&self.values, &self.nulls)
+    }
+}
 
 fn sendable(name: &str, row_type: pg_sys::Oid) -> std::rc::Rc<Definition> {
     let queue = definition::find(name);
