@@ -125,13 +125,17 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $body$
 declare
   name text;
+  row_type regtype;
 begin
   for segment in 1..3 loop
     execute format('drop table if exists queue.rows_%s_%s, queue.ledger_%s_%s', id, segment, id, segment);
   end loop;
-  delete from queue.queue q where q.id = unmake.id returning q.name into name;
-  execute format('drop table if exists queue.%I', 'a_' || name);
-  execute format('drop function if exists queue.row_type_%s()', id);
+  delete from queue.queue q where q.id = unmake.id returning q.name, q.row_type into name, row_type;
+  if row_type is null then
+    execute format('drop table if exists queue.%I', 'a_' || name);
+  else
+    execute format('drop function if exists queue.row_type_%s()', id);
+  end if;
   delete from queue.permission p where p.queue = unmake.id;
   delete from queue.dead_letter d where d.queue = unmake.id;
 end
