@@ -188,3 +188,64 @@ fn purging_empties_a_queue() {
     assert_eq!(number(&mut session, "select queue.send('m', '5')"), 5);
     assert_eq!(ids(&mut session, "select msg_id from queue.pop('m', 5)"), [5]);
 }
+
+#[test]
+fn whatever_consumers_do_every_message_is_removed_once_and_none_is_forgotten() {
+    let (queues, mut session) = messages();
+    let removed = std::sync::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for consumer in 0..6u64 {
+            let (queues, removed) = (&queues, &removed);
+            scope.spawn(move || {
+                let mut session = queues.session();
+                // A small generator: the same choices in each run.
+                let mut state = consumer + 1;
+                let mut choose = |choices: u64| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 33) % choices
+                };
+                for _ in 0..400 {
+                    session.batch_execute("begin").unwrap();
+                    if choose(2) == 0 {
+                        let many = 1 + choose(30);
+                        let send = format!("select queue.send_batch('m', array(select to_jsonb(n) from generate_series(1, {many}) n))");
+                        session.batch_execute(&send).unwrap();
+                    }
+                    let leased = ids(&mut session, &format!("select msg_id from queue.read('m', 1, {})", 1 + choose(20)));
+                    let list = format!("array{leased:?}::bigint[]");
+                    session.batch_execute("savepoint settled").unwrap();
+                    let mut done = match choose(5) {
+                        0 => ids(&mut session, &format!("select * from queue.delete('m', {list})")),
+                        1 => ids(&mut session, &format!("select * from queue.archive('m', {list})")),
+                        2 => ids(&mut session, &format!("select queue.nack('m', {list}, 0)")).into_iter().take(0).collect(),
+                        3 => ids(&mut session, "select msg_id from queue.pop('m', 7)"),
+                        _ => Vec::new(),
+                    };
+                    if choose(4) == 0 {
+                        session.batch_execute("rollback to settled").unwrap();
+                        done.clear();
+                    }
+                    if choose(5) == 0 {
+                        session.batch_execute("rollback").unwrap();
+                    } else {
+                        session.batch_execute("commit").unwrap();
+                        removed.lock().unwrap().extend(done);
+                    }
+                }
+            });
+        }
+    });
+    let mut removed = removed.into_inner().unwrap();
+    let length = number(&mut session, "select queue_length from queue.metrics('m')");
+    session.batch_execute("select pg_sleep(1.1)").unwrap();
+    let rest = ids(&mut session, "select msg_id from queue.pop('m', 100000)");
+    assert_eq!(rest.len() as i64, length, "what is counted can be popped once no lease holds it");
+    removed.extend(rest);
+    let count = removed.len();
+    removed.sort_unstable();
+    removed.dedup();
+    assert_eq!(removed.len(), count, "a message was removed twice");
+    let stored = "select count(*) from (select \"@position\" from queue.rows_2_1 union all select \"@position\" from queue.rows_2_2
+                  union all select \"@position\" from queue.rows_2_3) x";
+    assert_eq!(number(&mut session, stored), count as i64, "a message was forgotten");
+}
