@@ -27,7 +27,8 @@ pub trait Source {
 /// Appends a bucket of converted rows to a queue of typed rows. With an origin the bucket is its producer's: call
 /// [`super::producer::resume`] first in the same transaction. Returns the positions of the rows.
 ///
-/// It checks no rights: [`Definition::check`] does, as whoever sends.
+/// It checks no rights: [`Definition::check`] does, as whoever sends. The caller has a transaction and an active snapshot,
+/// without which PostgreSQL stores no large values. Those who wait for rows are woken at the commit.
 pub fn append(queue: &Definition, source: &mut dyn Source, origin: Option<&Origin>) -> Span {
     let row_type = queue.typed("queue.send for messages");
     let mut layout: Option<Layout> = None;
