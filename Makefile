@@ -24,7 +24,7 @@ TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspac
 
 export PG_CONFIG
 
-.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http bench-client clean
+.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -84,6 +84,10 @@ bench-http: build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION fo
 
 bench-client: ## measure the JVM client against its peers (CASES, SYSTEMS, RUNS, DURATION for a part)
 	@python3 -m bench.client.run
+
+bench-queue: build ## measure queues against their peers (CASES, SYSTEMS, DURATION for a part)
+	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
+		python3 -m bench.queue.run
 
 clean: ## remove what was built; data folders stay
 	@$(CARGO) clean

@@ -4,6 +4,7 @@
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
 //! - [`request`]: running a request; [`proxies`]: whose it is.
 //! - [`functions`]: the functions of schema `http` that are written here.
+//! - [`queue`]: queues: rows in, rows out.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
@@ -18,6 +19,7 @@ pub mod gateway;
 pub mod guard;
 pub mod pg;
 pub mod proxies;
+pub mod queue;
 pub mod request;
 pub mod settings;
 pub mod shared;

@@ -88,6 +88,11 @@ unsafe extern "C-unwind" {
     pub fn SetConfigOption(name: *const c_char, value: *const c_char, context: c_int, source: c_int);
     pub fn ProcessInterrupts();
 
+    // storage/ipc.h; libpq/pqsignal.h, whose value nobody needs
+    pub fn proc_exit(code: c_int) -> !;
+    #[cfg_attr(feature = "pg18", link_name = "pqsignal_be")]
+    pub fn pqsignal(signal: c_int, handler: pqsigfunc);
+
     // storage/lmgr.h
     pub fn LockRelationOid(relation: Oid, mode: LOCKMODE);
 
@@ -143,6 +148,18 @@ unsafe extern "C-unwind" {
     ) -> *mut c_char;
     pub fn inet_in(call: FunctionCallInfo) -> Datum;
     pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
+
+    // storage/bufmgr.h, access/heapam.h, access/heaptoast.h
+    pub fn ReadBufferExtended(
+        relation: Relation,
+        fork: ForkNumber::Type,
+        block: BlockNumber,
+        mode: ReadBufferMode::Type,
+        strategy: BufferAccessStrategy,
+    ) -> Buffer;
+    pub fn LockBuffer(buffer: Buffer, mode: c_int);
+    pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
+    pub fn toast_flatten_tuple(tuple: HeapTuple, descriptor: TupleDesc) -> HeapTuple;
 
     // executor/functions.h
     pub fn prepare_sql_fn_parse_info(procedure: HeapTuple, call: *mut Node, collation: Oid) -> *mut c_void;

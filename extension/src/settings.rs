@@ -58,6 +58,8 @@ integers! {
     MAX_REQUESTS = "howdah.max_requests\0", 1024, 16, 65536, Postmaster, NONE, "Requests that can be in flight between gateways and executors.\0";
     REQUEST_MEMORY = "howdah.request_memory\0", 64, 8, 4096, Postmaster, MB, "Shared memory for requests and responses larger than 2 KiB.\0";
     MAX_ROUTES = "howdah.max_routes\0", 2048, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
+    MAX_QUEUES = "howdah.max_queues\0", 256, 1, 65536, Postmaster, NONE, "Queues, over all databases, that can be used between two starts of the server.\0";
+    SEGMENT_SIZE = "howdah.queue_segment_size\0", 64, 1, 65536, Sighup, MB, "Size from which a queue's segment is left for another, so that it can be truncated once it is drained.\0";
     GATEWAYS = "howdah.gateways\0", 1, 1, 16, Sighup, NONE, "Gateways of each served database.\0";
     MIN_EXECUTORS = "howdah.min_executors\0", 2, 1, 128, Sighup, NONE, "Executors of a lane that are always kept.\0";
     MAX_EXECUTORS = "howdah.max_executors\0", 16, 1, 128, Sighup, NONE, "Executors that a lane may grow to while requests wait.\0";

@@ -5,10 +5,12 @@
 //! - [`workers`]: gateways and executors.
 //! - [`ports`]: which database a port belongs to.
 //! - [`routes`]: counters of routes and handlers.
+//! - [`Queues`]: what saves searching in queues.
 //! - [`wake`]: the eventfds that all processes share.
 //!
-//! Everything is atomic and nothing is ever locked: a process may die at any point, and the next start
-//! formats all of it anew. All-zero bytes are the empty state of every part.
+//! Everything but the queues is atomic and never locked; queues have locks of PostgreSQL's, which it gives back
+//! when a transaction fails. A process may die at any point: the next start formats all of it anew. All-zero bytes
+//! are the empty state of every part.
 
 pub mod databases;
 pub mod ports;
@@ -24,6 +26,7 @@ use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::queue::memory::{QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
 use ports::Ports;
@@ -77,6 +80,8 @@ pub struct Shared {
     pub ports: Ports,
     /// The counters of routes.
     pub routes: Routes,
+    /// The queues that have been used since the server started.
+    pub queues: Queues,
     /// Requests on their way. A worker's index is its number there, as a gateway and as an executor; the
     /// number of a route's counters is that of its gate.
     pub exchange: Exchange,
@@ -158,6 +163,7 @@ struct Places {
     workers: usize,
     ports: usize,
     routes: usize,
+    queues: usize,
     exchange: usize,
     size: usize,
 }
@@ -168,6 +174,7 @@ struct Counts {
     workers: usize,
     ports: usize,
     routes: usize,
+    queues: usize,
     exchange: Sizes,
 }
 
@@ -179,6 +186,7 @@ impl Counts {
             workers,
             ports: workers * ports::PER_WORKER,
             routes: settings::MAX_ROUTES.get() as usize,
+            queues: settings::MAX_QUEUES.get() as usize,
             exchange: exchange_sizes(),
         }
     }
@@ -194,8 +202,9 @@ impl Counts {
         let workers = place(size_of::<WorkerEntry>(), self.workers);
         let ports = place(size_of::<ports::PortEntry>(), self.ports);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
+        let queues = place(size_of::<QueueMemory>(), self.queues);
         let exchange = place(self.exchange.bytes().unwrap_or_else(|error| error!("{error}")), 1);
-        Places { databases, workers, ports, routes, exchange, size: end }
+        Places { databases, workers, ports, routes, queues, exchange, size: end }
     }
 }
 
@@ -239,6 +248,7 @@ unsafe extern "C-unwind" fn request() {
             previous();
         }
         pg_sys::RequestAddinShmemSpace(Counts::from_settings().places().size + SLACK);
+        Queues::request_locks(Counts::from_settings().queues);
     }
 }
 
@@ -267,6 +277,7 @@ unsafe extern "C-unwind" fn start() {
             workers: slice(memory.add(places.workers), counts.workers),
             ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
             routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes_overflowed),
+            queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
             exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
         });
         // The few words of an earlier life are not given back: children forked before may use them.

@@ -116,8 +116,8 @@ pub extern "C-unwind" fn howdah_supervisor_main(_argument: pg_sys::Datum) {
 fn connect() {
     // SAFETY: the start of a background worker that has asked for a connection.
     unsafe {
-        pg_sys::pqsignal(libc::SIGTERM, Some(pg::die));
-        pg_sys::pqsignal(libc::SIGHUP, Some(pg::SignalHandlerForConfigReload));
+        pg::pqsignal(libc::SIGTERM, Some(pg::die));
+        pg::pqsignal(libc::SIGHUP, Some(pg::SignalHandlerForConfigReload));
         pg_sys::BackgroundWorkerUnblockSignals();
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(resign), pg_sys::Datum::from(0));

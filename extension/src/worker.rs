@@ -16,6 +16,7 @@ use std::os::fd::RawFd;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::pg;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
 use crate::shared::{Shared, now_us, shared, wake};
@@ -97,7 +98,7 @@ impl Worker {
 
     fn exit(&self, code: c_int) -> ! {
         // SAFETY: PostgreSQL's own way to end a process; it does not return.
-        unsafe { pg_sys::proc_exit(code) }
+        unsafe { pg::proc_exit(code) }
     }
 }
 

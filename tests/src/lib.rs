@@ -2,11 +2,13 @@
 //!
 //! - [`platform`]: a cluster that serves one database.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
+//! - [`queues`]: a cluster with queues.
 //! - [`http2`]: connections that speak HTTP/2.
 
 pub mod client;
 pub mod http2;
 pub mod platform;
+pub mod queues;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;

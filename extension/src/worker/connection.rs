@@ -52,7 +52,7 @@ pub fn prepare() -> Result<(Extension, pg_sys::Oid), DatabaseState> {
 /// Ends the process; the log has the reason, and the supervisor tries again later.
 fn fail() -> ! {
     // SAFETY: PostgreSQL's own way to end a process; it does not return.
-    unsafe { pg_sys::proc_exit(1) }
+    unsafe { crate::pg::proc_exit(1) }
 }
 
 fn find_extension() -> Option<Extension> {

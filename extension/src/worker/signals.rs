@@ -40,9 +40,9 @@ pub fn install(kind: Kind, index: usize) {
     // SAFETY: all handlers are safe inside a signal; signals are let in when all stand.
     unsafe {
         for (signal, handler) in handlers {
-            pg_sys::pqsignal(signal, handler);
+            pg::pqsignal(signal, handler);
         }
-        pg_sys::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
+        pg::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
         pg_sys::BackgroundWorkerUnblockSignals();
     }
 }

@@ -1,0 +1,224 @@
+//! The state of 128 neighbouring positions, from the rows of the ledger about them.
+
+use crate::spans::Span;
+use crate::{BLOCK, FOR_GOOD, block_of};
+
+/// A row of the ledger that says that positions exist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batch {
+    /// The positions; they do not cross a block.
+    pub span: Span,
+    /// When they came in, in microseconds.
+    pub at: i64,
+    /// Until when they wait, in microseconds.
+    pub until: i64,
+    /// The first page to look at.
+    pub low: u32,
+    /// The last page to look at.
+    pub high: u32,
+    /// The transaction that writes it, while it is in progress; otherwise 0.
+    pub writer: u64,
+}
+
+/// A row of the ledger that claims positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// The positions; they do not cross a block.
+    pub span: Span,
+    /// When the claim was made: of two the later one counts.
+    pub at: i64,
+    /// Until when it holds; [`FOR_GOOD`] if the positions are consumed.
+    pub until: i64,
+    /// How often the positions have been read.
+    pub reads: i32,
+    /// When they were read last; 0 if never.
+    pub read_at: i64,
+    /// The transaction that claims, while it is in progress; otherwise 0.
+    pub claimant: u64,
+}
+
+/// What may be done with a position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// There is no such row, or not yet.
+    Absent,
+    /// It may be claimed.
+    Free,
+    /// A transaction in progress writes or claims it.
+    Busy(u64),
+    /// It is leased, or delayed, until then.
+    Waits(i64),
+    /// It is gone.
+    Consumed,
+}
+
+/// What is known of one position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// Index of its batch; none if it does not exist.
+    batch: Option<u16>,
+    busy: u64,
+    at: i64,
+    /// Until when it waits; [`FOR_GOOD`] if it is consumed.
+    pub until: i64,
+    /// How often it has been read.
+    pub reads: i32,
+    /// When it was read last; 0 if never.
+    pub read_at: i64,
+}
+
+const NOTHING: Known = Known { batch: None, busy: 0, at: i64::MIN, until: i64::MIN, reads: 0, read_at: 0 };
+
+/// The state of a block. Rows of the ledger may be added in any order.
+pub struct Block {
+    /// The first position of the block.
+    pub start: u64,
+    batches: Vec<Batch>,
+    claims: Vec<Claim>,
+    known: Box<[Known; BLOCK as usize]>,
+}
+
+impl Block {
+    /// A block of which nothing is known.
+    pub fn new(position: u64) -> Block {
+        let known = Box::new([NOTHING; BLOCK as usize]);
+        Block { start: block_of(position), batches: Vec::new(), claims: Vec::new(), known }
+    }
+
+    /// Makes it another block of which nothing is known.
+    pub fn reset(&mut self, position: u64) {
+        self.start = block_of(position);
+        self.batches.clear();
+        self.claims.clear();
+    }
+
+    /// Adds a batch.
+    pub fn add_batch(&mut self, batch: Batch) {
+        self.batches.push(batch);
+    }
+
+    /// Adds a claim.
+    pub fn add_claim(&mut self, claim: Claim) {
+        self.claims.push(claim);
+    }
+
+    /// Puts together what has been added. Call it before [`Block::state`].
+    pub fn settle(&mut self) {
+        self.known.fill(NOTHING);
+        for (number, batch) in self.batches.iter().enumerate() {
+            for known in &mut self.known[places(self.start, batch.span)] {
+                known.batch = Some(number as u16);
+                known.busy = batch.writer;
+                known.until = batch.until;
+            }
+        }
+        for claim in &self.claims {
+            for known in &mut self.known[places(self.start, claim.span)] {
+                known.apply(claim);
+            }
+        }
+    }
+
+    /// The first position of the rows of the ledger that speak of `position` or later ones; `position` if none does.
+    pub fn start_of_rows(&self, position: u64) -> u64 {
+        let batches = self.batches.iter().map(|batch| batch.span);
+        let spans = batches.chain(self.claims.iter().map(|claim| claim.span));
+        spans.filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
+    }
+
+    /// What is known of a position of the block.
+    pub fn known(&self, position: u64) -> &Known {
+        &self.known[(position - self.start) as usize]
+    }
+
+    /// The batch of a position of the block.
+    pub fn batch(&self, position: u64) -> Option<&Batch> {
+        self.known(position).batch.map(|number| &self.batches[usize::from(number)])
+    }
+
+    /// What may be done with a position of the block at this time.
+    pub fn state(&self, position: u64, now: i64) -> State {
+        let known = self.known(position);
+        match known {
+            Known { batch: None, .. } => State::Absent,
+            Known { until: FOR_GOOD, busy: 0, .. } => State::Consumed,
+            Known { busy, .. } if *busy != 0 => State::Busy(*busy),
+            Known { until, .. } if *until > now => State::Waits(*until),
+            _ => State::Free,
+        }
+    }
+}
+
+fn places(start: u64, span: Span) -> std::ops::Range<usize> {
+    let place = |position: u64| position.saturating_sub(start).min(BLOCK) as usize;
+    place(span.first)..place(span.end).max(place(span.first))
+}
+
+impl Known {
+    fn apply(&mut self, claim: &Claim) {
+        if claim.claimant != 0 {
+            self.busy = claim.claimant;
+        } else if claim.until == FOR_GOOD || (claim.at >= self.at && self.until != FOR_GOOD) {
+            self.at = claim.at;
+            self.until = claim.until;
+            self.reads = claim.reads;
+            self.read_at = claim.read_at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(first: u64, end: u64) -> Batch {
+        Batch { span: Span { first, end }, at: 1, until: 0, low: 0, high: 0, writer: 0 }
+    }
+
+    fn claim(first: u64, end: u64, at: i64, until: i64) -> Claim {
+        Claim { span: Span { first, end }, at, until, reads: 1, read_at: at, claimant: 0 }
+    }
+
+    #[test]
+    fn positions_without_a_batch_are_absent_and_others_free() {
+        let mut block = Block::new(300);
+        block.add_batch(batch(300, 310));
+        block.settle();
+        assert_eq!(block.start, 256);
+        assert_eq!(block.state(299, 10), State::Absent);
+        assert_eq!(block.state(300, 10), State::Free);
+        assert_eq!(block.state(310, 10), State::Absent);
+    }
+
+    #[test]
+    fn the_latest_claim_counts_whatever_the_order_of_the_rows() {
+        let mut block = Block::new(0);
+        block.add_batch(batch(1, 5));
+        block.add_claim(claim(1, 3, 20, 25));
+        block.add_claim(claim(1, 5, 10, 90));
+        block.settle();
+        assert_eq!(block.state(1, 30), State::Free, "the lease was given back");
+        assert_eq!(block.state(4, 30), State::Waits(90));
+    }
+
+    #[test]
+    fn consumption_is_final() {
+        let mut block = Block::new(0);
+        block.add_batch(batch(1, 3));
+        block.add_claim(claim(1, 2, 10, FOR_GOOD));
+        block.add_claim(claim(1, 3, 20, 25));
+        block.settle();
+        assert_eq!(block.state(1, 99), State::Consumed);
+        assert_eq!(block.state(2, 99), State::Free);
+    }
+
+    #[test]
+    fn a_transaction_in_progress_keeps_what_it_claims() {
+        let mut block = Block::new(0);
+        block.add_batch(batch(1, 3));
+        block.add_claim(Claim { claimant: 7, ..claim(1, 2, 10, FOR_GOOD) });
+        block.settle();
+        assert_eq!(block.state(1, 99), State::Busy(7));
+        assert_eq!(block.state(2, 99), State::Free);
+    }
+}

@@ -1,0 +1,500 @@
+//! The cursor of a segment, and the ranges behind it that have to be looked at again.
+//!
+//! The invariant: every position that is not consumed is at or above the cursor, or in a range of the list. A
+//! range that is too wide costs a look; one that is missing would lose rows. So whatever does not fit makes
+//! ranges wider, or holds the cursor back.
+
+use crate::spans::Span;
+use crate::{FOR_GOOD, block_of};
+
+/// Ranges that a list holds.
+pub const ENTRIES: usize = 128;
+
+/// Ranges that wait for a time are put together while they stay this small.
+const NEIGHBOURS: u64 = 4096;
+
+/// What has become of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is in progress, or prepared.
+    Running,
+    /// It has committed.
+    Committed,
+    /// It was rolled back, or nobody knows any more: whoever asks looks for himself.
+    Aborted,
+}
+
+/// The transactions of the database server, by numbers that only grow.
+pub trait Transactions {
+    /// What has become of a transaction.
+    fn outcome(&self, transaction: u64) -> Outcome;
+    /// No transaction below this one is in progress.
+    fn oldest_running(&self) -> u64;
+    /// The number that the next transaction will get.
+    fn next(&self) -> u64;
+}
+
+/// Positions to look through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The positions.
+    pub span: Span,
+    /// The ledger's rows about them begin at this position or later.
+    pub rows_from: u64,
+    entry: Option<usize>,
+}
+
+impl Range {
+    /// Whether it is all from the cursor on, and nothing comes after it.
+    pub fn is_rest(&self) -> bool {
+        self.entry.is_none()
+    }
+}
+
+/// Something that a look has passed by and that is not consumed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Obstacle {
+    /// Where it is.
+    pub span: Span,
+    /// The transaction that it waits for; 0 if it waits for a time.
+    pub transaction: u64,
+    /// The time that it waits for.
+    pub until: i64,
+}
+
+const FREE: u32 = 0;
+/// Positions that a transaction writes; afterwards they wait for `until`.
+const WRITE: u32 = 1;
+/// Positions that a transaction claims until `until`.
+const CLAIM: u32 = 2;
+/// Positions that wait for `until` alone.
+const TIMED: u32 = 3;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    first: u64,
+    end: u64,
+    transaction: u64,
+    until: i64,
+    kind: u64,
+}
+
+impl Entry {
+    fn is(&self, kind: u32) -> bool {
+        self.kind == u64::from(kind)
+    }
+
+    fn is_ready(&self, now: i64) -> bool {
+        self.is(TIMED) && self.until <= now
+    }
+
+    fn widen(&mut self, span: Span, until: i64) {
+        self.first = self.first.min(span.first);
+        self.end = self.end.max(span.end);
+        self.until = self.until.min(until);
+    }
+
+    fn hull_with(&self, other: &Entry) -> u64 {
+        self.end.max(other.end) - self.first.min(other.first)
+    }
+}
+
+/// The cursor and the list. All-zero bytes are an empty segment.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Watch {
+    cursor: u64,
+    /// The first position of the rows of the ledger that speak of the cursor or what is above, if it is known;
+    /// otherwise 0.
+    rows_from: u64,
+    end: u64,
+    /// The cursor stays at or below it, as something above did not fit into the list; 0 if there is no such thing.
+    limit: u64,
+    /// The limit holds while a transaction below this one runs.
+    limit_until: u64,
+    /// The time of the last [`Watch::settle`]: what had come by then is not put together with what waits.
+    now: i64,
+    entries: [Entry; ENTRIES],
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        let free = Entry { first: 0, end: 0, transaction: 0, until: 0, kind: 0 };
+        Watch { cursor: 0, rows_from: 0, end: 0, limit: 0, limit_until: 0, now: 0, entries: [free; ENTRIES] }
+    }
+}
+
+impl Watch {
+    /// Begins with a segment of which nothing is known but that its positions are below `end`.
+    pub fn begin(&mut self, end: u64) {
+        *self = Watch { end, ..Watch::default() };
+    }
+
+    /// The cursor has passed everything: nothing was there.
+    pub fn begin_empty(&mut self, end: u64) {
+        *self = Watch { cursor: end, end, ..Watch::default() };
+    }
+
+    /// The lowest position that may not be consumed.
+    pub fn lowest(&self) -> u64 {
+        self.used().map(|entry| entry.first).fold(self.cursor, u64::min)
+    }
+
+    /// Where the looks go on. A row of the ledger that claims positions on both sides would be overlooked.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// The position after the last that was given out.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether everything is consumed.
+    pub fn is_drained(&self) -> bool {
+        self.cursor >= self.end && self.limit == 0 && self.used().next().is_none()
+    }
+
+    /// Positions are given out to a transaction, which will write them; they are to wait until `until`.
+    pub fn reserve(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
+        self.end = self.end.max(span.end);
+        self.add(WRITE, transaction, span, until, transactions);
+    }
+
+    /// A transaction claims positions until `until`.
+    pub fn claimed(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
+        self.add(CLAIM, transaction, span, until, transactions);
+    }
+
+    /// Finds out which transactions have ended, and which times have come.
+    pub fn settle(&mut self, now: i64, transactions: &impl Transactions) {
+        self.now = now;
+        for place in 0..ENTRIES {
+            let entry = self.entries[place];
+            if entry.kind != 0 && entry.transaction != 0 {
+                self.settle_one(place, now, transactions.outcome(entry.transaction));
+            }
+        }
+        let room = ENTRIES - self.used().count();
+        if self.limit != 0 && room > ENTRIES / 2 && transactions.oldest_running() >= self.limit_until {
+            self.limit = 0;
+        }
+    }
+
+    fn settle_one(&mut self, place: usize, now: i64, outcome: Outcome) {
+        let cursor = self.cursor;
+        let entry = &mut self.entries[place];
+        let gone = match outcome {
+            Outcome::Running => return,
+            Outcome::Committed if entry.is(CLAIM) => entry.until == FOR_GOOD,
+            Outcome::Committed => false,
+            Outcome::Aborted => {
+                entry.until = i64::MIN;
+                false
+            }
+        };
+        // What is not below the cursor will be met by it.
+        if gone || entry.first >= cursor {
+            entry.kind = u64::from(FREE);
+            return;
+        }
+        entry.end = entry.end.min(cursor);
+        entry.transaction = 0;
+        entry.kind = u64::from(TIMED);
+        if entry.until > now {
+            self.join_neighbour(place);
+        }
+    }
+
+    fn join_neighbour(&mut self, place: usize) {
+        let entry = self.entries[place];
+        let neighbour = (0..ENTRIES).find(|other| {
+            let candidate = &self.entries[*other];
+            *other != place
+                && candidate.is(TIMED)
+                && !candidate.is_ready(self.now)
+                && candidate.hull_with(&entry) <= NEIGHBOURS
+        });
+        if let Some(neighbour) = neighbour {
+            self.entries[neighbour].widen(Span { first: entry.first, end: entry.end }, entry.until);
+            self.entries[place].kind = u64::from(FREE);
+        }
+    }
+
+    /// What to look through next: ranges behind the cursor first. After the look call [`Watch::passed`] before
+    /// anything else.
+    pub fn next_range(&self, now: i64) -> Option<Range> {
+        let ready = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_ready(now));
+        if let Some((place, entry)) = ready.min_by_key(|(_, entry)| entry.first) {
+            let span = Span { first: entry.first, end: entry.end };
+            return Some(Range { span, rows_from: block_of(span.first), entry: Some(place) });
+        }
+        let span = Span { first: self.cursor, end: self.end };
+        let rows_from = if self.rows_from == 0 { block_of(span.first) } else { self.rows_from };
+        (!span.is_empty()).then_some(Range { span, rows_from, entry: None })
+    }
+
+    /// A look through a range has come to `upto`; what it met on the way and is not consumed are `obstacles`.
+    /// The ledger's rows about `upto` and what is above begin at `rows_from`, or it is 0. Returns whether the whole range has been looked through.
+    pub fn passed(
+        &mut self,
+        range: Range,
+        upto: u64,
+        rows_from: u64,
+        obstacles: &[Obstacle],
+        transactions: &impl Transactions,
+    ) -> bool {
+        let whole = upto >= range.span.end;
+        match range.entry {
+            Some(place) if whole => self.entries[place].kind = u64::from(FREE),
+            Some(place) => self.entries[place].first = upto,
+            None => (self.cursor, self.rows_from) = (upto.max(self.cursor), rows_from),
+        }
+        for obstacle in obstacles {
+            self.cover(obstacle, transactions);
+        }
+        if self.limit != 0 && self.limit < self.cursor {
+            (self.cursor, self.rows_from) = (self.limit, 0);
+        }
+        whole
+    }
+
+    /// Sees to it that an obstacle is on the list.
+    fn cover(&mut self, obstacle: &Obstacle, transactions: &impl Transactions) {
+        let Obstacle { span, transaction, until } = *obstacle;
+        let known = self.used().any(|entry| {
+            let waits_alike = match transaction {
+                // A claim may be dropped with all that its range covers.
+                0 => entry.transaction == 0 && entry.until <= until,
+                transaction => entry.transaction == transaction,
+            };
+            waits_alike && entry.first <= span.first && span.end <= entry.end
+        });
+        if known {
+            return;
+        }
+        // Whatever the transaction does, its end is a reason to look again.
+        let kind = if transaction == 0 { TIMED } else { WRITE };
+        self.add(kind, transaction, span, until, transactions);
+    }
+
+    /// The earliest time at which a waiting range may become free; none if none waits for a time.
+    pub fn next_time(&self) -> Option<i64> {
+        self.used().map(|entry| entry.until).filter(|until| *until != FOR_GOOD && *until != i64::MIN).min()
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.kind != 0)
+    }
+
+    fn add(&mut self, kind: u32, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
+        let new = Entry { first: span.first, end: span.end, transaction, until, kind: kind.into() };
+        let now = self.now;
+        let alike = self.entries.iter_mut().find(|entry| {
+            entry.kind == new.kind
+                && entry.is_ready(now) == new.is_ready(now)
+                && entry.transaction == transaction
+                && (transaction == 0 || kind == WRITE || entry.until == until)
+                && (entry.hull_with(&new) <= NEIGHBOURS || kind == WRITE)
+        });
+        if let Some(alike) = alike {
+            return alike.widen(span, until);
+        }
+        match self.free_place().or_else(|| self.make_room()) {
+            Some(place) => self.entries[place] = new,
+            None => self.hold_back(&new, transactions),
+        }
+    }
+
+    fn free_place(&self) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.kind == 0)
+    }
+
+    /// Puts the two ranges together that make the smallest one, of those that wait for the same.
+    fn make_room(&mut self) -> Option<usize> {
+        let mut best: Option<(u64, usize, usize)> = None;
+        for (place, entry) in self.entries.iter().enumerate() {
+            for (other, candidate) in self.entries.iter().enumerate().skip(place + 1) {
+                let alike = entry.kind == candidate.kind && entry.transaction == candidate.transaction;
+                let hull = entry.hull_with(candidate);
+                if alike && best.is_none_or(|(smallest, ..)| hull < smallest) {
+                    best = Some((hull, place, other));
+                }
+            }
+        }
+        let (_, place, other) = best?;
+        let Entry { first, end, until, .. } = self.entries[other];
+        self.entries[place].widen(Span { first, end }, until);
+        self.entries[other].kind = u64::from(FREE);
+        Some(other)
+    }
+
+    /// There is no room for a range: the cursor must not pass it.
+    fn hold_back(&mut self, entry: &Entry, transactions: &impl Transactions) {
+        self.limit = if self.limit == 0 { entry.first.max(1) } else { self.limit.min(entry.first.max(1)) };
+        self.limit_until = transactions.next();
+        if self.limit < self.cursor {
+            (self.cursor, self.rows_from) = (self.limit, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Transactions by number; those that are not named run.
+    #[derive(Default)]
+    struct Server(RefCell<HashMap<u64, Outcome>>);
+
+    impl Server {
+        fn ends(&self, transaction: u64, outcome: Outcome) {
+            self.0.borrow_mut().insert(transaction, outcome);
+        }
+    }
+
+    impl Transactions for Server {
+        fn outcome(&self, transaction: u64) -> Outcome {
+            self.0.borrow().get(&transaction).copied().unwrap_or(Outcome::Running)
+        }
+        fn oldest_running(&self) -> u64 {
+            (1..).find(|number| self.outcome(*number) == Outcome::Running).expect("one runs")
+        }
+        fn next(&self) -> u64 {
+            1000
+        }
+    }
+
+    fn span(first: u64, end: u64) -> Span {
+        Span { first, end }
+    }
+
+    /// Looks through everything there is, as a take does that finds nothing free.
+    fn look(watch: &mut Watch, now: i64, server: &Server) -> Vec<Span> {
+        watch.settle(now, server);
+        let mut looked = Vec::new();
+        while let Some(range) = watch.next_range(now) {
+            looked.push(range.span);
+            assert!(watch.passed(range, range.span.end, 0, &[], server));
+        }
+        looked
+    }
+
+    #[test]
+    fn what_commits_late_is_looked_at_once_the_cursor_has_passed_it() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(1);
+        watch.reserve(5, span(1, 2), i64::MIN, &server);
+        watch.reserve(6, span(2, 3), i64::MIN, &server);
+        assert_eq!(look(&mut watch, 0, &server), [span(1, 3)]);
+        assert_eq!(look(&mut watch, 0, &server), []);
+        server.ends(5, Outcome::Committed);
+        assert_eq!(look(&mut watch, 0, &server), [span(1, 2)]);
+        assert!(!watch.is_drained());
+        server.ends(6, Outcome::Aborted);
+        look(&mut watch, 0, &server);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn a_claim_that_is_rolled_back_is_looked_at_and_one_that_commits_is_not() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.claimed(5, span(10, 20), FOR_GOOD, &server);
+        watch.claimed(6, span(20, 30), FOR_GOOD, &server);
+        server.ends(5, Outcome::Aborted);
+        server.ends(6, Outcome::Committed);
+        assert_eq!(look(&mut watch, 0, &server), [span(10, 20)]);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn a_lease_is_looked_at_when_its_time_has_come() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.claimed(5, span(10, 20), 50, &server);
+        server.ends(5, Outcome::Committed);
+        assert_eq!(look(&mut watch, 49, &server), []);
+        assert_eq!(watch.next_time(), Some(50));
+        assert_eq!(look(&mut watch, 50, &server), [span(10, 20)]);
+    }
+
+    #[test]
+    fn a_partly_taken_range_goes_on_where_it_was_left() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin(100);
+        let range = watch.next_range(0).expect("a range");
+        assert!(!watch.passed(range, 40, 0, &[], &server));
+        assert_eq!(look(&mut watch, 0, &server), [span(40, 100)]);
+    }
+
+    #[test]
+    fn a_lease_within_the_range_of_a_claim_that_commits_is_not_forgotten() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin(100);
+        watch.settle(0, &server);
+        let range = watch.next_range(0).expect("a range");
+        watch.passed(range, 100, 0, &[], &server);
+        watch.claimed(5, span(10, 11), FOR_GOOD, &server);
+        watch.claimed(5, span(20, 21), FOR_GOOD, &server);
+        watch.claimed(6, span(12, 13), 7, &server);
+        server.ends(6, Outcome::Aborted);
+        watch.settle(1, &server);
+        let range = watch.next_range(1).expect("a range");
+        assert_eq!(range.span, span(12, 13));
+        watch.passed(range, 13, 0, &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
+        server.ends(5, Outcome::Committed);
+        assert_eq!(look(&mut watch, 9, &server), [span(12, 13)]);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_the_list_is_full_of_transactions_that_run() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(1);
+        let count = ENTRIES as u64 + 50;
+        for number in 1..=count {
+            watch.reserve(number, span(number, number + 1), i64::MIN, &server);
+        }
+        look_once(&mut watch, &server);
+        (1..=count).for_each(|number| server.ends(number, Outcome::Committed));
+        let looked = look_once(&mut watch, &server);
+        let seen = |position| looked.iter().any(|span: &Span| span.first <= position && position < span.end);
+        assert!((1..=count).all(seen), "{looked:?}");
+        (count..1000).for_each(|number| server.ends(number, Outcome::Committed));
+        look_once(&mut watch, &server);
+        assert!(watch.is_drained());
+    }
+
+    /// One pass, which need not come to an end while the cursor is held back.
+    fn look_once(watch: &mut Watch, server: &Server) -> Vec<Span> {
+        watch.settle(0, server);
+        let mut looked = Vec::new();
+        while let Some(range) = watch.next_range(0) {
+            looked.push(range.span);
+            watch.passed(range, range.span.end, 0, &[], server);
+            if range.entry.is_none() {
+                break;
+            }
+        }
+        looked
+    }
+
+    #[test]
+    fn many_leases_are_put_together_and_none_is_forgotten() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(1_000_000);
+        for number in 1..=10_000u64 {
+            watch.claimed(number, span(number * 7, number * 7 + 1), 100 + number as i64, &server);
+            server.ends(number, Outcome::Committed);
+            watch.settle(0, &server);
+        }
+        let looked = look(&mut watch, 1_000_000, &server);
+        for number in 1..=10_000u64 {
+            assert!(looked.iter().any(|span| span.first <= number * 7 && number * 7 < span.end), "{number}");
+        }
+    }
+}

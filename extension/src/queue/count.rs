@@ -1,0 +1,83 @@
+//! How many rows there are, from the ledgers: 128 positions at a time, and never the rows themselves.
+
+use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
+
+use super::claim::open;
+use super::definition::Definition;
+use super::ledger::{Row, Scan};
+use super::now;
+use super::segment::{Purpose, Segment};
+use super::transactions::Server;
+
+/// What a queue holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Rows that are not consumed.
+    pub rows: i64,
+    /// Those of them that may be taken now.
+    pub free: i64,
+    /// When the oldest came in.
+    pub oldest: Option<i64>,
+    /// When the newest came in.
+    pub newest: Option<i64>,
+}
+
+/// Counts what is not consumed.
+pub fn count(queue: &Definition) -> Count {
+    let segments = open(queue, Purpose::Look);
+    let lowest: Vec<u64> = {
+        let lock = queue.lock();
+        segments.iter().map(|segment| lock.segments[segment.number].watch.lowest()).collect()
+    };
+    let mut count = Count::default();
+    for (segment, lowest) in segments.iter().zip(lowest) {
+        count.add_segment(segment, lowest);
+    }
+    count
+}
+
+/// Positions that have been given out.
+pub fn given_out(queue: &Definition) -> i64 {
+    queue.lock().next.saturating_sub(1) as i64
+}
+
+impl Count {
+    fn add_segment(&mut self, segment: &Segment, from: u64) {
+        let (server, now) = (Server::now(), now());
+        let mut block = Block::new(from);
+        for row in Scan::upwards(segment, &server, block.start) {
+            let (Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) = row else { continue };
+            if block_of(span.first) != block.start {
+                self.add_block(&mut block, now);
+                block.reset(span.first);
+            }
+            match row {
+                // What has not been committed is not there.
+                Row::Batch(batch) if batch.writer == 0 => block.add_batch(batch),
+                // What has not been committed is not consumed.
+                Row::Claim(claim) if claim.claimant != 0 => {
+                    block.add_claim(Claim { until: FOR_GOOD - 1, claimant: 0, ..claim });
+                }
+                Row::Claim(claim) => block.add_claim(claim),
+                _ => {}
+            }
+        }
+        self.add_block(&mut block, now);
+    }
+
+    fn add_block(&mut self, block: &mut Block, now: i64) {
+        block.settle();
+        for position in block.start..block.start + BLOCK {
+            let state = block.state(position, now);
+            let (State::Free | State::Waits(_) | State::Busy(_), Some(batch)) =
+                (state, block.batch(position))
+            else {
+                continue;
+            };
+            self.rows += 1;
+            self.free += i64::from(state == State::Free);
+            self.oldest = Some(self.oldest.map_or(batch.at, |oldest| oldest.min(batch.at)));
+            self.newest = Some(self.newest.map_or(batch.at, |newest| newest.max(batch.at)));
+        }
+    }
+}

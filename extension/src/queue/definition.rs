@@ -1,0 +1,286 @@
+//! A queue by its name, and who may do what.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::rc::Rc;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use super::SEGMENTS;
+use super::memory::{Locked, QueueMemory};
+use super::refuse::{refuse, refuse_with_hint};
+use crate::shared::shared;
+
+/// What somebody may be allowed to do with a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Right {
+    /// Put rows in.
+    Send,
+    /// Take rows out, and look at them.
+    Take,
+    /// All of it, and purge, dead letters, rights.
+    Manage,
+}
+
+impl Right {
+    /// By its word.
+    pub fn of(word: &str) -> Option<Right> {
+        [Right::Send, Right::Take, Right::Manage].into_iter().find(|right| right.word() == word)
+    }
+
+    /// The word that `queue.grant` takes.
+    pub fn word(self) -> &'static str {
+        match self {
+            Right::Send => "send",
+            Right::Take => "take",
+            Right::Manage => "manage",
+        }
+    }
+}
+
+/// A queue, as its row in `queue.queue` says.
+#[derive(Debug)]
+pub struct Definition {
+    /// Its number, in the names of its tables.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The composite type of its rows; none for a queue of messages.
+    pub row_type: Option<Oid>,
+    /// The role that owns it.
+    pub owner: Oid,
+    /// How often a row is read at most before it becomes a dead letter.
+    pub max_reads: Option<i32>,
+    /// Number of its entry in shared memory.
+    memory: usize,
+    rights: Vec<(Oid, Right)>,
+    tables: [(Oid, Oid); SEGMENTS],
+}
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<String, Rc<Definition>>> = RefCell::default();
+    static WATCHED: Cell<[Oid; 2]> = const { Cell::new([Oid::INVALID; 2]) };
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+    /// Grows with every change of the definitions.
+    static EPOCH: Cell<u64> = const { Cell::new(0) };
+    static KNOWN_AT: Cell<u64> = const { Cell::new(0) };
+}
+
+unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
+    if relation == Oid::INVALID || WATCHED.get().contains(&relation) {
+        EPOCH.set(EPOCH.get() + 1);
+    }
+}
+
+/// The queue of this name; an error if there is none.
+pub fn find(name: &str) -> Rc<Definition> {
+    match look_up(name) {
+        Some(definition) => definition,
+        None => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            &format!("there is no queue \"{name}\""),
+            "queue.list_queues() shows those that there are.",
+        ),
+    }
+}
+
+/// The queue of this name, if there is one.
+pub fn look_up(name: &str) -> Option<Rc<Definition>> {
+    if KNOWN_AT.get() != EPOCH.get() {
+        KNOWN.with_borrow_mut(HashMap::clear);
+        KNOWN_AT.set(EPOCH.get());
+    }
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
+        return Some(known);
+    }
+    let definition = Rc::new(read(name)?);
+    // What has changed while it was read is read again next time.
+    if KNOWN_AT.get() == EPOCH.get() {
+        KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), definition.clone()));
+    }
+    Some(definition)
+}
+
+/// The oid of a relation of schema `queue`; invalid if there is none.
+pub fn relation(name: &str) -> Oid {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: look-ups inside a transaction.
+    unsafe { pg_sys::get_relname_relid(name.as_ptr(), pg_sys::get_namespace_oid(c"queue".as_ptr(), false)) }
+}
+
+fn read(name: &str) -> Option<Definition> {
+    let watched = [relation("queue"), relation("permission")];
+    WATCHED.set(watched);
+    if !REGISTERED.replace(true) {
+        // SAFETY: the callback touches thread-local cells only and cannot fail.
+        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0)) };
+    }
+    let row = tuples::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
+    let id = row[0].number();
+    let rights = tuples::<3>(watched[1]).into_iter().filter(|right| right[0].number() == id);
+    let rights = rights
+        .filter_map(|right| Some((Oid::from(right[1].number()), Right::of(&right[2].text()?)?)))
+        .collect();
+    Some(Definition {
+        id,
+        name: name.to_owned(),
+        row_type: row[2].0.map(|_| Oid::from(row[2].number())),
+        owner: Oid::from(row[3].number()),
+        max_reads: row[4].0.map(|_| row[4].number() as i32),
+        memory: shared().queues.number_of(id, |queue| exists(watched[0], queue)),
+        rights,
+        tables: std::array::from_fn(|place| {
+            let number = place + 1;
+            (relation(&format!("rows_{id}_{number}")), relation(&format!("ledger_{id}_{number}")))
+        }),
+    })
+}
+
+fn exists(table: Oid, queue: u32) -> bool {
+    tuples::<7>(table).iter().any(|row| row[0].number() == queue)
+}
+
+/// A value of a tuple.
+#[derive(Clone, Copy)]
+struct Field(Option<Datum>);
+
+impl Field {
+    fn number(self) -> u32 {
+        self.0.map_or(0, |datum| datum.value() as u32)
+    }
+
+    fn text(self) -> Option<String> {
+        // SAFETY: used on columns of type text.
+        self.0.and_then(|datum| unsafe { String::from_datum(datum, false) })
+    }
+}
+
+/// The first columns of all rows of a small table, as of now.
+fn tuples<const N: usize>(table: Oid) -> Vec<[Field; N]> {
+    let mut rows = Vec::new();
+    // SAFETY: a scan inside a transaction; what it returns is copied into the current memory context.
+    unsafe {
+        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as i32);
+        let descriptor = (*relation).rd_att;
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            Oid::INVALID,
+            false,
+            std::ptr::null_mut(),
+            0,
+            std::ptr::null_mut(),
+        );
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let copy = pg_sys::heap_copytuple(tuple);
+            rows.push(std::array::from_fn(|place| {
+                let mut is_null = false;
+                let datum = pg_sys::heap_getattr(copy, place as i32 + 1, descriptor, &mut is_null);
+                Field((!is_null).then_some(datum))
+            }));
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
+    }
+    rows
+}
+
+impl Definition {
+    /// An error unless the current user may do this.
+    pub fn check(&self, right: Right) {
+        if !self.allows(right) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("permission denied for queue {}", self.name),
+                &format!(
+                    "Its owner may allow it: select queue.grant('{}', '{}', 'your_role').",
+                    self.name.replace('\'', "''"),
+                    right.word()
+                ),
+            );
+        }
+    }
+
+    /// Whether the current user may do this.
+    pub fn allows(&self, right: Right) -> bool {
+        // SAFETY: look-ups inside a transaction.
+        unsafe {
+            let user = pg_sys::GetUserId();
+            pg_sys::has_privs_of_role(user, self.owner)
+                || self.rights.iter().any(|(role, allowed)| {
+                    (*allowed == right || *allowed == Right::Manage) && pg_sys::has_privs_of_role(user, *role)
+                })
+        }
+    }
+
+    /// The tables of a segment: rows and ledger.
+    pub fn tables(&self, segment: usize) -> (Oid, Oid) {
+        let (rows, ledger) = self.tables[segment];
+        if rows == Oid::INVALID || ledger == Oid::INVALID {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                &format!("a table of queue {} is missing", self.name),
+                "queue.drop_queue removes what is left of it.",
+            );
+        }
+        (rows, ledger)
+    }
+
+    /// The entry in shared memory.
+    pub fn memory(&self) -> &'static QueueMemory {
+        shared().queues.entry(self.memory)
+    }
+
+    /// Locks the entry in shared memory.
+    pub fn lock(&self) -> Locked {
+        shared().queues.lock(self.memory)
+    }
+
+    /// The row type; an error, which names the right function, if the queue is one of messages.
+    pub fn typed(&self, instead: &str) -> Oid {
+        match self.row_type {
+            Some(row_type) => row_type,
+            None => refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                &format!("queue {} is one of messages", self.name),
+                &format!("Use {instead}."),
+            ),
+        }
+    }
+
+    /// An error, which names the right function, unless the queue is one of messages.
+    pub fn messages(&self, instead: &str) {
+        if self.row_type.is_some() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                &format!("queue {} is one of typed rows", self.name),
+                &format!("Use {instead}."),
+            );
+        }
+    }
+
+    /// An error unless rows of this type go into the queue.
+    pub fn check_row_type(&self, given: Oid) {
+        let own = self.row_type.unwrap_or(Oid::INVALID);
+        if own != given {
+            let [own, given] = [own, given].map(type_name);
+            refuse(
+                PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+                &format!("queue {} holds rows of type {own}, not {given}", self.name),
+            );
+        }
+    }
+}
+
+fn type_name(oid: Oid) -> String {
+    // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL.
+    unsafe {
+        let text = pg_sys::format_type_be(oid);
+        std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,126 @@
+//! Dead letters: rows that were read too often.
+
+use pgrx::datum::{DatumWithOid, JsonB};
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use super::statement::{as_owner, rows_as_owner};
+use super::{called, messages, typed};
+use crate::queue::claim::Chosen;
+use crate::queue::definition::{self, Definition, Right};
+
+/// Puts a row among the dead letters. The caller has consumed it.
+pub fn bury(queue: &Definition, chosen: &Chosen, value: Datum, value_type: Oid) {
+    // As the caller: a cast to json may be a function of somebody's.
+    // SAFETY: the value is of the type.
+    let argument = unsafe { DatumWithOid::new(value, value_type) };
+    let row = match Spi::get_one_with_args::<JsonB>("select pg_catalog.to_jsonb($1)", &[argument]) {
+        Ok(row) => row,
+        Err(error) => error!("{error}"),
+    };
+    insert(queue, chosen, row, None);
+}
+
+/// Puts a message among the dead letters. The caller has consumed it.
+pub fn bury_message(queue: &Definition, chosen: &Chosen, message: Option<Datum>, headers: Option<Datum>) {
+    // SAFETY: both are of type jsonb.
+    let [message, headers] =
+        [message, headers].map(|datum| datum.and_then(|datum| unsafe { JsonB::from_datum(datum, false) }));
+    insert(queue, chosen, message, headers);
+}
+
+fn insert(queue: &Definition, chosen: &Chosen, row: Option<JsonB>, headers: Option<JsonB>) {
+    let arguments: [DatumWithOid<'_>; 6] = [
+        (queue.id as i32).into(),
+        (chosen.position as i64).into(),
+        chosen.reads.into(),
+        row.into(),
+        headers.into(),
+        // SAFETY: a timestamptz.
+        unsafe { DatumWithOid::new(Datum::from(chosen.sent_at), pg_sys::TIMESTAMPTZOID) },
+    ];
+    as_owner(|| {
+        let inserted = Spi::run_with_args(
+            "insert into queue.dead_letter (queue, msg_id, read_ct, message, headers, enqueued_at, error)
+             values ($1, $2, $3, $4, $5, $6, 'read ' || $3 || ' times')",
+            &arguments,
+        );
+        if let Err(error) = inserted {
+            error!("{error}");
+        }
+    });
+}
+
+called!(
+    /// `queue.redrive(queue_name, qty)`
+    howdah_queue_redrive,
+    pg_finfo_howdah_queue_redrive,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Manage);
+        let most = call.get::<i32>(1).unwrap_or(i32::MAX);
+        let statement = format!("select message, headers from queue.exhume({}, {most})", queue.id);
+        let letters: Vec<(Option<Datum>, Option<Datum>)> = rows_as_owner(&statement, |row| {
+            let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
+            Some((json(1), json(2)))
+        });
+        match queue.row_type {
+            None => messages::send(&queue, &letters, 0),
+            Some(row_type) => {
+                let rows: Vec<Datum> = letters.iter().filter_map(|(row, _)| revive(*row, row_type)).collect();
+                typed::put(&queue, &rows)
+            }
+        };
+        Datum::from(letters.len() as i64)
+    }
+);
+
+/// A row of the type from its JSON.
+fn revive(row: Option<Datum>, row_type: Oid) -> Option<Datum> {
+    // SAFETY: a null of the type, and a jsonb.
+    let arguments = unsafe { [DatumWithOid::null_oid(row_type), DatumWithOid::new(row, pg_sys::JSONBOID)] };
+    // The row is copied out of the memory of the query, as it is used after.
+    match Spi::get_one_with_args::<AnyRow>("select pg_catalog.jsonb_populate_record($1, $2)", &arguments) {
+        Ok(row) => row.map(|row| row.0),
+        Err(error) => error!("{error}"),
+    }
+}
+
+/// A composite value of any type.
+struct AnyRow(Datum);
+
+impl FromDatum for AnyRow {
+    unsafe fn from_polymorphic_datum(datum: Datum, is_null: bool, _type: Oid) -> Option<Self> {
+        (!is_null).then_some(AnyRow(datum))
+    }
+
+    unsafe fn from_datum_in_memory_context(
+        mut context: pgrx::PgMemoryContexts,
+        datum: Datum,
+        is_null: bool,
+        _type: Oid,
+    ) -> Option<Self> {
+        if is_null {
+            return None;
+        }
+        // SAFETY: a composite value, which is a varlena.
+        unsafe {
+            let copy = context.switch_to(|_| pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()));
+            Some(AnyRow(Datum::from(copy)))
+        }
+    }
+}
+
+impl IntoDatum for AnyRow {
+    fn into_datum(self) -> Option<Datum> {
+        Some(self.0)
+    }
+
+    fn type_oid() -> Oid {
+        pg_sys::RECORDOID
+    }
+
+    fn is_compatible_with(_other: Oid) -> bool {
+        true
+    }
+}

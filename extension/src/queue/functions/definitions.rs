@@ -1,0 +1,193 @@
+//! Creating and dropping queues, and rights. What is checked here is done by functions in SQL, as the owner of the
+//! extension.
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use super::called;
+use super::statement::{caller, literal, rows_as_owner, run_as_owner};
+use crate::queue::claim::learn;
+use crate::queue::count;
+use crate::queue::definition::{self, Definition, Right};
+use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::queue::rotation;
+use crate::queue::segment::Purpose;
+use crate::queue::{SEGMENTS, claim};
+
+/// Longest name of a queue: the archive of its messages is a table named after it.
+const LONGEST_NAME: usize = 61;
+
+called!(
+    /// `queue.create(queue_name, row_type, unlogged, max_reads)`
+    howdah_queue_create,
+    pg_finfo_howdah_queue_create,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        let row_type: Option<Oid> = call.get(1);
+        check_name(&name);
+        if let Some(row_type) = row_type {
+            check_composite(row_type);
+        }
+        if let Some(known) = definition::look_up(&name) {
+            check_same(&known, row_type);
+            return Datum::null();
+        }
+        let number = |value: Option<i64>| value.map_or("null".to_owned(), |value| value.to_string());
+        run_as_owner(&format!(
+            "select queue.make({}, {}::pg_catalog.oid::pg_catalog.regtype, {}::pg_catalog.oid::pg_catalog.regrole, {}, {})",
+            literal(&name),
+            number(row_type.map(|oid| oid.to_u32().into())),
+            caller().to_u32(),
+            call.get::<bool>(2).unwrap_or_default(),
+            number(call.get::<i32>(3).map(i64::from)),
+        ));
+        Datum::null()
+    }
+);
+
+fn check_name(name: &str) {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            &format!("a queue's name has 1 to {LONGEST_NAME} bytes, and \"{name}\" has {}", name.len()),
+        );
+    }
+}
+
+fn check_composite(row_type: Oid) {
+    // SAFETY: look-ups inside a transaction.
+    let is_composite =
+        unsafe { pg_sys::get_typtype(row_type) } == pg_sys::TYPTYPE_COMPOSITE as std::ffi::c_char;
+    if !is_composite {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            "row_type must be a composite type or a table",
+            "create type … as (…) makes one; without row_type the queue is one of messages.",
+        );
+    }
+}
+
+fn check_same(known: &Definition, row_type: Option<Oid>) {
+    if known.row_type != row_type {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+            &format!("queue {} exists, with another row type", known.name),
+            "queue.drop_queue removes it and its rows.",
+        );
+    }
+}
+
+called!(
+    /// `queue.drop_queue(queue_name)`
+    howdah_queue_drop,
+    pg_finfo_howdah_queue_drop,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        let Some(queue) = definition::look_up(&name) else { return Datum::from(false) };
+        check_owner(&queue);
+        run_as_owner(&format!("select queue.unmake({})", queue.id));
+        Datum::from(true)
+    }
+);
+
+fn check_owner(queue: &Definition) {
+    // SAFETY: a look-up inside a transaction.
+    if !unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), queue.owner) } {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("must be owner of queue {}", queue.name),
+        );
+    }
+}
+
+called!(
+    /// `queue.grant(queue_name, right, role)`
+    howdah_queue_grant,
+    pg_finfo_howdah_queue_grant,
+    |call| change_right(call, "queue.allow")
+);
+
+called!(
+    /// `queue.revoke(queue_name, right, role)`
+    howdah_queue_revoke,
+    pg_finfo_howdah_queue_revoke,
+    |call| change_right(call, "queue.disallow")
+);
+
+fn change_right(call: super::Call, function: &str) -> Datum {
+    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    queue.check(Right::Manage);
+    let word: String = call.need(1, "right");
+    let Some(right) = Right::of(&word) else {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("a right is 'send', 'take' or 'manage', not '{word}'"),
+        );
+    };
+    let role: String = call.need(2, "role");
+    let role = std::ffi::CString::new(role).unwrap_or_default();
+    // SAFETY: a look-up inside a transaction; an unknown role is an error.
+    let role = unsafe { pg_sys::get_role_oid(role.as_ptr(), false) };
+    run_as_owner(&format!(
+        "select {function}({}, {}::pg_catalog.oid::pg_catalog.regrole, '{}')",
+        queue.id,
+        role.to_u32(),
+        right.word()
+    ));
+    Datum::null()
+}
+
+called!(
+    /// `queue.allows(queue_name, right)`
+    howdah_queue_allows,
+    pg_finfo_howdah_queue_allows,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let right = Right::of(&call.need::<String>(1, "right"));
+        Datum::from(right.is_some_and(|right| queue.allows(right)))
+    }
+);
+
+called!(
+    /// `queue.purge_queue(queue_name)`
+    howdah_queue_purge,
+    pg_finfo_howdah_queue_purge,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Manage);
+        // SAFETY: inside a transaction.
+        unsafe { pg_sys::PreventCommandIfReadOnly(c"purging a queue".as_ptr()) };
+        for number in 0..SEGMENTS {
+            let (rows, ledger) = queue.tables(number);
+            // SAFETY: inside a transaction. Waits for those who send and take.
+            unsafe {
+                pg_sys::LockRelationOid(rows, pg_sys::AccessExclusiveLock as i32);
+                pg_sys::LockRelationOid(ledger, pg_sys::AccessExclusiveLock as i32);
+            }
+        }
+        drop(learn(&queue, Purpose::Look));
+        let rows = count::count(&queue).rows;
+        let last = queue.lock().next.saturating_sub(1);
+        for number in 0..SEGMENTS {
+            rotation::truncate(&queue, number, last);
+        }
+        Datum::from(rows)
+    }
+);
+
+called!(
+    /// `queue.is_drained(queue_id)`: whether nothing is left, by the ledgers alone. For `queue.reshape`.
+    howdah_queue_is_drained,
+    pg_finfo_howdah_queue_is_drained,
+    |call| {
+        let id: i32 = call.need(0, "queue");
+        let names = rows_as_owner(&format!("select name from queue.queue where id = {id}"), |row| {
+            row.get::<String>(1).ok().flatten()
+        });
+        let Some(queue) = names.first().and_then(|name| definition::look_up(name)) else {
+            return Datum::from(true);
+        };
+        let segments = claim::learn(&queue, Purpose::Look);
+        Datum::from(segments.iter().all(rotation::is_drained))
+    }
+);

@@ -1,0 +1,386 @@
+//! Functions of queues of messages, with pgmq's names and meaning.
+
+use std::rc::Rc;
+
+use claims::FOR_GOOD;
+use pgrx::pg_sys::{self, Datum, HeapTuple};
+use pgrx::prelude::*;
+
+use super::returned::Returned;
+use super::settled::{answer, found, numbers, settled_queue};
+use super::statement::{as_owner, table_name};
+use super::typed::{positions, quantity};
+use super::{Call, called, dead};
+use crate::pg;
+use crate::queue::append;
+use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim, next_time};
+use crate::queue::definition::{self, Definition, Right};
+use crate::queue::refuse::refuse;
+use crate::queue::segment::Opened;
+use crate::queue::wake::Waiter;
+use crate::queue::{now, rotation, rows, settle};
+
+/// Microseconds of a second.
+const SECOND: i64 = 1_000_000;
+/// Longest sleep of who waits for messages: COMMIT PREPARED wakes nobody.
+const LONGEST_SLEEP_MS: i64 = 1000;
+
+/// A message and its headers.
+pub type Content = (Option<Datum>, Option<Datum>);
+
+called!(
+    /// `queue.send(queue_name, msg, …)`: headers and delay are known by their types.
+    howdah_queue_send,
+    pg_finfo_howdah_queue_send,
+    |call| {
+        let queue = sendable(call);
+        let (headers, until) = (options(call).find_map(headers_of), delay(call));
+        let span = send(&queue, &[(call.argument(1), headers.and_then(|place| call.argument(place)))], until);
+        Datum::from(span.first as i64)
+    }
+);
+
+called!(
+    /// `queue.send_batch(queue_name, msgs, …)`: headers and delay are known by their types.
+    howdah_queue_send_batch,
+    pg_finfo_howdah_queue_send_batch,
+    |call| {
+        let queue = sendable(call);
+        let messages = call.argument(1).map(elements).unwrap_or_default();
+        if messages.is_empty() {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "msgs cannot be NULL or empty");
+        }
+        let headers = options(call).find_map(headers_of).and_then(|place| call.argument(place));
+        let headers = headers.map(elements);
+        if let Some(headers) = headers.as_ref().filter(|headers| headers.len() != messages.len()) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!(
+                    "headers array length ({}) must match msgs array length ({})",
+                    headers.len(),
+                    messages.len()
+                ),
+            );
+        }
+        let header = |place: usize| headers.as_ref().and_then(|headers| headers[place]);
+        let contents: Vec<Content> =
+            messages.iter().enumerate().map(|(place, message)| (*message, header(place))).collect();
+        let span = send(&queue, &contents, delay(call));
+        let returned = Returned::numbers(call);
+        for position in span.first..span.end {
+            // SAFETY: the function returns a set of bigint.
+            unsafe { returned.add_values(&mut [Some(Datum::from(position as i64))]) };
+        }
+        returned.done()
+    }
+);
+
+fn sendable(call: Call) -> Rc<Definition> {
+    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    queue.check(Right::Send);
+    queue.messages("queue.put(name, row)");
+    queue
+}
+
+/// The arguments after the message, with their types.
+fn options(call: Call) -> impl Iterator<Item = (usize, pg_sys::Oid)> {
+    // SAFETY: the call is PostgreSQL's.
+    let count = unsafe { (*call.raw()).nargs } as usize;
+    (2..count).map(move |place| (place, call.type_of(place)))
+}
+
+fn headers_of((place, kind): (usize, pg_sys::Oid)) -> Option<usize> {
+    (kind == pg_sys::JSONBOID || kind == pg_sys::JSONBARRAYOID).then_some(place)
+}
+
+/// Until when messages wait; 0 if they do not.
+fn delay(call: Call) -> i64 {
+    let until = options(call).find_map(|(place, kind)| match kind {
+        pg_sys::INT4OID => Some(now() + i64::from(call.need::<i32>(place, "delay")) * SECOND),
+        pg_sys::TIMESTAMPTZOID => match call.argument(place) {
+            Some(datum) => Some(datum.value() as i64),
+            None => refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "argument delay must not be null"),
+        },
+        _ => None,
+    });
+    until.filter(|until| *until > now()).unwrap_or_default()
+}
+
+fn elements(array: Datum) -> Vec<Option<Datum>> {
+    // SAFETY: an array of jsonb, which is a varlena aligned to int.
+    unsafe {
+        let array: *mut pg_sys::ArrayType = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast();
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        let align = pg_sys::TYPALIGN_INT as std::ffi::c_char;
+        pg_sys::deconstruct_array(
+            array,
+            pg_sys::JSONBOID,
+            -1,
+            false,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        (0..count as usize).map(|place| (!*nulls.add(place)).then(|| *values.add(place))).collect()
+    }
+}
+
+/// Sends messages, which wait until `until`.
+pub fn send(queue: &Definition, contents: &[Content], until: i64) -> claims::Span {
+    append::write(queue, contents.len(), until, None, &mut |table, place, position| {
+        let (message, headers) = contents[place];
+        form(table, position, message, headers)
+    })
+}
+
+fn form(table: &Opened, position: u64, message: Option<Datum>, headers: Option<Datum>) -> HeapTuple {
+    let mut values =
+        [Datum::from(position as i64), message.unwrap_or(Datum::null()), headers.unwrap_or(Datum::null())];
+    let mut nulls = [false, message.is_none(), headers.is_none()];
+    // SAFETY: the table of a queue of messages has these columns.
+    unsafe { pg_sys::heap_form_tuple((***table).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr()) }
+}
+
+called!(
+    /// `queue.read(queue_name, vt, qty, conditional)`
+    howdah_queue_read,
+    pg_finfo_howdah_queue_read,
+    |call| {
+        let queue = takable(call, "queue.read(name, qty, vt, null::row_type)");
+        let returned = Returned::declared(call);
+        read(call, &queue, 3, &returned);
+        rotation::tidy_sometimes(&queue);
+        returned.done()
+    }
+);
+
+called!(
+    /// `queue.read_with_poll(queue_name, vt, qty, max_poll_seconds, poll_interval_ms, conditional)`
+    howdah_queue_read_with_poll,
+    pg_finfo_howdah_queue_read_with_poll,
+    |call| {
+        let queue = takable(call, "queue.read(name, qty, vt, null::row_type)");
+        let returned = Returned::declared(call);
+        let end = now() + i64::from(call.need::<i32>(3, "max_poll_seconds")) * SECOND;
+        let waiter = Waiter::new(&queue);
+        loop {
+            let seen = waiter.arrivals();
+            let left = (end - now()) / 1000;
+            if left <= 0 || read(call, &queue, 5, &returned) > 0 {
+                break;
+            }
+            let due = next_time(&queue).map_or(LONGEST_SLEEP_MS, |time| (time - now()) / 1000 + 1);
+            waiter.sleep(seen, left.min(due.clamp(1, LONGEST_SLEEP_MS)));
+        }
+        drop(waiter);
+        returned.done()
+    }
+);
+
+fn takable(call: Call, instead: &str) -> Rc<Definition> {
+    let queue = settled_queue(call);
+    queue.messages(instead);
+    queue
+}
+
+/// Leases messages, as the arguments say; returns how many were found. `conditional` is the place of the condition.
+fn read(call: Call, queue: &Definition, conditional: usize, returned: &Returned) -> usize {
+    let time = i64::from(call.need::<i32>(1, "vt")) * SECOND;
+    let count = quantity(call, 2);
+    let fate = Fate::Leased(time, queue.max_reads);
+    let hauls = match call.argument(conditional).filter(|condition| !is_empty_object(*condition)) {
+        None => claim(queue, Wanted { count, fate }),
+        Some(condition) => claim_matching(queue, count, fate, condition),
+    };
+    hand_out(queue, &hauls, returned);
+    hauls.iter().map(|haul| haul.rows.iter().filter(|row| !row.is_dead).count()).sum()
+}
+
+fn is_empty_object(json: Datum) -> bool {
+    // SAFETY: a jsonb; its container begins with its count of elements.
+    unsafe {
+        let json = pg_sys::pg_detoast_datum(json.cast_mut_ptr()).cast::<pg_sys::Jsonb>();
+        (*json).root.header & pg_sys::JB_CMASK == 0 && (*json).root.header & pg_sys::JB_FOBJECT != 0
+    }
+}
+
+/// Claims messages that contain the condition: free ones are looked at, then claimed if they are free still.
+fn claim_matching(queue: &Definition, count: usize, fate: Fate, condition: Datum) -> Vec<Haul> {
+    let mut shown = claim(queue, Wanted { count: usize::MAX, fate: Fate::Shown });
+    let mut matching = Vec::new();
+    for haul in &mut shown {
+        for (position, tuple) in copies(haul) {
+            let (message, _) = content(haul, tuple);
+            if matching.len() < count && message.is_some_and(|message| contains(message, condition)) {
+                matching.push(position);
+            }
+        }
+    }
+    drop(shown);
+    settle::claim_free(queue, &matching, fate)
+}
+
+fn contains(message: Datum, condition: Datum) -> bool {
+    // SAFETY: both are jsonb.
+    unsafe {
+        let arguments = [Some(message), Some(condition)];
+        pgrx::direct_function_call::<bool>(pg_sys::jsonb_contains, &arguments).unwrap_or_default()
+    }
+}
+
+called!(
+    /// `queue.pop(queue_name, qty)`
+    howdah_queue_pop,
+    pg_finfo_howdah_queue_pop,
+    |call| {
+        let queue = takable(call, "queue.take(name, qty, null::row_type)");
+        let returned = Returned::declared(call);
+        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed });
+        hand_out(&queue, &hauls, &returned);
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        returned.done()
+    }
+);
+
+called!(
+    /// `queue.peek(queue_name, qty)`
+    howdah_queue_peek_messages,
+    pg_finfo_howdah_queue_peek_messages,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Take);
+        queue.messages("queue.peek(name, qty, null::row_type)");
+        let returned = Returned::declared(call);
+        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Shown });
+        hand_out(&queue, &hauls, &returned);
+        returned.done()
+    }
+);
+
+called!(
+    /// `queue.set_vt(queue_name, msg_id, vt)`, and for arrays
+    howdah_queue_set_vt,
+    pg_finfo_howdah_queue_set_vt,
+    |call| {
+        let queue = takable(call, "queue.nack(name, msg_id, delay)");
+        let until = match call.type_of(2) {
+            pg_sys::INT4OID => now() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
+            _ => call.argument(2).map_or_else(now, |datum| datum.value() as i64).min(FOR_GOOD - 1),
+        };
+        let hauls = settle::settle(&queue, &numbers(call), until);
+        let returned = Returned::declared(call);
+        hand_out(&queue, &hauls, &returned);
+        returned.done()
+    }
+);
+
+called!(
+    /// `queue.archive(queue_name, msg_id)`, and for arrays
+    howdah_queue_archive,
+    pg_finfo_howdah_queue_archive,
+    |call| {
+        let queue = takable(call, "queue.ack(name, msg_id)");
+        let hauls = settle::settle(&queue, &numbers(call), FOR_GOOD);
+        hauls.iter().for_each(|haul| store(&queue, haul));
+        let found = found(&hauls);
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        answer(call, &found)
+    }
+);
+
+/// Copies of the rows of a haul, in the order of their positions.
+fn copies(haul: &Haul) -> Vec<(u64, HeapTuple)> {
+    let mut copies = Vec::with_capacity(haul.rows.len());
+    rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
+        // SAFETY: a row of the segment's table, on a pinned page; the copy is in the current memory context.
+        let copy = unsafe { pg_sys::heap_copytuple(std::ptr::from_ref(tuple).cast_mut()) };
+        copies.push((position, copy));
+    });
+    copies.sort_unstable_by_key(|(position, _)| *position);
+    copies
+}
+
+fn content(haul: &Haul, tuple: HeapTuple) -> Content {
+    let (mut values, mut nulls) = ([Datum::null(); 3], [true; 3]);
+    // SAFETY: a row of a table of messages.
+    unsafe {
+        let descriptor = (**haul.segment.rows).rd_att;
+        let whole = if (*(*tuple).t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0 {
+            pg::toast_flatten_tuple(tuple, descriptor)
+        } else {
+            tuple
+        };
+        pg_sys::heap_deform_tuple(whole, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+    }
+    let value = |place: usize| (!nulls[place]).then(|| values[place]);
+    (value(1), value(2))
+}
+
+fn hand_out(queue: &Definition, hauls: &[Haul], returned: &Returned) {
+    for haul in hauls {
+        let mut chosen = haul.rows.iter();
+        for (position, tuple) in copies(haul) {
+            let Some(row) = chosen.find(|row| row.position == position) else { continue };
+            let (message, headers) = content(haul, tuple);
+            if row.is_dead {
+                dead::bury_message(queue, row, message, headers);
+                continue;
+            }
+            // SAFETY: the columns of queue.message_record.
+            unsafe { returned.add_values(&mut record(row, message, headers)) };
+        }
+    }
+}
+
+fn record(row: &Chosen, message: Option<Datum>, headers: Option<Datum>) -> [Option<Datum>; 7] {
+    let time = |time: i64| Some(Datum::from(time));
+    [
+        Some(Datum::from(row.position as i64)),
+        Some(Datum::from(row.reads)),
+        time(row.sent_at),
+        time(row.read_at).filter(|_| row.read_at != 0),
+        time(row.until),
+        message,
+        headers,
+    ]
+}
+
+/// Stores the messages of a haul in the queue's archive.
+fn store(queue: &Definition, haul: &Haul) {
+    let archive = definition::relation(&format!("a_{}", queue.name));
+    let statement = format!(
+        "insert into {} (msg_id, read_ct, enqueued_at, last_read_at, vt, message, headers)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        table_name(archive)
+    );
+    let kinds = [
+        pg_sys::INT8OID,
+        pg_sys::INT4OID,
+        pg_sys::TIMESTAMPTZOID,
+        pg_sys::TIMESTAMPTZOID,
+        pg_sys::TIMESTAMPTZOID,
+        pg_sys::JSONBOID,
+        pg_sys::JSONBOID,
+    ];
+    let mut chosen = haul.rows.iter();
+    for (position, tuple) in copies(haul) {
+        let Some(row) = chosen.find(|row| row.position == position) else { continue };
+        let (message, headers) = content(haul, tuple);
+        let row = Chosen { until: row.read_at.max(row.sent_at), ..*row };
+        let values = record(&row, message, headers);
+        let arguments: Vec<_> = values
+            .into_iter()
+            .zip(kinds)
+            // SAFETY: the values are of these types.
+            .map(|(value, kind)| unsafe { pgrx::datum::DatumWithOid::new(value, kind) })
+            .collect();
+        as_owner(|| {
+            if let Err(error) = Spi::run_with_args(&statement, &arguments) {
+                error!("{error}");
+            }
+        });
+    }
+}

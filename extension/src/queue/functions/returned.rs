@@ -1,0 +1,99 @@
+//! Sets of rows that a function returns.
+
+use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData, TupleDesc, Tuplestorestate};
+use pgrx::prelude::*;
+
+use super::Call;
+use crate::queue::refuse::refuse;
+
+/// The rows of a call that returns a set.
+pub struct Returned {
+    store: *mut Tuplestorestate,
+    descriptor: TupleDesc,
+}
+
+impl Returned {
+    /// Rows of this description.
+    ///
+    /// # Safety
+    /// The description is of rows of the function's result.
+    pub unsafe fn rows(call: Call, descriptor: TupleDesc) -> Returned {
+        // SAFETY: PostgreSQL calls a function that returns a set with a place for the set.
+        unsafe {
+            let result = (*call.raw()).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+            let allowed = !result.is_null()
+                && (*result).allowedModes as u32 & pg_sys::SetFunctionReturnMode::SFRM_Materialize != 0;
+            if !allowed {
+                refuse(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    "rows of a queue can be returned only where a set can: call the function in FROM",
+                );
+            }
+            let context = (*(*result).econtext).ecxt_per_query_memory;
+            let before = pg_sys::MemoryContextSwitchTo(context);
+            let descriptor = pg_sys::CreateTupleDescCopy(descriptor);
+            let random =
+                (*result).allowedModes as u32 & pg_sys::SetFunctionReturnMode::SFRM_Materialize_Random;
+            let store = pg_sys::tuplestore_begin_heap(random != 0, false, pg_sys::work_mem);
+            (*result).returnMode = pg_sys::SetFunctionReturnMode::SFRM_Materialize;
+            (*result).setResult = store;
+            (*result).setDesc = descriptor;
+            pg_sys::MemoryContextSwitchTo(before);
+            (*call.raw()).isnull = true;
+            Returned { store, descriptor }
+        }
+    }
+
+    /// Rows as the function is declared to return them.
+    pub fn declared(call: Call) -> Returned {
+        let mut descriptor: TupleDesc = std::ptr::null_mut();
+        // SAFETY: the call is PostgreSQL's.
+        unsafe {
+            let class = pg_sys::get_call_result_type(call.raw(), std::ptr::null_mut(), &raw mut descriptor);
+            if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE {
+                refuse(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    "rows of a queue can be returned only where their columns are known",
+                );
+            }
+            Returned::rows(call, descriptor)
+        }
+    }
+
+    /// Rows of one bigint.
+    pub fn numbers(call: Call) -> Returned {
+        // SAFETY: a description in the current memory context, which is copied.
+        unsafe {
+            let descriptor = pg_sys::CreateTemplateTupleDesc(1);
+            pg_sys::TupleDescInitEntry(descriptor, 1, c"msg_id".as_ptr(), pg_sys::INT8OID, -1, 0);
+            Returned::rows(call, descriptor)
+        }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Safety
+    /// The row is of the description.
+    pub unsafe fn add(&self, row: &HeapTupleData) {
+        // SAFETY: by contract; the row is copied.
+        unsafe { pg_sys::tuplestore_puttuple(self.store, std::ptr::from_ref(row).cast_mut() as HeapTuple) };
+    }
+
+    /// Adds a row of these values.
+    ///
+    /// # Safety
+    /// The values are of the description's columns.
+    pub unsafe fn add_values(&self, values: &mut [Option<Datum>]) {
+        let mut data: Vec<Datum> = values.iter().map(|value| value.unwrap_or(Datum::null())).collect();
+        let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
+        // SAFETY: by contract; the values are copied.
+        unsafe {
+            pg_sys::tuplestore_putvalues(self.store, self.descriptor, data.as_mut_ptr(), nulls.as_mut_ptr());
+        }
+    }
+
+    /// What the function returns besides: nothing.
+    pub fn done(self) -> Datum {
+        Datum::null()
+    }
+}

@@ -1,0 +1,122 @@
+//! What is done with rows by their numbers, alike for typed rows and messages; and what counts and tidies.
+
+use claims::FOR_GOOD;
+use pgrx::pg_sys::{self, Datum};
+use pgrx::prelude::*;
+
+use super::returned::Returned;
+use super::{Call, called};
+use crate::queue::claim::Haul;
+use crate::queue::definition::{self, Definition, Right};
+use crate::queue::{claim, count, now, rotation, settle};
+
+/// The queue of the first argument, for settling rows.
+pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"taking from a queue".as_ptr()) };
+    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    queue.check(Right::Take);
+    queue
+}
+
+/// The numbers of the second argument, a bigint or an array of them.
+pub fn numbers(call: Call) -> Vec<u64> {
+    let numbers = match call.type_of(1) {
+        pg_sys::INT8ARRAYOID => call.get::<Vec<Option<i64>>>(1).unwrap_or_default(),
+        _ => vec![call.get::<i64>(1)],
+    };
+    numbers.into_iter().flatten().filter_map(|number| u64::try_from(number).ok()).collect()
+}
+
+/// Numbers of the rows of hauls.
+pub fn found(hauls: &[Haul]) -> Vec<i64> {
+    let rows = hauls.iter().flat_map(|haul| &haul.rows);
+    let mut found: Vec<i64> = rows.map(|row| row.position as i64).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Answers with whether the one number was found, or with those that were.
+pub fn answer(call: Call, found: &[i64]) -> Datum {
+    if call.type_of(1) != pg_sys::INT8ARRAYOID {
+        return Datum::from(!found.is_empty());
+    }
+    let returned = Returned::numbers(call);
+    for number in found {
+        // SAFETY: the function returns a set of bigint.
+        unsafe { returned.add_values(&mut [Some(Datum::from(*number))]) };
+    }
+    returned.done()
+}
+
+called!(
+    /// `queue.ack(queue_name, msg_id)`, `queue.delete(queue_name, msg_id)`, and for arrays
+    howdah_queue_ack,
+    pg_finfo_howdah_queue_ack,
+    |call| {
+        let queue = settled_queue(call);
+        let hauls = settle::settle(&queue, &numbers(call), FOR_GOOD);
+        let found = found(&hauls);
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        answer(call, &found)
+    }
+);
+
+called!(
+    /// `queue.nack(queue_name, msg_id, delay)`, and for arrays
+    howdah_queue_nack,
+    pg_finfo_howdah_queue_nack,
+    |call| {
+        let queue = settled_queue(call);
+        let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
+        let until = now().saturating_add(delay.saturating_mul(1_000_000));
+        let hauls = settle::settle(&queue, &numbers(call), until);
+        answer(call, &found(&hauls))
+    }
+);
+
+called!(
+    /// `queue.metrics(queue_name)`
+    howdah_queue_metrics,
+    pg_finfo_howdah_queue_metrics,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        if !queue.allows(Right::Take) {
+            queue.check(Right::Send);
+        }
+        let counted = count::count(&queue);
+        let now = now();
+        let age = |at: Option<i64>| at.map(|at| Datum::from(((now - at).max(0) / 1_000_000) as i32));
+        let returned = Returned::declared(call);
+        // SAFETY: values as the function is declared to return them.
+        unsafe {
+            returned.add_values(&mut [
+                queue.name.as_str().into_datum(),
+                Some(Datum::from(counted.rows)),
+                age(counted.newest),
+                age(counted.oldest),
+                Some(Datum::from(count::given_out(&queue))),
+                Some(Datum::from(now)),
+                Some(Datum::from(counted.free)),
+                None,
+            ]);
+        }
+        returned.done()
+    }
+);
+
+called!(
+    /// `queue.maintain_one(queue_name)`
+    howdah_queue_maintain,
+    pg_finfo_howdah_queue_maintain,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Manage);
+        // SAFETY: inside a transaction.
+        unsafe { pg_sys::PreventCommandIfReadOnly(c"maintaining a queue".as_ptr()) };
+        // What is free now is looked for before, so that the cursor passes what is consumed.
+        claim::advance(&queue);
+        Datum::from(rotation::tidy(&queue) as i32)
+    }
+);

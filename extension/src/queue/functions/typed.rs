@@ -1,0 +1,281 @@
+//! Functions of queues of typed rows.
+
+use claims::Span;
+use pgrx::pg_sys::{self, Datum};
+use pgrx::prelude::*;
+
+use super::returned::Returned;
+use super::{Call, called, dead};
+use crate::queue::append::{self, Origin};
+use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
+use crate::queue::definition::{self, Definition, Right};
+use crate::queue::layout::Layout;
+use crate::queue::refuse::refuse;
+use crate::queue::{producer, rotation, rows};
+
+called!(
+    /// `queue.put(queue_name, row)`
+    howdah_queue_put,
+    pg_finfo_howdah_queue_put,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        let queue = sendable(&name, call.type_of(1));
+        let Some(row) = call.argument(1) else {
+            refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "a row must not be null");
+        };
+        Datum::from(put(&queue, &[row]).first as i64)
+    }
+);
+
+called!(
+    /// `queue.put(queue_name, rows)`
+    howdah_queue_put_all,
+    pg_finfo_howdah_queue_put_all,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        // SAFETY: a look-up.
+        let element = unsafe { pg_sys::get_base_element_type(call.type_of(1)) };
+        let queue = sendable(&name, element);
+        let rows = match call.argument(1) {
+            // SAFETY: an array of the row type.
+            Some(array) => unsafe { elements(array, element) },
+            None => Vec::new(),
+        };
+        Datum::from(put(&queue, &rows).len() as i64)
+    }
+);
+
+called!(
+    /// `queue.put(queue_name, rows, producer, epoch, sequence)`
+    howdah_queue_put_from,
+    pg_finfo_howdah_queue_put_from,
+    |call| {
+        let name: String = call.need(0, "queue_name");
+        // SAFETY: a look-up.
+        let element = unsafe { pg_sys::get_base_element_type(call.type_of(1)) };
+        let queue = sendable(&name, element);
+        // SAFETY: an array of the row type.
+        let rows = call.argument(1).map(|array| unsafe { elements(array, element) }).unwrap_or_default();
+        let origin = Origin {
+            producer: call.need(2, "producer"),
+            epoch: call.need(3, "epoch"),
+            sequence: call.need(4, "sequence"),
+        };
+        Datum::from(put_from(&queue, &rows, element, &origin) as i64)
+    }
+);
+
+/// Sends those rows of a producer that are not there yet: the last has the origin's sequence number.
+fn put_from(queue: &Definition, rows: &[Datum], row_type: pg_sys::Oid, origin: &Origin) -> u64 {
+    let last = producer::resume(queue, &origin.producer, origin.epoch);
+    let new = last.map_or(i64::MAX, |last| origin.sequence.saturating_sub(last.sequence));
+    let new = rows.len().min(usize::try_from(new).unwrap_or(0));
+    let mut source = TakenApart::new(&rows[rows.len() - new..], row_type);
+    append::append(queue, &mut source, Some(origin)).len()
+}
+
+/// Composite values, taken apart one by one.
+struct TakenApart<'a> {
+    rows: &'a [Datum],
+    descriptor: pg_sys::TupleDesc,
+    values: Vec<Datum>,
+    nulls: Vec<bool>,
+}
+
+impl<'a> TakenApart<'a> {
+    fn new(rows: &'a [Datum], row_type: pg_sys::Oid) -> TakenApart<'a> {
+        // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
+        unsafe {
+            let descriptor = pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1);
+            let count = (*descriptor).natts as usize;
+            TakenApart { rows, descriptor, values: vec![Datum::null(); count], nulls: vec![true; count] }
+        }
+    }
+}
+
+impl append::Source for TakenApart<'_> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&mut self, place: usize) -> (&[Datum], &[bool]) {
+        // SAFETY: a composite value of the type.
+        unsafe {
+            let header: pg_sys::HeapTupleHeader =
+                pg_sys::pg_detoast_datum(self.rows[place].cast_mut_ptr()).cast();
+            let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
+            tuple.t_data = header;
+            tuple.t_len = pgrx::varsize_any(header.cast()) as u32;
+            let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            pg_sys::heap_deform_tuple(&mut tuple, self.descriptor, values, nulls);
+        }
+        (&self.values, &self.nulls)
+    }
+}
+
+fn sendable(name: &str, row_type: pg_sys::Oid) -> std::rc::Rc<Definition> {
+    let queue = definition::find(name);
+    queue.check(Right::Send);
+    queue.typed(&format!("queue.send('{name}', '{{…}}')"));
+    queue.check_row_type(row_type);
+    queue
+}
+
+/// # Safety
+/// An array whose elements are composite values of the type.
+unsafe fn elements(array: Datum, element: pg_sys::Oid) -> Vec<Datum> {
+    // SAFETY: by contract.
+    unsafe {
+        let array: *mut pg_sys::ArrayType = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast();
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element, &mut length, &mut by_value, &mut align);
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            element,
+            length.into(),
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        let count = count as usize;
+        if (0..count).any(|place| *nulls.add(place)) {
+            refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "a row must not be null");
+        }
+        (0..count).map(|place| *values.add(place)).collect()
+    }
+}
+
+/// Sends composite values of the queue's row type.
+pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
+    let row_type = queue.typed("queue.send");
+    let mut layout: Option<Layout> = None;
+    append::write(queue, rows.len(), 0, None, &mut |table, place, position| {
+        let layout = layout.get_or_insert_with(|| append::complete_layout(table, row_type));
+        // SAFETY: the rows have been checked to be of the type.
+        unsafe { layout.to_table(rows[place], position) }
+    })
+}
+
+called!(
+    /// `queue.take(queue_name, qty, row_type)`
+    howdah_queue_take,
+    pg_finfo_howdah_queue_take,
+    |call| {
+        let queue = takable(call, 2, "queue.pop(name, qty)");
+        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed });
+        let returned = hand_out(call, &queue, &hauls, call.type_of(2));
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        returned
+    }
+);
+
+called!(
+    /// `queue.peek(queue_name, qty, row_type)`
+    howdah_queue_peek,
+    pg_finfo_howdah_queue_peek,
+    |call| {
+        let queue = looked_at(call, 2, "queue.peek(name, qty)");
+        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Shown });
+        hand_out(call, &queue, &hauls, call.type_of(2))
+    }
+);
+
+called!(
+    /// `queue.read(queue_name, qty, vt, row_type)`
+    howdah_queue_read_rows,
+    pg_finfo_howdah_queue_read_rows,
+    |call| {
+        let queue = takable(call, 3, "queue.read(name, vt, qty)");
+        let time = microseconds(call, 2);
+        let fate = Fate::Leased(time, queue.max_reads);
+        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate });
+        let returned = Returned::declared(call);
+        for haul in &hauls {
+            hand_out_leased(&queue, haul, call.type_of(3), &returned);
+        }
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        returned.done()
+    }
+);
+
+/// The queue that an argument names, for taking rows of the type of argument `place`.
+fn takable(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition> {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"taking from a queue".as_ptr()) };
+    looked_at(call, place, instead)
+}
+
+fn looked_at(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition> {
+    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    queue.check(Right::Take);
+    queue.typed(instead);
+    queue.check_row_type(call.type_of(place));
+    queue
+}
+
+/// How many rows an argument asks for.
+pub fn quantity(call: Call, place: usize) -> usize {
+    let quantity: i32 = call.need(place, "qty");
+    match usize::try_from(quantity) {
+        Ok(quantity) => quantity,
+        Err(_) => refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("qty must not be negative, and is {quantity}"),
+        ),
+    }
+}
+
+/// An interval as microseconds, a month as 30 days.
+fn microseconds(call: Call, place: usize) -> i64 {
+    let interval: pgrx::datum::Interval = call.need(place, "vt");
+    let days = i64::from(interval.days()) + 30 * i64::from(interval.months());
+    (days * 86_400_000_000).saturating_add(interval.micros())
+}
+
+fn hand_out(call: Call, queue: &Definition, hauls: &[Haul], row_type: pg_sys::Oid) -> Datum {
+    let mut returned = None;
+    for haul in hauls {
+        let mut layout = Layout::of(&haul.segment.rows, row_type);
+        // SAFETY: the layout makes rows of the type, as which the function is declared.
+        let store = returned.get_or_insert_with(|| unsafe { Returned::rows(call, layout.row_type()) });
+        rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |_, tuple| {
+            // SAFETY: a row of the segment's table, on a pinned page.
+            unsafe { store.add(&layout.to_row(tuple)) };
+        });
+    }
+    if returned.is_none() {
+        let row_type = queue.typed("");
+        // SAFETY: a composite type, whose descriptor is copied.
+        unsafe { Returned::rows(call, pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1)) };
+    }
+    Datum::null()
+}
+
+fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, returned: &Returned) {
+    let mut layout = Layout::of(&haul.segment.rows, row_type);
+    let of =
+        |position: u64| haul.rows.binary_search_by_key(&position, |row| row.position).map(|at| haul.rows[at]);
+    rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
+        let Ok(chosen) = of(position) else { return };
+        // SAFETY: a row of the segment's table, on a pinned page, and values as the function is declared.
+        unsafe {
+            let mut row = layout.to_row(tuple);
+            let value = pg_sys::heap_copy_tuple_as_datum(&mut row, layout.row_type());
+            if chosen.is_dead {
+                return dead::bury(queue, &chosen, value, row_type);
+            }
+            let number = Datum::from(position as i64);
+            returned.add_values(&mut [Some(number), Some(Datum::from(chosen.reads)), Some(value)]);
+        }
+    });
+}
+
+/// The spans of chosen rows.
+pub fn positions(rows: &[Chosen]) -> Vec<Span> {
+    rows::spans_of(rows.iter().map(|row| row.position))
+}

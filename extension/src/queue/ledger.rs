@@ -1,0 +1,257 @@
+//! Reading and writing ledgers.
+//!
+//! A ledger is read with snapshots that look at the state of transactions now, whatever the caller's isolation.
+
+use std::ptr::null_mut;
+
+use claims::{Batch, Claim, Span};
+use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
+use pgrx::prelude::*;
+
+use super::segment::{Opened, Segment};
+use super::transactions::Server;
+
+/// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence.
+pub const COLUMNS: i32 = 11;
+/// Columns that are never null.
+const FIXED: i32 = 8;
+/// `reads` of a batch.
+const BATCH: i32 = -1;
+
+/// Who has sent rows, and how far: a producer of the wire.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The producer's name.
+    pub producer: String,
+    /// Its epoch: an older one is refused.
+    pub epoch: i32,
+    /// Sequence number of its last row.
+    pub sequence: i64,
+}
+
+/// A row of the ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Row {
+    /// Positions exist.
+    Batch(Batch),
+    /// Positions are claimed.
+    Claim(Claim),
+    /// Nothing but numbers that were given out.
+    Mark(u64),
+}
+
+/// Which transactions' rows are seen, besides those of the own and of committed ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sight {
+    /// Those in progress too.
+    InProgress,
+    /// All, even those that were rolled back.
+    All,
+}
+
+/// A scan of a ledger in the order of positions.
+pub struct Scan<'a> {
+    server: &'a Server,
+    snapshot: Box<SnapshotData>,
+    scan: pg_sys::IndexScanDesc,
+    slot: *mut TupleTableSlot,
+    direction: pg_sys::ScanDirection::Type,
+}
+
+impl<'a> Scan<'a> {
+    /// The rows whose first position is `from` or above.
+    pub fn upwards(segment: &Segment, server: &'a Server, from: u64) -> Scan<'a> {
+        let key = (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE);
+        let direction = pg_sys::ScanDirection::ForwardScanDirection;
+        Scan::begin(segment, server, Sight::InProgress, Some((key, from)), direction)
+    }
+
+    /// All rows, the last first.
+    pub fn downwards(segment: &Segment, server: &'a Server, sight: Sight) -> Scan<'a> {
+        Scan::begin(segment, server, sight, None, pg_sys::ScanDirection::BackwardScanDirection)
+    }
+
+    fn begin(
+        segment: &Segment,
+        server: &'a Server,
+        sight: Sight,
+        key: Option<((u32, u32), u64)>,
+        direction: pg_sys::ScanDirection::Type,
+    ) -> Scan<'a> {
+        // SAFETY: the relations are open for longer than the scan, and the snapshot does not move.
+        unsafe {
+            let mut snapshot: Box<SnapshotData> = Box::new(std::mem::zeroed());
+            snapshot.snapshot_type = match sight {
+                Sight::InProgress => pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+                Sight::All => pg_sys::SnapshotType::SNAPSHOT_ANY,
+            };
+            let slot = pg_sys::table_slot_create(*segment.ledger, null_mut());
+            let scan = index_beginscan(segment, &segment.by_first, &mut *snapshot, key.is_some());
+            let mut keys: pg_sys::ScanKeyData = std::mem::zeroed();
+            let pointer = match key {
+                Some(((strategy, function), from)) => {
+                    let (function, from) = (pg_sys::Oid::from(function), Datum::from(from as i64));
+                    pg_sys::ScanKeyInit(&mut keys, 1, strategy as u16, function, from);
+                    &raw mut keys
+                }
+                None => null_mut(),
+            };
+            pg_sys::index_rescan(scan, pointer, key.is_some().into(), null_mut(), 0);
+            Scan { server, snapshot, scan, slot, direction }
+        }
+    }
+
+    fn read(&self) -> Row {
+        // SAFETY: the slot holds a row of the ledger, whose first columns are never null.
+        unsafe {
+            pg_sys::slot_getsomeattrs_int(self.slot, FIXED);
+            let value = |column: usize| *(*self.slot).tts_values.add(column);
+            let long = |column: usize| value(column).value() as i64;
+            let int = |column: usize| value(column).value() as i32;
+            let (first, count, reads) = (long(0) as u64, int(4) as u64, int(5));
+            let span = Span { first, end: first + count };
+            let busy = match self.snapshot.xmin {
+                pg_sys::TransactionId::INVALID => 0,
+                transaction => self.server.widen(transaction),
+            };
+            let (at, until) = (long(1), long(2));
+            if count == 0 {
+                Row::Mark(first)
+            } else if reads == BATCH {
+                Row::Batch(Batch { span, at, until, low: int(6) as u32, high: int(7) as u32, writer: busy })
+            } else {
+                Row::Claim(Claim { span, at, until, reads, read_at: long(3), claimant: busy })
+            }
+        }
+    }
+}
+
+/// Begins a scan of an index of the ledger.
+///
+/// # Safety
+/// The segment and the snapshot outlive the scan.
+pub unsafe fn index_beginscan(
+    segment: &Segment,
+    index: &Opened,
+    snapshot: *mut SnapshotData,
+    has_key: bool,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        let scan = pg_sys::index_beginscan(*segment.ledger, **index, snapshot, has_key.into(), 0);
+        #[cfg(feature = "pg18")]
+        let scan = pg_sys::index_beginscan(*segment.ledger, **index, snapshot, null_mut(), has_key.into(), 0);
+        scan
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        // SAFETY: the scan is open; SnapshotDirty answers in the snapshot, which is empty before.
+        unsafe {
+            self.snapshot.xmin = pg_sys::TransactionId::INVALID;
+            pg_sys::index_getnext_slot(self.scan, self.direction, self.slot).then(|| self.read())
+        }
+    }
+}
+
+impl Drop for Scan<'_> {
+    fn drop(&mut self) {
+        // After an error PostgreSQL gives back what the scan holds.
+        if !std::thread::panicking() {
+            // SAFETY: the scan is open.
+            unsafe {
+                pg_sys::index_endscan(self.scan);
+                pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+            }
+        }
+    }
+}
+
+/// Appends rows to a ledger. The last gets the origin.
+pub fn append(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
+    let by_first = Index::of(&segment.by_first);
+    for (place, row) in rows.iter().enumerate() {
+        let mut values = values_of(row);
+        let mut nulls = [false; COLUMNS as usize];
+        match origin.filter(|_| place + 1 == rows.len()) {
+            Some(origin) => {
+                values[8] = origin.producer.as_str().into_datum().unwrap_or_else(Datum::null);
+                values[9] = origin.epoch.into();
+                values[10] = origin.sequence.into();
+            }
+            None => nulls[8..].fill(true),
+        }
+        // SAFETY: a tuple of the ledger's columns, written in a transaction that has a number.
+        unsafe {
+            let ledger = *segment.ledger;
+            let tuple = pg_sys::heap_form_tuple((*ledger).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::heap_insert(ledger, tuple, pg_sys::GetCurrentCommandId(true), 0, null_mut());
+            by_first.insert(&mut values[..1], segment, &mut (*tuple).t_self);
+            if !nulls[8] {
+                Index::of(&segment.by_producer).insert(&mut values[8..], segment, &mut (*tuple).t_self);
+            }
+            pg_sys::heap_freetuple(tuple);
+        }
+    }
+}
+
+fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
+    let long = |value: i64| Datum::from(value);
+    let int = |value: i32| Datum::from(value);
+    let mut values = [Datum::null(); COLUMNS as usize];
+    let (span, at, until, read_at, reads, low, high) = match row {
+        Row::Batch(batch) => {
+            (batch.span, batch.at, batch.until, 0, BATCH, batch.low as i32, batch.high as i32)
+        }
+        Row::Claim(claim) => (claim.span, claim.at, claim.until, claim.read_at, claim.reads, 0, 0),
+        Row::Mark(first) => (Span { first: *first, end: *first }, super::now(), 0, 0, 0, 0, 0),
+    };
+    values[..8].copy_from_slice(&[
+        long(span.first as i64),
+        long(at),
+        long(until),
+        long(read_at),
+        int(span.len() as i32),
+        int(reads),
+        int(low),
+        int(high),
+    ]);
+    values
+}
+
+/// An index of a ledger.
+struct Index<'a> {
+    index: &'a Opened,
+    /// What PostgreSQL wants to know at each insertion.
+    description: *mut pg_sys::IndexInfo,
+}
+
+impl<'a> Index<'a> {
+    fn of(index: &'a Opened) -> Index<'a> {
+        // SAFETY: the index is open; the description is in the current memory context.
+        Index { index, description: unsafe { pg_sys::BuildIndexInfo(**index) } }
+    }
+
+    /// # Safety
+    /// The values are those of the index's columns, and belong to the row at `place`.
+    unsafe fn insert(&self, values: &mut [Datum], segment: &Segment, place: *mut pg_sys::ItemPointerData) {
+        let mut nulls = [false; 3];
+        // SAFETY: by contract.
+        unsafe {
+            pg_sys::index_insert(
+                **self.index,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+                place,
+                *segment.ledger,
+                pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO,
+                false,
+                self.description,
+            );
+        }
+    }
+}

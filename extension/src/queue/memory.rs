@@ -1,0 +1,207 @@
+//! The shared memory of queues: what saves searching. Nothing in it is the truth but the next position.
+//!
+//! A queue's entry is found by its number in the queue's definition; entries of queues that are gone are reused
+//! when there is no other. Each has a lock of PostgreSQL's, which PostgreSQL gives back when a transaction fails.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+use claims::Watch;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::SEGMENTS;
+use super::refuse::refuse_with_hint;
+
+/// What is known of a segment.
+#[repr(C)]
+pub struct SegmentMemory {
+    /// Where free rows may be.
+    pub watch: Watch,
+    /// Whether its tables are known to be empty.
+    pub is_clean: bool,
+}
+
+/// What the lock of a queue protects.
+#[repr(C)]
+pub struct State {
+    /// Whether the rest has been found out since the server started.
+    pub is_known: bool,
+    /// The next position to be given out.
+    pub next: u64,
+    /// The time of the latest claim: claims are in order even if the clock goes back.
+    pub latest: i64,
+    /// The segment that is written to.
+    pub open: usize,
+    /// When somebody last tried to truncate a segment.
+    pub tidied: i64,
+    /// The segments.
+    pub segments: [SegmentMemory; SEGMENTS],
+}
+
+/// The entry of a queue.
+#[repr(C, align(128))]
+pub struct QueueMemory {
+    database: AtomicU32,
+    queue: AtomicU32,
+    /// Commits that have brought rows: who waits for rows looks again when it changes.
+    pub arrivals: AtomicU64,
+    waiting: UnsafeCell<pg_sys::ConditionVariable>,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: `state` is used under the queue's lock, `waiting` by PostgreSQL's functions, which lock it.
+unsafe impl Sync for QueueMemory {}
+
+/// All queues.
+pub struct Queues {
+    entries: &'static [QueueMemory],
+    /// The first is for the table of entries; the others belong to the entries in their order.
+    locks: *mut pg_sys::LWLockPadded,
+}
+
+// SAFETY: the locks are in shared memory and made for this.
+unsafe impl Sync for Queues {}
+// SAFETY: as above.
+unsafe impl Send for Queues {}
+
+const TRANCHE: &std::ffi::CStr = c"howdah_queue";
+
+impl Queues {
+    /// Asks for the locks of so many queues. In the postmaster, where memory is asked for.
+    pub fn request_locks(queues: usize) {
+        // SAFETY: called in the hook that PostgreSQL has for it.
+        unsafe { pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), queues as i32 + 1) };
+    }
+
+    /// The queues, on memory full of zeros. In the postmaster.
+    pub fn new(entries: &'static [QueueMemory]) -> Queues {
+        for entry in entries {
+            // SAFETY: nobody else is attached yet.
+            unsafe { pg_sys::ConditionVariableInit(entry.waiting.get()) };
+        }
+        // SAFETY: the tranche has been asked for.
+        Queues { entries, locks: unsafe { pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()) } }
+    }
+
+    fn lock_of(&self, number: usize) -> *mut pg_sys::LWLock {
+        // SAFETY: there is a lock for the table and one for each entry.
+        unsafe { &raw mut (*self.locks.add(number)).lock }
+    }
+
+    /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
+    /// still exists.
+    pub fn number_of(&self, queue: u32, exists: impl Fn(u32) -> bool) -> usize {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        let is_it = |entry: &QueueMemory| {
+            entry.database.load(Acquire) == database && entry.queue.load(Acquire) == queue
+        };
+        if let Some(number) = self.entries.iter().position(is_it) {
+            return number;
+        }
+        let _table = Lock::take(self.lock_of(0));
+        if let Some(number) = self.entries.iter().position(is_it) {
+            return number;
+        }
+        let Some(number) = self.entries.iter().position(|entry| entry.is_unused(database, &exists)) else {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                &format!("{} queues are in use, and there is room for no more", self.entries.len()),
+                "Raise howdah.max_queues and restart the server.",
+            );
+        };
+        let entry = &self.entries[number];
+        entry.database.store(0, Release);
+        {
+            let _lock = Lock::take(self.lock_of(number + 1));
+            // SAFETY: the lock is held; zero is the state of which nothing is known.
+            unsafe { (*entry.state.get()).is_known = false };
+        }
+        entry.queue.store(queue, Release);
+        entry.database.store(database, Release);
+        number
+    }
+
+    /// The entry of this number.
+    pub fn entry(&self, number: usize) -> &'static QueueMemory {
+        &self.entries[number]
+    }
+
+    /// Locks an entry. Nothing that waits for a heavy lock may be called while it is held.
+    pub fn lock(&self, number: usize) -> Locked {
+        let lock = Lock::take(self.lock_of(number + 1));
+        Locked { _lock: lock, state: self.entries[number].state.get() }
+    }
+}
+
+impl QueueMemory {
+    fn is_unused(&self, database: u32, exists: &impl Fn(u32) -> bool) -> bool {
+        match self.database.load(Acquire) {
+            0 => true,
+            own if own == database => !exists(self.queue.load(Acquire)),
+            other => {
+                let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
+                // SAFETY: a look-up inside a transaction.
+                let known = unsafe {
+                    pg_sys::SearchSysCacheExists(
+                        cache,
+                        pg_sys::Oid::from(other).into(),
+                        0.into(),
+                        0.into(),
+                        0.into(),
+                    )
+                };
+                !known
+            }
+        }
+    }
+
+    /// The condition that rows have come.
+    pub fn waiting(&self) -> *mut pg_sys::ConditionVariable {
+        self.waiting.get()
+    }
+}
+
+struct Lock(*mut pg_sys::LWLock);
+
+impl Lock {
+    fn take(lock: *mut pg_sys::LWLock) -> Lock {
+        // SAFETY: a lock of the tranche, which this process does not hold.
+        unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
+        Lock(lock)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // After an error PostgreSQL has reset its count of held interrupts, and gives back locks itself.
+        if !std::thread::panicking() {
+            // SAFETY: taken by `take`.
+            unsafe { pg_sys::LWLockRelease(self.0) };
+        }
+    }
+}
+
+/// A locked entry.
+pub struct Locked {
+    _lock: Lock,
+    state: *mut State,
+}
+
+impl Deref for Locked {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        // SAFETY: the lock is held.
+        unsafe { &*self.state }
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: the lock is held.
+        unsafe { &mut *self.state }
+    }
+}

@@ -1,0 +1,46 @@
+//! Queues: rows in at one end, out at the other, whatever the backlog. README.md beside this file has the
+//! storage, its invariants, the order of locks and what a crash leaves.
+//!
+//! - [`definition`]: a queue by its name, and who may do what.
+//! - [`memory`]: the shared memory of queues.
+//! - [`segment`]: the tables of a segment, opened.
+//! - [`ledger`]: reading and writing ledgers.
+//! - [`claim`]: choosing rows and claiming them.
+//! - [`settle`]: claims on positions that are named.
+//! - [`page`], [`rows`]: finding rows by position.
+//! - [`layout`]: a queue's row type beside the columns of its tables.
+//! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
+//! - [`producer`]: what a producer has had committed.
+//! - [`rotation`]: which segment is written to, and truncating.
+//! - [`count`]: how many rows there are.
+//! - [`transactions`]: the server's transactions, as `claims` asks for them.
+//! - [`wake`]: who waits for rows.
+//! - [`refuse`]: what an error says.
+//! - [`functions`]: what SQL calls.
+
+pub mod append;
+pub mod claim;
+pub mod count;
+pub mod definition;
+pub mod functions;
+pub mod layout;
+pub mod ledger;
+pub mod memory;
+pub mod page;
+pub mod producer;
+pub mod refuse;
+pub mod rotation;
+pub mod rows;
+pub mod segment;
+pub mod settle;
+pub mod transactions;
+pub mod wake;
+
+/// Segments of a queue.
+pub const SEGMENTS: usize = 3;
+
+/// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
+pub fn now() -> i64 {
+    // SAFETY: reads the clock.
+    unsafe { pgrx::pg_sys::GetCurrentTimestamp() }
+}

@@ -1,0 +1,103 @@
+//! What a producer has had committed.
+//!
+//! Buckets of a producer are serialised by a lock on its name, kept until the transaction ends. Its newest row in a
+//! ledger tells how far it is; an older epoch is refused.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ptr::null_mut;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::SEGMENTS;
+use super::definition::Definition;
+use super::ledger::{self, COLUMNS, Origin};
+use super::refuse::refuse_with_hint;
+use super::segment::{Purpose, Segment};
+
+/// The class of the lock, among advisory locks: those of sessions have classes 1 and 2.
+const CLASS: u16 = 0x4851;
+
+/// Waits for the producer's other transactions, and returns its epoch and the sequence number of its last row that was
+/// committed; none if it has sent nothing yet. An error if a newer epoch has begun.
+pub fn resume(queue: &Definition, producer: &str, epoch: i32) -> Option<Origin> {
+    lock(queue, producer);
+    let last = last(queue, producer);
+    if let Some(last) = last.as_ref().filter(|last| last.epoch > epoch) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("producer {producer} has begun epoch {}: epoch {epoch} is over", last.epoch),
+            "Another process has taken over; this one must stop.",
+        );
+    }
+    last
+}
+
+fn lock(queue: &Definition, producer: &str) {
+    let mut hasher = DefaultHasher::new();
+    (queue.id, producer).hash(&mut hasher);
+    let hash = hasher.finish();
+    // SAFETY: PostgreSQL's own variable; a lock of a class that nobody else uses.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: (hash >> 32) as u32,
+            locktag_field3: hash as u32,
+            locktag_field4: CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+        };
+        pg_sys::LockAcquire(&tag, pg_sys::ExclusiveLock as i32, false, false);
+    }
+}
+
+/// The newest row of a producer in all ledgers.
+fn last(queue: &Definition, producer: &str) -> Option<Origin> {
+    let ledgers = (0..SEGMENTS).map(|number| Segment::open(queue, number, Purpose::Look));
+    ledgers
+        .flat_map(|segment| newest(&segment, Some(producer)))
+        .max_by_key(|origin| (origin.epoch, origin.sequence))
+}
+
+/// How far each producer is, or one, as a ledger has it now, whatever the caller's snapshot.
+pub fn newest(segment: &Segment, producer: Option<&str>) -> Vec<Origin> {
+    let mut found: Vec<Origin> = Vec::new();
+    // SAFETY: the relations are open for longer than the scan; the slot holds rows of the ledger.
+    unsafe {
+        let slot = pg_sys::table_slot_create(*segment.ledger, null_mut());
+        let scan = begin(segment, producer);
+        while pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::BackwardScanDirection, slot) {
+            pg_sys::slot_getsomeattrs_int(slot, COLUMNS);
+            let value = |column: usize| *(*slot).tts_values.add(column);
+            let name = String::from_datum(value(8), false).unwrap_or_default();
+            if found.last().is_none_or(|last| last.producer != name) {
+                let (epoch, sequence) = (value(9).value() as i32, value(10).value() as i64);
+                found.push(Origin { producer: name, epoch, sequence });
+            }
+            if producer.is_some() {
+                break;
+            }
+        }
+        pg_sys::index_endscan(scan);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+    }
+    found
+}
+
+/// # Safety
+/// The segment outlives the scan.
+unsafe fn begin(segment: &Segment, producer: Option<&str>) -> pg_sys::IndexScanDesc {
+    // SAFETY: by contract; the key is copied into the scan, its text is in the current memory context.
+    unsafe {
+        let snapshot = &raw mut pg_sys::SnapshotSelfData;
+        let scan = ledger::index_beginscan(segment, &segment.by_producer, snapshot, producer.is_some());
+        let mut key: pg_sys::ScanKeyData = std::mem::zeroed();
+        if let Some(name) = producer.and_then(IntoDatum::into_datum) {
+            let (equal, same) = (pg_sys::BTEqualStrategyNumber as u16, pg_sys::Oid::from(pg_sys::F_TEXTEQ));
+            pg_sys::ScanKeyInit(&mut key, 1, equal, same, name);
+        }
+        let keys = if producer.is_some() { &raw mut key } else { null_mut() };
+        pg_sys::index_rescan(scan, keys, producer.is_some().into(), null_mut(), 0);
+        scan
+    }
+}

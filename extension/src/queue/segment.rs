@@ -1,0 +1,144 @@
+//! The tables of a segment, opened.
+
+use std::ops::Deref;
+
+use pgrx::pg_sys::{self, Oid, Relation};
+use pgrx::prelude::*;
+
+use super::definition::Definition;
+use super::refuse::{refuse, refuse_with_hint};
+
+/// Why a segment is opened, which decides on its locks. They are kept until the transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Rows are only looked at.
+    Look,
+    /// Rows are taken: claims are appended.
+    Take,
+    /// Rows are appended.
+    Send,
+}
+
+impl Purpose {
+    fn locks(self) -> (i32, i32) {
+        let (share, row) = (pg_sys::AccessShareLock as i32, pg_sys::RowExclusiveLock as i32);
+        match self {
+            Purpose::Look => (share, share),
+            Purpose::Take => (share, row),
+            Purpose::Send => (row, row),
+        }
+    }
+}
+
+/// A relation that is open. Its lock stays until the transaction ends.
+pub struct Opened(Relation);
+
+impl Opened {
+    /// Opens a table; none if it is gone.
+    pub fn table(oid: Oid, lock: i32) -> Option<Opened> {
+        // SAFETY: inside a transaction.
+        let relation = unsafe { pg_sys::try_table_open(oid, lock) };
+        (!relation.is_null()).then_some(Opened(relation))
+    }
+
+    fn index(oid: Oid, lock: i32) -> Opened {
+        // SAFETY: an index of a table that is locked.
+        Opened(unsafe { pg_sys::index_open(oid, lock) })
+    }
+
+    /// Pages of its main fork.
+    pub fn pages(&self) -> u32 {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
+    }
+}
+
+impl Deref for Opened {
+    type Target = Relation;
+
+    fn deref(&self) -> &Relation {
+        &self.0
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // After an error PostgreSQL closes what is open.
+        if !std::thread::panicking() {
+            // SAFETY: the relation is open; its lock stays.
+            unsafe { pg_sys::relation_close(self.0, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// A segment, opened.
+pub struct Segment {
+    /// Which it is.
+    pub number: usize,
+    /// The table of rows.
+    pub rows: Opened,
+    /// The ledger.
+    pub ledger: Opened,
+    /// The ledger's index by position.
+    pub by_first: Opened,
+    /// The ledger's index by producer.
+    pub by_producer: Opened,
+}
+
+/// Attribute number of the ledger's producer.
+const PRODUCER: i16 = 9;
+
+impl Segment {
+    /// Opens a segment, and waits for its locks.
+    pub fn open(queue: &Definition, number: usize, purpose: Purpose) -> Segment {
+        let (rows, ledger) = queue.tables(number);
+        let (rows_lock, ledger_lock) = purpose.locks();
+        let gone = || -> ! {
+            refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, &format!("queue {} was dropped", queue.name))
+        };
+        let rows = Opened::table(rows, rows_lock).unwrap_or_else(|| gone());
+        let ledger = Opened::table(ledger, ledger_lock).unwrap_or_else(|| gone());
+        Segment::of_tables(number, rows, ledger, ledger_lock, purpose)
+    }
+
+    /// Opens a segment if its locks can be had at once.
+    pub fn try_open(queue: &Definition, number: usize, purpose: Purpose) -> Option<Segment> {
+        let (rows, ledger) = queue.tables(number);
+        let (rows_lock, ledger_lock) = purpose.locks();
+        // SAFETY: inside a transaction.
+        let locked = unsafe {
+            pg_sys::ConditionalLockRelationOid(rows, rows_lock)
+                && pg_sys::ConditionalLockRelationOid(ledger, ledger_lock)
+        };
+        locked.then(|| Segment::open(queue, number, purpose))
+    }
+
+    fn of_tables(number: usize, rows: Opened, ledger: Opened, ledger_lock: i32, purpose: Purpose) -> Segment {
+        // SAFETY: both tables are open and locked; the list is in the current memory context.
+        unsafe {
+            if purpose == Purpose::Send && (*(**rows).rd_rel).relhasindex {
+                refuse_with_hint(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "the table of a queue's segment has an index",
+                    "Drop the index: rows are found without one.",
+                );
+            }
+            let (mut by_first, mut by_producer) = (None, None);
+            let list = pg_sys::RelationGetIndexList(*ledger);
+            let count = if list.is_null() { 0 } else { (*list).length };
+            for place in 0..count {
+                let index = Opened::index(pg_sys::list_nth_oid(list, place), ledger_lock);
+                match *(*(**index).rd_index).indkey.values.as_ptr() {
+                    1 => by_first = Some(index),
+                    PRODUCER => by_producer = Some(index),
+                    _ => {}
+                }
+            }
+            pg_sys::list_free(list);
+            let (Some(by_first), Some(by_producer)) = (by_first, by_producer) else {
+                refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, "an index of a queue's ledger is missing");
+            };
+            Segment { number, rows, ledger, by_first, by_producer }
+        }
+    }
+}

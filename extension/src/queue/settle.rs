@@ -1,0 +1,172 @@
+//! Claims on positions that are named: acknowledged, given back, put off.
+
+use claims::{BLOCK, Block, Claim, Span, State, block_of};
+use pgrx::pg_sys;
+
+use super::claim::{Chosen, Fate, Haul, claim_rows, open};
+use super::definition::Definition;
+use super::ledger::{self, Row, Scan};
+use super::memory::Locked;
+use super::segment::{Purpose, Segment};
+use super::transactions::{self, Server};
+use super::{now, rows};
+
+/// Until when the positions wait from now on: [`claims::FOR_GOOD`] consumes them.
+///
+/// Rows that another transaction has claimed and not committed are waited for, as an UPDATE would. Returns those that
+/// were there.
+pub fn settle(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
+    let mut positions = positions.to_vec();
+    positions.sort_unstable();
+    positions.dedup();
+    transactions::current();
+    loop {
+        let segments = open(queue, Purpose::Take);
+        let mut lock = queue.lock();
+        let server = Server::now();
+        match find(segments, &positions, &server, until) {
+            Ok(hauls) => {
+                claim(&mut lock, &hauls, &server, until);
+                return hauls;
+            }
+            Err(transaction) => {
+                drop(lock);
+                wait_for(transaction);
+            }
+        }
+    }
+}
+
+/// # Panics
+/// As PostgreSQL's error, if waiting would be a deadlock.
+fn wait_for(transaction: u64) {
+    let number = pg_sys::TransactionId::from_inner(transaction as u32);
+    // SAFETY: inside a transaction, without the queue's lock.
+    unsafe {
+        pg_sys::XactLockTableWait(
+            number,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            pg_sys::XLTW_Oper::XLTW_None,
+        );
+    }
+}
+
+/// The positions that exist and are not consumed, or a transaction to be waited for.
+fn find(segments: Vec<Segment>, positions: &[u64], server: &Server, until: i64) -> Result<Vec<Haul>, u64> {
+    let mut hauls = Vec::new();
+    for segment in segments {
+        let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
+        for group in positions.chunk_by(|one, other| block_of(*one) == block_of(*other)) {
+            find_in_block(&mut haul, group, server, until)?;
+        }
+        hauls.push(haul);
+    }
+    hauls.retain(|haul| !haul.rows.is_empty());
+    Ok(hauls)
+}
+
+fn find_in_block(haul: &mut Haul, positions: &[u64], server: &Server, until: i64) -> Result<(), u64> {
+    let block = read_block(&haul.segment, positions[0], server);
+    for position in positions {
+        match (block.state(*position, 0), block.batch(*position)) {
+            (State::Busy(transaction), _) => return Err(transaction),
+            (State::Absent | State::Consumed, _) | (_, None) => {}
+            (_, Some(batch)) => {
+                let known = block.known(*position);
+                haul.rows.push(Chosen {
+                    position: *position,
+                    reads: known.reads,
+                    sent_at: batch.at,
+                    read_at: known.read_at,
+                    until,
+                    is_dead: false,
+                });
+                if haul.batches.last().is_none_or(|last| last.span != batch.span) {
+                    haul.batches.push(*batch);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
+    let mut block = Block::new(position);
+    let end = block.start + BLOCK;
+    for row in Scan::upwards(segment, server, block.start) {
+        match row {
+            Row::Batch(batch) if batch.span.first < end => block.add_batch(batch),
+            Row::Claim(claim) if claim.span.first < end => block.add_claim(claim),
+            Row::Mark(position) if position < end => {}
+            _ => break,
+        }
+    }
+    block.settle();
+    block
+}
+
+fn claim(lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
+    let at = now().max(lock.latest + 1);
+    lock.latest = at;
+    let claimant = transactions::current();
+    for haul in hauls {
+        let claims: Vec<Row> = haul
+            .rows
+            .iter()
+            .map(|row| {
+                let span = Span { first: row.position, end: row.position + 1 };
+                let (reads, read_at) = (row.reads, row.read_at);
+                Row::Claim(Claim { span, at, until, reads, read_at, claimant: 0 })
+            })
+            .collect();
+        let watch = &mut lock.segments[haul.segment.number].watch;
+        for span in rows::spans_of(haul.rows.iter().map(|row| row.position)) {
+            watch.claimed(claimant, span, until, server);
+        }
+        let cursor = watch.cursor();
+        ledger::append(&haul.segment, &merge(claims, cursor), None);
+    }
+}
+
+/// Neighbouring claims of one block that are alike become one, but none has positions on both sides of the cursor.
+fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
+    let mut merged: Vec<Row> = Vec::with_capacity(claims.len());
+    for row in claims {
+        if let (Some(Row::Claim(last)), Row::Claim(next)) = (merged.last_mut(), row)
+            && last.span.end == next.span.first
+            && next.span.first != cursor
+            && block_of(last.span.first) == block_of(next.span.first)
+            && (last.reads, last.read_at) == (next.reads, next.read_at)
+        {
+            last.span.end = next.span.end;
+        } else {
+            merged.push(row);
+        }
+    }
+    merged
+}
+
+/// Leases or consumes those of the positions that are free now, as `fate` says.
+pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul> {
+    let segments = open(queue, Purpose::Take);
+    transactions::current();
+    let mut lock = queue.lock();
+    let (server, now) = (Server::now(), now().max(lock.latest + 1));
+    lock.latest = now;
+    let mut hauls = Vec::new();
+    for segment in segments {
+        let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
+        for group in positions.chunk_by(|one, other| block_of(*one) == block_of(*other)) {
+            let block = read_block(&haul.segment, group[0], &server);
+            let free = group.iter().filter(|position| block.state(**position, now) == State::Free);
+            free.for_each(|position| haul.choose(&block, *position, fate, now));
+        }
+        if !haul.rows.is_empty() {
+            let watch = &mut lock.segments[haul.segment.number].watch;
+            claim_rows(watch, &haul, fate, now, &server);
+            hauls.push(haul);
+        }
+    }
+    hauls
+}

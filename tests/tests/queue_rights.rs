@@ -1,0 +1,147 @@
+//! Who may do what with a queue.
+
+use howdah_tests::queues::{Queues, error};
+
+const ROLES: &str = "
+    create role owner nologin; create role sender nologin; create role taker nologin; create role keeper nologin;
+    grant howdah_admin to owner;
+    set role owner;
+    create schema if not exists mine";
+
+fn queues() -> Queues {
+    let queues = Queues::start();
+    queues.sql("grant create on database postgres to public");
+    queues.sql(&ROLES.replace("set role owner;", ""));
+    queues.sql("set role owner; select queue.create('jobs'), queue.create('rows', 't_bip')");
+    queues
+}
+
+#[test]
+fn a_queue_is_its_owners_until_it_is_granted() {
+    let queues = queues();
+    let send = "select queue.send('jobs', '{}')";
+    let pop = "select queue.pop('jobs')";
+    let purge = "select queue.purge_queue('jobs')";
+    let statements = [send, pop, purge];
+    let allowed = |role: &str| -> Vec<bool> {
+        let mut session = queues.session();
+        session.batch_execute(&format!("set role {role}")).unwrap();
+        statements
+            .map(|statement| match session.batch_execute(statement) {
+                Ok(()) => true,
+                Err(error) => {
+                    assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error}");
+                    false
+                }
+            })
+            .to_vec()
+    };
+    assert_eq!(allowed("owner"), [true, true, true]);
+    assert_eq!(allowed("sender"), [false, false, false]);
+    queues.sql(
+        "set role owner;
+         select queue.grant('jobs', 'send', 'sender'), queue.grant('jobs', 'take', 'taker'),
+                queue.grant('jobs', 'manage', 'keeper')",
+    );
+    assert_eq!(allowed("sender"), [true, false, false]);
+    assert_eq!(allowed("taker"), [false, true, false]);
+    assert_eq!(allowed("keeper"), [true, true, true]);
+    queues.sql("set role owner; select queue.revoke('jobs', 'send', 'sender')");
+    assert_eq!(allowed("sender"), [false, false, false]);
+    let mut session = queues.session();
+    session.batch_execute("set role keeper").unwrap();
+    assert!(error(&mut session, "select queue.drop_queue('jobs')").starts_with("42501"));
+    session.batch_execute("set role owner; select queue.drop_queue('jobs')").unwrap();
+}
+
+#[test]
+fn nobody_else_touches_the_tables() {
+    let queues = queues();
+    let mut session = queues.session();
+    session.batch_execute("set role owner").unwrap();
+    for statement in [
+        "select * from queue.rows_1_1",
+        "delete from queue.ledger_1_1",
+        "truncate queue.rows_2_1",
+        "insert into queue.queue (name, owner, is_unlogged) values ('x', 'owner', false)",
+        "insert into queue.permission values (1, 'owner', 'manage')",
+        "select * from queue.dead_letter",
+        "select queue.make('x', null, 'owner', false, null)",
+        "select queue.unmake(1)",
+        "select queue.exhume(1, 1)",
+        "drop table queue.rows_2_1",
+    ] {
+        let error = error(&mut session, statement);
+        assert!(error.starts_with("42501"), "{statement}: {error}");
+    }
+}
+
+#[test]
+fn what_runs_as_the_owner_of_the_extension_is_nobody_elses_to_choose() {
+    let queues = queues();
+    let mut session = queues.session();
+    session
+        .batch_execute(
+            "set role owner; create schema trap; grant usage on schema trap to public;
+             create function trap.format_type(oid, integer) returns text language plpgsql as
+               'begin raise exception ''caught as %'', current_user; end';
+             create function trap.now() returns timestamptz language plpgsql as
+               'begin raise exception ''caught as %'', current_user; end';
+             set search_path = trap, pg_catalog, public",
+        )
+        .unwrap();
+    session
+        .batch_execute(
+            "select queue.create('more', 'public.t_bip', max_reads => 1);
+             select queue.grant('more', 'send', 'sender');
+             select queue.put('more', row(null, 1, 1, 1, 'b', 'u')::public.t_bip);
+             select queue.drop_queue('more')",
+        )
+        .unwrap();
+    assert_eq!(
+        session.query_one("show search_path", &[]).unwrap().get::<_, &str>(0),
+        "trap, pg_catalog, public"
+    );
+    assert_eq!(session.query_one("select current_user::text", &[]).unwrap().get::<_, &str>(0), "owner");
+}
+
+#[test]
+fn a_function_of_somebody_acts_with_its_owners_rights() {
+    let queues = queues();
+    queues.sql(
+        "set role owner;
+         create schema if not exists api; grant usage on schema api to public;
+         create function api.enqueue(message jsonb) returns bigint language sql security definer
+         as $$ select queue.send('jobs', message) $$",
+    );
+    queues.sql("set role sender; select api.enqueue('{}')");
+    let mut session = queues.session();
+    session.batch_execute("set role sender").unwrap();
+    assert!(error(&mut session, "select queue.send('jobs', '{}')").starts_with("42501"));
+}
+
+#[test]
+fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
+    let queues = queues();
+    for (statement, names) in [
+        ("select queue.send('rows', '{}')", "queue.put(name, row)"),
+        ("select queue.pop('rows')", "queue.take(name, qty, null::row_type)"),
+        ("select queue.read('rows', 1, 1)", "queue.read(name, qty, vt, null::row_type)"),
+        ("select queue.put('jobs', row(null,1,1,1,'','')::t_bip)", "queue.send('jobs'"),
+        ("select queue.take('jobs', 1, null::t_bip)", "queue.pop(name, qty)"),
+        ("select queue.read('jobs', 1, '1 s', null::t_bip)", "queue.read(name, vt, qty)"),
+        ("select queue.peek('jobs', 1, null::t_bip)", "queue.peek(name, qty)"),
+        ("select queue.take('rows', 1, null::text)", "holds rows of type t_bip, not text"),
+        ("select queue.put('rows', 1)", "holds rows of type t_bip, not integer"),
+        ("select queue.send('nowhere', '{}')", "there is no queue \"nowhere\""),
+        ("select queue.create('x', row_type => 'integer')", "composite type"),
+        ("select queue.create('rows')", "another row type"),
+        ("select queue.create('')", "1 to 61 bytes"),
+        ("select queue.take('rows', -1, null::t_bip)", "must not be negative"),
+        ("select queue.take(null, 1, null::t_bip)", "queue_name must not be null"),
+        ("select queue.grant('rows', 'steal', 'sender')", "'send', 'take' or 'manage'"),
+    ] {
+        let error = queues.error(statement);
+        assert!(error.contains(names), "{statement}: {error}");
+    }
+}

@@ -1,0 +1,337 @@
+//! What becomes of a queue's tables: truncation, dumps, other row types, crashes, and what a take costs.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use cluster::postgres::{Client, SimpleQueryMessage};
+use cluster::{Cluster, Life, Shutdown};
+use howdah_tests::queues::{Queues, all, error, number, put, sorted, take, try_take};
+
+/// Pages that a statement touches.
+fn buffers(session: &mut Client, statement: &str) -> i64 {
+    let query = format!("explain (analyze, buffers, format json) {statement}");
+    let messages = session.simple_query(&query).unwrap();
+    let text = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let plan: serde_json::Value = serde_json::from_str(text.unwrap()).unwrap();
+    let plan = &plan[0]["Plan"];
+    ["Shared Hit Blocks", "Shared Read Blocks"].iter().filter_map(|key| plan[key].as_i64()).sum()
+}
+
+const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
+
+#[test]
+fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
+    let queues = Queues::with(&[("shared_buffers", "256MB")]);
+    let mut session = queues.session();
+    let fill = |session: &mut Client, batches: i64| {
+        (0..batches).for_each(|batch| put(session, batch * 1000 + 1, batch * 1000 + 1000));
+    };
+    fill(&mut session, 10);
+    take(&mut session, 1000);
+    let few = buffers(&mut session, TAKE);
+    fill(&mut session, 300);
+    let many = buffers(&mut session, TAKE);
+    for _ in 0..250 {
+        take(&mut session, 1000);
+    }
+    let later = buffers(&mut session, TAKE);
+    for (case, pages) in [("with a backlog", many), ("after many takes", later)] {
+        assert!(pages <= few + few / 5 + 4, "{case} a take touches {pages} pages, before {few}");
+    }
+}
+
+#[test]
+fn a_transaction_held_open_leaves_no_dead_rows_and_takes_cost_the_same() {
+    let queues = Queues::start();
+    let mut pin = queues.session();
+    pin.batch_execute("begin isolation level repeatable read; select count(*) from queue.queue").unwrap();
+    let (mut sender, mut taker) = (queues.session(), queues.session());
+    let cost = |sender: &mut Client, taker: &mut Client| {
+        (0..1000).for_each(|number| put(sender, number, number));
+        let one = "select count(*) from queue.take('bips', 1, null::t_bip)";
+        (0..200).for_each(|_| drop(take(taker, 1)));
+        let pages = buffers(taker, one);
+        (0..4).for_each(|_| drop(take(taker, 200)));
+        pages
+    };
+    let first = cost(&mut sender, &mut taker);
+    for _ in 0..4 {
+        cost(&mut sender, &mut taker);
+    }
+    let last = cost(&mut sender, &mut taker);
+    assert!(last <= first + 20, "a take touches {last} pages, at first {first}");
+    sender.batch_execute("select pg_stat_force_next_flush()").unwrap();
+    taker.batch_execute("select pg_stat_force_next_flush()").unwrap();
+    let dead =
+        "select coalesce(sum(n_dead_tup), 0)::bigint from pg_stat_user_tables where schemaname = 'queue'";
+    let dead = queues.number(dead);
+    assert!(dead < 60, "{dead} dead rows after 6,000 messages");
+}
+
+/// Pages of all tables and indexes of the queue.
+const SIZE: &str = "select coalesce(sum(pg_relation_size(oid)), 0)::bigint / 8192 from pg_class
+    where relnamespace = 'queue'::regnamespace and relname ~ '^(rows|ledger)_'";
+
+#[test]
+fn what_has_been_taken_is_truncated_while_rows_come_and_go() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    let mut largest = 0;
+    for batch in 0..150 {
+        put(&mut session, batch * 1000 + 1, batch * 1000 + 1000);
+        assert_eq!(take(&mut session, 1000), all(batch * 1000 + 1, batch * 1000 + 1000));
+        if batch % 10 == 9 {
+            number(&mut session, "select queue.maintain('bips')::bigint");
+        }
+        largest = largest.max(number(&mut session, SIZE));
+    }
+    // All rows together are 150,000 of 80 bytes: 12 MB.
+    assert!(largest < 700, "the tables had {largest} pages");
+    // Numbers go on after a restart, though the segment that had the highest is empty.
+    let before = number(&mut session, "select total_messages from queue.metrics('bips')");
+    let mut queues = queues;
+    drop(session);
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    let after = queues.number("select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)");
+    assert!(after > before, "number {after} comes after {before}");
+    assert_eq!(take(&mut queues.session(), 10), [1]);
+}
+
+#[test]
+fn a_truncation_that_is_rolled_back_loses_nothing() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    put(&mut session, 1, 20_000);
+    put(&mut session, 20_001, 20_010);
+    assert_eq!(take(&mut session, 20_000).len(), 20_000);
+    session.batch_execute("begin").unwrap();
+    assert_eq!(number(&mut session, "select queue.maintain('bips')::bigint"), 1);
+    put(&mut session, 20_011, 20_020);
+    session.batch_execute("rollback").unwrap();
+    put(&mut session, 20_021, 20_030);
+    assert_eq!(sorted(take(&mut session, 100)), [all(20_001, 20_010), all(20_021, 20_030)].concat());
+}
+
+#[test]
+fn vacuum_full_and_a_rewrite_of_the_tables_lose_nothing() {
+    let queues = Queues::start();
+    let mut session = queues.session();
+    session.batch_execute("begin").unwrap();
+    put(&mut session, 1, 5000);
+    session.batch_execute("rollback").unwrap();
+    (0..30).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+    assert_eq!(take(&mut session, 5000).len(), 5000);
+    session.batch_execute("vacuum full queue.rows_1_1").unwrap();
+    assert_eq!(sorted(take(&mut session, 5000)), all(5001, 10_000));
+    session.batch_execute("vacuum full queue.ledger_1_1").unwrap();
+    let pages = buffers(&mut session, TAKE);
+    assert!(pages < 300, "a take touches {pages} pages after VACUUM FULL");
+    assert!(error(&mut session, "cluster queue.rows_1_1").contains("index"));
+    // An index makes CLUSTER possible, and sending an error until it is gone.
+    session.batch_execute("create index descending on queue.rows_1_1 (\"@position\" desc)").unwrap();
+    session.batch_execute("cluster queue.rows_1_1 using descending").unwrap();
+    assert!(
+        error(&mut session, "select queue.put('bips', row(null,1,1,1,'','')::t_bip)")
+            .contains("Drop the index")
+    );
+    session.batch_execute("drop index queue.descending").unwrap();
+    assert_eq!(sorted(take(&mut session, 50_000)), all(11_001, 30_000));
+}
+
+fn program(cluster: &Cluster, name: &str, database: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(cluster.installation().program(name))
+        .args(["-d", &cluster.connection_string(database).unwrap()])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    // A program that reads nothing closes its input.
+    let _ = writer.join().unwrap();
+    assert!(output.status.success(), "{name} has failed");
+    output.stdout
+}
+
+#[test]
+fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
+    let queues = Queues::start();
+    queues.sql(
+        "create role clerk nologin; select queue.grant('bips', 'take', 'clerk');
+         select queue.create('notes', max_reads => 2);
+         select queue.send('notes', '{\"n\": 1}'); select queue.send('notes', '{\"n\": 2}', 3600);
+         select queue.send('notes', '{\"n\": 3}'); select queue.delete('notes', 3)",
+    );
+    let mut session = queues.session();
+    (0..20).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+    assert_eq!(take(&mut session, 3500).len(), 3500);
+    let mut open = queues.session();
+    open.batch_execute("begin").unwrap();
+    assert_eq!(take(&mut open, 10), all(3501, 3510));
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc"], b"");
+    open.batch_execute("commit").unwrap();
+
+    let other = Queues::empty(&[]);
+    other.sql("create role clerk nologin");
+    other.sql("create database copy");
+    program(&other.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let mut copy = other.cluster.connect("copy").unwrap();
+    let pages = buffers(&mut copy, TAKE);
+    assert!(pages < 400, "a take touches {pages} pages in the copy");
+    assert_eq!(sorted(take(&mut copy, 100_000)), all(4501, 20_000));
+    put(&mut copy, 1, 3);
+    assert_eq!(take(&mut copy, 10), all(1, 3));
+    assert!(number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)") > 20_000);
+    let notes = "select count(*) from queue.read('notes', 30, 10) where message = '{\"n\": 1}'";
+    assert_eq!(number(&mut copy, notes), 1);
+    copy.batch_execute("set role clerk; select queue.take('bips', 1, null::t_bip)").unwrap();
+    copy.batch_execute("reset role; select queue.create('another')").unwrap();
+}
+
+#[test]
+fn the_tables_follow_the_row_type() {
+    let queues = Queues::start();
+    queues.put(1, 5);
+    queues.sql("alter type t_bip add attribute language text");
+    queues.sql("select queue.put('bips', row(null, 6, 1, 1, 'b', 'u', 'de')::t_bip)");
+    for change in [
+        "alter type t_bip drop attribute bip",
+        "alter type t_bip alter attribute version type bigint",
+        "alter type t_bip rename attribute bip to beep",
+    ] {
+        let error = queues.error(change);
+        assert!(error.starts_with("2BP01"), "{change}: {error}");
+    }
+    assert!(queues.error("drop type t_bip").starts_with("2BP01"));
+    let rows =
+        queues.session().query("select userid, language, bip from queue.take('bips', 10, null::t_bip)", &[]);
+    let rows: Vec<(i64, Option<String>, String)> =
+        rows.unwrap().iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[0], (1, None, "bip 1".into()));
+    assert_eq!(rows[5], (6, Some("de".into()), "b".into()));
+    queues.sql(
+        "alter type t_bip drop attribute bip;
+         alter type t_bip alter attribute version type bigint;
+         alter type t_bip rename attribute \"user\" to person",
+    );
+    queues.sql("select queue.put('bips', row(null, 7, 5000000000, 1, 'me', 'en')::t_bip)");
+    let row = queues
+        .session()
+        .query_one("select version, person, language from queue.take('bips', 1, null::t_bip)", &[]);
+    let row = row.unwrap();
+    assert_eq!(
+        (row.get::<_, i64>(0), row.get::<_, &str>(1), row.get::<_, &str>(2)),
+        (5_000_000_000, "me", "en")
+    );
+}
+
+/// What a producer and a consumer have been told.
+#[derive(Default)]
+struct Told {
+    sent: Vec<i64>,
+    taken: Vec<i64>,
+    /// What a consumer asked to commit when the server died: it may have been committed or not.
+    unsure: Vec<i64>,
+}
+
+#[test]
+fn nothing_that_was_committed_is_lost_or_doubled_by_crashes() {
+    crashes(if cfg!(feature = "long") { 200 } else { 10 });
+}
+
+fn crashes(count: usize) {
+    let mut queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let next = AtomicI64::new(1);
+    let mut told = Told::default();
+    for crash in 0..count {
+        let stop = AtomicBool::new(false);
+        let pid = queues.cluster.pid().expect("the server runs") as i32;
+        let results: Vec<Told> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..6)
+                .map(|number| {
+                    let (queues, stop, next) = (&queues, &stop, &next);
+                    scope.spawn(
+                        move || if number < 3 { produce(queues, stop, next) } else { consume(queues, stop) },
+                    )
+                })
+                .collect();
+            thread::park_timeout(Duration::from_millis(150 + 37 * (crash as u64 % 7)));
+            // SAFETY: a signal to the server that this test has started.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            stop.store(true, Ordering::SeqCst);
+            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        });
+        for result in results {
+            told.sent.extend(result.sent);
+            told.taken.extend(result.taken);
+            told.unsure.extend(result.unsure);
+        }
+        queues.cluster.kill().unwrap();
+        // The processes of the server that was killed end by themselves.
+        howdah_tests::wait_for("the old server's processes end", || queues.cluster.processes().is_empty());
+        queues.cluster.start(Life::WithParent).unwrap();
+    }
+    let left = take(&mut queues.session(), 10_000_000);
+    let known = |list: &[i64]| list.iter().copied().collect::<std::collections::HashSet<_>>();
+    let (taken, left_set, unsure) = (known(&told.taken), known(&left), known(&told.unsure));
+    assert_eq!(taken.len(), told.taken.len(), "a row was taken twice");
+    assert_eq!(left_set.len(), left.len(), "a row is there twice");
+    assert!(taken.is_disjoint(&left_set), "a row that was taken is there again");
+    let lost: Vec<_> = told
+        .sent
+        .iter()
+        .filter(|row| !taken.contains(row) && !left_set.contains(row) && !unsure.contains(row))
+        .collect();
+    assert!(lost.is_empty(), "{} rows of {} are lost", lost.len(), told.sent.len());
+    assert!(told.sent.len() > 100 && told.taken.len() > 100, "hardly anything happened");
+}
+
+fn produce(queues: &Queues, stop: &AtomicBool, next: &AtomicI64) -> Told {
+    let mut told = Told::default();
+    let Ok(mut session) = queues.cluster.connect("postgres") else { return told };
+    for round in 0.. {
+        let count = if round % 3 == 0 { 200 } else { 1 };
+        let first = next.fetch_add(count, Ordering::SeqCst);
+        let last = first + count - 1;
+        let statement = format!(
+            "select queue.put('bips', array(select row(null, n, 1, 2, 'b', 'u')::t_bip
+             from generate_series({first}, {last}) n))"
+        );
+        if session.batch_execute(&statement).is_err() || stop.load(Ordering::SeqCst) {
+            break;
+        }
+        told.sent.extend(first..=last);
+    }
+    told
+}
+
+fn consume(queues: &Queues, stop: &AtomicBool) -> Told {
+    let mut told = Told::default();
+    let Ok(mut session) = queues.cluster.connect("postgres") else { return told };
+    for round in 0.. {
+        if stop.load(Ordering::SeqCst) || session.batch_execute("begin").is_err() {
+            break;
+        }
+        let Ok(rows) = try_take(&mut session, [1, 50, 300][round % 3]) else { break };
+        let end = if round % 7 == 6 { "rollback" } else { "commit" };
+        match session.batch_execute(end) {
+            Ok(()) if end == "commit" => told.taken.extend(rows),
+            Ok(()) => {}
+            Err(_) => {
+                told.unsure.extend(rows);
+                break;
+            }
+        }
+    }
+    told
+}
