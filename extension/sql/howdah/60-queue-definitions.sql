@@ -151,10 +151,10 @@ comment on function queue.allow(integer, regrole, text) is 'Notes a right; queue
 
 create function queue.disallow(queue integer, role regrole, permission text) returns void
 language sql set search_path = pg_catalog, pg_temp
-begin atomic
+as $body$
   delete from queue.permission p
-  where p.queue = disallow.queue and p.role = disallow.role and p.permission = disallow.permission;
-end;
+  where p.queue = disallow.queue and p.role = disallow.role and p.permission = disallow.permission
+$body$;
 comment on function queue.disallow(integer, regrole, text) is 'Forgets a right; queue.revoke() calls it';
 
 -- What users call. Rights are checked inside: against the owner, and what queue.grant() has allowed.

@@ -13,13 +13,13 @@ grant select on queue.dead_letters to public;
 create function queue.exhume(queue integer, qty integer)
 returns setof queue.dead_letter
 language sql volatile set search_path = pg_catalog, pg_temp
-begin atomic
+as $body$
   delete from queue.dead_letter d
   where ctid = any (array(
     select e.ctid from queue.dead_letter e
     where e.queue = exhume.queue order by e.buried_at limit exhume.qty for update skip locked))
-  returning d.*;
-end;
+  returning d.*
+$body$;
 comment on function queue.exhume(integer, integer) is 'Removes dead letters and returns them; queue.redrive() calls it';
 
 create function queue.redrive(queue_name text, qty integer default null) returns bigint
