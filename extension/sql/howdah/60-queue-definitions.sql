@@ -292,7 +292,7 @@ end
 $body$;
 comment on function queue.follow_types() is 'Lets the tables of queues follow when a type is altered';
 
--- sqlfluff knows no event triggers.
+-- The linter knows no event triggers.
 create event trigger howdah_queue_types on ddl_command_end when tag in ('ALTER TYPE', 'ALTER TABLE') -- noqa: PRS
 execute function queue.follow_types();
 comment on event trigger howdah_queue_types is 'Lets the tables of queues follow when a type is altered';
