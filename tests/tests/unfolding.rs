@@ -241,6 +241,21 @@ create function responds_in_parts() returns http.response language sql stable as
 }
 
 #[test]
+fn a_handler_that_raises_feature_not_supported_runs_once() {
+    let platform = Platform::start();
+    platform.sql(
+        "create sequence calls; grant all on calls to howdah_web;
+         create function refuses() returns text language plpgsql as
+           $$ begin perform nextval('calls'); raise 'not here' using errcode = '0A000'; end $$;
+         select http.route('POST', '/refuses', 'refuses')",
+    );
+    for calls in 1..=3 {
+        assert_eq!(ask(&platform, "/refuses"), Err("0A000".into()));
+        assert_eq!(platform.value("select last_value from calls"), Some(calls.to_string()));
+    }
+}
+
+#[test]
 fn a_body_follows_what_changes_as_its_call_would() {
     let platform = Platform::start();
     platform.sql(

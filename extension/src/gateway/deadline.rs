@@ -6,7 +6,8 @@
 //! what runs, and what the process has used so far; the second cancels if the same still runs and has computed for
 //! half the deadline since, or gone to sleep. If it has done neither, the next strike looks again.
 //!
-//! The timeout goes on from request to request, because setting it asks for the time, which is not free.
+//! The timeout goes on from request to request, because setting it asks for the time, which is not free. So the first
+//! strike may come at any point of a request, and its cancel after half the deadline to a whole one.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};

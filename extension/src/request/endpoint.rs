@@ -109,6 +109,11 @@ impl Endpoint {
         self.plans = Plans::Unmade;
     }
 
+    /// Whether a plan stands no longer for what it was made from.
+    pub fn has_changed_plans(&self) -> bool {
+        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().any(Plan::has_changed))
+    }
+
     /// Whether its plans are made.
     pub fn is_made(&self) -> bool {
         !matches!(self.plans, Plans::Unmade)

@@ -59,9 +59,13 @@ impl Plan {
         // SAFETY: the source was made by `keep` and is dropped once.
         unsafe { pg_sys::DropCachedPlan(self.source) }
     }
-}
 
-impl Plan {
+    /// Whether the catalogs have made it invalid, or rules have made several statements of it, or none.
+    pub fn has_changed(&self) -> bool {
+        // SAFETY: a saved plan.
+        unsafe { !(*self.source).is_valid || list_length((*self.source).query_list) != 1 }
+    }
+
     /// Whether a text that stands for a parsed body may have changed. Locks the tables that it names, so that
     /// what holds now holds until the transaction ends.
     ///

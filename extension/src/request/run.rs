@@ -45,7 +45,7 @@ pub struct Job<'j, 'r> {
     pub receiver: &'j mut Receiver,
 }
 
-/// "cached plan must not change result type": a plan made anew may do.
+/// "cached plan must not change result type", and what handlers raise of their own: the plans tell which it was.
 const CHANGED_PLAN: &str = "0A000";
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
@@ -84,7 +84,7 @@ impl Job<'_, '_> {
             if let Err(Mishap::Error(error)) = &result
                 && self.scope != Scope::Shared
                 && (matches!(error.sqlstate(), "40001" | "40P01")
-                    || was_made && error.sqlstate() == CHANGED_PLAN)
+                    || error.sqlstate() == CHANGED_PLAN && was_made && !endpoint.is_made())
             {
                 if error.sqlstate() == "40P01" {
                     std::thread::sleep(DEADLOCK_PAUSE);
@@ -137,7 +137,9 @@ impl Job<'_, '_> {
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
                     && error.sqlstate() == CHANGED_PLAN
+                    && endpoint.has_changed_plans()
                 {
+                    // The second try makes new ones.
                     endpoint.forget_plans();
                 }
             }

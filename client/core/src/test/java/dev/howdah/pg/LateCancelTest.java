@@ -46,6 +46,7 @@ class LateCancelTest {
 
   /** What the query ended with when the process has gone on. */
   private Throwable end(Future<?> query) throws IOException, InterruptedException {
+    // Long enough for what is sent meanwhile to wait in the socket of the process that has stopped.
     Thread.sleep(300);
     signal("CONT");
     Throwable end = assertThrows(ExecutionException.class, query::get).getCause();

@@ -234,6 +234,7 @@ class SharedConnectionTest {
       Future<Long> first = blocked(locker, Options.DEFAULT);
       Future<Integer> second = threads.submit(() -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(20)), DIVIDE, 10, "").get(0).getInt(0));
       awaitTrue(() -> connection.callsUnderWay() == 2);
+      // Longer than the second query's limit, which must not count yet.
       Thread.sleep(60);
       locker.rollback();
       assertEquals(0, first.get());
