@@ -15,7 +15,6 @@ mod inline;
 pub mod listeners;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -68,7 +67,6 @@ pub fn run(worker: &Worker) {
         runner: Runner::new(request::counters_of(worker.database_oid), worker.entry()),
         inline: Inline::default(),
         listeners: Listeners::new(worker),
-        waiting: VecDeque::new(),
         last_housekeeping: Instant::now(),
         last_tick: Instant::now(),
         draining: None,
@@ -93,8 +91,6 @@ struct Gateway<'w> {
     runner: Runner,
     inline: Inline,
     listeners: Listeners,
-    /// Requests for which the exchange had no room, and since when.
-    waiting: VecDeque<(Arrived, Instant)>,
     last_housekeeping: Instant,
     last_tick: Instant,
     /// Until when running requests may finish, once the worker is asked to leave.
@@ -132,14 +128,14 @@ impl Gateway<'_> {
         self.flights.deliver(&mut self.server);
         self.take_arrived();
         self.flights.flush();
-        self.inline.run(&mut self.runner, &mut self.server, &mut self.flights, &mut self.waiting);
+        self.inline.run(&mut self.runner, &mut self.server, &mut self.flights);
         self.tick();
     }
 
     fn timeout(&self) -> Duration {
         if !self.inline.is_empty() {
             Duration::ZERO
-        } else if self.flights.any() || !self.waiting.is_empty() || self.draining.is_some() {
+        } else if self.flights.any() || self.draining.is_some() {
             BUSY_TICK
         } else {
             TICK
@@ -209,7 +205,6 @@ impl Gateway<'_> {
         for ticket in self.server.gone().collect::<Vec<_>>() {
             if !self.flights.cancel(ticket) {
                 self.inline.forget(ticket);
-                self.waiting.retain(|(arrived, _)| arrived.ticket != ticket);
             }
         }
     }
@@ -253,20 +248,14 @@ impl Gateway<'_> {
             self.inline.push(arrived, endpoints.start);
         } else {
             let gate = self.runner.table().and_then(|table| table.endpoints[endpoints.start].counters);
-            self.submit(arrived, gate);
-        }
-    }
-
-    fn submit(&mut self, arrived: Arrived, gate: Option<u32>) {
-        if let Err(arrived) = self.flights.submit(arrived, gate, &mut self.server) {
-            self.waiting.push_back((arrived, Instant::now()));
+            self.flights.submit(arrived, gate, &mut self.server);
         }
     }
 
     /// What is due once in a while.
     fn tick(&mut self) {
         self.flights.nudge();
-        self.retry_waiting();
+        self.flights.retry(&mut self.server);
         if self.last_tick.elapsed() < BUSY_TICK {
             return;
         }
@@ -285,21 +274,6 @@ impl Gateway<'_> {
             let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
             self.draining = Some(Instant::now() + time);
             self.server.drain();
-        }
-    }
-
-    /// Requests that found the exchange full: in their order, until their time is over.
-    fn retry_waiting(&mut self) {
-        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
-        while let Some((arrived, since)) = self.waiting.pop_front() {
-            if since.elapsed() > patience {
-                self.server.reply(arrived.ticket, flights::busy(&arrived.request));
-                continue;
-            }
-            if let Err(arrived) = self.flights.submit(arrived, None, &mut self.server) {
-                self.waiting.push_front((arrived, since));
-                return;
-            }
         }
     }
 

@@ -47,6 +47,34 @@ fn a_route_whose_table_is_locked_leaves_executors_to_others() {
     assert_eq!(platform.value("select number from locked").as_deref(), Some("2"));
 }
 
+#[test]
+fn a_route_that_fills_the_exchange_is_limited_as_well() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "4"),
+        ("howdah.max_executors", "4"),
+        ("howdah.max_requests", "16"),
+        ("howdah.lock_timeout", "500ms"),
+        ("howdah.queue_timeout", "2s"),
+    ]);
+    platform.sql(ROUTES);
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
+    let port = platform.port;
+    let over = AtomicBool::new(false);
+    let most = thread::scope(|threads| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| threads.spawn(move || touch(port))).collect();
+        let most = threads.spawn(|| most_running_until(&platform, &over));
+        for client in clients {
+            assert_eq!(client.join().unwrap().0.status, 503);
+        }
+        over.store(true, Ordering::Relaxed);
+        most.join().unwrap()
+    });
+    assert!((1..=2).contains(&most), "the route held {most} of 4 executors");
+    locker.batch_execute("rollback").unwrap();
+    assert_eq!(touch(port).0.status, 204);
+}
+
 fn touch(port: u16) -> (Reply, Duration) {
     let begin = Instant::now();
     let reply = Connection::open(port).request("POST", "/locked", &[], b"");

@@ -1,5 +1,6 @@
 //! Requests on their way through the exchange: submitted, running, or coming back.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Server, Ticket};
@@ -12,7 +13,7 @@ use crate::shared::shared;
 use crate::shared::workers::{Kind, WorkerState};
 use crate::worker::Worker;
 
-/// The requests of this gateway that are in the exchange.
+/// The requests of this gateway that are in the exchange, or wait for room there.
 pub struct Flights {
     end: &'static mut exchange::Gateway,
     lane: u32,
@@ -20,6 +21,8 @@ pub struct Flights {
     /// By the number of their slot.
     flights: Vec<Option<Flight>>,
     count: usize,
+    /// Those for which the exchange had no room, in their order.
+    waiting: VecDeque<Waiting>,
     /// The limit that each gate was last given by this gateway.
     limits: Vec<u32>,
     executors: u32,
@@ -36,6 +39,13 @@ struct Flight {
     response: Vec<u8>,
     /// For the answer if there is none.
     id: String,
+}
+
+/// A request for which the exchange had no room.
+struct Waiting {
+    arrived: Arrived,
+    gate: u32,
+    since: Instant,
 }
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
@@ -55,6 +65,7 @@ impl Flights {
             database: worker.database,
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             count: 0,
+            waiting: VecDeque::new(),
             limits: vec![0; shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -63,17 +74,33 @@ impl Flights {
 
     /// Whether any request is under way.
     pub fn any(&self) -> bool {
-        self.count > 0
+        self.count > 0 || !self.waiting.is_empty()
     }
 
-    /// Hands a request to the executors. Gives it back if there is no room; answers it if there never will be.
-    pub fn submit(
-        &mut self,
-        arrived: Arrived,
-        gate: Option<u32>,
-        server: &mut Server,
-    ) -> Result<(), Arrived> {
-        let gate = gate.unwrap_or(NO_GATE);
+    /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be.
+    pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
+        self.waiting.push_back(Waiting { arrived, gate: gate.unwrap_or(NO_GATE), since: Instant::now() });
+        if self.waiting.len() == 1 {
+            self.retry(server);
+        }
+    }
+
+    /// Submits what waits for room, as far as there is any, and answers what has waited for too long.
+    pub fn retry(&mut self, server: &mut Server) {
+        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
+        while let Some(Waiting { arrived, gate, since }) = self.waiting.pop_front() {
+            if since.elapsed() > patience {
+                let id = Request::parse(&arrived.request).map(|request| request.id().to_owned());
+                server.reply(arrived.ticket, waited_too_long(&id.unwrap_or_default()));
+            } else if let Err(arrived) = self.try_submit(arrived, gate, server) {
+                self.waiting.push_front(Waiting { arrived, gate, since });
+                return;
+            }
+        }
+    }
+
+    /// Gives the request back if there is no room now.
+    fn try_submit(&mut self, arrived: Arrived, gate: u32, server: &mut Server) -> Result<(), Arrived> {
         self.limit(gate);
         match self.end.submit(self.lane, gate, &[&arrived.request]) {
             Ok(ticket) => {
@@ -191,6 +218,10 @@ impl Flights {
 
     /// Cancels the request of a client that has gone. False if it is not here.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
+        if let Some(place) = self.waiting.iter().position(|waiting| waiting.arrived.ticket == ticket) {
+            self.waiting.remove(place);
+            return true;
+        }
         let found = self
             .flights
             .iter()
@@ -277,10 +308,4 @@ fn waited_too_long(id: &str) -> Vec<u8> {
 
 fn too_slow(id: &str) -> Vec<u8> {
     Problem::new(504, "the request has exceeded howdah.request_timeout").write(Vec::new(), id)
-}
-
-/// The answer to a request for which there was no room.
-pub fn busy(request: &[u8]) -> Vec<u8> {
-    let id = Request::parse(request).map(|request| request.id().to_owned()).unwrap_or_default();
-    waited_too_long(&id)
 }

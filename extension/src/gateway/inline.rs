@@ -77,29 +77,17 @@ impl Inline {
     }
 
     /// Runs what waits, for [`BUDGET`] at most.
-    pub fn run(
-        &mut self,
-        runner: &mut Runner,
-        server: &mut Server,
-        flights: &mut Flights,
-        waiting: &mut VecDeque<(Arrived, Instant)>,
-    ) {
+    pub fn run(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
         if self.queue.is_empty() {
             return;
         }
         deadline::watch(1);
-        self.run_for_budget(runner, server, flights, waiting);
+        self.run_for_budget(runner, server, flights);
         deadline::rest();
         crate::worker::idle::report_idle();
     }
 
-    fn run_for_budget(
-        &mut self,
-        runner: &mut Runner,
-        server: &mut Server,
-        flights: &mut Flights,
-        waiting: &mut VecDeque<(Arrived, Instant)>,
-    ) {
+    fn run_for_budget(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
         let begin = Instant::now();
         let mut shown = None;
         while let Some(first) = self.queue.front() {
@@ -111,9 +99,9 @@ impl Inline {
             // SAFETY: on the main thread, outside a transaction.
             let ran = unsafe {
                 if own || !runner.assume(endpoint) || !begin_shared() {
-                    self.run_first(runner, Lane::OwnReadOnly, server, flights, waiting)
+                    self.run_first(runner, Lane::OwnReadOnly, server, flights)
                 } else {
-                    self.run_shared(runner, server, flights, waiting, begin);
+                    self.run_shared(runner, server, flights, begin);
                     true
                 }
             };
@@ -129,7 +117,6 @@ impl Inline {
         runner: &mut Runner,
         server: &mut Server,
         flights: &mut Flights,
-        waiting: &mut VecDeque<(Arrived, Instant)>,
         begin: Instant,
     ) {
         // SAFETY: inside the transaction that has just begun.
@@ -138,7 +125,7 @@ impl Inline {
                 if !runner.runs_as_assumed(next.endpoint) || begin.elapsed() > BUDGET {
                     break;
                 }
-                self.run_first(runner, Lane::Shared, server, flights, waiting);
+                self.run_first(runner, Lane::Shared, server, flights);
                 if !pg::IsTransactionState() {
                     return;
                 }
@@ -153,7 +140,6 @@ impl Inline {
         lane: Lane,
         server: &mut Server,
         flights: &mut Flights,
-        waiting: &mut VecDeque<(Arrived, Instant)>,
     ) -> bool {
         let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return false };
         let Ok(request) = Request::parse(&arrived.request) else {
@@ -167,9 +153,7 @@ impl Inline {
             judge(shared().routes.get(number as usize), &done, deaf);
         }
         if done.elsewhere {
-            if let Err(arrived) = flights.submit(arrived, first, server) {
-                waiting.push_back((arrived, Instant::now()));
-            }
+            flights.submit(arrived, first, server);
             return true;
         }
         record(&done, since);

@@ -9,7 +9,7 @@ thread_local! {
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
-    /// The configuration tables.
+    /// The configuration tables; invalid until they have been looked up.
     static TABLES: Cell<[Oid; 3]> = const { Cell::new([Oid::INVALID; 3]) };
 }
 
@@ -56,7 +56,9 @@ pub fn configuration_unread() {
 }
 
 unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
-    if relation == Oid::INVALID || TABLES.get().contains(&relation) {
+    let tables = TABLES.get();
+    // Before the first look-up is over, every relation may be one of them.
+    if relation == Oid::INVALID || tables.contains(&Oid::INVALID) || tables.contains(&relation) {
         STALE.set(true);
     }
     EPOCH.set(EPOCH.get() + 1);
