@@ -312,13 +312,12 @@ impl Function {
     }
 
     /// Whether running the body instead of calling the function means the same.
-    pub fn body_may_stand_for_call(&self, shape: &Shape) -> bool {
+    pub fn body_may_stand_for_call(&self) -> bool {
         self.in_sql
             && !self.security_definer
             && !self.has_settings
             && !self.strict
             && !self.returns_set
-            && *shape != Shape::Void
             && (self.is_single_value() || self.is_response)
     }
 

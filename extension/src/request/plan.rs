@@ -33,8 +33,8 @@ pub struct Plan {
     pub origin: Origin,
     /// Nothing is written or locked, and nothing volatile is called.
     pub reads_only: bool,
-    /// The statement writes: it runs to its end, whatever it returns.
-    pub writes: bool,
+    /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
+    pub runs_to_end: bool,
     /// It was a scalar subquery: a second row is an error.
     pub scalar: bool,
 }
@@ -116,7 +116,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         let query = only_query(queries, "a handler's statement");
         let columns = result_columns(query);
         let (column, shape) = choose_column(&columns, types);
-        let (reads_only, writes) = (reads_only(query), writes(query));
+        let (reads_only, runs_to_end) = (reads_only(query), writes(query));
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -130,7 +130,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         );
         pg_sys::SaveCachedPlan(source);
         let (arguments, given, origin) = (Vec::new(), 0, Origin::Statement);
-        Plan { source, shape, column, arguments, given, origin, reads_only, writes, scalar: false }
+        Plan { source, shape, column, arguments, given, origin, reads_only, runs_to_end, scalar: false }
     }
 }
 
@@ -180,8 +180,8 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         pg_sys::SaveCachedPlan(source);
         let shape = function.shape(types);
         // A function that writes does so while its one row is computed.
-        let (writes, origin) = (false, Origin::Call);
-        Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes, scalar: false }
+        let (runs_to_end, origin) = (false, Origin::Call);
+        Plan { source, shape, column: 0, arguments, given, origin, reads_only, runs_to_end, scalar: false }
     }
 }
 
@@ -190,7 +190,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
     // SAFETY: the caller's contract.
     unsafe {
         let shape = function.shape(types);
-        if given != function.all_given() || !function.body_may_stand_for_call(&shape) {
+        if given != function.all_given() || !function.body_may_stand_for_call() {
             return None;
         }
         let text = keep_text(&function.body()?);
@@ -202,7 +202,9 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         if !is_plannable((*raw).stmt) {
             return None;
         }
-        let scalar = lift_scalar_subquery(raw);
+        // Of a function that returns nothing every column is computed, and none looked at.
+        let returns = shape != Shape::Void;
+        let scalar = returns && lift_scalar_subquery(raw);
         let info = function.parse_info();
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let setup: pg_sys::ParserSetupHook = Some(parse_as_function);
@@ -213,7 +215,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         }
         let query = first(queries).cast::<pg_sys::Query>();
         let columns = result_columns(query);
-        if columns.len() != 1 || !function.returns_as_is(columns[0]) {
+        if returns && (columns.len() != 1 || !function.returns_as_is(columns[0])) {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -239,7 +241,8 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         pg_sys::SaveCachedPlan(source);
         let arguments = function.given_arguments(given).cloned().collect();
         let origin = if function.has_tree() { Origin::Tree } else { Origin::Text };
-        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, writes, scalar })
+        let runs_to_end = writes || !returns;
+        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, runs_to_end, scalar })
     }
 }
 

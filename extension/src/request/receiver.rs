@@ -116,13 +116,16 @@ unsafe extern "C-unwind" fn receive(
             }
             return true;
         }
+        if receiver.shape == Shape::Void {
+            // There may be no column.
+            receiver.write(204, None, &[], &[]);
+            return true;
+        }
         let wanted = receiver.column + 1;
         if ((*slot).tts_nvalid as usize) < wanted {
             pg::slot_getsomeattrs_int(slot, wanted as c_int);
         }
-        if receiver.shape == Shape::Void {
-            receiver.write(204, None, &[], &[]);
-        } else if *(*slot).tts_isnull.add(receiver.column) {
+        if *(*slot).tts_isnull.add(receiver.column) {
             receiver.answer = Answer::Null;
         } else {
             receiver.take(*(*slot).tts_values.add(receiver.column));

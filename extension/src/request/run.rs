@@ -476,7 +476,7 @@ fn refuse_rules() -> ! {
 pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
     const FORWARD: i32 = pg_sys::ScanDirection::ForwardScanDirection;
     // None is all; the receiver refuses the second row of a scalar subquery.
-    let rows = if plan.writes { 0 } else { 1 + u64::from(plan.scalar) };
+    let rows = if plan.runs_to_end { 0 } else { 1 + u64::from(plan.scalar) };
     // SAFETY: by contract. From version 18 on it is the executor that knows whether it is once.
     unsafe {
         #[cfg(not(feature = "pg18"))]
