@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
@@ -111,10 +111,11 @@ impl Serving<'_> {
         entry.set_route(None);
         entry.busy_since.store(now_us(), Relaxed);
         accept_invalidations();
+        let started = Instant::now();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
             // SAFETY: on the main thread, outside a transaction.
-            Ok(request) => unsafe { self.runner.run(&request, Lane::Own) },
-            Err(error) => self.unreadable(&error.to_string()),
+            Ok(request) => unsafe { self.runner.run(&request, Lane::Own, started) },
+            Err(error) => self.unreadable(&error.to_string(), started),
         };
         record(&done, &work);
         entry.requests.fetch_add(1, Relaxed);
@@ -143,10 +144,10 @@ impl Serving<'_> {
     }
 
     /// A gateway of ours has written the request: this cannot happen, and must not end the process.
-    fn unreadable(&mut self, reason: &str) -> Done {
+    fn unreadable(&mut self, reason: &str, started: Instant) -> Done {
         pgrx::warning!("howdah cannot read a request: {reason}");
         let status = self.runner.write_unreadable(&Problem::new(500, "the request cannot be read"));
-        Done { status, ..Done::default() }
+        Done { status, ..Done::nothing(started) }
     }
 }
 

@@ -210,13 +210,18 @@ impl Gateway<'_> {
     }
 
     fn take_arrived(&mut self) {
-        for arrived in self.server.arrived().collect::<Vec<_>>() {
-            self.dispatch(arrived);
+        let arrived: Vec<Arrived> = self.server.arrived().collect();
+        if arrived.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        for arrived in arrived {
+            self.dispatch(arrived, now);
         }
     }
 
     /// Decides where a request runs, or answers what needs no running.
-    fn dispatch(&mut self, arrived: Arrived) {
+    fn dispatch(&mut self, arrived: Arrived, now: Instant) {
         let Ok(request) = Request::parse(&arrived.request) else {
             self.server.fail(arrived.ticket, 500);
             return;
@@ -225,8 +230,7 @@ impl Gateway<'_> {
             self.server.fail(arrived.ticket, 503);
             return;
         };
-        let way = request::way(&table.router, &request);
-        let endpoints = match way {
+        let endpoints = match request::way(&table.router, &request) {
             Way::BadPath(reason) => {
                 let answer = Problem::new(400, reason).write(Vec::new(), request.id());
                 self.server.reply(arrived.ticket, answer);
@@ -245,7 +249,7 @@ impl Gateway<'_> {
             Way::Handlers(_) => table.handlers.clone(),
         };
         if self.inline.may_run(&mut self.runner, endpoints.clone()) {
-            self.inline.push(arrived, endpoints.start);
+            self.inline.push(arrived, endpoints.start, now);
         } else {
             let gate = self.runner.table().and_then(|table| table.endpoints[endpoints.start].counters);
             self.flights.submit(arrived, gate, &mut self.server);

@@ -51,9 +51,9 @@ impl Inline {
         self.queue.is_empty()
     }
 
-    /// Takes a request in.
-    pub fn push(&mut self, arrived: Arrived, endpoint: usize) {
-        self.queue.push_back(Waiting { arrived, endpoint, since: Instant::now() });
+    /// Takes a request in that has come at `since`.
+    pub fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
+        self.queue.push_back(Waiting { arrived, endpoint, since });
     }
 
     /// Drops the request of a client that has gone.
@@ -88,7 +88,9 @@ impl Inline {
     }
 
     fn run_for_budget(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
-        let begin = Instant::now();
+        // When the last request has ended: asking for the time is not free.
+        let mut now = Instant::now();
+        let over = now + BUDGET;
         let mut shown = None;
         while let Some(first) = self.queue.front() {
             let endpoint = first.endpoint;
@@ -97,68 +99,72 @@ impl Inline {
             }
             let own = settings::INLINE.get() == Mode::Transaction;
             // SAFETY: on the main thread, outside a transaction.
-            let ran = unsafe {
+            now = unsafe {
                 if own || !runner.assume(endpoint) || !begin_shared() {
-                    self.run_first(runner, Lane::OwnReadOnly, server, flights)
+                    self.run_first(runner, Lane::OwnReadOnly, server, flights, now)
                 } else {
-                    self.run_shared(runner, server, flights, begin);
-                    true
+                    self.run_shared(runner, server, flights, now, over)
                 }
             };
-            if !ran || begin.elapsed() > BUDGET {
+            if now > over {
                 return;
             }
         }
     }
 
-    /// Runs requests of the same identity until none is left, the time is over, or the transaction is gone.
+    /// Runs requests of the same identity until none is left, the time is over, or the transaction is gone. Returns
+    /// the time.
     unsafe fn run_shared(
         &mut self,
         runner: &mut Runner,
         server: &mut Server,
         flights: &mut Flights,
-        begin: Instant,
-    ) {
+        mut now: Instant,
+        over: Instant,
+    ) -> Instant {
         // SAFETY: inside the transaction that has just begun.
         unsafe {
             while let Some(next) = self.queue.front() {
-                if !runner.runs_as_assumed(next.endpoint) || begin.elapsed() > BUDGET {
+                if !runner.runs_as_assumed(next.endpoint) || now > over {
                     break;
                 }
-                self.run_first(runner, Lane::Shared, server, flights);
+                now = self.run_first(runner, Lane::Shared, server, flights, now);
                 if !pg::IsTransactionState() {
-                    return;
+                    return now;
                 }
             }
             end_shared(runner);
         }
+        now
     }
 
+    /// Runs the request that waits first, from now on. Returns the time.
     unsafe fn run_first(
         &mut self,
         runner: &mut Runner,
         lane: Lane,
         server: &mut Server,
         flights: &mut Flights,
-    ) -> bool {
-        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return false };
+        now: Instant,
+    ) -> Instant {
+        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return now };
         let Ok(request) = Request::parse(&arrived.request) else {
             server.fail(arrived.ticket, 500);
-            return true;
+            return now;
         };
         // SAFETY: by contract.
-        let (done, deaf) = unsafe { run_with_deadline(runner, &request, lane) };
+        let (done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now) };
         let first = runner.table().and_then(|table| table.endpoints[endpoint].counters);
         if let Some(number) = first {
             judge(shared().routes.get(number as usize), &done, deaf);
         }
         if done.elsewhere {
             flights.submit(arrived, first, server);
-            return true;
+            return done.ended;
         }
         record(&done, since);
         server.reply(arrived.ticket, runner.take_response());
-        true
+        done.ended
     }
 }
 
@@ -193,9 +199,14 @@ unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters
     }
 }
 
-unsafe fn run_with_deadline(runner: &mut Runner, request: &Request<'_>, lane: Lane) -> (Done, bool) {
+unsafe fn run_with_deadline(
+    runner: &mut Runner,
+    request: &Request<'_>,
+    lane: Lane,
+    now: Instant,
+) -> (Done, bool) {
     // SAFETY: by contract.
-    let Outcome { result, overdue, deaf } = unsafe { deadline::within(|| runner.run(request, lane)) };
+    let Outcome { result, overdue, deaf } = unsafe { deadline::within(|| runner.run(request, lane, now)) };
     (Done { cancelled: overdue, ..result }, deaf)
 }
 
@@ -221,7 +232,7 @@ fn record(done: &Done, since: Instant) {
         cancelled: false,
         queue_us: 0,
         sql_us: done.took.as_micros() as u64,
-        total_us: since.elapsed().as_micros() as u64,
+        total_us: (done.ended - since).as_micros() as u64,
     });
 }
 

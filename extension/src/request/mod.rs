@@ -31,7 +31,6 @@ pub mod table;
 pub mod transaction;
 pub mod types;
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use message::Request;
@@ -74,7 +73,7 @@ pub enum Lane {
 }
 
 /// What became of a request. The response is in [`Runner::response`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Done {
     /// It was cancelled: its client has left, or its time was over.
     pub cancelled: bool,
@@ -86,12 +85,23 @@ pub struct Done {
     pub counters: Option<u32>,
     /// How long finding and running it took.
     pub took: Duration,
+    /// When it had ended.
+    pub ended: Instant,
+}
+
+impl Done {
+    /// Nothing has run since `started`.
+    pub fn nothing(started: Instant) -> Done {
+        let ended = Instant::now();
+        let took = ended - started;
+        Done { cancelled: false, elsewhere: false, status: 0, counters: None, took, ended }
+    }
 }
 
 /// What answers a request, as far as method and path tell.
 pub enum Way<'t, 'p> {
     /// The endpoint at this place, with the path's parameters.
-    Route(usize, Path<'t, 'p>),
+    Route(usize, router::Params<'t, 'p>),
     /// The query handlers; if none answers, 405 with this Allow, or 404.
     Handlers(Option<&'t str>),
     /// OPTIONS, answered with this Allow.
@@ -99,9 +109,6 @@ pub enum Way<'t, 'p> {
     /// The path cannot be decoded.
     BadPath(String),
 }
-
-/// The path's parameters.
-pub type Path<'t, 'p> = Vec<(&'t str, Cow<'p, str>)>;
 
 impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
@@ -233,16 +240,15 @@ impl Runner {
         problem.status
     }
 
-    /// Runs a request and commits what it has written.
+    /// Runs a request and commits what it has written. The time is asked for at its end alone.
     ///
     /// # Safety
     /// On the main thread; outside a transaction for [`Lane::Own`], inside the shared one otherwise.
-    pub unsafe fn run(&mut self, request: &Request<'_>, lane: Lane) -> Done {
-        let started = Instant::now();
+    pub unsafe fn run(&mut self, request: &Request<'_>, lane: Lane, started: Instant) -> Done {
         let mut counters = None;
         // SAFETY: by contract.
         let result = unsafe { self.answer(request, lane, &mut counters) };
-        let mut done = Done { counters, ..Done::default() };
+        let mut done = Done { counters, ..Done::nothing(started) };
         done.status = match result {
             Ok(status) => status,
             Err(problem) => {
@@ -251,7 +257,6 @@ impl Runner {
                 if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
             }
         };
-        done.took = started.elapsed();
         if !done.elsewhere {
             log_slow(request, &done);
         }
@@ -294,7 +299,8 @@ impl Runner {
             match way(router, request) {
                 Way::BadPath(reason) => Err(Problem::new(400, reason)),
                 Way::Options(allow) => Ok(job.write_options(allow)),
-                Way::Route(place, path) => {
+                Way::Route(place, parameters) => {
+                    let path: Vec<_> = parameters.iter().collect();
                     *counters = endpoints[place].counters;
                     self.entry.set_route(*counters);
                     let answer = job.run(&mut endpoints[place], &path)?;
@@ -321,7 +327,7 @@ impl Runner {
 pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
     match router.lookup(request.method(), request.raw_path()) {
         Err(error) => Way::BadPath(error.to_string()),
-        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params.iter().collect()),
+        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params),
         Ok(Match::Options { allow }) => Way::Options(allow),
         Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
         Ok(Match::NotFound) => Way::Handlers(None),
