@@ -5,6 +5,7 @@
 //! - [`request`]: running a request; [`proxies`]: whose it is.
 //! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`queue`]: queues: rows in, rows out.
+//! - [`ingest`]: lines of JSON into queues and tables.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
@@ -17,6 +18,7 @@ pub mod executor;
 pub mod functions;
 pub mod gateway;
 pub mod guard;
+pub mod ingest;
 pub mod pg;
 pub mod proxies;
 pub mod queue;
