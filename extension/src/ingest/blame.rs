@@ -23,12 +23,24 @@ pub fn is_a_lines_fault(error: &PgError, has_policies: bool) -> bool {
     }
 }
 
+/// Bytes of a message that are kept: some errors repeat the value.
+const LONGEST_MESSAGE: usize = 1000;
+
+impl Refusal {
+    /// Of a line that has more bytes than it may.
+    pub fn too_long(longest: usize) -> Refusal {
+        let message = format!("line longer than {longest} bytes (howdah.queue_longest_line)");
+        Refusal { sqlstate: *b"54000", message }
+    }
+}
+
 impl From<PgError> for Refusal {
     fn from(error: PgError) -> Refusal {
-        let message = match error.detail {
+        let mut message = match error.detail {
             Some(detail) => format!("{}: {detail}", error.message),
             None => error.message,
         };
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
         Refusal { sqlstate: error.sqlstate, message }
     }
 }

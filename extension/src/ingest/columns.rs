@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 
 use ndjson::Text;
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
 
 use super::convert::Kind;
 use super::input::Input;
+use super::target::Keep;
+use crate::queue::refuse::{refuse, refuse_with_hint};
 
 /// A column that lines fill.
 pub struct Column {
@@ -23,6 +26,12 @@ pub struct Column {
 pub struct Columns {
     /// Attributes of the row, dropped ones too.
     pub width: usize,
+    /// Whether lines must be objects: not if all that is kept is the line.
+    pub need_objects: bool,
+    /// The column that gets the whole line.
+    pub line: Option<usize>,
+    /// The column that gets the keys that have no column.
+    pub rest: Option<usize>,
     columns: Vec<Column>,
     by_name: HashMap<Vec<u8>, usize>,
     /// The keys of the last line in their order, as they were written, and their columns: lines of one sender are alike.
@@ -34,14 +43,28 @@ const REMEMBERED: usize = 64;
 
 impl Columns {
     /// The columns of a composite type.
-    pub fn of_type(row_type: Oid) -> Columns {
+    pub fn of_type(row_type: Oid, keep: &Keep) -> Columns {
         // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
-        unsafe { Columns::of(pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1)) }
+        unsafe { Columns::of(pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1), keep) }
+    }
+
+    /// A message: the line, whatever JSON it is.
+    pub fn message() -> Columns {
+        let column = Column { place: 0, kind: Kind::Other, input: Input::of(pg_sys::JSONBOID, -1) };
+        Columns {
+            width: 1,
+            need_objects: false,
+            line: Some(0),
+            rest: None,
+            columns: vec![column],
+            by_name: HashMap::new(),
+            last: Vec::new(),
+        }
     }
 
     /// # Safety
     /// The descriptor lives.
-    unsafe fn of(descriptor: pg_sys::TupleDesc) -> Columns {
+    unsafe fn of(descriptor: pg_sys::TupleDesc, keep: &Keep) -> Columns {
         // SAFETY: by contract.
         let attributes = unsafe { crate::queue::layout::attributes(descriptor) };
         let mut by_name = HashMap::new();
@@ -58,7 +81,18 @@ impl Columns {
                 input: Input::of(attribute.atttypid, attribute.atttypmod),
             });
         }
-        Columns { width: attributes.len(), columns, by_name, last: Vec::new() }
+        let mut kept = |name: &Option<String>| {
+            let name = name.as_ref()?;
+            match by_name.remove(name.as_bytes()) {
+                Some(column) => Some(json(&columns, column, name)),
+                None => refuse(
+                    PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+                    &format!("there is no column \"{name}\" to keep JSON in"),
+                ),
+            }
+        };
+        let (line, rest) = (kept(&keep.line), kept(&keep.rest));
+        Columns { width: attributes.len(), need_objects: true, line, rest, columns, by_name, last: Vec::new() }
     }
 
     /// The column of a line's key, which is its `number`-th.
@@ -89,4 +123,16 @@ impl Columns {
     pub fn column(&mut self, number: usize) -> &mut Column {
         &mut self.columns[number]
     }
+}
+
+/// The column; an error unless it takes JSON.
+fn json(columns: &[Column], number: usize, name: &str) -> usize {
+    if !columns[number].input.is_json() {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            &format!("column \"{name}\" cannot keep JSON"),
+            "Its type must be json or jsonb.",
+        );
+    }
+    number
 }

@@ -2,16 +2,17 @@
 
 use pgrx::pg_sys::Datum;
 
-use super::{Bucket, Sender, Target, write};
+use super::{Bucket, Keep, Sender, Target, write};
 use crate::queue::functions::called;
 use crate::queue::functions::returned::Returned;
 
 called!(
-    /// `queue.put_lines(queue, lines, producer, epoch, sequence)`
+    /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column)`
     howdah_queue_put_lines,
     pg_finfo_howdah_queue_put_lines,
     |call| {
-        let target = Target::queue(&call.need::<String>(0, "queue"));
+        let keep = Keep { line: call.get(5), rest: call.get(6) };
+        let target = Target::queue(&call.need::<String>(0, "queue"), keep);
         // SAFETY: text or bytea; the bytes stay where they are during the call.
         let lines: &[u8] = match call.argument(1) {
             Some(datum) => unsafe {

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use ndjson::Value;
-use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
+use pgrx::pg_sys::{self, Datum, FmgrInfo, MemoryContext, Oid};
 
 use super::arena::Arena;
 use super::blame::{Refusal, is_a_lines_fault};
@@ -38,8 +38,31 @@ impl Input {
         }
     }
 
-    /// Converts a value that is not null. An error that is not the value's fault is raised.
-    pub fn convert(&mut self, value: Value<'_>, arena: &mut Arena) -> Result<Datum, Refusal> {
+    /// Whether the type is one of JSON.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Converts a value that is not null. What is needed meanwhile is in `scratch`. An error that is not the value's fault
+    /// is raised.
+    pub fn convert(
+        &mut self,
+        value: Value<'_>,
+        arena: &mut Arena,
+        scratch: MemoryContext,
+    ) -> Result<Datum, Refusal> {
+        // SAFETY: the caller's context, which nothing else uses.
+        let before = unsafe {
+            pg_sys::MemoryContextReset(scratch);
+            pg_sys::MemoryContextSwitchTo(scratch)
+        };
+        let converted = self.call(value);
+        // SAFETY: the context that was current.
+        unsafe { pg_sys::MemoryContextSwitchTo(before) };
+        converted.map(|datum| self.keep(datum, arena))
+    }
+
+    fn call(&mut self, value: Value<'_>) -> Result<Datum, Refusal> {
         let text = c_string(value, self.is_json);
         let pointer = text.as_ptr().cast_mut();
         let (function, parameter, modifier) = (&raw mut *self.function, self.parameter, self.modifier);
@@ -47,7 +70,7 @@ impl Input {
         let converted =
             unsafe { in_subtransaction(|| pg::InputFunctionCall(function, pointer, parameter, modifier)) };
         match converted {
-            Ok(datum) => Ok(self.keep(datum, arena)),
+            Ok(datum) => Ok(datum),
             Err(error) if is_a_lines_fault(&error, false) => Err(error.into()),
             Err(error) => {
                 drop(text);

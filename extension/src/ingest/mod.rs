@@ -6,6 +6,7 @@
 //! - [`arena`]: the memory of a bucket's values.
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
 //! - [`subtransaction`]: work that may fail; [`blame`]: which errors are a line's fault.
+//! - [`letters`]: lines that were refused, and dead letters.
 //! - [`functions`]: what SQL calls.
 
 pub mod arena;
@@ -15,14 +16,16 @@ pub mod columns;
 pub mod convert;
 pub mod functions;
 pub mod input;
+pub mod letters;
 pub mod store;
 pub mod subtransaction;
 pub mod target;
 
-pub use target::Target;
+pub use target::{Keep, Target};
 
 use pgrx::prelude::*;
 
+use self::letters::Letters;
 use crate::queue::refuse::refuse_with_hint;
 
 /// Complete lines, and whose they are.
@@ -88,10 +91,12 @@ pub fn write(target: &Target, bucket: &Bucket) -> Written {
         (Some(sender), Some(last)) => repeated(&sender, last),
         _ => 0,
     };
-    let rows = bucket::read(target, bucket, repeated, &mut written);
+    let mut letters = Letters::new();
+    let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
     let origin = bucket.origin.map(|sender| sender.until(rows.lines, last));
     written.sequence = origin.as_ref().map_or(0, |origin| origin.sequence);
-    store::store(target, &rows, origin.as_ref(), &mut written);
+    store::store(target, &rows, origin.as_ref(), &mut written, &mut letters);
+    letters.bury(target, bucket.listener, &mut written);
     written
 }
 

@@ -2,32 +2,46 @@
 
 use std::rc::Rc;
 
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::Sender;
+use super::columns::Columns;
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse;
 
-use super::Sender;
-use super::columns::Columns;
+/// Where lines go, and what becomes of what has no column.
+pub struct Target {
+    pub(super) place: Place,
+    pub(super) keep: Keep,
+}
 
-use pgrx::pg_sys;
-use pgrx::prelude::*;
-
-/// Where lines go.
-pub enum Target {
+/// What lines go into.
+pub enum Place {
     /// A queue of typed rows or of messages.
     Queue(Rc<Definition>),
 }
 
+/// What is kept besides the values of known keys. Both columns take JSON.
+#[derive(Clone, Default, Debug)]
+pub struct Keep {
+    /// The column that gets the whole line.
+    pub line: Option<String>,
+    /// The column that gets an object of the keys that have no column.
+    pub rest: Option<String>,
+}
+
 impl Target {
     /// The queue of this name; an error if there is none.
-    pub fn queue(name: &str) -> Target {
-        Target::Queue(definition::find(name))
+    pub fn queue(name: &str, keep: Keep) -> Target {
+        Target { place: Place::Queue(definition::find(name)), keep }
     }
 
     /// How rows are written, and why so.
     pub fn way(&self) -> String {
-        match self {
-            Target::Queue(_) => "into the queue's segment".into(),
+        match &self.place {
+            Place::Queue(_) => "into the queue's segment".into(),
         }
     }
 
@@ -40,16 +54,16 @@ impl Target {
                 "lines of JSON go into databases whose encoding is UTF8 only",
             );
         }
-        match self {
-            Target::Queue(queue) => queue.check(Right::Send),
+        match &self.place {
+            Place::Queue(queue) => queue.check(Right::Send),
         }
     }
 
     /// The number of the producer's last line that is there. Its other transactions are waited for; an epoch that is over is
     /// an error.
     pub fn resume(&self, sender: &Sender) -> Option<i64> {
-        match self {
-            Target::Queue(queue) => {
+        match &self.place {
+            Place::Queue(queue) => {
                 producer::resume(queue, sender.producer, sender.epoch).map(|origin| origin.sequence)
             }
         }
@@ -57,8 +71,11 @@ impl Target {
 
     /// The columns that lines fill.
     pub fn columns(&self) -> Columns {
-        match self {
-            Target::Queue(queue) => Columns::of_type(queue.typed("queue.send")),
+        match &self.place {
+            Place::Queue(queue) => match queue.row_type {
+                Some(row_type) => Columns::of_type(row_type, &self.keep),
+                None => Columns::message(),
+            },
         }
     }
 }
