@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use wire::{Answer, Failure, Work, Written};
 
 use crate::guard::{PgError, Report, attempt};
-use crate::ingest::{self, Target};
+use crate::ingest::{self, Keep, Target};
 use crate::intake::{self, Durability, Intake};
 use crate::pg;
 use crate::request::identity::Identity;
@@ -136,7 +136,7 @@ fn write(intake: &Intake, work: &Work, lines: &[u8]) -> Result<Written, PgError>
 
 fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written>, way: &mut Option<String>) {
     let target = match &intake.target {
-        intake::Target::Queue(name) => Target::queue(name),
+        intake::Target::Queue(name) => Target::queue(name, Keep::default()),
         intake::Target::Table(_) => pgrx::error!("lines go into queues"),
     };
     let origin = work.origin.as_ref().map(|origin| ingest::Sender {
