@@ -29,7 +29,7 @@ const LONGEST_MESSAGE: usize = 1000;
 impl Refusal {
     /// Of a line that has more bytes than it may.
     pub fn too_long(longest: usize) -> Refusal {
-        let message = format!("line longer than {longest} bytes (howdah.queue_longest_line)");
+        let message = format!("line longer than {longest} bytes");
         Refusal { sqlstate: *b"54000", message }
     }
 }

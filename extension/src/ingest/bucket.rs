@@ -8,7 +8,6 @@ use super::blame::Refusal;
 use super::columns::Columns;
 use super::letters::Letters;
 use super::{Bucket, Target, Written};
-use crate::settings;
 
 /// Rows that lines have become.
 pub struct Rows<'a> {
@@ -64,17 +63,20 @@ pub fn read<'a>(
     letters: &mut Letters<'a>,
 ) -> Rows<'a> {
     let mut reader = Reader::new(target.columns());
-    let longest = settings::LONGEST_LINE.get() as usize;
+    let mut cut = bucket.cut.iter().peekable();
     for line in Lines::of(bucket.lines) {
         reader.rows.lines += 1;
+        let cut = cut.next_if(|cut| cut.line == line.number);
         if line.is_empty() {
             continue;
         }
         written.received += 1;
         if line.number < repeated {
             written.repeated += 1;
-        } else if line.bytes.len() > longest {
-            letters.add(line, Refusal::too_long(longest));
+        } else if let Some(cut) = cut {
+            letters.add_cut(line, cut.length, Refusal::too_long(bucket.longest));
+        } else if line.bytes.len() > bucket.longest {
+            letters.add(line, Refusal::too_long(bucket.longest));
         } else if let Err(refusal) = reader.add(line) {
             letters.add(line, refusal);
         }

@@ -45,6 +45,10 @@ pub struct Bucket<'a> {
     pub origin: Option<Sender<'a>>,
     /// The listener whose dead letters and limits these are; 0 from SQL.
     pub listener: i32,
+    /// Lines of which only the beginning is there, as they were too long.
+    pub cut: &'a [wire::TooLong],
+    /// Bytes of a line at most.
+    pub longest: usize,
 }
 
 /// A producer that numbers its lines, empty and bad ones too.
