@@ -5,14 +5,19 @@ use howdah_tests::queues::{Queues, number, sorted, take};
 
 /// Puts lines; counts of stored and rejected.
 fn put(session: &mut Client, lines: &[u8]) -> (i64, i64) {
-    let row = session.query_one("select stored, rejected from queue.put_lines('bips', $1::bytea)", &[&lines]).unwrap();
+    let row = session
+        .query_one("select stored, rejected from queue.put_lines('bips', $1::bytea)", &[&lines])
+        .unwrap();
     (row.get(0), row.get(1))
 }
 
 /// The dead letters that are lines: SQLSTATE, error, line.
 fn letters(session: &mut Client) -> Vec<(String, String, Vec<u8>)> {
     let rows = session
-        .query("select sqlstate, error, line from queue.dead_letter where line is not null order by ctid", &[])
+        .query(
+            "select sqlstate, error, line from queue.dead_letter where line is not null order by ctid",
+            &[],
+        )
         .unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
 }
@@ -71,7 +76,9 @@ fn what_is_odd_but_clear_is_stored() {
     let with_text = "select count(*) from queue.peek('bips', 10, null::t_bip) where bip = '' and userid = 4";
     assert_eq!(number(session, with_text), 1);
     session.batch_execute("select queue.put_lines('bips', '{\"userid\": 0}')").unwrap();
-    let rows = session.query("select userid from queue.take('bips', 10, null::t_bip) where userid is not null", &[]).unwrap();
+    let rows = session
+        .query("select userid from queue.take('bips', 10, null::t_bip) where userid is not null", &[])
+        .unwrap();
     assert_eq!(sorted(rows.iter().map(|row| row.get(0)).collect()), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!(put(session, b""), (0, 0));
     assert_eq!(put(session, b"\n\n"), (0, 0));
@@ -133,14 +140,22 @@ fn only_who_may_send_stores_and_only_who_manages_sees_letters() {
     let queues = Queues::start();
     queues.sql("create role clerk; create role reader; select queue.grant('bips', 'send', 'clerk')");
     let mut session = queues.session();
-    session.batch_execute("set role clerk; select queue.put_lines('bips', '{\"userid\": 1}
-x')").unwrap();
-    let shown = "select count(*) from queue.dead_letters where queue_name = 'bips' and error like 'not JSON%'";
+    session
+        .batch_execute(
+            "set role clerk; select queue.put_lines('bips', '{\"userid\": 1}
+x')",
+        )
+        .unwrap();
+    let shown =
+        "select count(*) from queue.dead_letters where queue_name = 'bips' and error like 'not JSON%'";
     assert_eq!(number(&mut session, shown), 0);
     session.batch_execute("set role reader").unwrap();
-    let refused = howdah_tests::queues::error(&mut session, "select queue.put_lines('bips', '{\"userid\": 2}')");
+    let refused =
+        howdah_tests::queues::error(&mut session, "select queue.put_lines('bips', '{\"userid\": 2}')");
     assert!(refused.starts_with("42501 permission denied for queue bips"), "{refused}");
-    session.batch_execute("reset role; select queue.grant('bips', 'manage', 'reader'); set role reader").unwrap();
+    session
+        .batch_execute("reset role; select queue.grant('bips', 'manage', 'reader'); set role reader")
+        .unwrap();
     assert_eq!(number(&mut session, shown), 1);
     session.batch_execute("reset role").unwrap();
     assert_eq!(take(&mut session, 10), [1]);
@@ -170,7 +185,9 @@ fn messages_are_lines_of_any_json() {
 #[test]
 fn a_column_keeps_the_line_and_another_what_has_no_column() {
     let queues = Queues::start();
-    queues.sql("create type t_event as (id int, whole jsonb, rest json); select queue.create('events', 't_event')");
+    queues.sql(
+        "create type t_event as (id int, whole jsonb, rest json); select queue.create('events', 't_event')",
+    );
     let mut session = queues.session();
     session
         .batch_execute(
@@ -178,8 +195,11 @@ fn a_column_keeps_the_line_and_another_what_has_no_column() {
                  {"id": 2}', line_column => 'whole', rest_column => 'rest')"#,
         )
         .unwrap();
-    let rows = session.query("select id, whole::text, rest::text from queue.take('events', 10, null::t_event)", &[]).unwrap();
-    let rows: Vec<(i32, String, String)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    let rows = session
+        .query("select id, whole::text, rest::text from queue.take('events', 10, null::t_event)", &[])
+        .unwrap();
+    let rows: Vec<(i32, String, String)> =
+        rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
     let whole = r#"{"a": [1, {"b": 2}], "t": true, "ci": "x\ny", "id": 1, "rest": null}"#;
     let rest = r#"{"a":[1, {"b": 2}],"c\u0069":"x\ny","rest":null,"t":true}"#;
     assert_eq!(rows[0], (1, whole.to_owned(), rest.to_owned()));

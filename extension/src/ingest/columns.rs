@@ -112,7 +112,15 @@ impl Columns {
             }
         };
         let (line, rest) = (kept(&keep.line), kept(&keep.rest));
-        Columns { width: attributes.len(), need_objects: true, line, rest, columns, by_name, last: Vec::new() }
+        Columns {
+            width: attributes.len(),
+            need_objects: true,
+            line,
+            rest,
+            columns,
+            by_name,
+            last: Vec::new(),
+        }
     }
 
     /// The column of a line's key, which is its `number`-th.

@@ -85,10 +85,8 @@ fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, Refusal)]) {
     let kept = |line: &Line<'_>| line.bytes[..line.bytes.len().min(KEPT)].to_vec();
     let lines: Vec<Vec<u8>> = letters.iter().map(|(line, _)| kept(line)).collect();
     let lengths: Vec<i32> = letters.iter().map(|(line, _)| line.bytes.len() as i32).collect();
-    let states: Vec<String> = letters
-        .iter()
-        .map(|(_, refusal)| String::from_utf8_lossy(&refusal.sqlstate).into_owned())
-        .collect();
+    let states: Vec<String> =
+        letters.iter().map(|(_, refusal)| String::from_utf8_lossy(&refusal.sqlstate).into_owned()).collect();
     let errors: Vec<&str> = letters.iter().map(|(_, refusal)| refusal.message.as_str()).collect();
     let [queue, table, listener] = address(target, listener);
     let arguments = [queue, table, listener, lines.into(), lengths.into(), states.into(), errors.into()];
