@@ -141,8 +141,7 @@ impl<'a> Reader<'a> {
 
     /// Fills the row whose values begin at `start`.
     fn fill(&mut self, start: usize, line: &[u8]) -> Result<(), Refusal> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| Fault { reason: Reason::NotUtf8, at: error.valid_up_to() })?;
+        let text = utf8(line)?;
         if self.rows.columns.need_objects {
             self.rest.clear();
             let mut number = 0;
@@ -188,18 +187,21 @@ impl<'a> Reader<'a> {
             return;
         }
         self.rest.push(if self.rest.is_empty() { '{' } else { ',' });
-        self.rest.push('"');
-        self.rest.push_str(key.written());
-        self.rest.push_str("\":");
+        self.rest.push_str(key.quoted());
+        self.rest.push(':');
         match value {
             Value::Null => self.rest.push_str("null"),
             Value::Bool(value) => self.rest.push_str(if value { "true" } else { "false" }),
             Value::Number(written) | Value::Nested(written) => self.rest.push_str(written),
-            Value::Text(text) => {
-                self.rest.push('"');
-                self.rest.push_str(text.written());
-                self.rest.push('"');
-            }
+            Value::Text(text) => self.rest.push_str(text.quoted()),
         }
     }
+}
+
+/// The line as text. Twice as fast as the standard library's way where most is not ASCII.
+fn utf8(line: &[u8]) -> Result<&str, Fault> {
+    simdutf8::basic::from_utf8(line).map_err(|_| {
+        let at = std::str::from_utf8(line).map_or_else(|error| error.valid_up_to(), str::len);
+        Fault { reason: Reason::NotUtf8, at }
+    })
 }
