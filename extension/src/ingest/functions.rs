@@ -1,0 +1,55 @@
+//! What SQL calls.
+
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{Datum, Oid};
+
+use super::{Bucket, Keep, Sender, Target, write};
+use crate::queue::functions::called;
+use crate::queue::functions::returned::Returned;
+use crate::queue::refuse::refuse;
+use crate::settings;
+
+called!(
+    /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column, into_table)`
+    howdah_queue_put_lines,
+    pg_finfo_howdah_queue_put_lines,
+    |call| {
+        let keep = Keep { line: call.get(5), rest: call.get(6) };
+        let target = match (call.get::<String>(0), call.get::<Oid>(7)) {
+            (Some(queue), None) => Target::queue(&queue, keep),
+            (None, Some(table)) => Target::table(table, keep),
+            _ => refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "lines go into a queue or into a table: exactly one of queue and into_table must be given",
+            ),
+        };
+        // SAFETY: text or bytea; the bytes stay where they are during the call.
+        let lines: &[u8] = match call.argument(1) {
+            Some(datum) => unsafe {
+                let value = pgrx::pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+                pgrx::varlena_to_byte_slice(value)
+            },
+            None => &[],
+        };
+        let producer: Option<String> = call.get(2);
+        let origin = producer.as_deref().map(|producer| Sender {
+            producer,
+            epoch: call.need(3, "epoch"),
+            first: call.need(4, "sequence"),
+        });
+        let longest = settings::LONGEST_LINE.get() as usize;
+        let written = write(&target, &Bucket { lines, origin, listener: 0, cut: &[], longest });
+        let returned = Returned::declared(call);
+        let count = |count: u64| Some(Datum::from(count as i64));
+        let mut values = [
+            count(written.received),
+            count(written.stored),
+            count(written.repeated),
+            count(written.rejected_count),
+            origin.map(|_| Datum::from(written.sequence)),
+        ];
+        // SAFETY: values as the function is declared to return them.
+        unsafe { returned.add_values(&mut values) };
+        returned.done()
+    }
+);
