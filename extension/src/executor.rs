@@ -14,6 +14,7 @@ use pgrx::prelude::*;
 use wire::Answer;
 
 use crate::guard::{Report, attempt};
+use crate::queue::later::{self, LATER, Later};
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner};
 use crate::shared::routes::Measured;
@@ -131,7 +132,7 @@ impl Serving<'_> {
             entry.errors.fetch_add(1, Relaxed);
         }
         self.answer = answer.write();
-        self.respond(&mut work, 0);
+        self.respond(&mut work, 0, None);
         entry.busy_since.store(0, Relaxed);
         entry.idle_since.store(now_us(), Relaxed);
         if self.scratch.capacity() > KEPT_LINES {
@@ -156,7 +157,8 @@ impl Serving<'_> {
         if done.status >= 500 {
             entry.errors.fetch_add(1, Relaxed);
         }
-        self.respond(&mut work, u32::from(done.status));
+        let later = later::take().filter(|_| done.status < 300);
+        self.respond(&mut work, u32::from(done.status), later);
         let now = now_us();
         entry.busy_since.store(0, Relaxed);
         entry.idle_since.store(now, Relaxed);
@@ -168,8 +170,13 @@ impl Serving<'_> {
 
     /// Hands the response over, in parts if it is larger than its share of the exchange. The gateway copies
     /// each part at once, so this waits for a gateway, never for a client.
-    fn respond(&mut self, work: &mut Work, code: u32) {
-        let response = [if self.worker.lane == INGEST { &self.answer } else { self.runner.response() }];
+    fn respond(&mut self, work: &mut Work, code: u32, later: Option<Later>) {
+        let (front, code) = match &later {
+            Some(later) => (&later.write()[..], code | LATER),
+            None => (&[][..], code),
+        };
+        let response =
+            [front, if self.worker.lane == INGEST { &self.answer } else { self.runner.response() }];
         let mut progress = self.executor.respond(work, &response, code);
         while progress == Progress::Wait {
             self.worker.wait(Some(PART_TIMEOUT));

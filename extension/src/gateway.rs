@@ -16,6 +16,7 @@ mod deadline;
 mod flights;
 mod inline;
 pub mod listeners;
+mod parked;
 
 use std::cell::Cell;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -151,7 +152,7 @@ impl Gateway<'_> {
         } else if self.is_busy() {
             BUSY_TICK
         } else {
-            TICK
+            self.flights.patience().map_or(TICK, |patience| patience.min(TICK))
         }
     }
 
@@ -278,6 +279,7 @@ impl Gateway<'_> {
     fn tick(&mut self) {
         self.flights.nudge();
         self.flights.retry(&mut self.server);
+        self.flights.resume_parked(self.draining.is_some(), &mut self.server);
         if self.last_tick.elapsed() < BUSY_TICK {
             return;
         }

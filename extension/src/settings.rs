@@ -52,9 +52,12 @@ const SECONDS: i32 = 1000;
 const HOUR: i32 = 3600 * SECONDS;
 const MIB: i32 = 1 << 20;
 
+/// Gateways and executors that `howdah.max_workers` can ask for.
+pub const MAX_WORKERS_EVER: usize = 256;
+
 integers! {
     MAX_DATABASES = "howdah.max_databases\0", 4, 1, 64, Postmaster, NONE, "Databases that can be served at the same time.\0";
-    MAX_WORKERS = "howdah.max_workers\0", 64, 2, 256, Postmaster, NONE, "Gateways and executors that can exist at the same time, over all databases.\0";
+    MAX_WORKERS = "howdah.max_workers\0", 64, 2, MAX_WORKERS_EVER as i32, Postmaster, NONE, "Gateways and executors that can exist at the same time, over all databases.\0";
     MAX_REQUESTS = "howdah.max_requests\0", 1024, 16, 65536, Postmaster, NONE, "Requests that can be in flight between gateways and executors.\0";
     REQUEST_MEMORY = "howdah.request_memory\0", 64, 8, 4096, Postmaster, MB, "Shared memory for requests and responses larger than 2 KiB.\0";
     MAX_ROUTES = "howdah.max_routes\0", 2048, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
@@ -83,6 +86,7 @@ integers! {
     MAX_HEADERS = "howdah.max_headers\0", 100, 4, 10_000, Sighup, NONE, "Most header lines of a request; more is answered with 431.\0";
     MAX_BODY = "howdah.max_body\0", 8 * MIB, 0, 1 << 30, Sighup, BYTE, "Largest request body; more is answered with 413.\0";
     MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; more is answered with 503.\0";
+    MAX_INFLATED_BODY = "howdah.max_inflated_body\0", 64 * MIB, MIB, 1 << 30, Sighup, BYTE, "Largest body of lines for a queue once it is inflated; more is answered with 400.\0";
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
     HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";

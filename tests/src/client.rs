@@ -90,6 +90,18 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).expect("bytes are sent");
     }
 
+    /// Whether bytes of an answer have come, or the end. Does not wait.
+    pub fn has_arrived(&mut self) -> bool {
+        if !self.stream.buffer().is_empty() {
+            return true;
+        }
+        let stream = self.stream.get_mut();
+        stream.set_nonblocking(true).expect("a socket");
+        let arrived = stream.peek(&mut [0]).is_ok();
+        stream.set_nonblocking(false).expect("a socket");
+        arrived
+    }
+
     /// Reads an answer; none if the server has closed the connection.
     pub fn read_reply(&mut self, head_only: bool) -> Option<Reply> {
         let line = self.read_line()?;

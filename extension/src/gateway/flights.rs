@@ -8,6 +8,8 @@ use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
 
 use super::buckets;
+use super::parked::{Ended, Parked};
+use crate::queue::later::{LATER, Later};
 use crate::request::problem::Problem;
 use crate::settings;
 use crate::shared::shared;
@@ -26,6 +28,10 @@ pub struct Flights {
     load: Load,
     /// Those for which the exchange had no room, in their order.
     waiting: VecDeque<Waiting>,
+    /// Those whose answer waits for rows of a queue.
+    parked: Parked,
+    /// This gateway's number.
+    number: usize,
     /// The limit that each gate was last given by this gateway.
     limits: Vec<u32>,
     executors: u32,
@@ -64,6 +70,10 @@ struct Flight {
     id: String,
     /// Bytes, if it is a bucket of lines.
     bucket: Option<usize>,
+    /// The request itself, if it is small enough to be run again, with its gate.
+    kept: Option<(Arrived, u32)>,
+    /// Until when its answer waits for rows, if it has waited before.
+    until: Option<Instant>,
 }
 
 /// A request for which the exchange had no room.
@@ -71,10 +81,14 @@ struct Waiting {
     arrived: Arrived,
     gate: u32,
     since: Instant,
+    /// As in [`Flight`].
+    until: Option<Instant>,
 }
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
 const GRACE: Duration = Duration::from_secs(1);
+/// Bytes of a request that is kept while it runs, so that it can be run again.
+const KEPT: usize = 4 << 10;
 /// Time between two nudges of the supervisor.
 const NUDGE: Duration = Duration::from_millis(50);
 /// How long the oldest request of the lane may wait beside an idle executor.
@@ -92,6 +106,8 @@ impl Flights {
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             load: Load::default(),
             waiting: VecDeque::new(),
+            parked: Parked::default(),
+            number: worker.index,
             limits: vec![0; shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -110,7 +126,11 @@ impl Flights {
 
     /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
-        self.waiting.push_back(Waiting { arrived, gate: gate.unwrap_or(NO_GATE), since: Instant::now() });
+        self.submit_until(arrived, gate.unwrap_or(NO_GATE), None, server);
+    }
+
+    fn submit_until(&mut self, arrived: Arrived, gate: u32, until: Option<Instant>, server: &mut Server) {
+        self.waiting.push_back(Waiting { arrived, gate, since: Instant::now(), until });
         if self.waiting.len() == 1 {
             self.retry(server);
         }
@@ -119,19 +139,25 @@ impl Flights {
     /// Submits what waits for room, as far as there is any, and answers what has waited for too long.
     pub fn retry(&mut self, server: &mut Server) {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
-        while let Some(Waiting { arrived, gate, since }) = self.waiting.pop_front() {
+        while let Some(Waiting { arrived, gate, since, until }) = self.waiting.pop_front() {
             if since.elapsed() > patience {
                 let id = Request::parse(&arrived.request).map(|request| request.id().to_owned());
                 server.reply(arrived.ticket, waited_too_long(&id.unwrap_or_default()));
-            } else if let Err(arrived) = self.try_submit(arrived, gate, server) {
-                self.waiting.push_front(Waiting { arrived, gate, since });
+            } else if let Err(arrived) = self.try_submit(arrived, gate, until, server) {
+                self.waiting.push_front(Waiting { arrived, gate, since, until });
                 return;
             }
         }
     }
 
     /// Gives the request back if there is no room now.
-    fn try_submit(&mut self, arrived: Arrived, gate: u32, server: &mut Server) -> Result<(), Arrived> {
+    fn try_submit(
+        &mut self,
+        arrived: Arrived,
+        gate: u32,
+        until: Option<Instant>,
+        server: &mut Server,
+    ) -> Result<(), Arrived> {
         self.limit(gate);
         match self.end.submit(self.lane, gate, &[&arrived.request]) {
             Ok(ticket) => {
@@ -144,6 +170,8 @@ impl Flights {
                     response: Vec::new(),
                     id: id.unwrap_or_default(),
                     bucket: None,
+                    kept: (arrived.request.len() <= KEPT).then_some((arrived, gate)),
+                    until,
                 };
                 self.flights[ticket.slot() as usize] = Some(flight);
                 self.load.count += 1;
@@ -173,6 +201,8 @@ impl Flights {
             response: Vec::new(),
             id: String::new(),
             bucket: Some(bytes),
+            kept: None,
+            until: None,
         });
         self.load.count += 1;
         self.load.buckets += 1;
@@ -255,7 +285,8 @@ impl Flights {
 
     /// Takes what has come back and hands complete responses to the event loop.
     pub fn deliver(&mut self, server: &mut Server) {
-        while let Some(mut completion) = self.end.take() {
+        loop {
+            let Some(mut completion) = self.end.take() else { return };
             let slot = completion.ticket().slot() as usize;
             let Some(flight) = self.flights[slot].as_mut() else { continue };
             completion.append_to(&mut flight.response);
@@ -268,6 +299,10 @@ impl Flights {
             self.load.lose(&flight);
             let Some(ticket) = flight.ticket else { continue };
             let response = match outcome {
+                Outcome::Answered(code) if code & LATER != 0 => {
+                    self.park(flight, ticket, server);
+                    continue;
+                }
                 Outcome::Answered(_) => flight.response,
                 Outcome::Died if flight.bucket.is_some() => buckets::died(),
                 Outcome::Died => died(&flight.id),
@@ -276,10 +311,46 @@ impl Flights {
         }
     }
 
+    /// Keeps an answer until rows come or its time is over.
+    fn park(&mut self, mut flight: Flight, ticket: Ticket, server: &mut Server) {
+        let later = Later::read(&flight.response);
+        flight.response.drain(..Later::LENGTH.min(flight.response.len()));
+        match (later, flight.kept) {
+            (Some(later), Some(kept)) => {
+                self.parked.park(self.number, later, flight.until, kept, flight.response);
+            }
+            _ => {
+                server.reply(ticket, flight.response);
+            }
+        }
+    }
+
+    /// Has requests run again for which there may be rows, and answers those whose time is over; all with `hurry`.
+    pub fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
+        while let Some(ended) = self.parked.next(hurry) {
+            match ended {
+                Ended::Answered(request) => {
+                    server.reply(request.arrived.ticket, request.answer);
+                }
+                Ended::Again(request) => {
+                    self.submit_until(request.arrived, request.gate, Some(request.until), server);
+                }
+            }
+        }
+    }
+
+    /// How long no parked request needs to be looked at.
+    pub fn patience(&self) -> Option<Duration> {
+        self.parked.patience()
+    }
+
     /// Cancels the request of a client that has gone. False if it is not here.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         if let Some(place) = self.waiting.iter().position(|waiting| waiting.arrived.ticket == ticket) {
             self.waiting.remove(place);
+            return true;
+        }
+        if self.parked.forget(ticket) {
             return true;
         }
         let found = self

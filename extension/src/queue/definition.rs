@@ -231,6 +231,11 @@ impl Definition {
         (rows, ledger)
     }
 
+    /// The number of its entry in shared memory.
+    pub fn memory_number(&self) -> usize {
+        self.memory
+    }
+
     /// The entry in shared memory.
     pub fn memory(&self) -> &'static QueueMemory {
         shared().queues.entry(self.memory)

@@ -13,6 +13,7 @@ use pgrx::prelude::*;
 
 use super::SEGMENTS;
 use super::refuse::refuse_with_hint;
+use crate::settings::MAX_WORKERS_EVER as MAX_WORKERS;
 
 /// What is known of a segment.
 #[repr(C)]
@@ -46,7 +47,9 @@ pub struct QueueMemory {
     database: AtomicU32,
     queue: AtomicU32,
     /// Commits that have brought rows: who waits for rows looks again when it changes.
-    pub arrivals: AtomicU64,
+    arrivals: AtomicU64,
+    /// A bit for each gateway that has requests waiting for rows.
+    gateways: [AtomicU64; MAX_WORKERS / 64],
     waiting: UnsafeCell<pg_sys::ConditionVariable>,
     state: UnsafeCell<State>,
 }
@@ -156,6 +159,28 @@ impl QueueMemory {
                 !known
             }
         }
+    }
+
+    /// Commits that have brought rows so far.
+    pub fn arrivals(&self) -> u64 {
+        self.arrivals.load(SeqCst)
+    }
+
+    /// Has the gateway of this number woken by the next arrival. Look at the arrivals afterwards: whoever counts one
+    /// looks at the gateways afterwards, so one of the two sees the other.
+    pub fn call_gateway(&self, number: usize) {
+        self.gateways[number / 64].fetch_or(1 << (number % 64), SeqCst);
+    }
+
+    /// Counts an arrival, and says which gateways wait for it.
+    pub fn arrive(&self) -> impl Iterator<Item = usize> {
+        self.arrivals.fetch_add(1, SeqCst);
+        let waiting = |(word, bits): (usize, &AtomicU64)| {
+            // Most of the time nobody waits: then it is a load.
+            let bits = if bits.load(SeqCst) == 0 { 0 } else { bits.swap(0, SeqCst) };
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        };
+        self.gateways.iter().enumerate().flat_map(waiting)
     }
 
     /// The condition that rows have come.

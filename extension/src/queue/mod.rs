@@ -15,6 +15,7 @@
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them.
 //! - [`wake`]: who waits for rows.
+//! - [`later`]: answers of the HTTP door that wait for rows.
 //! - [`refuse`]: what an error says.
 //! - [`functions`]: what SQL calls.
 
@@ -23,6 +24,7 @@ pub mod claim;
 pub mod count;
 pub mod definition;
 pub mod functions;
+pub mod later;
 pub mod layout;
 pub mod ledger;
 pub mod memory;

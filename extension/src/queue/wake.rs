@@ -1,17 +1,18 @@
-//! Who waits for rows: a session in `queue.read_with_poll`. It sleeps on a condition variable that every commit of
-//! rows signals.
+//! Who waits for rows: a session in `queue.read_with_poll`, which sleeps on a condition variable that every commit of
+//! rows signals; and gateways with requests that wait ([`super::later`]), which have an eventfd.
 //!
 //! COMMIT PREPARED may be another session's, which knows nothing of the rows: so a sleep is bounded.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::Ordering::*;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::definition::Definition;
 use super::memory::QueueMemory;
+use crate::shared;
+use crate::shared::workers::Kind;
 
 thread_local! {
     /// Queues that this transaction has sent to.
@@ -51,7 +52,9 @@ unsafe extern "C-unwind" fn at_transaction_end(
 
 /// Wakes those who wait for rows of the queue now.
 pub fn signal(memory: &QueueMemory) {
-    memory.arrivals.fetch_add(1, SeqCst);
+    for gateway in memory.arrive() {
+        shared::wake::wake(Kind::Gateway, gateway);
+    }
     // SAFETY: the condition variable is in shared memory and was initialised at the start.
     unsafe { pg_sys::ConditionVariableBroadcast(memory.waiting()) };
 }
@@ -69,7 +72,7 @@ impl Waiter {
 
     /// Commits that have brought rows so far.
     pub fn arrivals(&self) -> u64 {
-        self.0.memory().arrivals.load(SeqCst)
+        self.0.memory().arrivals()
     }
 
     /// Sleeps until there are more arrivals than `seen`, or for so many milliseconds.

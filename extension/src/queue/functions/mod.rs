@@ -6,10 +6,12 @@
 //! - [`messages`]: send, read, pop and so on of messages.
 //! - [`settled`]: ack, nack, and what counts and tidies.
 //! - [`dead`]: dead letters.
+//! - [`doors`]: what the HTTP door needs beside SQL.
 //! - [`statement`]: SQL that is run as the extension's owner.
 
 pub mod dead;
 pub mod definitions;
+pub mod doors;
 pub mod messages;
 pub mod returned;
 pub mod settled;

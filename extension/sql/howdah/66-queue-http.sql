@@ -1,0 +1,149 @@
+-- The HTTP door of queues: functions for routes, which queue.serve() registers. They run as the route's role, which
+-- needs its rights on the queue as anybody does.
+
+create function queue.http_send(
+  queue text, bytea, producer text default null, epoch integer default 1, sequence bigint default null)
+returns json
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_http_send';
+comment on function queue.http_send(text, bytea, text, integer, bigint) is
+  'Route: stores the lines of JSON of the body, inflated if need be; answers counts and the lines that were refused';
+
+create function queue.arrivals(queue_name text) returns bigint
+language c volatile strict
+as 'MODULE_PATHNAME', 'howdah_queue_arrivals';
+comment on function queue.arrivals(text) is 'How many commits have brought rows since the server started';
+
+create function queue.answer_later(queue_name text, arrivals bigint, milliseconds integer) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'howdah_queue_answer_later';
+comment on function queue.answer_later(text, bigint, integer) is
+  'Has a request that found nothing run again when there are more arrivals; without them its answer is sent when the time is over';
+
+create function queue.rows_as_json(queue_name text, qty integer, vt interval default null)
+returns table (msg_id bigint, "row" json)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  of_type regtype;
+begin
+  select q.row_type into of_type from queue.queue q where q.name = rows_as_json.queue_name;
+  if of_type is not null and vt is null then
+    return query execute format(
+      'select null::bigint, to_json(r) from queue.take($1, $2, null::%s) r', of_type) using queue_name, qty;
+  elsif of_type is not null then
+    return query execute format(
+      'select r.msg_id, json_build_object(''msg_id'', r.msg_id, ''read_ct'', r.read_ct, ''row'', r."row")
+       from queue.read($1, $2, $3, null::%s) r', of_type) using queue_name, qty, vt;
+  elsif vt is null then
+    return query select r.msg_id, to_json(r) from queue.pop(queue_name, qty) r;
+  else
+    return query select r.msg_id, to_json(r)
+    from queue.read(queue_name, extract(epoch from vt)::integer, qty) r;
+  end if;
+end
+$body$;
+comment on function queue.rows_as_json(text, integer, interval) is
+  'Rows or messages as JSON: leased for a time, or without one taken out';
+
+create function queue.ack_batch(queue_name text, batch text) returns bigint
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  acknowledged bigint;
+begin
+  if batch !~ '^\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*$' then
+    raise exception using errcode = '22023', message = format('"%s" is no batch id', left(batch, 100)),
+      hint = 'Give back the "batch" that a read has answered.';
+  end if;
+  if (select sum(split_part(part, '-', 2)::bigint - split_part(part, '-', 1)::bigint)
+      from regexp_split_to_table(batch, ',') part) > 1000000 then
+    raise exception using errcode = '22023', message = 'a batch has at most a million rows';
+  end if;
+  select count(*) into acknowledged
+  from queue.ack(queue_name, array(
+    select n
+    from regexp_split_to_table(batch, ',') part
+    cross join generate_series(split_part(part, '-', 1)::bigint, split_part(part, '-', 2)::bigint) n));
+  return acknowledged;
+end
+$body$;
+comment on function queue.ack_batch(text, text) is
+  'Removes the leased rows of a batch that was read over HTTP; returns how many were there';
+
+create function queue.http_read(
+  queue text, qty integer default 100, vt interval default '30 seconds', wait interval default '0 seconds',
+  ack text default null)
+returns json
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  acknowledged bigint;
+  arrivals bigint := queue.arrivals(http_read.queue);
+  answer json;
+begin
+  if qty not between 0 and 10000 then
+    raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', qty);
+  end if;
+  if vt < '1 second' or vt > '1 day' then
+    raise exception using errcode = '22023', message = format('vt must be from a second to a day, and is %s', vt);
+  end if;
+  if ack is not null then
+    acknowledged := queue.ack_batch(http_read.queue, ack);
+  end if;
+  with rows as materialized (select r.msg_id, r."row" from queue.rows_as_json(http_read.queue, qty, vt) r),
+  ids as (select range_agg(int8range(msg_id, msg_id, '[]')) as ranges from rows)
+  select json_build_object(
+    'batch', (select string_agg(lower(part) || '-' || upper(part) - 1, ',') from ids, unnest(ids.ranges) part),
+    'rows', coalesce((select json_agg(rows."row") from rows), '[]'))
+  into answer;
+  if acknowledged is not null then
+    answer := (answer::jsonb || jsonb_build_object('acknowledged', acknowledged))::json;
+  end if;
+  if wait > '0 seconds' and qty > 0 and answer ->> 'batch' is null then
+    perform queue.answer_later(
+      http_read.queue, arrivals, (1000 * extract(epoch from least(wait, interval '1 minute')))::integer);
+  end if;
+  return answer;
+end
+$body$;
+comment on function queue.http_read(text, integer, interval, interval, text) is
+  'Route: leases rows and answers them with a batch id, after removing those of the batch that ack names; waits for rows if there are none';
+
+create function queue.http_ack(queue text, batch text) returns json
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  return json_build_object('acknowledged', queue.ack_batch(http_ack.queue, batch));
+end
+$body$;
+comment on function queue.http_ack(text, text) is 'Route: removes the leased rows of a batch';
+
+create function queue.http_take(queue text, qty integer default 100) returns json
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  if qty not between 0 and 10000 then
+    raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', qty);
+  end if;
+  return json_build_object(
+    'rows', coalesce((select json_agg(r."row") from queue.rows_as_json(http_take.queue, qty) r), '[]'));
+end
+$body$;
+comment on function queue.http_take(text, integer) is
+  'Route: takes rows out, at most once: rows of an answer that does not arrive are lost';
+
+create function queue.serve(path text default '/queues', role text default 'howdah_web') returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  perform http.route('POST', path || '/{queue}', 'queue.http_send', role);
+  perform http.route('POST', path || '/{queue}/read', 'queue.http_read', role);
+  perform http.route('POST', path || '/{queue}/ack', 'queue.http_ack', role);
+  perform http.route('POST', path || '/{queue}/take', 'queue.http_take', role);
+end
+$body$;
+comment on function queue.serve(text, text) is
+  'Opens the HTTP door of queues under a path: routes that run as a role, which needs its rights on each queue';
+revoke all on function queue.serve(text, text) from public;
+grant execute on function queue.serve(text, text) to howdah_admin;

@@ -1,0 +1,130 @@
+//! What the HTTP door of queues needs beside SQL: lines from a request's body, and answers that wait for rows.
+
+use std::io::Read;
+
+use pgrx::pg_sys::Datum;
+use pgrx::prelude::*;
+use serde_json::{Value, json};
+
+use super::called;
+use crate::ingest::{self, Bucket, Keep, Sender, Target, Written};
+use crate::queue::definition::{self, Right};
+use crate::queue::later;
+use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::request::current;
+use crate::settings;
+
+called!(
+    /// `queue.http_send(queue, body, producer, epoch, sequence)`
+    howdah_queue_http_send,
+    pg_finfo_howdah_queue_http_send,
+    |call| {
+        let target = Target::queue(&call.need::<String>(0, "queue"), Keep::default());
+        let body: &[u8] = match call.argument(1) {
+            // SAFETY: bytea; the bytes stay where they are during the call.
+            Some(datum) => unsafe {
+                pgrx::varlena_to_byte_slice(pgrx::pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr()))
+            },
+            None => &[],
+        };
+        // SAFETY: the reference is used within this call.
+        let encoding = unsafe { current::get() }.and_then(|(request, _)| request.header("content-encoding"));
+        let inflated;
+        let lines = match encoding.map(str::trim) {
+            None | Some("" | "identity") => body,
+            Some(encoding) => {
+                inflated = inflate(body, encoding);
+                &inflated
+            }
+        };
+        let producer: Option<String> = call.get(2);
+        let origin = producer.as_deref().map(|producer| Sender {
+            producer,
+            epoch: call.need(3, "epoch"),
+            first: call.need(4, "sequence"),
+        });
+        let longest = settings::LONGEST_LINE.get() as usize;
+        let written = ingest::write(&target, &Bucket { lines, origin, listener: 0, cut: &[], longest });
+        let answer = report(&written, origin.is_some()).to_string();
+        answer.into_datum().unwrap_or(Datum::null())
+    }
+);
+
+/// What is answered: counts, and the lines that were refused, by their number in the body, from 1.
+fn report(written: &Written, has_producer: bool) -> Value {
+    let errors: Vec<Value> = written
+        .rejected
+        .iter()
+        .map(|rejected| {
+            let code = String::from_utf8_lossy(&rejected.sqlstate);
+            json!({ "line": rejected.line + 1, "code": code, "error": rejected.message })
+        })
+        .collect();
+    let mut answer = json!({
+        "received": written.received,
+        "stored": written.stored,
+        "repeated": written.repeated,
+        "rejected": written.rejected_count,
+    });
+    if !errors.is_empty() {
+        answer["errors"] = errors.into();
+    }
+    if has_producer {
+        answer["sequence"] = written.sequence.into();
+    }
+    answer
+}
+
+/// Inflates a body. One that becomes larger than `howdah.max_inflated_body` is an error before it has the memory.
+fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
+    let limit = settings::MAX_INFLATED_BODY.get() as usize;
+    let mut lines = Vec::new();
+    let read = match encoding.to_ascii_lowercase().as_str() {
+        "gzip" | "x-gzip" => {
+            flate2::read::MultiGzDecoder::new(body).take(limit as u64 + 1).read_to_end(&mut lines)
+        }
+        "zstd" => zstd::stream::read::Decoder::with_buffer(body)
+            .and_then(|decoder| decoder.take(limit as u64 + 1).read_to_end(&mut lines)),
+        _ => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("the body's Content-Encoding {encoding} is not known"),
+            "Send lines as they are, or with gzip or zstd.",
+        ),
+    };
+    if let Err(error) = read {
+        refuse(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, &format!("the body is no valid {encoding}: {error}"));
+    }
+    if lines.len() > limit {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("the body has more than {limit} bytes once it is inflated"),
+            "Send less at once, or raise howdah.max_inflated_body.",
+        );
+    }
+    lines
+}
+
+called!(
+    /// `queue.arrivals(queue_name)`
+    howdah_queue_arrivals,
+    pg_finfo_howdah_queue_arrivals,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Take);
+        Datum::from(queue.memory().arrivals() as i64)
+    }
+);
+
+called!(
+    /// `queue.answer_later(queue_name, arrivals, milliseconds)`
+    howdah_queue_answer_later,
+    pg_finfo_howdah_queue_answer_later,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Take);
+        let arrivals: i64 = call.need(1, "arrivals");
+        let milliseconds: i32 = call.need(2, "milliseconds");
+        later::ask(&queue, arrivals as u64, milliseconds.max(0) as u32);
+        Datum::null()
+    }
+);

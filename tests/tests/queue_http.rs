@@ -1,0 +1,205 @@
+//! Queues over HTTP: lines in, batches out, answers that wait.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use howdah_tests::{Connection, Platform, Reply, wait_for};
+use serde_json::{Value, json};
+
+const SCHEMA: &str = "
+    create type bip as (userid bigint, bip text);
+    select queue.create('bips', row_type => 'bip'), queue.create('mail'), queue.create('secret');
+    select queue.grant(name, permission, 'howdah_web')
+    from unnest(array['bips', 'mail']) name, unnest(array['send', 'take']) permission;
+    select queue.serve();
+    create function fast() returns text language sql stable return 'fast';
+    select http.route('GET', '/fast', 'fast')";
+
+fn platform() -> Platform {
+    let platform = Platform::with(&[("howdah.min_executors", "2"), ("howdah.max_executors", "2")]);
+    platform.sql(SCHEMA);
+    platform
+}
+
+fn post(platform: &Platform, path: &str) -> Reply {
+    platform.post(path, "text/plain", b"")
+}
+
+fn send(platform: &Platform, path: &str, lines: &str) -> Value {
+    let reply = platform.post(path, "application/x-ndjson", lines.as_bytes());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.json()
+}
+
+#[test]
+fn lines_go_in_and_batches_come_out() {
+    let platform = platform();
+    lines_are_stored_and_bad_ones_named(&platform);
+    compressed_bodies_are_inflated(&platform);
+    a_producer_sends_nothing_twice(&platform);
+    a_batch_is_leased_until_it_is_acknowledged(&platform);
+    messages_are_read_as_well(&platform);
+    rights_are_those_of_the_role(&platform);
+    nonsense_is_refused(&platform);
+}
+
+fn lines_are_stored_and_bad_ones_named(platform: &Platform) {
+    let answer = send(
+        platform,
+        "/queues/bips",
+        "{\"userid\": 1, \"bip\": \"a\"}\n{\"userid\": \"x\"}\n\n{\"userid\": 2}",
+    );
+    assert_eq!(
+        (&answer["received"], &answer["stored"], &answer["rejected"]),
+        (&json!(3), &json!(2), &json!(1))
+    );
+    assert_eq!((&answer["errors"][0]["line"], &answer["errors"][0]["code"]), (&json!(2), &json!("22P02")));
+    let taken = post(platform, "/queues/bips/take?qty=10").json();
+    assert_eq!(taken["rows"], json!([{"userid": 1, "bip": "a"}, {"userid": 2, "bip": null}]));
+    assert_eq!(post(platform, "/queues/bips/take").json(), json!({"rows": []}));
+}
+
+fn compressed_bodies_are_inflated(platform: &Platform) {
+    let lines: String = (0..1000).map(|n| format!("{{\"userid\": {n}, \"bip\": \"the same\"}}\n")).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(lines.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(lines.as_bytes(), 3).unwrap();
+    let ask = |encoding: &str, body: &[u8]| {
+        platform.connect().request("POST", "/queues/bips", &[("Content-Encoding", encoding)], body)
+    };
+    for (encoding, body) in [("gzip", &gzip), ("zstd", &zstd)] {
+        assert_eq!(ask(encoding, body).json()["stored"], json!(1000), "{encoding}");
+        let cut = ask(encoding, &body[..body.len() / 2]);
+        assert_eq!(cut.status, 400, "{encoding}: {}", cut.text());
+    }
+    let bomb = zstd::encode_all(&vec![b'\n'; 65 << 20][..], 3).unwrap();
+    let reply = ask("zstd", &bomb);
+    assert!(reply.status == 400 && reply.text().contains("max_inflated_body"), "{}", reply.text());
+    assert_eq!(ask("br", b"x").status, 400);
+    assert_eq!(
+        platform.value("select count(*) from queue.take('bips', 5000, null::bip)").as_deref(),
+        Some("2000")
+    );
+}
+
+fn a_producer_sends_nothing_twice(platform: &Platform) {
+    let path = "/queues/bips?producer=meter&epoch=1&sequence=1";
+    let lines = "{\"userid\": 7}\n{\"userid\": 8}\n";
+    assert_eq!(send(platform, path, lines)["sequence"], json!(2));
+    let again = send(platform, path, lines);
+    assert_eq!((&again["stored"], &again["repeated"], &again["sequence"]), (&json!(0), &json!(2), &json!(2)));
+    assert_eq!(post(platform, "/queues/bips/take").json()["rows"].as_array().unwrap().len(), 2);
+}
+
+fn a_batch_is_leased_until_it_is_acknowledged(platform: &Platform) {
+    let lines: String = (0..30).map(|n| format!("{{\"userid\": {n}}}\n")).collect();
+    send(platform, "/queues/bips", &lines);
+    let first = post(platform, "/queues/bips/read?qty=10&vt=1+hour").json();
+    let rows = first["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[3]["row"]["userid"], &rows[3]["read_ct"]), (10, &json!(3), &json!(1)));
+    let batch = first["batch"].as_str().unwrap();
+    let second = post(platform, &format!("/queues/bips/read?qty=10&vt=2&ack={batch}")).json();
+    assert_eq!((&second["acknowledged"], &second["rows"][0]["row"]["userid"]), (&json!(10), &json!(10)));
+    let third = post(platform, "/queues/bips/read?qty=100").json();
+    assert_eq!(third["rows"].as_array().unwrap().len(), 10);
+    let acknowledged =
+        post(platform, &format!("/queues/bips/ack?batch={}", third["batch"].as_str().unwrap()));
+    assert_eq!(acknowledged.json(), json!({"acknowledged": 10}));
+    // The second batch was not acknowledged, so it comes back; an answer that waits sees that without a commit.
+    let begin = Instant::now();
+    let again = post(platform, "/queues/bips/read?qty=100&wait=10+s").json();
+    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+    assert_eq!((again["rows"].as_array().unwrap().len(), &again["rows"][0]["read_ct"]), (10, &json!(2)));
+    post(platform, &format!("/queues/bips/ack?batch={}", again["batch"].as_str().unwrap()));
+    assert_eq!(post(platform, "/queues/bips/read").json(), json!({"batch": null, "rows": []}));
+}
+
+fn messages_are_read_as_well(platform: &Platform) {
+    send(platform, "/queues/mail", "{\"to\": \"ada\"}\n{\"to\": \"bob\"}\n");
+    let read = post(platform, "/queues/mail/read?qty=1").json();
+    assert_eq!(read["rows"][0]["message"], json!({"to": "ada"}));
+    assert_eq!(post(platform, "/queues/mail/take").json()["rows"][0]["message"], json!({"to": "bob"}));
+}
+
+fn rights_are_those_of_the_role(platform: &Platform) {
+    for path in
+        ["/queues/secret", "/queues/secret/read", "/queues/secret/take", "/queues/secret/read?wait=5+s"]
+    {
+        assert_eq!(platform.post(path, "text/plain", b"{}\n").status, 403, "{path}");
+    }
+    assert_eq!(platform.value("select queue_length from queue.metrics('secret')").as_deref(), Some("0"));
+}
+
+fn nonsense_is_refused(platform: &Platform) {
+    for path in [
+        "/queues/bips/ack?batch=x",
+        "/queues/bips/ack?batch=1-9999999999",
+        "/queues/bips/ack",
+        "/queues/bips/read?qty=-1",
+        "/queues/bips/read?qty=1000000",
+        "/queues/bips/read?vt=never",
+        "/queues/bips/read?vt=1+ms",
+        "/queues/bips?producer=p&sequence=x",
+        "/queues/bips?producer=p",
+    ] {
+        let reply = post(platform, path);
+        assert_eq!(reply.status, 400, "{path}: {}", reply.text());
+    }
+    assert!(matches!(post(platform, "/queues/none/read").status, 400..=500));
+}
+
+#[test]
+fn an_answer_that_waits_occupies_no_executor_and_comes_with_the_commit() {
+    let platform = platform();
+    let mut waiting: Vec<Connection> = (0..20)
+        .map(|_| {
+            let mut connection = platform.connect();
+            connection.send("POST", "/queues/bips/read?qty=1&wait=30+s", &[], b"");
+            connection
+        })
+        .collect();
+    let is_idle = || platform.running("/read") == 0;
+    wait_for("nobody runs", is_idle);
+    let mut fast = platform.connect();
+    for _ in 0..200 {
+        let begin = Instant::now();
+        assert_eq!(fast.request("GET", "/fast", &[], b"").text(), "fast");
+        assert!(begin.elapsed() < Duration::from_millis(250), "{:?}", begin.elapsed());
+    }
+    let mut gone = platform.connect();
+    gone.send("POST", "/queues/bips/read?qty=1&wait=30+s", &[], b"");
+    drop(gone);
+    for round in 0..20 {
+        let begin = Instant::now();
+        platform.sql(&format!("select queue.put('bips', row({round}, 'x')::bip)"));
+        // Whoever it is that gets the row, it is one of them, and soon.
+        let place = loop {
+            let answered = waiting.iter_mut().position(|connection| connection.has_arrived());
+            if let Some(place) = answered {
+                break place;
+            }
+            assert!(begin.elapsed() < Duration::from_millis(900), "a row came and nobody was answered");
+        };
+        let answer = waiting.remove(place).read_reply(false).expect("an answer").json();
+        assert_eq!(answer["rows"][0]["row"]["userid"], json!(round));
+    }
+}
+
+#[test]
+fn an_answer_waits_no_longer_than_it_was_told() {
+    let platform = platform();
+    let begin = Instant::now();
+    let answer = post(&platform, "/queues/bips/read?wait=1500+ms").json();
+    assert_eq!(answer, json!({"batch": null, "rows": []}));
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_millis(1500) && took < Duration::from_millis(2500), "{took:?}");
+    // The executor that looked first may be gone meanwhile.
+    let reads = || platform.value("select requests from http.stats where pattern like '%/read'");
+    let (before, mut connection) = (reads(), platform.connect());
+    connection.send("POST", "/queues/bips/read?wait=30+s", &[], b"");
+    wait_for("it waits", || reads() != before);
+    platform.sql("select pg_terminate_backend(pid) from http.workers where kind = 'executor'");
+    platform.sql("select queue.put('bips', row(1, 'x')::bip)");
+    assert_eq!(connection.read_reply(false).expect("an answer").json()["rows"][0]["row"]["userid"], json!(1));
+}
