@@ -272,3 +272,53 @@ fn who_sees_the_dead_letters_of_a_table() {
         session.batch_execute("reset role").unwrap();
     }
 }
+
+#[test]
+fn a_foreign_table_gets_rows_on_its_server() {
+    let (queues, mut session) = start("create table far (id int primary key, label text default 'far')");
+    let (folder, port) = {
+        let row = session
+            .query_one("select split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port')", &[])
+            .unwrap();
+        (row.get::<_, String>(0), row.get::<_, String>(1))
+    };
+    queues.sql(&format!(
+        "create extension postgres_fdw;
+         create server here foreign data wrapper postgres_fdw options (host '{folder}', port '{port}', dbname 'postgres');
+         create user mapping for current_user server here;
+         create foreign table near (id int, label text default 'near') server here options (table_name 'far')"
+    ));
+    assert_eq!(put(&mut session, "near", "{\"id\": 1}\n{\"id\": 1}\n{\"id\": 2, \"label\": \"x\"}"), (2, 1));
+    assert_eq!(states(&mut session, "near"), ["23505"]);
+    assert_eq!(rows(&mut session, "select * from far order by id"), ["(1,near)", "(2,x)"]);
+}
+
+#[test]
+fn deferred_constraints_and_jsonb_are_checked_row_by_row_and_lines_are_kept_in_columns() {
+    let (_queues, mut session) =
+        start("create table t (id int, body jsonb, line json, unique (id) deferrable initially deferred)");
+    let lines = "{\"id\": 1, \"x\": 1e400000}\n{\"id\": 1, \"x\": \"\\u20ac\"}\n{\"id\": 1}\n{\"id\": 2}";
+    let row = session
+        .query_one(
+            "select stored, rejected from queue.put_lines(
+               into_table => 't', lines => $1::text, rest_column => 'body', line_column => 'line')",
+            &[&lines],
+        )
+        .unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (2, 2));
+    assert_eq!(states(&mut session, "t"), ["22003", "23505"]);
+    let stored = rows(&mut session, "select id, body, line ->> 'id' from t order by id");
+    assert_eq!(stored, ["(1,\"{\"\"x\"\": \"\"€\"\"}\",1)", "(2,{},2)"]);
+}
+
+#[test]
+fn a_table_that_is_dropped_leaves_no_producer_and_no_letter() {
+    let (_queues, mut session) = start(
+        "create table t (id int);
+         select queue.put_lines(into_table => 't', lines => 'x', producer => 'p', sequence => 1);
+         drop table t",
+    );
+    assert_eq!(number(&mut session, "select count(*) from queue.progress"), 0);
+    assert_eq!(number(&mut session, "select count(*) from queue.dead_letter"), 0);
+    session.batch_execute("drop extension howdah").unwrap();
+}
