@@ -32,7 +32,7 @@ public final class Connection implements AutoCloseable {
   private final Session session;
   private final Executor executor;
   private final Turns turns;
-  private int savepoints;
+  private final Transactions transactions = new Transactions(this);
 
   private Connection(Config config, Session session) {
     this.config = config;
@@ -303,28 +303,17 @@ public final class Connection implements AutoCloseable {
 
   /** Begins a transaction. */
   public void begin(TransactionOptions options) {
-    if (inTransaction()) {
-      throw new PgException("25001", "a transaction is already begun; transaction(...) nests by savepoints");
-    }
-    executor(options.begin());
-  }
-
-  private void executor(String sql) {
-    alone(() -> executor.script(sql));
+    transactions.begin(options);
   }
 
   /** Commits. A transaction that has failed cannot be: it is rolled back, and that is an error. */
   public void commit() {
-    boolean failed = transactionFailed();
-    executor("COMMIT");
-    if (failed) {
-      throw new PgException("25P02", "the transaction had failed, so the commit rolled it back");
-    }
+    transactions.commit();
   }
 
   /** Rolls back. */
   public void rollback() {
-    executor("ROLLBACK");
+    transactions.rollback();
   }
 
   /** Whether a transaction is begun. */
@@ -346,40 +335,15 @@ public final class Connection implements AutoCloseable {
   public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
     executor.hold(Options.DEFAULT);
     try {
-      boolean nested = inTransaction();
-      String savepoint = "howdah_" + ++savepoints;
-      executor(nested ? "SAVEPOINT " + savepoint : options.begin());
-      return ended(work, nested ? savepoint : null);
+      return transactions.run(options, work);
     } finally {
       turns.release();
     }
   }
 
-  private <T> T ended(Function<Connection, T> work, String savepoint) {
-    T value;
-    try {
-      value = work.apply(this);
-    } catch (RuntimeException | Error e) {
-      undo(savepoint, e);
-      throw e;
-    }
-    if (savepoint != null && inTransaction()) {
-      executor("RELEASE SAVEPOINT " + savepoint);
-    } else if (savepoint == null && inTransaction()) {
-      commit();
-    }
-    return value;
-  }
-
-  private void undo(String savepoint, Throwable reason) {
-    if (!isOpen() || !inTransaction()) {
-      return;
-    }
-    try {
-      executor(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
-    } catch (PgException e) {
-      reason.addSuppressed(e);
-    }
+  /** Runs a statement without parameters and rows. */
+  void command(String sql) {
+    alone(() -> executor.script(sql));
   }
 
   /**
@@ -392,12 +356,12 @@ public final class Connection implements AutoCloseable {
 
   /** Listens to a channel. */
   public void listen(String channel) {
-    executor("LISTEN " + quoted(channel));
+    command("LISTEN " + quoted(channel));
   }
 
   /** Listens to a channel no more. */
   public void unlisten(String channel) {
-    executor("UNLISTEN " + quoted(channel));
+    command("UNLISTEN " + quoted(channel));
   }
 
   /** An identifier in quotes, as SQL wants it. */

@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** What each system answers a request of the sixth test with: the query's rows as JSON. */
 final class HttpAnswers implements AutoCloseable {
   private static final int CONNECTIONS = 10;
-  private static final int SHARED = 4;
+  private static final int SHARED = 8;
 
   private final Connection[] shared = new Connection[SHARED];
   private final AtomicInteger turn = new AtomicInteger();
