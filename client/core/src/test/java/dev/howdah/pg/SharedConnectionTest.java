@@ -133,6 +133,15 @@ class SharedConnectionTest {
   }
 
   @Test
+  void jsonOfATableThatHasChangedIsWrittenAnew() {
+    String sql = "select * from shared where id = 1";
+    assertEquals("[]", new String(connection.json(sql), StandardCharsets.UTF_8));
+    other.script("alter table shared add more int default 2; insert into shared values (1)");
+    assertEquals("[{\"id\":1,\"more\":2}]", new String(connection.json(sql), StandardCharsets.UTF_8));
+    assertEquals("[{\"id\":1,\"more\":2}]", new String(connection.json(sql), StandardCharsets.UTF_8));
+  }
+
+  @Test
   void everyThreadGetsItsOwnJson() throws Exception {
     String sql = "select $1::int as n, json_build_object('x', x) as j from generate_series(1, $1 % 40) as x";
     connection.query(sql, 1);
