@@ -51,6 +51,7 @@ test-client: setup ## the JVM client alone
 # Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
 test-long: build ## the long tests too
 	@$(TEST) --all-features
+	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
 
 test-versions: setup ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)

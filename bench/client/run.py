@@ -30,7 +30,7 @@ from bench.harness.results import Results, describe_run, write
 AREA = "client"
 CLIENT = Path(__file__).resolve().parent.parent.parent / "client"
 CASES = ("t1", "t2", "t3", "t4", "t5", "t6", "codecs")
-SYSTEMS = ("howdah", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
+SYSTEMS = ("howdah", "howdah_pool", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
 LENGTHS = {"RUNS": 20, "WARM": 8, "DURATION": 5, "ROUNDS": 3, "ROWS": 50_000}
 
 
@@ -91,8 +91,7 @@ def _measure(choice, cluster, results):
     environment = {**os.environ, **choice.environment(), **cluster.environment(SUPERUSER, "tcp")}
     java = os.environ.get("JAVA", "java")
     classes = f"{CLIENT}/bench/target/classes:{CLIENT}/bench/target/dependency/*"
-    # Without nodelay the JDK's HTTP server sends a head, waits for its acknowledgement, and sends the body.
-    command = [java, "-Xmx3g", "-Dsun.net.httpserver.nodelay=true", "-cp", classes, "dev.howdah.pg.bench.Main"]
+    command = [java, "-Xmx3g", "-cp", classes, "dev.howdah.pg.bench.Main"]
     settings = {"java": _version(java), "postgresql": cluster.version, **choice.lengths}
     try:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

@@ -224,6 +224,13 @@
   (with-connection [conn source]
     (.writeJson conn (options-of opts) out ^String sql (params opts))))
 
+(defn json-bytes
+  "The rows of a statement as a JSON array of objects, in UTF-8 and in memory, straight from the wire. Unlike
+  write-json it goes beside the statements of other threads that share the connection. Options: :params :timeout-ms."
+  ^bytes [source sql & {:as opts}]
+  (with-connection [conn source]
+    (.json conn (options-of opts) ^String sql (params opts))))
+
 (defn write-csv
   "Writes the rows of a statement to an OutputStream as CSV with a line of names, as COPY would. Returns the
   number of rows. Options: :params :timeout-ms."

@@ -22,7 +22,7 @@ final class CancelGate {
   private final ReentrantLock lock;
   private final Condition done;
   /** Calls that were sent and not answered, in that order. */
-  private final Deque<SharedCall> calls = new ArrayDeque<>();
+  private final Deque<SharedCall<?>> calls = new ArrayDeque<>();
   private boolean running;
   /** Whether a cancel was meant for the query that runs alone. */
   private boolean cancelWanted;
@@ -64,7 +64,7 @@ final class CancelGate {
   }
 
   /** A call was written behind all others. */
-  void add(SharedCall call) {
+  void add(SharedCall<?> call) {
     lock.lock();
     try {
       if (cancelling > 0) {
@@ -80,7 +80,7 @@ final class CancelGate {
   }
 
   /** The call whose answer is due, or null. */
-  SharedCall first() {
+  SharedCall<?> first() {
     lock.lock();
     try {
       return calls.peek();
@@ -90,7 +90,7 @@ final class CancelGate {
   }
 
   /** The first call has its answer. Returns the one whose answer is next, or null. */
-  SharedCall removeFirst() {
+  SharedCall<?> removeFirst() {
     lock.lock();
     try {
       calls.remove();
@@ -114,7 +114,7 @@ final class CancelGate {
   boolean isCancelWanted() {
     lock.lock();
     try {
-      SharedCall first = calls.peek();
+      SharedCall<?> first = calls.peek();
       return first != null ? first.isCancelMeant() : running && cancelWanted;
     } finally {
       lock.unlock();
@@ -125,7 +125,7 @@ final class CancelGate {
   boolean cancel(Runnable send) {
     lock.lock();
     try {
-      SharedCall first = calls.peek();
+      SharedCall<?> first = calls.peek();
       if (!running && first == null) {
         return false;
       }

@@ -32,7 +32,7 @@ public final class Connection implements AutoCloseable {
   private final Session session;
   private final Executor executor;
   private final Turns turns;
-  private int savepoints;
+  private final Transactions transactions = new Transactions(this);
 
   private Connection(Config config, Session session) {
     this.config = config;
@@ -70,14 +70,14 @@ public final class Connection implements AutoCloseable {
   }
 
   /** Runs a statement beside those of other threads; null if it must run alone. */
-  private Result shared(Options options, String sql, Object[] parameters) {
+  private <T> T shared(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
     if (turns.heldByMe() || options.needsSession()) {
       return null;
     }
     executor.shared.refuseReentry();
     turns.share(executor.limit(options));
     try {
-      return executor.shared.query(sql, parameters, options);
+      return executor.shared.run(sql, parameters, options, harvest);
     } finally {
       turns.unshare();
       if (session.hasForeignEncoding()) {
@@ -101,8 +101,13 @@ public final class Connection implements AutoCloseable {
 
   /** Runs a statement in a certain way and returns all its rows. */
   public Result query(Options options, String sql, Object... parameters) {
-    Result result = shared(options, sql, parameters);
-    return result != null ? result : alone(options, () -> executor.query(sql, parameters, options));
+    return run(options, sql, parameters, executor.kept(options));
+  }
+
+  /** Runs a statement beside others if it can, else alone. */
+  private <T> T run(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
+    T made = shared(options, sql, parameters, harvest);
+    return made != null ? made : alone(options, () -> executor.run(sql, parameters, options, harvest));
   }
 
   /** Runs a statement; returns the number of rows it inserted, updated, deleted or returned. */
@@ -208,7 +213,21 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as JSON, see {@link #writeJson(OutputStream, String, Object...)}. */
   public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
-    return write(options, JsonRows::writer, out, sql, parameters);
+    return write(options, Shape::json, out, sql, parameters);
+  }
+
+  /**
+   * The rows as a JSON array of objects, in UTF-8 and in memory: for a body whose length must be known. As no
+   * reader of a stream can be slow here, threads that share the connection run it beside each other, as
+   * {@link #query(String, Object...)}.
+   */
+  public byte[] json(String sql, Object... parameters) {
+    return json(Options.DEFAULT, sql, parameters);
+  }
+
+  /** The rows as JSON in memory, see {@link #json(String, Object...)}. */
+  public byte[] json(Options options, String sql, Object... parameters) {
+    return run(options, sql, parameters, executor.written(Shape::json));
   }
 
   /**
@@ -221,15 +240,11 @@ public final class Connection implements AutoCloseable {
 
   /** Writes the rows as EDN, see {@link #writeEdn(OutputStream, String, Object...)}. */
   public long writeEdn(Options options, OutputStream out, String sql, Object... parameters) {
-    return write(options, EdnRows::writer, out, sql, parameters);
+    return write(options, EdnRows::new, out, sql, parameters);
   }
 
-  private long write(Options options, RowWriter.Factory notation, OutputStream out, String sql, Object[] parameters) {
-    return alone(options, () -> {
-      RowWriter[] rows = {notation.writer(new Shape(List.of()), out)};
-      executor.run(sql, parameters, options, shape -> rows[0] = notation.writer(shape, out));
-      return rows[0].finish();
-    });
+  private long write(Options options, RowNotation.Factory notation, OutputStream out, String sql, Object[] parameters) {
+    return alone(options, () -> executor.run(sql, parameters, options, executor.streamed(notation, out)));
   }
 
   /**
@@ -288,28 +303,17 @@ public final class Connection implements AutoCloseable {
 
   /** Begins a transaction. */
   public void begin(TransactionOptions options) {
-    if (inTransaction()) {
-      throw new PgException("25001", "a transaction is already begun; transaction(...) nests by savepoints");
-    }
-    executor(options.begin());
-  }
-
-  private void executor(String sql) {
-    alone(() -> executor.script(sql));
+    transactions.begin(options);
   }
 
   /** Commits. A transaction that has failed cannot be: it is rolled back, and that is an error. */
   public void commit() {
-    boolean failed = transactionFailed();
-    executor("COMMIT");
-    if (failed) {
-      throw new PgException("25P02", "the transaction had failed, so the commit rolled it back");
-    }
+    transactions.commit();
   }
 
   /** Rolls back. */
   public void rollback() {
-    executor("ROLLBACK");
+    transactions.rollback();
   }
 
   /** Whether a transaction is begun. */
@@ -331,40 +335,15 @@ public final class Connection implements AutoCloseable {
   public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
     executor.hold(Options.DEFAULT);
     try {
-      boolean nested = inTransaction();
-      String savepoint = "howdah_" + ++savepoints;
-      executor(nested ? "SAVEPOINT " + savepoint : options.begin());
-      return ended(work, nested ? savepoint : null);
+      return transactions.run(options, work);
     } finally {
       turns.release();
     }
   }
 
-  private <T> T ended(Function<Connection, T> work, String savepoint) {
-    T value;
-    try {
-      value = work.apply(this);
-    } catch (RuntimeException | Error e) {
-      undo(savepoint, e);
-      throw e;
-    }
-    if (savepoint != null && inTransaction()) {
-      executor("RELEASE SAVEPOINT " + savepoint);
-    } else if (savepoint == null && inTransaction()) {
-      commit();
-    }
-    return value;
-  }
-
-  private void undo(String savepoint, Throwable reason) {
-    if (!isOpen() || !inTransaction()) {
-      return;
-    }
-    try {
-      executor(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
-    } catch (PgException e) {
-      reason.addSuppressed(e);
-    }
+  /** Runs a statement without parameters and rows. */
+  void command(String sql) {
+    alone(() -> executor.script(sql));
   }
 
   /**
@@ -377,12 +356,12 @@ public final class Connection implements AutoCloseable {
 
   /** Listens to a channel. */
   public void listen(String channel) {
-    executor("LISTEN " + quoted(channel));
+    command("LISTEN " + quoted(channel));
   }
 
   /** Listens to a channel no more. */
   public void unlisten(String channel) {
-    executor("UNLISTEN " + quoted(channel));
+    command("UNLISTEN " + quoted(channel));
   }
 
   /** An identifier in quotes, as SQL wants it. */

@@ -22,11 +22,11 @@ final class Copy {
   }
 
   /** Sends the order to copy; returns whether the server answers with the message that is wanted. */
-  private boolean begin(int wanted, Executor.Outcome outcome, Deadline deadline) {
+  private boolean begin(int wanted, Outcome outcome, Deadline deadline) {
     int message = session.wire.output().begin('Q');
     session.wire.output().cstring(sql);
     session.wire.output().end(message);
-    executor.flush(deadline);
+    session.flush(deadline);
     int type = session.receive(deadline);
     if (type == wanted) {
       return true;
@@ -35,10 +35,10 @@ final class Copy {
       int fail = session.wire.output().begin('f');
       session.wire.output().cstring("not wanted");
       session.wire.output().end(fail);
-      executor.flush(deadline);
+      session.flush(deadline);
     }
     if (type == 'E') {
-      executor.failed(outcome);
+      executor.answers.failed(outcome);
     } else {
       outcome.failure = new PgException("42601", "not a COPY " + (wanted == 'G' ? "FROM STDIN" : "TO STDOUT") + ": " + sql);
     }
@@ -51,14 +51,14 @@ final class Copy {
   }
 
   /** Reads up to where the server is ready. */
-  private void drain(RowSink data, Executor.Outcome outcome, Deadline deadline) {
+  private void drain(RowSink data, Outcome outcome, Deadline deadline) {
     RowSink sink = data;
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
         case 'd' -> sink = deliver(sink, outcome);
-        case 'C' -> executor.completed(session.wire.cstring(), outcome);
-        case 'E' -> executor.failed(outcome);
+        case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
+        case 'E' -> executor.answers.failed(outcome);
         case 'c', 'T', 'D', 'I', 'H', 'G' -> { }
         case 'Z' -> {
           session.ready();
@@ -70,7 +70,7 @@ final class Copy {
     }
   }
 
-  private RowSink deliver(RowSink sink, Executor.Outcome outcome) {
+  private RowSink deliver(RowSink sink, Outcome outcome) {
     try {
       sink.row(session.wire);
       return sink;
@@ -123,7 +123,7 @@ final class Copy {
   }
 
   /** Sends until the source ends, or until the server has something to say, which can only be an error. */
-  private void send(Source source, Executor.Outcome outcome, Deadline deadline) {
+  private void send(Source source, Outcome outcome, Deadline deadline) {
     WireOutput out = session.wire.output();
     try {
       while (true) {
@@ -137,7 +137,7 @@ final class Copy {
         }
         out.advance(count);
         out.end(message);
-        executor.flush(deadline);
+        session.flush(deadline);
         if (session.wire.hasInput()) {
           break;
         }
@@ -152,11 +152,11 @@ final class Copy {
       out.cstring("the client's source of data failed");
       out.end(message);
     }
-    executor.flush(deadline);
+    session.flush(deadline);
   }
 
   private interface Work {
-    void run(Executor.Outcome outcome, Deadline deadline);
+    void run(Outcome outcome, Deadline deadline);
   }
 
   private long run(Options options, Work work) {
@@ -165,7 +165,7 @@ final class Copy {
       throw new PgException("22021", "a zero character cannot be sent to PostgreSQL");
     }
     Deadline deadline = executor.deadline(options);
-    Executor.Outcome outcome = new Executor.Outcome();
+    Outcome outcome = new Outcome();
     session.gate.begin();
     executor.occupy("COPY");
     try {

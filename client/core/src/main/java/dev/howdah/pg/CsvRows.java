@@ -3,21 +3,19 @@ package dev.howdah.pg;
 import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Writes rows as CSV from their bytes, as the server's COPY does. */
-final class CsvRows extends RowWriter {
+final class CsvRows implements RowNotation {
   private final Shape shape;
 
-  CsvRows(Shape shape, OutputStream target) {
-    super(target);
+  CsvRows(Shape shape) {
     this.shape = shape;
   }
 
   @Override
-  void begin(WireOutput out) {
+  public void begin(WireOutput out) {
     for (int i = 0; i < shape.size(); i++) {
       if (i > 0) {
         out.int1(',');
@@ -32,7 +30,7 @@ final class CsvRows extends RowWriter {
   }
 
   @Override
-  void row(byte[] bytes, int from, boolean first, WireOutput out) {
+  public void row(byte[] bytes, int from, boolean first, WireOutput out) {
     Codec[] codecs = shape.codecs;
     int at = from + 2;
     for (int i = 0; i < codecs.length; i++) {
@@ -52,7 +50,7 @@ final class CsvRows extends RowWriter {
   }
 
   @Override
-  void end(WireOutput out) {
+  public void end(WireOutput out) {
     // The last row has its line's end.
   }
 

@@ -51,18 +51,18 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     statement = session.statements.find(sql, options.binary());
     boolean cached = statement != null;
     if (!cached) {
-      statement = executor.prepare(sql, options.binary(), deadline);
+      statement = executor.preparation.prepare(sql, options.binary(), deadline);
     }
-    executor.writeClosing(session.wire.output());
+    session.writeClosing(session.wire.output());
     int start = session.wire.output().size();
     try {
-      Executor.writeBind(statement, parameters, session.wire.output());
+      Requests.bind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
-      executor.synchronize(deadline);
+      session.synchronize(deadline);
       throw e;
     }
-    Executor.Outcome outcome = fetch(deadline);
+    Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
       session.statements.remove(statement);
       begin(parameters, false);
@@ -72,11 +72,11 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
   }
 
   /** Runs the portal for some rows. After an error the session is in order again. */
-  private Executor.Outcome fetch(Deadline deadline) {
-    Executor.writeExecute(fetch, session.wire.output());
+  private Outcome fetch(Deadline deadline) {
+    Requests.execute(fetch, session.wire.output());
     session.wire.output().message('H');
-    executor.flush(deadline);
-    Executor.Outcome outcome = new Executor.Outcome();
+    session.flush(deadline);
+    Outcome outcome = new Outcome();
     collector.begin(statement.shape, statement.shape.maker(options.rows()));
     long bytes = 0;
     boolean done = false;
@@ -86,14 +86,14 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
         case '2', '3' -> { }
         case 'D' -> {
           bytes += session.wire.length();
-          executor.deliver(statement.shape, collector, outcome);
+          executor.answers.deliver(statement.shape, collector, outcome);
         }
         case 's' -> {
           suspended = true;
           done = true;
         }
         case 'C' -> {
-          executor.completed(session.wire.cstring(), outcome);
+          executor.answers.completed(session.wire.cstring(), outcome);
           suspended = false;
           done = true;
         }
@@ -102,9 +102,9 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
           done = true;
         }
         case 'E' -> {
-          executor.failed(outcome);
+          executor.answers.failed(outcome);
           suspended = false;
-          executor.synchronize(deadline);
+          session.synchronize(deadline);
           done = true;
         }
         default -> throw session.unexpected(type, "while a cursor fetches");
@@ -138,7 +138,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       }
       executor.turns.adopt();
       Deadline deadline = executor.deadline(options);
-      Executor.Outcome outcome = fetch(deadline);
+      Outcome outcome = fetch(deadline);
       if (outcome.error != null || outcome.failure != null) {
         finish();
         outcome.tagOrThrow(sql, deadline);
@@ -175,7 +175,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     }
     try {
       if (session.isOpen()) {
-        executor.synchronize(executor.deadline(options));
+        session.synchronize(executor.deadline(options));
       }
     } finally {
       finish();

@@ -28,8 +28,8 @@ public record Description(List<Parameter> parameters, Shape shape) {
     try {
       Statement statement = executor.session.statements.find(sql, options.binary());
       if (statement == null) {
-        statement = executor.prepare(sql, options.binary(), deadline);
-        executor.synchronize(deadline);
+        statement = executor.preparation.prepare(sql, options.binary(), deadline);
+        executor.session.synchronize(deadline);
       }
       return of(statement);
     } finally {

@@ -3,7 +3,6 @@ package dev.howdah.pg;
 import dev.howdah.pg.edn.Edn;
 import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.WireOutput;
-import java.io.OutputStream;
 import java.util.List;
 
 /**
@@ -12,7 +11,7 @@ import java.util.List;
  */
 final class EdnRows extends LabelledRows {
   EdnRows(Shape shape) {
-    super(shape, labels(shape));
+    super(shape, labels(shape), ' ');
   }
 
   private static byte[][] labels(Shape shape) {
@@ -26,11 +25,6 @@ final class EdnRows extends LabelledRows {
       labels[i] = label.toByteArray();
     }
     return labels;
-  }
-
-  /** Writes rows to a stream as a vector. */
-  static RowWriter writer(Shape shape, OutputStream target) {
-    return new EdnRows(shape).to(target, ' ');
   }
 
   @Override

@@ -3,7 +3,6 @@ package dev.howdah.pg;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.WireOutput;
-import java.io.OutputStream;
 
 /**
  * Writes rows as JSON objects from their bytes; json and jsonb are copied as they are. Of columns with one
@@ -11,7 +10,7 @@ import java.io.OutputStream;
  */
 final class JsonRows extends LabelledRows {
   JsonRows(Shape shape) {
-    super(shape, labels(shape));
+    super(shape, labels(shape), ',');
   }
 
   private static byte[][] labels(Shape shape) {
@@ -24,11 +23,6 @@ final class JsonRows extends LabelledRows {
       labels[i] = label.toByteArray();
     }
     return labels;
-  }
-
-  /** Writes rows to a stream as a JSON array. */
-  static RowWriter writer(Shape shape, OutputStream target) {
-    return new JsonRows(shape).to(target, ',');
   }
 
   @Override

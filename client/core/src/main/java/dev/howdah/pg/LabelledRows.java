@@ -5,14 +5,16 @@ import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 
 /** Rows as objects or maps: each value behind its column's name. The names are written once, for all rows. */
-abstract class LabelledRows {
+abstract class LabelledRows implements RowNotation {
   private final Codec[] codecs;
   private final byte[][] labels;
+  private final char between;
 
-  /** The labels with all that stands between them and the value before. */
-  LabelledRows(Shape shape, byte[][] labels) {
+  /** The labels with all that stands between them and the value before, and what stands between rows. */
+  LabelledRows(Shape shape, byte[][] labels, char between) {
     this.codecs = shape.codecs;
     this.labels = labels;
+    this.between = between;
   }
 
   abstract void nothing(WireOutput out);
@@ -39,26 +41,21 @@ abstract class LabelledRows {
     out.int1('}');
   }
 
-  /** Writes rows between brackets to a stream. */
-  final RowWriter to(java.io.OutputStream target, char between) {
-    return new RowWriter(target) {
-      @Override
-      void begin(WireOutput out) {
-        out.int1('[');
-      }
+  @Override
+  public final void begin(WireOutput out) {
+    out.int1('[');
+  }
 
-      @Override
-      void row(byte[] bytes, int start, boolean first, WireOutput out) {
-        if (!first) {
-          out.int1(between);
-        }
-        LabelledRows.this.row(bytes, start, out);
-      }
+  @Override
+  public final void row(byte[] bytes, int start, boolean first, WireOutput out) {
+    if (!first) {
+      out.int1(between);
+    }
+    row(bytes, start, out);
+  }
 
-      @Override
-      void end(WireOutput out) {
-        out.int1(']');
-      }
-    };
+  @Override
+  public final void end(WireOutput out) {
+    out.int1(']');
   }
 }

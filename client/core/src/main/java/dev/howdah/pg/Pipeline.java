@@ -69,8 +69,8 @@ public final class Pipeline implements AutoCloseable {
       begin();
     }
     try {
-      Statement statement = executor.prepare(sql, options.binary(), deadline);
-      executor.synchronize(deadline);
+      Statement statement = executor.preparation.prepare(sql, options.binary(), deadline);
+      session.synchronize(deadline);
       return statement;
     } catch (RuntimeException e) {
       end();
@@ -79,10 +79,10 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private Answer add(Statement statement, Object[] parameters) {
-    executor.writeClosing(session.wire.output());
+    session.writeClosing(session.wire.output());
     int start = session.wire.output().size();
     try {
-      Executor.writeBind(statement, parameters, session.wire.output());
+      Requests.bind(statement, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
       if (pending.isEmpty()) {
@@ -90,7 +90,7 @@ public final class Pipeline implements AutoCloseable {
       }
       throw e;
     }
-    Executor.writeExecute(0, session.wire.output());
+    Requests.execute(0, session.wire.output());
     session.wire.output().message('S');
     Answer answer = new Answer(statement);
     pending.add(answer);
@@ -122,7 +122,7 @@ public final class Pipeline implements AutoCloseable {
       return;
     }
     try {
-      executor.flush(deadline);
+      session.flush(deadline);
       while (!pending.isEmpty()) {
         read(pending.element());
         pending.remove();
@@ -142,17 +142,14 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private void read(Answer answer) {
-    RowCollector collector = RowCollector.kept();
-    Executor.Outcome outcome = executor.complete(answer.statement, shape -> {
-      collector.begin(shape, shape.maker(options.rows()));
-      return collector;
-    }, deadline);
+    Harvest<Result> rows = executor.kept(options);
+    Outcome outcome = executor.answers.complete(answer.statement, rows, deadline);
     if (outcome.error != null && Executor.isStale(outcome.error)) {
       session.statements.remove(answer.statement);
     }
     try {
       String tag = outcome.tagOrThrow(answer.statement.sql, deadline);
-      answer.result = new Result(answer.statement.shape, collector.take(), tag);
+      answer.result = rows.end(tag);
       answer.done = true;
     } catch (PgException e) {
       fail(answer, e);

@@ -56,18 +56,18 @@ public final class Portal implements AutoCloseable {
     statement = session.statements.find(sql, options.binary());
     boolean cached = statement != null;
     if (!cached) {
-      statement = executor.prepare(sql, options.binary(), deadline);
+      statement = executor.preparation.prepare(sql, options.binary(), deadline);
     }
     int start = session.wire.output().size();
     try {
-      executor.writeClosing(session.wire.output());
-      Executor.writeBind(statement, name, parameters, session.wire.output());
+      session.writeClosing(session.wire.output());
+      Requests.bind(statement, name, parameters, session.wire.output());
     } catch (RuntimeException e) {
       session.wire.output().truncate(start);
-      executor.synchronize(deadline);
+      session.synchronize(deadline);
       throw e;
     }
-    Executor.Outcome outcome = fetch(deadline);
+    Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && Executor.isStale(outcome.error)) {
       session.statements.remove(statement);
       if (opens && heal) {
@@ -78,26 +78,26 @@ public final class Portal implements AutoCloseable {
     return result(outcome, deadline);
   }
 
-  private Executor.Outcome fetch(Deadline deadline) {
-    Executor.writeExecute(name, Math.max(1, options.fetchSize()), session.wire.output());
+  private Outcome fetch(Deadline deadline) {
+    Requests.execute(name, Math.max(1, options.fetchSize()), session.wire.output());
     session.wire.output().message('S');
-    executor.flush(deadline);
+    session.flush(deadline);
     collector.begin(statement.shape, statement.shape.maker(options.rows()));
     suspended = false;
     return read(deadline);
   }
 
-  private Executor.Outcome read(Deadline deadline) {
-    Executor.Outcome outcome = new Executor.Outcome();
+  private Outcome read(Deadline deadline) {
+    Outcome outcome = new Outcome();
     RowSink sink = collector;
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
         case '2', '3', 'I' -> { }
-        case 'D' -> sink = executor.deliver(statement.shape, sink, outcome);
+        case 'D' -> sink = executor.answers.deliver(statement.shape, sink, outcome);
         case 's' -> suspended = true;
-        case 'C' -> executor.completed(session.wire.cstring(), outcome);
-        case 'E' -> executor.failed(outcome);
+        case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
+        case 'E' -> executor.answers.failed(outcome);
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
@@ -108,7 +108,7 @@ public final class Portal implements AutoCloseable {
     }
   }
 
-  private Result result(Executor.Outcome outcome, Deadline deadline) {
+  private Result result(Outcome outcome, Deadline deadline) {
     if (outcome.error != null || outcome.failure != null) {
       open = false;
     }

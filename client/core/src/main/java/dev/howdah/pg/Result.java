@@ -1,5 +1,6 @@
 package dev.howdah.pg;
 
+import dev.howdah.pg.wire.WireOutput;
 import java.io.OutputStream;
 import java.util.AbstractList;
 import java.util.Iterator;
@@ -137,24 +138,26 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
 
   /** Writes the rows as a JSON array of objects, straight from the bytes; returns their number. */
   public long writeJson(OutputStream out) {
-    return write(JsonRows.writer(shape, out));
+    return write(Shape::json, out);
   }
 
   /** Writes the rows as an EDN vector of maps, straight from the bytes; returns their number. */
   public long writeEdn(OutputStream out) {
-    return write(EdnRows.writer(shape, out));
+    return write(EdnRows::new, out);
   }
 
   /** Writes the rows as CSV with a line of names, straight from the bytes; returns their number. */
   public long writeCsv(OutputStream out) {
-    return write(new CsvRows(shape, out));
+    return write(CsvRows::new, out);
   }
 
-  private long write(RowWriter writer) {
+  private long write(RowNotation.Factory notation, OutputStream out) {
+    RowWriter writer = new RowWriter(notation, out, new WireOutput(1 << 13));
+    writer.begin(shape);
     for (Segment segment : segments) {
       writer.segment(segment);
     }
-    return writer.finish();
+    return writer.end(tag);
   }
 
   @Override

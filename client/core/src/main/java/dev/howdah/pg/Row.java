@@ -320,14 +320,14 @@ public class Row {
   /** Writes the row as a JSON object, straight from the bytes, as the server's row_to_json would. */
   public final void writeJson(OutputStream out) throws IOException {
     WireOutput buffer = new WireOutput(256);
-    new JsonRows(shape()).row(segment.bytes, start, buffer);
+    shape().json().row(segment.bytes, start, buffer);
     out.write(buffer.array(), 0, buffer.size());
   }
 
   /** The row as a JSON object. */
   public final String toJson() {
     WireOutput buffer = new WireOutput(256);
-    new JsonRows(shape()).row(segment.bytes, start, buffer);
+    shape().json().row(segment.bytes, start, buffer);
     return new String(buffer.array(), 0, buffer.size(), java.nio.charset.StandardCharsets.UTF_8);
   }
 

@@ -5,45 +5,49 @@ import dev.howdah.pg.wire.WireOutput;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.util.List;
 
 /** Writes rows in some notation to a stream while they come, in pieces of 32 KiB. */
-abstract class RowWriter implements RowSink {
+final class RowWriter implements Harvest<Long>, RowSink {
   private static final int CHUNK = 1 << 15;
 
+  private final RowNotation.Factory factory;
   private final OutputStream target;
-  private final WireOutput buffer = new WireOutput(CHUNK + (CHUNK >> 2));
+  private final WireOutput buffer;
+  private RowNotation notation;
   private long count;
 
-  RowWriter(OutputStream target) {
+  /** A writer of its own; the buffer holds what was not yet written to the stream. */
+  RowWriter(RowNotation.Factory factory, OutputStream target, WireOutput buffer) {
+    this.factory = factory;
     this.target = target;
+    this.buffer = buffer;
+    buffer.clear();
   }
 
-  /** What stands in front of the first row. */
-  abstract void begin(WireOutput out);
-
-  /** Writes one row, which begins at a position; it is the first or not. */
-  abstract void row(byte[] bytes, int start, boolean first, WireOutput out);
-
-  /** What stands behind the last row. */
-  abstract void end(WireOutput out);
+  @Override
+  public RowSink begin(Shape shape) {
+    notation = factory.of(shape);
+    return this;
+  }
 
   private void next(byte[] bytes, int start) {
     if (count == 0) {
-      begin(buffer);
+      notation.begin(buffer);
     }
-    row(bytes, start, count++ == 0, buffer);
+    notation.row(bytes, start, count++ == 0, buffer);
     if (buffer.size() >= CHUNK) {
       flush();
     }
   }
 
   @Override
-  public final void row(Wire wire) {
+  public void row(Wire wire) {
     next(wire.body(), wire.offset());
   }
 
   /** Writes the rows of a segment. */
-  final void segment(Segment segment) {
+  void segment(Segment segment) {
     for (int i = 0; i < segment.size(); i++) {
       next(segment.bytes, segment.start(i));
     }
@@ -59,18 +63,16 @@ abstract class RowWriter implements RowSink {
   }
 
   /** Writes what is left; returns the number of rows. */
-  final long finish() {
-    if (count == 0) {
-      begin(buffer);
+  @Override
+  public Long end(String tag) {
+    if (notation == null) {
+      notation = factory.of(new Shape(List.of()));
     }
-    end(buffer);
+    if (count == 0) {
+      notation.begin(buffer);
+    }
+    notation.end(buffer);
     flush();
     return count;
-  }
-
-  /** Makes the writer of a statement's rows once their shape is known. */
-  @FunctionalInterface
-  interface Factory {
-    RowWriter writer(Shape shape, OutputStream target);
   }
 }

@@ -41,12 +41,12 @@ final class Script {
       out.truncate(start);
       throw new PgException("22021", e.getMessage(), e);
     }
-    executor.flush(deadline);
+    session.flush(deadline);
   }
 
   private List<Result> read(String sql, Options options, Deadline deadline) {
     List<Result> results = new ArrayList<>();
-    Executor.Outcome outcome = new Executor.Outcome();
+    Outcome outcome = new Outcome();
     RowCollector collector = RowCollector.kept();
     Shape shape = NO_COLUMNS;
     RowSink sink = collector;
@@ -54,17 +54,17 @@ final class Script {
       int type = session.receive(deadline);
       switch (type) {
         case 'T' -> {
-          shape = executor.textShape();
+          shape = executor.preparation.textShape();
           collector.begin(shape, shape.maker(options.rows()));
         }
-        case 'D' -> sink = executor.deliver(shape, sink, outcome);
+        case 'D' -> sink = executor.answers.deliver(shape, sink, outcome);
         case 'C' -> {
-          executor.completed(session.wire.cstring(), outcome);
+          executor.answers.completed(session.wire.cstring(), outcome);
           results.add(new Result(shape, collector.take(), outcome.tag));
           shape = NO_COLUMNS;
         }
         case 'I' -> results.add(new Result(NO_COLUMNS, new Segment[0], ""));
-        case 'E' -> executor.failed(outcome);
+        case 'E' -> executor.answers.failed(outcome);
         case 'G' -> refuseCopyIn(outcome, deadline);
         case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
@@ -78,11 +78,11 @@ final class Script {
     }
   }
 
-  private void refuseCopyIn(Executor.Outcome outcome, Deadline deadline) {
+  private void refuseCopyIn(Outcome outcome, Deadline deadline) {
     outcome.failure = new PgException("0A000", "COPY FROM STDIN is run by copyIn");
     int message = session.wire.output().begin('f');
     session.wire.output().cstring("COPY FROM STDIN is run by copyIn");
     session.wire.output().end(message);
-    executor.flush(deadline);
+    session.flush(deadline);
   }
 }

@@ -2,6 +2,7 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.types.TypeRegistry;
 import dev.howdah.pg.wire.Wire;
+import dev.howdah.pg.wire.WireOutput;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -245,6 +246,30 @@ final class Session {
     } catch (ConnectionException e) {
       close();
       throw e;
+    }
+  }
+
+  /** Writes the orders to close what is not needed any more. */
+  void writeClosing(WireOutput out) {
+    for (String name : statements.takeClosing()) {
+      Requests.close('S', name, out);
+    }
+    for (String name : closingPortals) {
+      Requests.close('P', name, out);
+    }
+    closingPortals.clear();
+  }
+
+  /** Sends Sync and reads up to where the server is ready. */
+  void synchronize(Deadline deadline) {
+    wire.output().message('S');
+    flush(deadline);
+    while (true) {
+      int type = receive(deadline);
+      if (type == 'Z') {
+        ready();
+        return;
+      }
     }
   }
 

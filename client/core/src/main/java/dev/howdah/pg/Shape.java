@@ -18,6 +18,9 @@ public final class Shape {
   /** The row maker that was asked for last; a statement is nearly always asked for the same. */
   private volatile Made made;
 
+  /** How rows are written as JSON; made when it is first asked for, twice if two threads ask at once. */
+  private JsonRows json;
+
   private record Made(RowMaker.Factory factory, RowMaker maker) {}
 
   /** The shape of these columns. */
@@ -74,6 +77,15 @@ public final class Shape {
           + columns.stream().map(Column::name).toList());
     }
     return index;
+  }
+
+  JsonRows json() {
+    JsonRows known = json;
+    if (known == null) {
+      known = new JsonRows(this);
+      json = known;
+    }
+    return known;
   }
 
   RowMaker maker(RowMaker.Factory factory) {

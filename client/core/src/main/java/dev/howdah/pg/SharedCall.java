@@ -3,9 +3,10 @@ package dev.howdah.pg;
 import java.util.concurrent.locks.LockSupport;
 
 /** One thread's statement in the pipeline that several threads share, and its answer. */
-final class SharedCall {
+final class SharedCall<T> {
   final Statement statement;
   final Options options;
+  private final Harvest<T> harvest;
   private final Thread caller = Thread.currentThread();
   /** Whether the caller has waited long enough: its answer is next on the wire, or was read for it. */
   private volatile boolean called;
@@ -15,14 +16,24 @@ final class SharedCall {
   private boolean cancelMeant;
   private boolean cancelPossible;
 
-  Result result;
-  Executor.Outcome outcome;
+  T result;
+  Outcome outcome;
   Deadline deadline;
   RuntimeException failure;
 
-  SharedCall(Statement statement, Options options) {
+  SharedCall(Statement statement, Options options, Harvest<T> harvest) {
     this.statement = statement;
     this.options = options;
+    this.harvest = harvest;
+  }
+
+  /** Reads the answer; the one thread that reads calls this. */
+  void receive(Answers answers, Deadline limit) {
+    deadline = limit;
+    outcome = answers.complete(statement, harvest, limit);
+    if (outcome.isSuccess()) {
+      result = harvest.end(outcome.tag);
+    }
   }
 
   /** A cancel is under way and meant for this call. */

@@ -30,8 +30,8 @@ final class SharedPipeline {
   }
 
   /** Runs a statement beside others; null if it must run alone. The caller has a share of the session. */
-  Result query(String sql, Object[] parameters, Options options) {
-    SharedCall call = send(sql, parameters, options);
+  <T> T run(String sql, Object[] parameters, Options options, Harvest<T> harvest) {
+    SharedCall<T> call = send(sql, parameters, options, harvest);
     if (call == null) {
       return null;
     }
@@ -46,14 +46,14 @@ final class SharedPipeline {
     return answer(call);
   }
 
-  private SharedCall send(String sql, Object[] parameters, Options options) {
+  private <T> SharedCall<T> send(String sql, Object[] parameters, Options options, Harvest<T> harvest) {
     session.wire.lock().lock();
     try {
       Statement statement = session.statements.find(sql, options.binary());
       if (statement == null || !statement.shareable || !session.isReadyToShare()) {
         return null;
       }
-      SharedCall call = new SharedCall(statement, options);
+      SharedCall<T> call = new SharedCall<>(statement, options, harvest);
       write(call, parameters, session.wire.output());
       session.gate.add(call);
       return call;
@@ -62,23 +62,23 @@ final class SharedPipeline {
     }
   }
 
-  private void write(SharedCall call, Object[] parameters, WireOutput out) {
-    executor.writeClosing(out);
+  private void write(SharedCall<?> call, Object[] parameters, WireOutput out) {
+    session.writeClosing(out);
     int start = out.size();
     try {
-      Executor.writeBind(call.statement, parameters, out);
+      Requests.bind(call.statement, parameters, out);
     } catch (RuntimeException e) {
       out.truncate(start);
       throw e;
     }
-    Executor.writeExecute(0, out);
+    Requests.execute(0, out);
     out.message('S');
   }
 
   /** Reads the answer to the current thread's call, and those behind it that are there already. */
-  private void read(SharedCall mine) {
+  private void read(SharedCall<?> mine) {
     reader = Thread.currentThread();
-    SharedCall next = mine;
+    SharedCall<?> next = mine;
     try {
       do {
         next = readOne(next);
@@ -99,12 +99,11 @@ final class SharedPipeline {
   }
 
   /** Reads the first call's answer and lets its caller go on; returns the call that is first then. */
-  private SharedCall readOne(SharedCall call) {
-    call.deadline = executor.deadline(call.options);
-    executor.receive(call);
+  private SharedCall<?> readOne(SharedCall<?> call) {
+    call.receive(executor.answers, executor.deadline(call.options));
     call.failure = session.takeHandlerFailure();
     call.answer();
-    SharedCall next = session.gate.removeFirst();
+    SharedCall<?> next = session.gate.removeFirst();
     call.call();
     if (next != null && session.hasForeignEncoding()) {
       throw new ConnectionException("a statement set another client_encoding while others were on their way;"
@@ -115,7 +114,7 @@ final class SharedPipeline {
 
   /** Nothing more can be read: no call that is left will have an answer. */
   private void failAll(Throwable reason) {
-    for (SharedCall call = session.gate.first(); call != null; call = session.gate.removeFirst()) {
+    for (SharedCall<?> call = session.gate.first(); call != null; call = session.gate.removeFirst()) {
       call.failure = new ConnectionException("the connection ended before the statement was answered: " + reason.getMessage(), reason);
       call.answer();
       call.call();
@@ -123,7 +122,7 @@ final class SharedPipeline {
   }
 
   /** What the caller gets; null if the statement must run again, alone. */
-  private Result answer(SharedCall call) {
+  private <T> T answer(SharedCall<T> call) {
     if (call.failure != null) {
       throw call.failure;
     }

@@ -110,10 +110,10 @@ final class TypeCatalog {
     out.int4(0);
     out.end(execute);
     // Both are closed before the answer ends, so that the names are free for the next.
-    Executor.writeClose('P', NAME, out);
-    Executor.writeClose('S', NAME, out);
+    Requests.close('P', NAME, out);
+    Requests.close('S', NAME, out);
     out.message('H');
-    executor.flush(deadline);
+    session.flush(deadline);
     return read();
   }
 
@@ -128,7 +128,7 @@ final class TypeCatalog {
         case 'D' -> rows.add(row());
         case 'E' -> {
           ServerMessage message = ServerMessage.read(session.wire);
-          executor.synchronize(deadline);
+          session.synchronize(deadline);
           throw new ServerException(message, null, "This happened while the types of a statement were looked up.");
         }
         default -> throw session.unexpected(type, "while types are looked up");

@@ -15,6 +15,7 @@ import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Random;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
@@ -37,6 +38,7 @@ class AuthenticationTest {
     try (Connection connection = PrivateServer.connect()) {
       connection.script("""
           set password_encryption = 'scram-sha-256'; create role by_scram login password 'päss wörd';
+          create role prepared login;
           create role by_tls login password 'secret'; create role in_clear login password 'secret';
           set password_encryption = 'md5'; create role by_md5 login password 'secret';
           """);
@@ -45,6 +47,7 @@ class AuthenticationTest {
     Object before = loaded();
     server.allow("""
         host all by_scram 127.0.0.1/32 scram-sha-256
+        host all prepared 127.0.0.1/32 scram-sha-256
         host all by_md5 127.0.0.1/32 md5
         host all in_clear 127.0.0.1/32 password
         hostssl all by_tls 127.0.0.1/32 scram-sha-256
@@ -101,6 +104,58 @@ class AuthenticationTest {
     assertEquals("28P01", wrong.sqlState());
     assertThrows(ServerException.class, () -> usesTls(as("by_md5", "wrong").build()));
     assertThrows(ConnectionException.class, () -> usesTls(as("by_md5", "").build()));
+  }
+
+  private static void setPassword(Connection administrator, String password) {
+    administrator.script(administrator.first("select format('alter role prepared password %L', $1::text)", password).getString(0));
+  }
+
+  /** What the server made of the first password is kept; whoever knows the second must be let in, or must not. */
+  private static void assertLogin(Connection administrator, String kept, String given, boolean accepted) {
+    setPassword(administrator, kept);
+    try {
+      assertFalse(usesTls(as("prepared", given).build()));
+      assertTrue(accepted, "accepted: " + kept + " as " + given);
+    } catch (ServerException e) {
+      assertEquals("28P01", e.sqlState());
+      assertFalse(accepted, "refused: " + kept + " as " + given);
+    }
+  }
+
+  @Test
+  void aScramPasswordIsPreparedAsTheServerDoes() {
+    try (Connection administrator = PrivateServer.connect()) {
+      // Mapped to nothing, mapped to a space, and NFKC.
+      assertLogin(administrator, "I\u00adX", "IX", true);
+      assertLogin(administrator, "\u2764\ufe0f", "\u2764", true);
+      assertLogin(administrator, "a\u3000b", "a b", true);
+      assertLogin(administrator, "\u2168\u00aa", "IXa", true);
+      assertLogin(administrator, "\u00c5", "A\u030a", true);
+      // What may not be prepared is kept as it is: unassigned, prohibited, nothing left, mixed directions.
+      assertLogin(administrator, "\u2460\ud83d\ude00", "\u2460\ud83d\ude00", true);
+      assertLogin(administrator, "\u2460\ud83d\ude00", "1\ud83d\ude00", false);
+      assertLogin(administrator, "\u2460\u0085", "\u2460\u0085", true);
+      assertLogin(administrator, "\u2460\ue000", "1\ue000", false);
+      assertLogin(administrator, "\u00ad", "\u00ad", true);
+      assertLogin(administrator, "\u0627\u2460\u0628", "\u06271\u0628", true);
+      assertLogin(administrator, "\u0627x\u00ad\u0628", "\u0627x\u0628", false);
+      assertLogin(administrator, "\u0627\u00ad1", "\u06271", false);
+      assertLogin(administrator, "a\u0001\u007f", "a\u0001\u007f", true);
+    }
+  }
+
+  @Test
+  void anyPasswordThatTheServerKeepsLetsIn() {
+    String alphabet = "aZ1 \u00a0\u00ad\u00e9\u0221\u0301\u0340\u05d0\u0627\u06dd\u200b\u200f\u2028\u2168\u2460\u3000\ufb01\ufe0f\ufeff\uffff";
+    int[] characters = (alphabet + "\ud83d\ude00\ud834\udd5e\udb40\udc21\ud87e\udc00").codePoints().toArray();
+    Random random = new Random(4013);
+    try (Connection administrator = PrivateServer.connect()) {
+      for (int i = 0; i < 150; i++) {
+        int[] password = random.ints(1 + random.nextInt(4), 0, characters.length).map(at -> characters[at]).toArray();
+        String text = new String(password, 0, password.length);
+        assertLogin(administrator, text, text, true);
+      }
+    }
   }
 
   @Test

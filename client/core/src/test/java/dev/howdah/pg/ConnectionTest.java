@@ -142,6 +142,16 @@ class ConnectionTest {
     ServerException inside = assertThrows(ServerException.class,
         () -> connection.script("do $$ begin perform 1/0; end $$"));
     assertNotNull(inside.server().where());
+    ServerMessage raised = assertThrows(ServerException.class, () -> connection.script("do $$ begin raise exception 'the message'"
+        + " using errcode = 'P0042', detail = 'the detail', hint = 'the hint', schema = 's', table = 't', column = 'c',"
+        + " datatype = 'd', constraint = 'k'; end $$")).server();
+    assertEquals(List.of("ERROR", "P0042", "the message", "the detail", "the hint", "s", "t", "c", "d", "k"),
+        List.of(raised.severity(), raised.sqlState(), raised.message(), raised.detail(), raised.hint(), raised.schema(), raised.table(),
+            raised.column(), raised.dataType(), raised.constraint()));
+    ServerMessage within = assertThrows(ServerException.class,
+        () -> connection.script("do $$ begin execute 'select nonsense'; end $$")).server();
+    assertEquals("select nonsense", within.internalQuery());
+    assertEquals(8, within.internalPosition());
   }
 
   @Test

@@ -1,5 +1,6 @@
 package dev.howdah.pg;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -178,9 +179,12 @@ class LazyRowTest {
       assertEquals("[" + server + "]", streamed.toString(StandardCharsets.UTF_8));
       ByteArrayOutputStream kept = new ByteArrayOutputStream();
       connection.query(sql).writeJson(kept);
+      assertArrayEquals(streamed.toByteArray(), connection.json(sql));
       assertEquals(streamed.toString(StandardCharsets.UTF_8), kept.toString(StandardCharsets.UTF_8));
       ByteArrayOutputStream none = new ByteArrayOutputStream();
       connection.writeJson(none, "select 1 where false");
+      assertEquals("[]", new String(connection.json("select 1 where false")));
+      assertEquals("[]", new String(connection.json("set application_name = 'json'")));
       assertEquals("[]", none.toString(StandardCharsets.UTF_8));
     }
   }

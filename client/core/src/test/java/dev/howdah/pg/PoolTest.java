@@ -2,11 +2,13 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -51,6 +53,30 @@ class PoolTest {
       assertEquals(1, pool.query("select 1").size());
       assertThrows(PgException.class, () -> pool.query("select pg_terminate_backend(pg_backend_pid()), x from generate_series(1, 100000) x"));
       assertEquals(1, pool.query("select 1").size());
+    }
+  }
+
+  @Test
+  void aBackendKilledInMidRowIsAnErrorAndThePoolGoesOn() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1)); Connection other = PrivateServer.connect()) {
+      int process = pool.with(Connection::process);
+      // The reader stops after the first rows: the server has sent a part of one and waits for the socket when it is killed.
+      OutputStream stopped = new OutputStream() {
+        @Override
+        public void write(byte[] bytes, int offset, int length) {
+          other.query("select pg_terminate_backend($1, 60000)", process);
+        }
+
+        @Override
+        public void write(int b) {
+          throw new UnsupportedOperationException("rows are written in pieces");
+        }
+      };
+      PgException error = assertThrows(PgException.class,
+          () -> pool.with(connection -> connection.writeJson(stopped, "select repeat('x', 1000003) from generate_series(1, 300)")));
+      assertInstanceOf(ConnectionException.class, error);
+      assertEquals(1, pool.query("select 1").size());
+      assertTrue(pool.with(Connection::process) != process);
     }
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +20,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -111,6 +114,47 @@ class SharedConnectionTest {
       assertEquals("22012", assertInstanceOf(ServerException.class, failure(third)).sqlState());
       assertEquals(200, fourth.get());
     }
+  }
+
+  @Test
+  void jsonInMemoryGoesBesideOthersAndDoesNotWait() throws Exception {
+    try (Connection locker = PrivateServer.connect()) {
+      Future<Long> first = blocked(locker, Options.DEFAULT);
+      Future<String> json = threads.submit(() -> new String(connection.json(DIVIDE, 8, "é\""), StandardCharsets.UTF_8));
+      Future<byte[]> wrong = threads.submit(() -> connection.json(DIVIDE, 0, ""));
+      Future<Integer> last = divided(5);
+      awaitTrue(() -> connection.callsUnderWay() == 4);
+      assertFalse(first.isDone());
+      locker.rollback();
+      assertEquals("[{\"?column?\":125,\"text\":\"é\\\"\"}]", json.get());
+      assertEquals("22012", assertInstanceOf(ServerException.class, failure(wrong)).sqlState());
+      assertEquals(200, last.get());
+    }
+  }
+
+  @Test
+  void jsonOfATableThatHasChangedIsWrittenAnew() {
+    String sql = "select * from shared where id = 1";
+    assertEquals("[]", new String(connection.json(sql), StandardCharsets.UTF_8));
+    other.script("alter table shared add more int default 2; insert into shared values (1)");
+    assertEquals("[{\"id\":1,\"more\":2}]", new String(connection.json(sql), StandardCharsets.UTF_8));
+    assertEquals("[{\"id\":1,\"more\":2}]", new String(connection.json(sql), StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void everyThreadGetsItsOwnJson() throws Exception {
+    String sql = "select $1::int as n, json_build_object('x', x) as j from generate_series(1, $1 % 40) as x";
+    connection.query(sql, 1);
+    together(16, () -> {
+      for (int i = 0; i < 200; i++) {
+        int mine = ThreadLocalRandom.current().nextInt(1_000_000);
+        String expected = IntStream.rangeClosed(1, mine % 40).mapToObj(x -> "{\"n\":" + mine + ",\"j\":{\"x\" : " + x + "}}")
+            .collect(Collectors.joining(",", "[", "]"));
+        assertEquals(expected, new String(connection.json(sql, mine), StandardCharsets.UTF_8));
+        assertEquals(mine % 40, connection.query(sql, mine).size());
+      }
+      return null;
+    });
   }
 
   @Test

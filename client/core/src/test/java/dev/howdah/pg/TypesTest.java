@@ -22,6 +22,7 @@ import java.time.OffsetDateTime;
 import java.util.Arrays;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.Random;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
@@ -194,6 +195,12 @@ class TypesTest {
   void pgjdbcReadsTheSameValues() throws SQLException {
     Samples samples = new Samples();
     agreeWithPgjdbc("int8", samples.longs(64), Long.class);
+    agreeWithPgjdbc("int4", samples.longs(32), Integer.class);
+    agreeWithPgjdbc("bool", List.of("true", "false"), Boolean.class);
+    agreeWithPgjdbc("text", samples.texts(), String.class);
+    agreeWithPgjdbc("uuid", samples.uuids(), UUID.class);
+    agreeWithPgjdbc("bytea", samples.byteas(), byte[].class);
+    agreeWithPgjdbc("float4", samples.floats(), Float.class);
     agreeWithPgjdbc("float8", samples.doubles(), Double.class);
     agreeWithPgjdbc("date", samples.dates(), LocalDate.class);
     agreeWithPgjdbc("time", samples.times(), LocalTime.class);
@@ -213,7 +220,7 @@ class TypesTest {
           theirs.next();
           Object value = row.getObject(0);
           // pgjdbc loses precision of years that need more than nine digits with their fraction, and nothing else.
-          assertEquals(theirs.getObject(1, wanted), value, type + " " + row.getString(0));
+          same(wanted == byte[].class ? theirs.getBytes(1) : theirs.getObject(1, wanted), value, type + " " + row.getString(0));
         }
       }
     }

@@ -58,7 +58,7 @@ final class Drain implements Contender {
     return Map.of("socket:untouched", () -> run(sql));
   }
 
-  private Object run(String sql) throws IOException {
+  Object run(String sql) throws IOException {
     WireOutput out = new WireOutput(256);
     int bind = out.begin('B');
     out.cstring("");

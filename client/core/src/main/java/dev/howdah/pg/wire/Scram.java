@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
-import java.text.Normalizer;
 import java.util.Base64;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -74,7 +73,7 @@ public final class Scram {
     byte[] channel = concat(gs2, binding);
     String withoutProof = "c=" + BASE64.encodeToString(channel) + ",r=" + serverNonce;
     authMessage = clientFirstBare() + "," + serverFirst + "," + withoutProof;
-    saltedPassword = stretch(normalized(password).getBytes(StandardCharsets.UTF_8), salt, iterations);
+    saltedPassword = stretch(Saslprep.prepare(password).getBytes(StandardCharsets.UTF_8), salt, iterations);
     byte[] clientKey = hmac(saltedPassword, "Client Key");
     byte[] signature = hmac(sha256(clientKey), authMessage);
     for (int i = 0; i < clientKey.length; i++) {
@@ -110,15 +109,6 @@ public final class Scram {
     if (!MessageDigest.isEqual(expected, decode(signature))) {
       throw new ConnectionException("the server does not know the password it asked for; this may be an attack");
     }
-  }
-
-  /**
-   * PostgreSQL applies SASLprep and falls back to the raw password where that fails. NFKC is the part of
-   * SASLprep that changes real passwords; ASCII, which is left alone by both, takes the short way.
-   */
-  private static String normalized(String password) {
-    boolean ascii = password.chars().allMatch(c -> c >= 0x20 && c < 0x7f);
-    return ascii ? password : Normalizer.normalize(password.replace('\u00a0', ' ').replace("\u00ad", ""), Normalizer.Form.NFKC);
   }
 
   private static byte[] decode(String text) {

@@ -16,6 +16,7 @@ public final class SocketTransport implements Transport {
   private final SocketChannel channel;
   private final Selector selector;
   private final SelectionKey key;
+  private boolean drained;
 
   private SocketTransport(SocketChannel channel) throws IOException {
     this.channel = channel;
@@ -73,7 +74,14 @@ public final class SocketTransport implements Transport {
 
   @Override
   public int read(ByteBuffer target) throws IOException {
-    return channel.read(target);
+    int count = channel.read(target);
+    drained = count > 0 && target.hasRemaining();
+    return count;
+  }
+
+  @Override
+  public boolean isDrained() {
+    return drained;
   }
 
   @Override

@@ -20,6 +20,11 @@ public interface Transport extends AutoCloseable {
   /** Reads what is there: the number of bytes, 0 if none, -1 at the end of the stream. */
   int read(ByteBuffer target) throws IOException;
 
+  /** Whether the last read took all that had come by then, so that another at once would find nothing. */
+  default boolean isDrained() {
+    return false;
+  }
+
   /** Writes what fits; returns whether everything given so far has left this process. */
   boolean write(ByteBuffer source) throws IOException;
 

@@ -251,8 +251,10 @@ public final class Wire {
 
   private void receive(long deadline) {
     try {
+      // What would read nothing is not worth a call: most answers come in pieces, each awaited.
+      boolean awaited = !transport.isDrained();
       while (true) {
-        int count = transport.read(window());
+        int count = awaited ? transport.read(window()) : 0;
         if (count > 0) {
           tail += count;
           return;
@@ -260,6 +262,7 @@ public final class Wire {
         if (count < 0) {
           throw new SocketException("the server closed the connection");
         }
+        awaited = true;
         if ((await(Transport.READ | (outbox.stalled() ? Transport.WRITE : 0), deadline) & Transport.WRITE) != 0) {
           push();
         }

@@ -12,14 +12,22 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** HikariCP on this driver. */
 @Timeout(90)
 class PoolTest {
+  private static final Logger LEAKS = Logger.getLogger("com.zaxxer.hikari.pool.ProxyLeakTask");
+
   private static HikariConfig config(int size) {
     HikariConfig config = new HikariConfig();
     config.setJdbcUrl(Howdah.url());
@@ -134,8 +142,34 @@ class PoolTest {
     }
   }
 
+  /** The first warning of HikariCP's leak detection from now on. */
+  private static CompletableFuture<LogRecord> firstLeak() {
+    CompletableFuture<LogRecord> leak = new CompletableFuture<>();
+    LEAKS.setLevel(Level.WARNING);
+    LEAKS.addHandler(new Handler() {
+      @Override
+      public void publish(LogRecord entry) {
+        if (leak.complete(entry)) {
+          LEAKS.removeHandler(this);
+        }
+      }
+
+      @Override
+      public void flush() {
+        // Nothing is kept back.
+      }
+
+      @Override
+      public void close() {
+        // Nothing is open.
+      }
+    });
+    return leak;
+  }
+
   @Test
   void aLeakIsReportedAndTheSourceTakesProperties() throws Exception {
+    CompletableFuture<LogRecord> leak = firstLeak();
     HikariConfig config = new HikariConfig();
     config.setDataSourceClassName(HowdahDataSource.class.getName());
     config.addDataSourceProperty("serverName", "127.0.0.1");
@@ -150,6 +184,10 @@ class PoolTest {
       Connection leaked = pool.getConnection();
       assertEquals("leaky", Howdah.value(leaked, "show application_name"));
       assertThrows(java.sql.SQLTransientConnectionException.class, pool::getConnection);
+      LogRecord warning = leak.get(30, TimeUnit.SECONDS);
+      assertTrue(warning.getMessage().contains("leak detection triggered"), warning.getMessage());
+      assertTrue(warning.getMessage().contains(leaked.unwrap(JdbcConnection.class).toString()), warning.getMessage());
+      assertTrue(Arrays.stream(warning.getThrown().getStackTrace()).anyMatch(at -> at.getClassName().equals(PoolTest.class.getName())));
       // What HikariCP does with a leak: it evicts, which aborts the connection from another thread.
       pool.evictConnection(leaked);
       try (Connection next = pool.getConnection()) {

@@ -1,0 +1,138 @@
+package dev.howdah.pg;
+
+import dev.howdah.pg.types.Codec;
+import dev.howdah.pg.types.TypeRegistry;
+import dev.howdah.pg.wire.Wire;
+import dev.howdah.pg.wire.WireOutput;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Has the server prepare and describe statements, and binds a codec to each parameter and column. */
+final class Preparation {
+  private static final int MOST_PARAMETERS = 65_535;
+  private static final int MOST_COLUMNS = 1_664;
+
+  private final Executor executor;
+  private final Session session;
+
+  Preparation(Executor executor) {
+    this.executor = executor;
+    this.session = executor.session;
+  }
+
+  /** Parses and describes a statement. After an error the session is in order again. */
+  Statement prepare(String sql, boolean binary, Deadline deadline) {
+    String name = session.statements.newName();
+    WireOutput out = session.wire.output();
+    session.writeClosing(out);
+    Requests.parse(name, sql, out);
+    Requests.describe(name, out);
+    out.message('H');
+    session.flush(deadline);
+    return readDescription(sql, name, binary, deadline);
+  }
+
+  private Statement readDescription(String sql, String name, boolean binary, Deadline deadline) {
+    int[] parameterTypes = null;
+    while (true) {
+      int type = session.receive(deadline);
+      switch (type) {
+        case '1', '3' -> { }
+        case 't' -> parameterTypes = parameterTypes();
+        case 'T', 'n' -> {
+          if (parameterTypes == null) {
+            throw session.unexpected(type, "before the parameters were described");
+          }
+          List<Described> columns = type == 'n' ? List.of() : columns();
+          learnTypes(parameterTypes, columns, deadline);
+          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape(columns, binary));
+          session.statements.add(statement, binary);
+          return statement;
+        }
+        case 'E' -> {
+          Outcome outcome = new Outcome();
+          executor.answers.failed(outcome);
+          session.synchronize(deadline);
+          outcome.interrupted = session.wire.takeInterrupt();
+          outcome.tagOrThrow(sql, deadline);
+        }
+        default -> throw session.unexpected(type, "while a statement is prepared");
+      }
+    }
+  }
+
+  private int[] parameterTypes() {
+    int count = session.wire.int2() & MOST_PARAMETERS;
+    int[] types = new int[count];
+    for (int i = 0; i < count; i++) {
+      types[i] = session.wire.int4();
+    }
+    return types;
+  }
+
+  /** A column before its codec is known. */
+  private record Described(String name, int table, int attribute, int type, int modifier) {}
+
+  private List<Described> columns() {
+    Wire wire = session.wire;
+    int count = wire.int2() & 0xffff;
+    if (count > MOST_COLUMNS) {
+      session.close();
+      throw wire.malformed(count + " columns, where PostgreSQL has " + MOST_COLUMNS + " at most");
+    }
+    List<Described> columns = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      String name = wire.cstring();
+      int table = wire.int4();
+      int attribute = wire.int2();
+      int type = wire.int4();
+      wire.int2();
+      int modifier = wire.int4();
+      wire.int2();
+      columns.add(new Described(name, table, attribute, type, modifier));
+    }
+    return columns;
+  }
+
+  private void learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline) {
+    List<Integer> used = new ArrayList<>();
+    for (int type : parameterTypes) {
+      used.add(type);
+    }
+    columns.forEach(column -> used.add(column.type()));
+    if (!session.types.unknown(used).isEmpty()) {
+      new TypeCatalog(executor, deadline).learn(session.types, used);
+    }
+  }
+
+  private Codec[] codecs(int[] types, boolean binary) {
+    Codec[] codecs = new Codec[types.length];
+    for (int i = 0; i < types.length; i++) {
+      codecs[i] = codec(types[i], binary);
+    }
+    return codecs;
+  }
+
+  private Codec codec(int type, boolean binary) {
+    Codec codec = session.types.codec(type);
+    if (codec == null) {
+      // Type 0, which the server gives for nothing in particular.
+      codec = session.types.codec(25);
+    }
+    return binary && codec.binary() ? codec : TypeRegistry.asText(codec);
+  }
+
+  private Shape shape(List<Described> columns, boolean binary) {
+    List<Column> described = new ArrayList<>();
+    for (Described column : columns) {
+      described.add(new Column(column.name(), column.type(), column.modifier(), column.table(), column.attribute(),
+          codec(column.type(), binary)));
+    }
+    return new Shape(described);
+  }
+
+  /** The shape that the current message describes, of a statement whose rows come as text. */
+  Shape textShape() {
+    return shape(columns(), false);
+  }
+}
