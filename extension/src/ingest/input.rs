@@ -6,9 +6,8 @@ use ndjson::Value;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, MemoryContext, Oid};
 
 use super::arena::Arena;
-use super::blame::{Refusal, is_a_lines_fault};
+use super::blame::{Refusal, is_a_lines_fault, raise};
 use super::subtransaction::in_subtransaction;
-use crate::guard::raise;
 use crate::pg;
 
 /// A type's input function.
@@ -72,10 +71,7 @@ impl Input {
         match converted {
             Ok(datum) => Ok(datum),
             Err(error) if is_a_lines_fault(&error, false) => Err(error.into()),
-            Err(error) => {
-                drop(text);
-                raise(error)
-            }
+            Err(error) => raise(error),
         }
     }
 
