@@ -322,3 +322,24 @@ fn a_table_that_is_dropped_leaves_no_producer_and_no_letter() {
     assert_eq!(number(&mut session, "select count(*) from queue.dead_letter"), 0);
     session.batch_execute("drop extension howdah").unwrap();
 }
+
+#[test]
+fn lines_that_were_refused_go_into_their_table_when_the_reason_is_mended() {
+    let (_queues, mut session) = start(
+        "create role owner; create role other; grant create on schema public to owner;
+         set role owner;
+         create table t (id int check (id < 10), rest jsonb);
+         select queue.put_lines(into_table => 't', lines => E'{\"id\": 1}\\n{\"id\": 20, \"x\": 1}\\nbad');
+         alter table t drop constraint t_id_check",
+    );
+    session.batch_execute("set role other").unwrap();
+    let refused = error(&mut session, "select queue.redrive('t'::regclass)");
+    assert!(refused.starts_with("42501 must be owner of table public.t"), "{refused}");
+    session.batch_execute("set role owner").unwrap();
+    assert_eq!(number(&mut session, "select queue.redrive('t'::regclass, rest_column => 'rest')"), 1);
+    assert_eq!(rows(&mut session, "select * from t order by id"), ["(1,)", "(20,\"{\"\"x\"\": 1}\")"]);
+    assert_eq!(
+        number(&mut session, "select count(*) from queue.dead_letters where into_table = 't'::regclass"),
+        1
+    );
+}

@@ -26,18 +26,18 @@ comment on column queue.dead_letters.line is 'The line as it arrived, 8 KiB of i
 comment on column queue.dead_letters.line_length is 'Bytes that the line had';
 grant select on queue.dead_letters to public;
 
-create function queue.exhume(queue integer, qty integer)
+create function queue.exhume(queue integer, into_table oid, qty integer)
 returns setof queue.dead_letter
 language sql volatile set search_path = pg_catalog, pg_temp
 as $body$
   delete from queue.dead_letter d
   where ctid = any (array(
     select e.ctid from queue.dead_letter e
-    where e.queue = exhume.queue and (e.line is null or octet_length(e.line) = e.line_length)
+    where (e.queue = exhume.queue or e.into_table = exhume.into_table) and (e.line is null or octet_length(e.line) = e.line_length)
     order by e.buried_at limit exhume.qty for update skip locked))
   returning d.*
 $body$;
-comment on function queue.exhume(integer, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
+comment on function queue.exhume(integer, oid, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
 
 create function queue.redrive(queue_name text, qty integer default null) returns bigint
 language c volatile
@@ -45,4 +45,12 @@ as 'MODULE_PATHNAME', 'howdah_queue_redrive';
 comment on function queue.redrive(text, integer) is
   'Sends dead letters of a queue to it again, all or the oldest; returns how many. Lines of which only a part was kept stay';
 
-revoke all on function queue.exhume(integer, integer) from public;
+create function queue.redrive(
+  into_table regclass, qty integer default null, line_column text default null, rest_column text default null)
+returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_redrive_into_table';
+comment on function queue.redrive(regclass, integer, text, text) is
+  'Inserts lines that were refused into their table again, all or the oldest; returns how many are rows now. Lines of which only a part was kept stay';
+
+revoke all on function queue.exhume(integer, oid, integer) from public;

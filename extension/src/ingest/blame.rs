@@ -2,7 +2,11 @@
 
 use ndjson::{Fault, Reason};
 
-use crate::guard::PgError;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+
+use crate::guard::{PgError, pack_sqlstate};
 
 /// Why a line was refused.
 #[derive(Clone, Debug)]
@@ -21,6 +25,21 @@ pub fn is_a_lines_fault(error: &PgError, has_policies: bool) -> bool {
         b"42501" => has_policies,
         _ => false,
     }
+}
+
+/// Raises an error that is no line's fault, as a panic: what the frames between here and the caller's guard own is freed.
+/// An SQLSTATE that pgrx does not know becomes that of an internal error.
+pub fn raise(error: PgError) -> ! {
+    let code = PgSqlErrorCode::from(pack_sqlstate(&error.sqlstate));
+    let mut report = ErrorReport::new(code, error.message, "howdah");
+    if let Some(detail) = error.detail {
+        report = report.set_detail(detail);
+    }
+    if let Some(hint) = error.hint {
+        report = report.set_hint(hint);
+    }
+    report.report(PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
 }
 
 /// Bytes of a message that are kept: some errors repeat the value.

@@ -1,12 +1,13 @@
 //! The lines of a bucket, read: rows, and lines that are refused.
 
 use ndjson::{Fault, Line, Lines, Reason, Text, Value};
-use pgrx::pg_sys::{self, Datum, MemoryContext};
+use pgrx::pg_sys::Datum;
 
 use super::arena::Arena;
 use super::blame::Refusal;
 use super::columns::Columns;
 use super::letters::Letters;
+use super::scratch::Scratch;
 use super::{Bucket, Target, Written};
 
 /// Rows that lines have become.
@@ -88,7 +89,7 @@ struct Reader<'a> {
     rows: Rows<'a>,
     /// An object of the keys that have no column, of the line that is read.
     rest: String,
-    scratch: MemoryContext,
+    scratch: Scratch,
 }
 
 impl<'a> Reader<'a> {
@@ -103,22 +104,11 @@ impl<'a> Reader<'a> {
             columns,
             arena: Arena::default(),
         };
-        // SAFETY: a context within the current one, which is deleted when the bucket is read.
-        let scratch = unsafe {
-            pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"howdah line".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            )
-        };
-        Reader { rows, rest: String::new(), scratch }
+        Reader { rows, rest: String::new(), scratch: Scratch::new() }
     }
 
     fn finish(self) -> Rows<'a> {
-        // SAFETY: made above; what was needed of it is in the arena.
-        unsafe { pg_sys::MemoryContextDelete(self.scratch) };
+        self.scratch.delete();
         self.rows
     }
 
@@ -149,7 +139,10 @@ impl<'a> Reader<'a> {
                 number += 1;
                 match self.rows.columns.find(number - 1, key) {
                     Some(column) => self.set(start, column, value),
-                    None => Ok(self.keep_rest(key, value)),
+                    None => {
+                        self.keep_rest(key, value);
+                        Ok(())
+                    }
                 }
             })?;
         } else {
@@ -176,7 +169,7 @@ impl<'a> Reader<'a> {
         if value != Value::Null {
             self.rows.values[place] = match column.kind.convert(value, &mut self.rows.arena) {
                 Some(datum) => datum,
-                None => column.input.convert(value, &mut self.rows.arena, self.scratch)?,
+                None => column.input.convert(value, &mut self.rows.arena, &self.scratch)?,
             };
         }
         Ok(())

@@ -23,14 +23,7 @@ called!(
                 "lines go into a queue or into a table: exactly one of queue and into_table must be given",
             ),
         };
-        // SAFETY: text or bytea; the bytes stay where they are during the call.
-        let lines: &[u8] = match call.argument(1) {
-            Some(datum) => unsafe {
-                let value = pgrx::pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-                pgrx::varlena_to_byte_slice(value)
-            },
-            None => &[],
-        };
+        let lines = call.argument(1).map(bytes).unwrap_or_default();
         let producer: Option<String> = call.get(2);
         let origin = producer.as_deref().map(|producer| Sender {
             producer,
@@ -53,3 +46,12 @@ called!(
         returned.done()
     }
 );
+
+/// The bytes of a text or bytea, which stay where they are during the call.
+fn bytes<'a>(datum: Datum) -> &'a [u8] {
+    // SAFETY: the function's declaration has a type of variable length here.
+    unsafe {
+        let value = pgrx::pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        pgrx::varlena_to_byte_slice(value)
+    }
+}

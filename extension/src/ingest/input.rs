@@ -3,12 +3,12 @@
 use std::ffi::CString;
 
 use ndjson::Value;
-use pgrx::pg_sys::{self, Datum, FmgrInfo, MemoryContext, Oid};
+use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 
 use super::arena::Arena;
-use super::blame::{Refusal, is_a_lines_fault};
+use super::blame::{Refusal, is_a_lines_fault, raise};
+use super::scratch::Scratch;
 use super::subtransaction::in_subtransaction;
-use crate::guard::raise;
 use crate::pg;
 
 /// A type's input function.
@@ -49,16 +49,9 @@ impl Input {
         &mut self,
         value: Value<'_>,
         arena: &mut Arena,
-        scratch: MemoryContext,
+        scratch: &Scratch,
     ) -> Result<Datum, Refusal> {
-        // SAFETY: the caller's context, which nothing else uses.
-        let before = unsafe {
-            pg_sys::MemoryContextReset(scratch);
-            pg_sys::MemoryContextSwitchTo(scratch)
-        };
-        let converted = self.call(value);
-        // SAFETY: the context that was current.
-        unsafe { pg_sys::MemoryContextSwitchTo(before) };
+        let converted = scratch.with(|| self.call(value));
         converted.map(|datum| self.keep(datum, arena))
     }
 
@@ -72,10 +65,7 @@ impl Input {
         match converted {
             Ok(datum) => Ok(datum),
             Err(error) if is_a_lines_fault(&error, false) => Err(error.into()),
-            Err(error) => {
-                drop(text);
-                raise(error)
-            }
+            Err(error) => raise(error),
         }
     }
 

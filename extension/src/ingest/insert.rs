@@ -41,7 +41,7 @@ pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) 
 }
 
 fn statement(table: Oid, columns: &[&Column]) -> CString {
-    let quoted = |column: &&Column| pgrx::spi::quote_identifier(column.name.to_string_lossy().into_owned());
+    let quoted = |column: &&Column| pgrx::spi::quote_identifier(&*column.name.to_string_lossy());
     let names = columns.iter().map(quoted).collect::<Vec<String>>().join(", ");
     // An empty list of columns cannot be written; a row of defaults needs none. COPY takes values of identity columns, too.
     let list = if columns.is_empty() { String::new() } else { format!("({names}) overriding system value") };

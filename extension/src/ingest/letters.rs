@@ -22,6 +22,12 @@ pub struct Letters<'a> {
     most: usize,
 }
 
+impl Default for Letters<'_> {
+    fn default() -> Self {
+        Letters::new()
+    }
+}
+
 impl<'a> Letters<'a> {
     /// None yet.
     pub fn new() -> Letters<'a> {

@@ -4,7 +4,7 @@
 //! - [`columns`]: keys to columns; [`convert`], with [`moment`] and [`decimal`]: values to data by parsers of our own;
 //!   [`input`]: by the types' own.
 //! - [`bucket`]: the lines of a bucket, read: rows, and lines that are refused.
-//! - [`arena`]: the memory of a bucket's values.
+//! - [`arena`]: the memory of a bucket's values; [`scratch`]: of what a conversion needs meanwhile.
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
 //! - [`table`]: tables as targets; [`copy`] with [`mod@encode`], and [`insert`]: the two ways into them.
 //! - [`progress`]: what producers have had committed in tables.
@@ -26,6 +26,7 @@ pub mod insert;
 pub mod letters;
 pub mod moment;
 pub mod progress;
+pub mod scratch;
 pub mod store;
 pub mod subtransaction;
 pub mod table;
@@ -42,7 +43,8 @@ use crate::queue::refuse::refuse_with_hint;
 /// Complete lines, and whose they are.
 #[derive(Clone, Copy)]
 pub struct Bucket<'a> {
-    /// Complete lines; each ends with `\n` but perhaps the last.
+    /// Complete lines; each ends with `\n` but perhaps the last. Of a line longer than `howdah.queue_longest_line` one byte more
+    /// than that suffices: it is refused.
     pub lines: &'a [u8],
     /// For the acknowledged protocol: who sends, and what number the first line has.
     pub origin: Option<Sender<'a>>,

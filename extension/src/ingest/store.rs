@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::blame::is_a_lines_fault;
+use super::blame::{is_a_lines_fault, raise};
 use super::bucket::Rows;
 use super::columns::Column;
 use super::encode::Encoder;
@@ -13,7 +13,7 @@ use super::subtransaction::in_subtransaction;
 use super::table::{self, Way};
 use super::target::Place;
 use super::{Target, Written, copy, insert};
-use crate::guard::{PgError, raise};
+use crate::guard::PgError;
 use crate::queue::append::{self, Origin, Source};
 use crate::queue::definition::Definition;
 use crate::queue::functions::messages;
@@ -77,7 +77,7 @@ fn halve<'a>(sink: &mut dyn Sink, rows: &Rows<'a>, places: &[u32], letters: &mut
         };
         let has_policies = error.sqlstate() == "42501" && sink.is_about_a_row();
         if !is_a_lines_fault(&error, has_policies) {
-            raise_from(error, waiting);
+            raise(error);
         }
         if let [place] = part {
             letters.add(rows.line(*place as usize), error.into());
@@ -88,12 +88,6 @@ fn halve<'a>(sink: &mut dyn Sink, rows: &Rows<'a>, places: &[u32], letters: &mut
         waiting.extend(part.rchunks(size));
     }
     stored
-}
-
-/// Raises an error after what the caller has is freed.
-fn raise_from(error: PgError, waiting: Vec<&[u32]>) -> ! {
-    drop(waiting);
-    raise(error)
 }
 
 /// Into a queue.

@@ -4,11 +4,12 @@ use pgrx::datum::{DatumWithOid, JsonB};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::statement::{as_owner, rows_as_owner};
+use super::statement::{as_owner, rows_as_owner, table_name};
 use super::{called, messages, typed};
-use crate::ingest;
+use crate::ingest::{self, Bucket, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
+use crate::queue::refuse::refuse;
 
 /// Puts a row among the dead letters. The caller has consumed it.
 pub fn bury(queue: &Definition, chosen: &Chosen, value: Datum, value_type: Oid) {
@@ -59,19 +60,7 @@ called!(
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
-        let most = call.get::<i32>(1).unwrap_or(i32::MAX);
-        let statement = format!("select message, headers, line from queue.exhume({}, {most})", queue.id);
-        let (mut letters, mut lines): (Vec<messages::Content>, Vec<Vec<u8>>) = Default::default();
-        let exhumed = rows_as_owner(&statement, |row| {
-            let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
-            Some(((json(1), json(2)), row.get::<Vec<u8>>(3).ok().flatten()))
-        });
-        for (content, line) in exhumed {
-            match line {
-                Some(line) => lines.push(line),
-                None => letters.push(content),
-            }
-        }
+        let (letters, lines) = exhume(&queue.id.to_string(), "null", call.get(1));
         match queue.row_type {
             None => messages::send(&queue, &letters, 0),
             Some(row_type) => {
@@ -79,16 +68,68 @@ called!(
                 typed::put(&queue, &rows)
             }
         };
-        Datum::from((letters.len() + send_lines(&queue, &lines)) as i64)
+        let target = Target::queue(&queue.name, Keep::default());
+        Datum::from(letters.len() as i64 + send_lines(&target, &lines))
     }
 );
 
+called!(
+    /// `queue.redrive(into_table, qty, line_column, rest_column)`
+    howdah_queue_redrive_into_table,
+    pg_finfo_howdah_queue_redrive_into_table,
+    |call| {
+        let table: Oid = call.need(0, "into_table");
+        check_owner(table);
+        let (_, lines) = exhume("null", &table.to_u32().to_string(), call.get(1));
+        let target = Target::table(table, Keep { line: call.get(2), rest: call.get(3) });
+        Datum::from(send_lines(&target, &lines))
+    }
+);
+
+/// An error unless the dead letters of the table are the current user's to send.
+fn check_owner(table: Oid) {
+    let allowed = Spi::get_one_with_args::<bool>(
+        "select pg_catalog.pg_has_role('howdah_admin', 'usage') or pg_catalog.pg_has_role(relowner, 'usage')
+         from pg_catalog.pg_class where oid = $1",
+        &[table.into()],
+    );
+    match allowed {
+        Ok(Some(true)) => {}
+        Ok(_) => refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("must be owner of table {} or a member of howdah_admin", table_name(table)),
+        ),
+        Err(error) => error!("{error}"),
+    }
+}
+
+/// Takes letters of a queue or table, all or the oldest, from the dead: rows, and lines.
+fn exhume(queue: &str, table: &str, most: Option<i32>) -> (Vec<messages::Content>, Vec<Vec<u8>>) {
+    let most = most.unwrap_or(i32::MAX);
+    let statement =
+        format!("select message, headers, line from queue.exhume({queue}, {table}::pg_catalog.oid, {most})");
+    let exhumed = rows_as_owner(&statement, |row| {
+        let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
+        Some(((json(1), json(2)), row.get::<Vec<u8>>(3).ok().flatten()))
+    });
+    let (mut letters, mut lines) = (Vec::new(), Vec::new());
+    for (content, line) in exhumed {
+        match line {
+            Some(line) => lines.push(line),
+            None => letters.push(content),
+        }
+    }
+    (letters, lines)
+}
+
 /// Sends lines that were refused before; how many are rows now. The others are dead letters again.
-fn send_lines(queue: &Definition, lines: &[Vec<u8>]) -> usize {
-    let target = ingest::Target::queue(&queue.name, ingest::Keep::default());
+fn send_lines(target: &Target, lines: &[Vec<u8>]) -> i64 {
+    if lines.is_empty() {
+        return 0;
+    }
     let lines = lines.join(&b'\n');
-    let bucket = ingest::Bucket { lines: &lines, origin: None, listener: 0, cut: &[], longest: usize::MAX };
-    ingest::write(&target, &bucket).stored as usize
+    let bucket = Bucket { lines: &lines, origin: None, listener: 0, cut: &[], longest: usize::MAX };
+    ingest::write(target, &bucket).stored as i64
 }
 
 /// A row of the type from its JSON.
