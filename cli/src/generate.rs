@@ -16,7 +16,7 @@ use crate::screen::say;
 
 /// How much is made before it is written.
 const CHUNK: usize = 256 << 10;
-/// Compression that keeps up with the records: the next level takes twice the time for 5 % less.
+/// The quickest compression: making records should take less time than loading them.
 const GZIP_LEVEL: u32 = 1;
 const ZSTD_LEVEL: i32 = 1;
 

@@ -115,5 +115,6 @@ mod tests {
         }
     }
 
-    const FIRST_OF_SEED_1: &str = "";
+    const FIRST_OF_SEED_1: &str = "{\"uuid\":\"910a2dec-8902-4cc1-beeb-8da1658eec67\",\"userid\":1942005506,\
+        \"version\":1,\"timestamp_ms\":\"1580970914672\",\"bip\":\"também où güzel também straße não año \\n über";
 }

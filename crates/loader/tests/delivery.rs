@@ -139,7 +139,7 @@ impl Served {
 
     fn say(&self, line: &str) {
         // A client that has gone notices it itself.
-        let _ = writeln!(&self.stream, "{line}");
+        let _ = (&self.stream).write_all(format!("{line}\n").as_bytes());
     }
 
     /// Hears until nothing more comes: it must be within the window.
