@@ -1,4 +1,7 @@
-//! An executor: takes requests from its lane, one at a time, runs each, answers.
+//! An executor: takes requests from its lane, one at a time, runs each, answers. Those of the ingest lane take buckets
+//! of [`lines`].
+
+mod lines;
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,14 +11,16 @@ use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use wire::Answer;
 
 use crate::guard::{Report, attempt};
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner};
 use crate::shared::routes::Measured;
-use crate::shared::{now_us, shared, wake};
+use crate::shared::{INGEST, now_us, shared, wake};
 use crate::worker::{Worker, signals};
 use crate::{pg, proxies, settings};
+use lines::Lines;
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -43,6 +48,8 @@ pub fn run(worker: &Worker) {
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         executor: unsafe { &mut *executor },
         runner: Runner::new(crate::request::counters_of(worker.database_oid), worker.entry()),
+        lines: Lines::default(),
+        answer: Vec::new(),
         scratch: Vec::new(),
     };
     executor.serve();
@@ -62,6 +69,10 @@ struct Serving<'w> {
     worker: &'w Worker,
     executor: &'static mut Executor,
     runner: Runner,
+    /// What buckets are written with.
+    lines: Lines,
+    /// What is answered about a bucket.
+    answer: Vec<u8>,
     /// For requests that do not lie in one place.
     scratch: Vec<u8>,
 }
@@ -84,6 +95,7 @@ impl Serving<'_> {
                 self.housekeeping();
             }
             match self.executor.next(spin(), share) {
+                Some(work) if self.worker.lane == INGEST => self.pour(work),
                 Some(work) => self.run(work),
                 None => {
                     since_housekeeping = 0;
@@ -103,7 +115,29 @@ impl Serving<'_> {
         if crate::worker::idle::take_reloaded() {
             proxies::reload();
             self.runner.settings_changed();
+            self.lines.settings_changed();
         }
+    }
+
+    /// Writes a bucket of lines.
+    fn pour(&mut self, mut work: Work) {
+        let entry = self.worker.entry();
+        entry.set_route(None);
+        entry.busy_since.store(now_us(), Relaxed);
+        accept_invalidations();
+        let answer = self.lines.run(self.executor.request(&work, &mut self.scratch), &mut self.runner);
+        entry.requests.fetch_add(1, Relaxed);
+        if matches!(answer, Answer::Failed(_)) {
+            entry.errors.fetch_add(1, Relaxed);
+        }
+        self.answer = answer.write();
+        self.respond(&mut work, 0);
+        entry.busy_since.store(0, Relaxed);
+        entry.idle_since.store(now_us(), Relaxed);
+        if self.scratch.capacity() > KEPT_LINES {
+            self.scratch = Vec::new();
+        }
+        self.housekeeping();
     }
 
     fn run(&mut self, mut work: Work) {
@@ -134,7 +168,7 @@ impl Serving<'_> {
     /// Hands the response over, in parts if it is larger than its share of the exchange. The gateway copies
     /// each part at once, so this waits for a gateway, never for a client.
     fn respond(&mut self, work: &mut Work, code: u32) {
-        let response = [self.runner.response()];
+        let response = [if self.worker.lane == INGEST { &self.answer } else { self.runner.response() }];
         let mut progress = self.executor.respond(work, &response, code);
         while progress == Progress::Wait {
             self.worker.wait(Some(PART_TIMEOUT));
@@ -160,6 +194,8 @@ fn accept_invalidations() {
 
 /// Memory that is kept for the next request.
 const KEPT: usize = 256 << 10;
+/// The same for a bucket.
+const KEPT_LINES: usize = 8 << 20;
 /// How often a wait for the gateway looks whether it has been given up.
 const PART_TIMEOUT: Duration = Duration::from_secs(1);
 

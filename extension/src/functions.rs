@@ -2,9 +2,11 @@
 //!
 //! - [`requests`]: the current request and its parts.
 //! - [`responses`]: escaping, cookies.
+//! - [`intakes`]: what the views on listeners for lines show.
 //! - [`configuration`]: what registering checks, and what a change sets off.
 
 pub mod configuration;
+pub mod intakes;
 pub mod requests;
 pub mod responses;
 

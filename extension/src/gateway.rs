@@ -6,9 +6,12 @@
 //! - here, if it reads only and is known to be short: [`inline`], for as long as its [`deadline`] lets it;
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
+//! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
 //! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
+mod accounts;
+mod buckets;
 mod deadline;
 mod flights;
 mod inline;
@@ -32,6 +35,8 @@ use crate::request::{self, Runner, Way};
 use crate::shared::{shared, wake};
 use crate::worker::Worker;
 use crate::{pg, proxies, settings};
+use accounts::Accounts;
+use buckets::Buckets;
 use flights::Flights;
 use inline::Inline;
 use listeners::Listeners;
@@ -68,6 +73,8 @@ pub fn run(worker: &Worker) {
         runner: Runner::new(request::counters_of(worker.database_oid), worker.entry()),
         inline: Inline::default(),
         listeners: Listeners::new(worker),
+        buckets: Buckets::default(),
+        accounts: Accounts::new(worker),
         waiting: VecDeque::new(),
         last_housekeeping: Instant::now(),
         last_tick: Instant::now(),
@@ -93,6 +100,8 @@ struct Gateway<'w> {
     runner: Runner,
     inline: Inline,
     listeners: Listeners,
+    buckets: Buckets,
+    accounts: Accounts,
     /// Requests for which the exchange had no room, and since when.
     waiting: VecDeque<(Arrived, Instant)>,
     last_housekeeping: Instant,
@@ -124,13 +133,17 @@ impl Gateway<'_> {
     fn turn(&mut self) {
         let timeout = self.timeout();
         let flights = &mut self.flights;
-        self.server.turn(Some(timeout), &mut || flights.about_to_sleep());
+        let turn = self.server.turn(Some(timeout), &mut || flights.about_to_sleep());
+        if turn.poured > 0 || self.flights.have_buckets() {
+            self.accounts.doubt();
+        }
         self.flights.awake();
         self.look_at_descriptors();
         self.serve_postgres();
         self.cancel_gone();
         self.flights.deliver(&mut self.server);
         self.take_arrived();
+        self.buckets.send(&mut self.flights, &mut self.server);
         self.flights.flush();
         self.inline.run(&mut self.runner, &mut self.server, &mut self.flights, &mut self.waiting);
         self.tick();
@@ -139,11 +152,19 @@ impl Gateway<'_> {
     fn timeout(&self) -> Duration {
         if !self.inline.is_empty() {
             Duration::ZERO
-        } else if self.flights.any() || !self.waiting.is_empty() || self.draining.is_some() {
+        } else if self.is_busy() {
             BUSY_TICK
         } else {
             TICK
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.flights.any()
+            || !self.waiting.is_empty()
+            || self.buckets.any()
+            || self.accounts.are_late()
+            || self.draining.is_some()
     }
 
     fn look_at_descriptors(&mut self) {
@@ -201,7 +222,7 @@ impl Gateway<'_> {
             return;
         }
         if let Some(table) = self.runner.table() {
-            self.listeners.follow(&table.listeners, &mut self.server);
+            self.listeners.follow(&table.listeners, &table.intakes, &mut self.server);
         }
     }
 
@@ -209,6 +230,7 @@ impl Gateway<'_> {
         for ticket in self.server.gone().collect::<Vec<_>>() {
             if !self.flights.cancel(ticket) {
                 self.inline.forget(ticket);
+                self.buckets.forget(ticket);
                 self.waiting.retain(|(arrived, _)| arrived.ticket != ticket);
             }
         }
@@ -277,6 +299,7 @@ impl Gateway<'_> {
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);
         self.worker.entry().requests.store(counters.requests, Relaxed);
+        self.keep_accounts();
         self.listeners.end_the_late(&mut self.server);
         if self.listeners.should_retry() {
             self.refresh_listeners();
@@ -285,6 +308,15 @@ impl Gateway<'_> {
             let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
             self.draining = Some(Instant::now() + time);
             self.server.drain();
+        }
+    }
+
+    /// Writes down what came in, and says whether there need be executors for it.
+    fn keep_accounts(&mut self) {
+        let Some(open) = self.accounts.keep(&self.listeners, &self.server) else { return };
+        let wanted = open || self.runner.table().is_some_and(|table| !table.intakes.is_empty());
+        if self.worker.database().takes_lines.swap(wanted, Relaxed) != wanted {
+            shared().nudge_supervisor();
         }
     }
 
@@ -339,6 +371,8 @@ fn limits() -> Limits {
         idle_timeout: time(settings::IDLE_TIMEOUT.get()),
         write_timeout: time(settings::WRITE_TIMEOUT.get()),
         max_connections: settings::MAX_CONNECTIONS.get() as usize,
+        max_line_connections: settings::MAX_INGEST_CONNECTIONS.get() as usize,
+        max_lines: settings::INGEST_MEMORY.get() as usize,
         max_streams: settings::MAX_STREAMS.get() as u32,
         ..Limits::default()
     }

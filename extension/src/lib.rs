@@ -5,6 +5,8 @@
 //! - [`request`]: running a request; [`proxies`]: whose it is.
 //! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`queue`]: queues: rows in, rows out.
+//! - [`ingest`]: lines of JSON into queues and tables.
+//! - [`intake`]: the listeners for lines.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
@@ -17,6 +19,8 @@ pub mod executor;
 pub mod functions;
 pub mod gateway;
 pub mod guard;
+pub mod ingest;
+pub mod intake;
 pub mod pg;
 pub mod proxies;
 pub mod queue;

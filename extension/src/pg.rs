@@ -29,6 +29,7 @@ unsafe extern "C-unwind" {
     pub fn CommitTransactionCommand();
     pub fn AbortCurrentTransaction();
     pub fn BeginInternalSubTransaction(name: *const c_char);
+    pub fn ReleaseCurrentSubTransaction();
     pub fn RollbackAndReleaseCurrentSubTransaction();
     pub fn SetCurrentStatementStartTimestamp();
     pub fn IsTransactionState() -> bool;

@@ -60,9 +60,15 @@ integers! {
     MAX_ROUTES = "howdah.max_routes\0", 2048, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
     MAX_QUEUES = "howdah.max_queues\0", 256, 1, 65536, Postmaster, NONE, "Queues, over all databases, that can be used between two starts of the server.\0";
     SEGMENT_SIZE = "howdah.queue_segment_size\0", 64, 1, 65536, Sighup, MB, "Size from which a queue's segment is left for another, so that it can be truncated once it is drained.\0";
+    LONGEST_LINE = "howdah.queue_longest_line\0", MIB, 1 << 10, 64 * MIB, Sighup, BYTE, "Longest line of a stream; a longer one becomes a dead letter.\0";
+    DEAD_LETTERS = "howdah.queue_dead_letters\0", 10_000, 0, 10_000_000, Sighup, NONE, "Lines of a listener that are kept as dead letters of a queue or table; more are only counted.\0";
     GATEWAYS = "howdah.gateways\0", 1, 1, 16, Sighup, NONE, "Gateways of each served database.\0";
     MIN_EXECUTORS = "howdah.min_executors\0", 2, 1, 128, Sighup, NONE, "Executors of a lane that are always kept.\0";
     MAX_EXECUTORS = "howdah.max_executors\0", 16, 1, 128, Sighup, NONE, "Executors that a lane may grow to while requests wait.\0";
+    MIN_INGEST_EXECUTORS = "howdah.min_ingest_executors\0", 1, 1, 128, Sighup, NONE, "Executors that are always kept for lines while something listens for them.\0";
+    MAX_INGEST_EXECUTORS = "howdah.max_ingest_executors\0", 4, 1, 128, Sighup, NONE, "Executors for lines that there may be while buckets wait.\0";
+    INGEST_MEMORY = "howdah.ingest_memory\0", 256 * MIB, 16 * MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for lines that are not committed yet; each listener has the same share, and reads no more beyond it.\0";
+    MAX_INGEST_CONNECTIONS = "howdah.max_ingest_connections\0", 1000, 1, 100_000, Postmaster, NONE, "Connections for lines that a gateway holds at most.\0";
     ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";

@@ -4,6 +4,7 @@
 //! - [`databases`]: what is served.
 //! - [`workers`]: gateways and executors.
 //! - [`ports`]: which database a port belongs to.
+//! - [`intakes`]: what gateways tell of lines that come in.
 //! - [`routes`]: counters of routes and handlers.
 //! - [`Queues`]: what saves searching in queues.
 //! - [`wake`]: the eventfds that all processes share.
@@ -13,6 +14,7 @@
 //! are the empty state of every part.
 
 pub mod databases;
+pub mod intakes;
 pub mod ports;
 pub mod routes;
 pub mod text;
@@ -29,6 +31,7 @@ use pgrx::prelude::*;
 use crate::queue::memory::{QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
+use intakes::{IntakeEntry, Intakes, ShipperEntry};
 use ports::Ports;
 use routes::Routes;
 use workers::WorkerEntry;
@@ -78,6 +81,8 @@ pub struct Shared {
     pub workers: &'static [WorkerEntry],
     /// The ports that gateways hold.
     pub ports: Ports,
+    /// The listeners for lines, and who brings them.
+    pub intakes: Intakes,
     /// The counters of routes.
     pub routes: Routes,
     /// The queues that have been used since the server started.
@@ -162,6 +167,8 @@ struct Places {
     databases: usize,
     workers: usize,
     ports: usize,
+    intakes: usize,
+    shippers: usize,
     routes: usize,
     queues: usize,
     exchange: usize,
@@ -173,6 +180,8 @@ struct Counts {
     databases: usize,
     workers: usize,
     ports: usize,
+    intakes: usize,
+    shippers: usize,
     routes: usize,
     queues: usize,
     exchange: Sizes,
@@ -185,6 +194,8 @@ impl Counts {
             databases: settings::MAX_DATABASES.get() as usize,
             workers,
             ports: workers * ports::PER_WORKER,
+            intakes: workers * intakes::PER_WORKER,
+            shippers: settings::MAX_INGEST_CONNECTIONS.get() as usize,
             routes: settings::MAX_ROUTES.get() as usize,
             queues: settings::MAX_QUEUES.get() as usize,
             exchange: exchange_sizes(),
@@ -201,10 +212,12 @@ impl Counts {
         let databases = place(size_of::<Database>(), self.databases);
         let workers = place(size_of::<WorkerEntry>(), self.workers);
         let ports = place(size_of::<ports::PortEntry>(), self.ports);
+        let intakes = place(size_of::<IntakeEntry>(), self.intakes);
+        let shippers = place(size_of::<ShipperEntry>(), self.shippers);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
         let queues = place(size_of::<QueueMemory>(), self.queues);
         let exchange = place(self.exchange.bytes().unwrap_or_else(|error| error!("{error}")), 1);
-        Places { databases, workers, ports, routes, queues, exchange, size: end }
+        Places { databases, workers, ports, intakes, shippers, routes, queues, exchange, size: end }
     }
 }
 
@@ -276,6 +289,10 @@ unsafe extern "C-unwind" fn start() {
             databases: slice(memory.add(places.databases), counts.databases),
             workers: slice(memory.add(places.workers), counts.workers),
             ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
+            intakes: Intakes {
+                listeners: slice(memory.add(places.intakes), counts.intakes),
+                shippers: slice(memory.add(places.shippers), counts.shippers),
+            },
             routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes_overflowed),
             queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
             exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),

@@ -184,6 +184,7 @@ unsafe extern "C-unwind" fn stop_serving(_code: c_int, index: pg_sys::Datum) {
     let shared = shared();
     shared.workers[index.value()].set_state(WorkerState::Ending);
     shared.ports.release_all(index.value());
+    shared.intakes.release_all(index.value());
 }
 
 /// Last callback of an ending process: its entry may be taken by another.
@@ -191,6 +192,7 @@ unsafe extern "C-unwind" fn stop_serving(_code: c_int, index: pg_sys::Datum) {
 unsafe extern "C-unwind" fn free_entry(_code: c_int, index: pg_sys::Datum) {
     let shared = shared();
     shared.ports.release_all(index.value());
+    shared.intakes.release_all(index.value());
     shared.workers[index.value()].set_state(WorkerState::Free);
     shared.nudge_supervisor();
 }

@@ -3,12 +3,14 @@
 //! - [`platform`]: a cluster that serves one database.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
 //! - [`queues`]: a cluster with queues.
+//! - [`shippers`]: connections that bring lines.
 //! - [`http2`]: connections that speak HTTP/2.
 
 pub mod client;
 pub mod http2;
 pub mod platform;
 pub mod queues;
+pub mod shippers;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;

@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, UnixListener};
 use crate::connection::{Peer, Registered};
 use crate::counters::add;
 use crate::http1;
+use crate::lines::{self, Lines};
 use crate::listener::{Address, ListenerState};
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -78,6 +79,9 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
 fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
     add(&shared.tally.accepted, 1);
     add(&listener.accepted, 1);
+    if let Some(lines) = &listener.lines {
+        return take_lines(shared, listener, lines, stream, peer);
+    }
     let open = shared.connections.borrow().len() - shared.refusing.get();
     if open < shared.limits().max_connections {
         let place = Registered::new(shared, listener);
@@ -93,6 +97,20 @@ fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer
             drop(refusing);
         });
     }
+}
+
+fn take_lines(
+    shared: &Rc<Shared>,
+    listener: &Rc<ListenerState>,
+    lines: &Rc<Lines>,
+    stream: Stream,
+    peer: Peer,
+) {
+    if lines::turn_away(shared, lines, &peer) {
+        return add(&shared.tally.refused, 1);
+    }
+    stream.keep_alive();
+    spawn(lines::Connection::new(shared, listener, lines, stream, peer).serve());
 }
 
 /// Counts a client that is being refused.

@@ -10,6 +10,7 @@
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
 //! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`port_is_free`].
 //! - [`tickets`]: [`Ticket`]: which request a reply belongs to.
+//! - [`lines`]: [`Terms`] of listeners that take lines of JSON, and what the owner sees of them.
 //! - [`counters`]: [`Counters`]: what the server has done.
 //!
 //! Inside, from the bottom to the top:
@@ -58,6 +59,7 @@ mod deadlines;
 mod http1;
 mod http2;
 pub mod limits;
+pub mod lines;
 pub mod listener;
 mod problem;
 pub mod server;
@@ -70,7 +72,9 @@ mod watch;
 
 pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
+pub use lines::report::{ConnectionReport, LinesReport, Trouble};
+pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, port_is_free};
-pub use server::{Arrived, Server};
+pub use server::{Arrived, Poured, Server};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -29,6 +29,10 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
+    /// Open connections for lines. Beyond: closed at once. Default 1,000.
+    pub max_line_connections: usize,
+    /// Bytes of lines in memory, from their arrival to the commit; each listener has the same share. Default 256 MiB.
+    pub max_lines: usize,
     /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
     pub max_streams: u32,
     /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
@@ -56,6 +60,8 @@ impl Default for Limits {
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             max_connections: 10_000,
+            max_line_connections: 1000,
+            max_lines: 256 << 20,
             max_streams: 128,
             max_pipelined: 64 << 10,
             half_close: false,

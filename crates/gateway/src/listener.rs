@@ -6,9 +6,13 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::task::Waker;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::lines::Lines;
+use crate::lines::terms::Terms;
 
 /// Where a listener listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,12 +48,14 @@ pub struct Listener {
     pub backlog: i32,
     /// The permissions of a UNIX socket's file.
     pub mode: u32,
+    /// The terms on which it takes lines; none if it speaks HTTP.
+    pub lines: Option<Terms>,
 }
 
 impl Listener {
     /// A listener that shares its port with nobody, with a backlog of 1,024 and mode 0777.
     pub fn new(id: u32, address: Address) -> Self {
-        Self { id, address, sharing: Sharing::Alone, backlog: 1024, mode: 0o777 }
+        Self { id, address, sharing: Sharing::Alone, backlog: 1024, mode: 0o777, lines: None }
     }
 }
 
@@ -65,6 +71,8 @@ pub(crate) struct ListenerState {
     pub accepted: Cell<u64>,
     pub open: Cell<usize>,
     draining: Cell<bool>,
+    /// What it knows of lines, if it takes them.
+    pub lines: Option<Rc<Lines>>,
     /// The accepting task.
     pub waker: RefCell<Option<Waker>>,
     /// The file to remove, and its device and inode, by which it is known to be still ours.
@@ -72,9 +80,10 @@ pub(crate) struct ListenerState {
 }
 
 impl ListenerState {
-    pub(crate) fn new(id: u32, file: Option<(PathBuf, u64, u64)>) -> Self {
+    pub(crate) fn new(listener: &Listener, file: Option<(PathBuf, u64, u64)>) -> Self {
         Self {
-            id,
+            id: listener.id,
+            lines: listener.lines.clone().map(|terms| Rc::new(Lines::new(terms))),
             accepted: Cell::new(0),
             open: Cell::new(0),
             draining: Cell::new(false),
@@ -151,7 +160,7 @@ fn listen(
     file: Option<(PathBuf, u64, u64)>,
     address: Address,
 ) -> io::Result<Bound> {
-    let state = ListenerState::new(listener.id, file);
+    let state = ListenerState::new(listener, file);
     socket.listen(listener.backlog)?;
     socket.set_nonblocking(true)?;
     Ok(Bound { socket, state, address })

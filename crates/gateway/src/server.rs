@@ -16,6 +16,8 @@ use crate::clock::NEVER;
 use crate::counters::{Counters, ListenerCounters};
 use crate::deadlines;
 use crate::limits::Limits;
+use crate::lines::report::LinesReport;
+use crate::lines::terms::Terms;
 use crate::listener::{self, Address, Listener, ListenerState};
 use crate::problem;
 use crate::shared::Shared;
@@ -40,6 +42,19 @@ pub struct Arrived {
     pub listener: u32,
 }
 
+/// A bucket of lines, or a hello, to be written by whoever the owner chooses.
+#[derive(Debug)]
+pub struct Poured {
+    /// To be given back with the reply: a [`wire::Answer`].
+    pub ticket: Ticket,
+    /// The listener that it came by.
+    pub listener: u32,
+    /// A head that [`wire::Work::parse`] reads, together with the lines behind it.
+    pub head: Vec<u8>,
+    /// The lines. They stay here until the reply.
+    pub lines: Rc<Vec<u8>>,
+}
+
 /// The server. It cannot leave its thread, and starts no other.
 ///
 /// The process has to ignore SIGPIPE, as Rust's runtime and PostgreSQL's processes do: large responses leave by
@@ -51,6 +66,7 @@ pub struct Server {
     turning: Rc<Turning>,
     watched: HashMap<RawFd, JoinHandle<()>>,
     arrived: Vec<Arrived>,
+    poured: Vec<Poured>,
     gone: Vec<Ticket>,
     readable: Vec<RawFd>,
 }
@@ -71,6 +87,7 @@ impl Server {
             turning,
             watched: HashMap::new(),
             arrived: Vec::new(),
+            poured: Vec::new(),
             gone: Vec::new(),
             readable: Vec::new(),
         };
@@ -159,6 +176,9 @@ impl Server {
                 link.abort();
             }
         }
+        for listener in self.shared.listeners.borrow().iter().filter(|listener| chosen(listener)) {
+            listener.lines.iter().for_each(|lines| lines.abort());
+        }
     }
 
     /// Ends turns when this descriptor becomes readable. The caller has to read it until it is empty before the
@@ -200,6 +220,29 @@ impl Server {
         self.arrived.drain(..)
     }
 
+    /// The buckets that are to be written, in order.
+    pub fn poured(&mut self) -> impl Iterator<Item = Poured> {
+        self.poured.drain(..)
+    }
+
+    /// Changes the terms of a listener for lines, for connections to come. False if there is none.
+    pub fn set_terms(&mut self, id: u32, terms: &Terms) -> bool {
+        let listeners = self.shared.listeners.borrow();
+        let found = listeners.iter().find(|listener| listener.id == id && !listener.is_draining());
+        let Some(lines) = found.and_then(|listener| listener.lines.as_ref()) else { return false };
+        lines.terms.replace(Rc::new(terms.clone()));
+        true
+    }
+
+    /// What the listeners for lines and their connections have done.
+    pub fn lines(&self) -> Vec<LinesReport> {
+        let listeners = self.shared.listeners.borrow();
+        let of = |listener: &Rc<ListenerState>| {
+            Some(listener.lines.as_ref()?.report(listener.id, listener.is_draining()))
+        };
+        listeners.iter().filter_map(of).collect()
+    }
+
     /// The requests whose clients have left before the reply. No reply is needed any more.
     pub fn gone(&mut self) -> impl Iterator<Item = Ticket> {
         self.gone.drain(..)
@@ -233,10 +276,12 @@ impl Server {
     /// Moves what has come to where the owner takes it.
     fn collect(&mut self) -> Turn {
         self.arrived.append(&mut self.shared.arrived.borrow_mut());
+        self.poured.append(&mut self.shared.poured.borrow_mut());
         self.gone.append(&mut self.shared.gone.borrow_mut());
         self.readable.append(&mut self.shared.readable.borrow_mut());
         let (arrived, gone, readable) = (self.arrived.len(), self.gone.len(), self.readable.len());
-        Turn { arrived, gone, readable, ..self.turning.outcome() }
+        let poured = self.poured.len();
+        Turn { arrived, poured, gone, readable, ..self.turning.outcome() }
     }
 
     /// What the server has done so far.

@@ -14,11 +14,13 @@ use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
-use crate::server::Arrived;
+use crate::server::{Arrived, Poured};
 use crate::tickets::{Ticket, Tickets};
 
 /// Bytes that one read takes at most. One buffer serves all connections, so an idle one has none.
 const READ_BUFFER: usize = 64 << 10;
+/// Bytes of lines that a turn reads: requests wait for no more.
+const LINES_PER_TURN: usize = 1 << 20;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_WRITE_BUFFER: usize = 256 << 10;
 
@@ -33,6 +35,8 @@ pub(crate) struct Shared {
     pub tickets: RefCell<Tickets>,
     /// Requests that the owner has not taken yet.
     pub arrived: RefCell<Vec<Arrived>>,
+    /// Buckets that the owner has not taken yet.
+    pub poured: RefCell<Vec<Poured>>,
     /// Tickets whose clients have gone.
     pub gone: RefCell<Vec<Ticket>>,
     /// Watched descriptors that have become readable.
@@ -41,6 +45,14 @@ pub(crate) struct Shared {
     write_buffer: Cell<Vec<u8>>,
     /// Clients that are told that there are too many, now.
     pub refusing: Cell<usize>,
+    /// Connections for lines that are open.
+    pub line_connections: Cell<usize>,
+    /// The number of the next connection for lines.
+    pub next_connection: Cell<u64>,
+    /// Bytes of lines that this turn may still read.
+    lines_left: Cell<usize>,
+    /// Tasks that go on reading lines in the next turn.
+    postponed: RefCell<Vec<Waker>>,
 }
 
 impl Shared {
@@ -55,11 +67,16 @@ impl Shared {
             listeners: RefCell::default(),
             tickets: RefCell::default(),
             arrived: RefCell::default(),
+            poured: RefCell::default(),
             gone: RefCell::default(),
             readable: RefCell::default(),
             read_buffer: Cell::default(),
             write_buffer: Cell::default(),
             refusing: Cell::new(0),
+            line_connections: Cell::new(0),
+            next_connection: Cell::new(1),
+            lines_left: Cell::new(LINES_PER_TURN),
+            postponed: RefCell::default(),
         }
     }
 
@@ -100,9 +117,43 @@ impl Shared {
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
+    /// Hands a bucket to the owner.
+    pub(crate) fn pour(
+        self: &Rc<Self>,
+        listener: u32,
+        head: Vec<u8>,
+        lines: Rc<Vec<u8>>,
+        waker: &Waker,
+    ) -> InFlight {
+        let ticket = self.tickets.borrow_mut().open(waker.clone());
+        self.poured.borrow_mut().push(Poured { ticket, listener, head, lines });
+        InFlight { shared: Rc::clone(self), ticket, answered: false }
+    }
+
+    /// Whether this turn may read more lines; if not, the task is woken in the next one.
+    pub(crate) fn may_read_lines(&self, waker: &Waker) -> bool {
+        let may = self.lines_left.get() > 0;
+        if !may {
+            self.postponed.borrow_mut().push(waker.clone());
+        }
+        may
+    }
+
+    pub(crate) fn have_read_lines(&self, count: usize) {
+        self.lines_left.set(self.lines_left.get().saturating_sub(count));
+    }
+
+    /// A turn begins.
+    pub(crate) fn go_on_with_lines(&self) {
+        self.lines_left.set(LINES_PER_TURN);
+        self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
+    }
+
     /// Whether the owner has something to do.
     pub(crate) fn has_news(&self) -> bool {
         !self.arrived.borrow().is_empty()
+            || !self.poured.borrow().is_empty()
+            || !self.postponed.borrow().is_empty()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
     }
@@ -137,6 +188,11 @@ impl Drop for InFlight {
         let unsent = self.poll_reply().is_ready();
         self.shared.tickets.borrow_mut().close(self.ticket);
         if self.answered && !unsent {
+            return;
+        }
+        let mut poured = self.shared.poured.borrow_mut();
+        if let Some(at) = poured.iter().rposition(|poured| poured.ticket == self.ticket) {
+            poured.remove(at);
             return;
         }
         add(&self.shared.tally.gone, 1);

@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -47,6 +48,18 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
+        }
+    }
+
+    /// Has the kernel find out, within two minutes, that a silent client has vanished.
+    pub(crate) fn keep_alive(&self) {
+        if let Self::Tcp(stream) = self {
+            let keep_alive = TcpKeepalive::new()
+                .with_time(Duration::from_secs(60))
+                .with_interval(Duration::from_secs(10))
+                .with_retries(6);
+            // A client that has gone already is seen when it is read from.
+            let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
         }
     }
 

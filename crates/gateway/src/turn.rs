@@ -20,6 +20,8 @@ use crate::shared::Shared;
 pub struct Turn {
     /// Requests to take from [`crate::Server::arrived`].
     pub arrived: usize,
+    /// Buckets to take from [`crate::Server::poured`].
+    pub poured: usize,
     /// Tickets to take from [`crate::Server::gone`].
     pub gone: usize,
     /// Descriptors to take from [`crate::Server::readable`].
@@ -94,6 +96,7 @@ impl Turning {
         }
         self.shared.deadlines.set_turn(deadline);
         self.shared.tickets.borrow_mut().wake_replied();
+        self.shared.go_on_with_lines();
         Poll::Pending
     }
 

@@ -180,6 +180,10 @@ begin
   if listen.port is null or listen.port not between 1 and 65535 then
     raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
   end if;
+  if exists (select from queue.listener l where l.port = listen.port) then
+    raise exception 'port % is a listener for lines', listen.port using errcode = 'object_in_use',
+      hint = 'Choose another port, or queue.unlisten() it first.';
+  end if;
   perform http.check_listener(listen.port, coalesce(listen.address, ''));
   insert into http.listener as l (port, address)
   values (listen.port, coalesce(listen.address, ''))

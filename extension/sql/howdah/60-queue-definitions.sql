@@ -31,15 +31,23 @@ create table queue.permission (
 comment on table queue.permission is 'What roles other than owners may do; change it by queue.grant() and queue.revoke()';
 
 create table queue.dead_letter (
-  queue integer not null,
-  msg_id bigint not null,
-  read_ct integer not null,
-  enqueued_at timestamptz not null,
+  queue integer,
+  into_table regclass,
+  listener integer,
+  msg_id bigint,
+  read_ct integer,
+  enqueued_at timestamptz not null default now(),
   buried_at timestamptz not null default now(),
+  sqlstate text,
   error text not null,
   message jsonb,
-  headers jsonb);
-comment on table queue.dead_letter is 'Rows that were read too often; queue.dead_letters shows them';
+  headers jsonb,
+  line bytea,
+  line_length integer,
+  check ((queue is null) <> (into_table is null)));
+comment on table queue.dead_letter is
+  'Rows that were read too often, and lines that were refused; queue.dead_letters shows them';
+create index on queue.dead_letter (listener, queue, into_table) where line is not null;
 
 create trigger changed after insert or update or delete or truncate on queue.queue
 for each statement execute function http.configuration_changed();

@@ -1,13 +1,29 @@
--- Dead letters: rows that were read too often without being removed.
+-- Dead letters: rows that were read too often without being removed, and lines that were refused.
 
 create view queue.dead_letters as
-select q.name as queue_name, d.msg_id, d.read_ct, d.enqueued_at, d.buried_at, d.error, d.message, d.headers
-from queue.dead_letter d join queue.queue q on q.id = d.queue
-where queue.allows(q.name, 'manage');
-comment on view queue.dead_letters is 'Dead letters of the queues that the current user may manage';
+select
+  q.name as queue_name, d.into_table, d.listener, d.msg_id, d.read_ct, d.enqueued_at, d.buried_at,
+  d.sqlstate, d.error, d.message, d.headers, d.line, d.line_length
+from queue.dead_letter d left join queue.queue q on q.id = d.queue
+where
+  case
+    when d.queue is not null then queue.allows(q.name, 'manage')
+    else pg_has_role('howdah_admin', 'usage')
+      or exists (select from pg_class c where c.oid = d.into_table and pg_has_role(c.relowner, 'usage'))
+  end;
+comment on view queue.dead_letters is
+  'Dead letters of the queues that the current user may manage, and of the tables that it owns';
+comment on column queue.dead_letters.queue_name is 'The queue of the row, or for which the line was';
+comment on column queue.dead_letters.into_table is 'The table for which the line was';
+comment on column queue.dead_letters.listener is
+  'The listener where the line arrived; 0 for queue.put_lines(), null for a row that was read too often';
 comment on column queue.dead_letters.msg_id is 'The number that the row had in its queue';
 comment on column queue.dead_letters.read_ct is 'How often it was read';
+comment on column queue.dead_letters.sqlstate is 'The SQLSTATE of the error that refused the line';
+comment on column queue.dead_letters.error is 'Why it is here';
 comment on column queue.dead_letters.message is 'The message, or the row as JSON';
+comment on column queue.dead_letters.line is 'The line as it arrived, 8 KiB of it at most';
+comment on column queue.dead_letters.line_length is 'Bytes that the line had';
 grant select on queue.dead_letters to public;
 
 create function queue.exhume(queue integer, qty integer)
@@ -17,15 +33,16 @@ as $body$
   delete from queue.dead_letter d
   where ctid = any (array(
     select e.ctid from queue.dead_letter e
-    where e.queue = exhume.queue order by e.buried_at limit exhume.qty for update skip locked))
+    where e.queue = exhume.queue and (e.line is null or octet_length(e.line) = e.line_length)
+    order by e.buried_at limit exhume.qty for update skip locked))
   returning d.*
 $body$;
-comment on function queue.exhume(integer, integer) is 'Removes dead letters and returns them; queue.redrive() calls it';
+comment on function queue.exhume(integer, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
 
 create function queue.redrive(queue_name text, qty integer default null) returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_redrive';
 comment on function queue.redrive(text, integer) is
-  'Sends dead letters of a queue to it again, all or the oldest; returns how many';
+  'Sends dead letters of a queue to it again, all or the oldest; returns how many. Lines of which only a part was kept stay';
 
 revoke all on function queue.exhume(integer, integer) from public;

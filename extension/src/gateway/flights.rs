@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Server, Ticket};
+use ::gateway::{Arrived, Poured, Server, Ticket};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
 
+use super::buckets;
 use crate::request::problem::Problem;
 use crate::settings;
 use crate::shared::shared;
@@ -16,14 +17,36 @@ use crate::worker::Worker;
 pub struct Flights {
     end: &'static mut exchange::Gateway,
     lane: u32,
+    /// The lane of incoming rows.
+    ingest: u32,
     database: usize,
     /// By the number of their slot.
     flights: Vec<Option<Flight>>,
-    count: usize,
+    load: Load,
     /// The limit that each gate was last given by this gateway.
     limits: Vec<u32>,
     executors: u32,
     supervisor_nudged: Option<Instant>,
+}
+
+/// How much is under way.
+#[derive(Default)]
+struct Load {
+    count: usize,
+    /// How many of them are buckets of lines.
+    buckets: usize,
+    /// The bytes of those.
+    bytes: usize,
+}
+
+impl Load {
+    fn lose(&mut self, flight: &Flight) {
+        self.count -= 1;
+        if let Some(bytes) = flight.bucket {
+            self.buckets -= 1;
+            self.bytes -= bytes;
+        }
+    }
 }
 
 struct Flight {
@@ -36,6 +59,8 @@ struct Flight {
     response: Vec<u8>,
     /// For the answer if there is none.
     id: String,
+    /// Bytes, if it is a bucket of lines.
+    bucket: Option<usize>,
 }
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
@@ -52,9 +77,10 @@ impl Flights {
         Flights {
             end,
             lane: worker.lane_number_of(crate::shared::HTTP),
+            ingest: worker.lane_number_of(crate::shared::INGEST),
             database: worker.database,
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
-            count: 0,
+            load: Load::default(),
             limits: vec![0; shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -63,7 +89,12 @@ impl Flights {
 
     /// Whether any request is under way.
     pub fn any(&self) -> bool {
-        self.count > 0
+        self.load.count > 0
+    }
+
+    /// Whether any of them is a bucket.
+    pub fn have_buckets(&self) -> bool {
+        self.load.buckets > 0
     }
 
     /// Hands a request to the executors. Gives it back if there is no room; answers it if there never will be.
@@ -85,9 +116,10 @@ impl Flights {
                     cancelled: None,
                     response: Vec::new(),
                     id: id.unwrap_or_default(),
+                    bucket: None,
                 };
                 self.flights[ticket.slot() as usize] = Some(flight);
-                self.count += 1;
+                self.load.count += 1;
                 Ok(())
             }
             Err(Full::Slots | Full::Blocks) => Err(arrived),
@@ -96,6 +128,29 @@ impl Flights {
                 Ok(())
             }
         }
+    }
+
+    /// Hands a bucket to the executors of its lane. Buckets have half of the exchange's memory at most.
+    pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
+        let bytes = poured.head.len() + poured.lines.len();
+        let half = self.end.exchange().sizes().blocks as usize * exchange::BLOCK / 2;
+        if self.load.bytes > 0 && self.load.bytes + bytes > half {
+            return Err(Full::Blocks);
+        }
+        let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;
+        self.flights[ticket.slot() as usize] = Some(Flight {
+            ticket: Some(poured.ticket),
+            exchange: ticket,
+            since: Instant::now(),
+            cancelled: None,
+            response: Vec::new(),
+            id: String::new(),
+            bucket: Some(bytes),
+        });
+        self.load.count += 1;
+        self.load.buckets += 1;
+        self.load.bytes += bytes;
+        Ok(())
     }
 
     /// One route never holds all executors of the lane.
@@ -153,15 +208,19 @@ impl Flights {
 
     /// Wakes one more executor if a request waits behind one that was thought to be short.
     pub fn nudge(&mut self) {
-        if self.count > 0 {
+        if self.load.count > self.load.buckets {
             self.end.nudge(self.lane, PATIENCE);
+        }
+        if self.load.buckets > 0 {
+            self.end.nudge(self.ingest, PATIENCE);
         }
     }
 
     /// Has the supervisor look whether more executors are needed.
     pub fn ask_for_executors(&mut self) {
         let asked_lately = self.supervisor_nudged.is_some_and(|nudged| nudged.elapsed() < NUDGE);
-        if self.count > self.executors as usize && !asked_lately {
+        let waiting = self.load.count - self.load.buckets > self.executors as usize || self.load.buckets > 1;
+        if waiting && !asked_lately {
             self.supervisor_nudged = Some(Instant::now());
             shared().nudge_supervisor();
         }
@@ -178,11 +237,12 @@ impl Flights {
                 continue;
             }
             drop(completion);
-            self.count -= 1;
             let Some(flight) = self.flights[slot].take() else { continue };
+            self.load.lose(&flight);
             let Some(ticket) = flight.ticket else { continue };
             let response = match outcome {
                 Outcome::Answered(_) => flight.response,
+                Outcome::Died if flight.bucket.is_some() => buckets::died(),
                 Outcome::Died => died(&flight.id),
             };
             server.reply(ticket, response);
@@ -210,8 +270,9 @@ impl Flights {
         let cancel = self.end.cancel(ticket);
         match cancel {
             Cancel::NeverRan => {
-                self.flights[slot] = None;
-                self.count -= 1;
+                if let Some(flight) = self.flights[slot].take() {
+                    self.load.lose(&flight);
+                }
             }
             Cancel::Running(target) => target.signal(),
             Cancel::TooLate => {}
@@ -221,13 +282,17 @@ impl Flights {
 
     /// Cancels what runs for too long, and answers what has waited for too long.
     pub fn enforce_deadlines(&mut self, server: &mut Server) {
-        if self.count == 0 {
+        if self.load.count == 0 {
             return;
         }
         let limit = Duration::from_millis(settings::REQUEST_TIMEOUT.get() as u64);
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
         for slot in 0..self.flights.len() {
-            let Some(flight) = self.flights[slot].as_mut() else { continue };
+            let Some(flight) = &mut self.flights[slot] else { continue };
+            if flight.bucket.is_some() {
+                // It waits for as long as it takes: its stream reads no more meanwhile.
+                continue;
+            }
             let age = flight.since.elapsed();
             match flight.cancelled {
                 None if age > limit => {

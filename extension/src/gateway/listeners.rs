@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Address, Listener as Bind, Server, Sharing};
+use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
 
+use crate::intake::Intake;
 use crate::request::table::Listener;
 use crate::settings;
 use crate::shared::ports::Refused;
@@ -17,13 +19,46 @@ use crate::worker::Worker;
 pub struct Listeners {
     gateway: usize,
     database: pgrx::pg_sys::Oid,
-    bound: HashMap<String, u32>,
+    bound: HashMap<String, Bound>,
+    /// The ports of listeners for lines, by the listener's number; those that are closing included.
+    ports: HashMap<u32, u16>,
     /// Those that listen no more, and until when their requests may finish.
     ending: Vec<(u32, Instant)>,
     next_id: u32,
     failed: Option<Instant>,
     /// What was last said of each address that could not be bound: said once.
     complaints: HashMap<String, String>,
+}
+
+/// An address that is listened on.
+struct Bound {
+    id: u32,
+    /// If it takes lines.
+    terms: Option<Terms>,
+}
+
+/// An address that is to be listened on.
+struct Wanted {
+    address: Address,
+    name: String,
+    port: u16,
+    terms: Option<Terms>,
+}
+
+/// What the tables ask for. Where both doors ask for the same address, HTTP has it.
+fn wanted(http: &[Listener], intakes: &[Rc<Intake>]) -> Vec<Wanted> {
+    let http = http.iter().map(|listener| (listener, None));
+    let intakes = intakes.iter().map(|intake| (&intake.listener, Some(intake.terms())));
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for (listener, terms) in http.chain(intakes) {
+        for address in expand(listener, &allowed()) {
+            let name = name(&address);
+            if wanted.iter().all(|other| other.name != name) {
+                wanted.push(Wanted { address, name, port: listener.port, terms: terms.clone() });
+            }
+        }
+    }
+    wanted
 }
 
 /// How soon an address that could not be bound is tried again.
@@ -36,6 +71,7 @@ impl Listeners {
             gateway: worker.index,
             database: worker.database_oid,
             bound: HashMap::new(),
+            ports: HashMap::new(),
             ending: Vec::new(),
             next_id: 1,
             failed: None,
@@ -60,30 +96,50 @@ impl Listeners {
         });
     }
 
-    /// Binds what is new, and lets go of what is gone: its running requests finish.
-    pub fn follow(&mut self, wanted: &[Listener], server: &mut Server) {
+    /// The port of a listener for lines.
+    pub fn port(&self, id: u32) -> Option<u16> {
+        self.ports.get(&id).copied()
+    }
+
+    /// Binds what is new, lets go of what is gone, whose running requests finish, and changes the terms of the rest.
+    pub fn follow(&mut self, http: &[Listener], intakes: &[Rc<Intake>], server: &mut Server) {
         self.failed = None;
-        let addresses: Vec<Address> =
-            wanted.iter().flat_map(|listener| expand(listener, &allowed())).collect();
-        let names: Vec<String> = addresses.iter().map(name).collect();
-        let gone: Vec<String> = self.bound.keys().filter(|bound| !names.contains(bound)).cloned().collect();
-        for gone in gone {
-            if let Some(id) = self.bound.remove(&gone) {
-                server.unlisten(id);
-                let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
-                self.ending.push((id, Instant::now() + time));
-            }
-            let (address, port) = split(&gone);
-            shared().ports.release(address, port, self.gateway);
+        let wanted = wanted(http, intakes);
+        let is_wanted = |name: &String, bound: &Bound| {
+            wanted
+                .iter()
+                .any(|wanted| wanted.name == *name && wanted.terms.is_some() == bound.terms.is_some())
+        };
+        let gone = self.bound.iter().filter(|(name, bound)| !is_wanted(name, bound));
+        for name in gone.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            self.let_go(&name, server);
         }
-        for (address, name) in addresses.into_iter().zip(names) {
-            if !self.bound.contains_key(&name) {
-                self.bind(address, name, server);
+        for wanted in wanted {
+            match self.bound.get_mut(&wanted.name) {
+                None => self.bind(wanted, server),
+                Some(bound) if bound.terms != wanted.terms => {
+                    if let Some(terms) = &wanted.terms {
+                        server.set_terms(bound.id, terms);
+                    }
+                    bound.terms = wanted.terms;
+                }
+                Some(_) => {}
             }
         }
     }
 
-    fn bind(&mut self, address: Address, name: String, server: &mut Server) {
+    fn let_go(&mut self, name: &str, server: &mut Server) {
+        if let Some(bound) = self.bound.remove(name) {
+            server.unlisten(bound.id);
+            let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
+            self.ending.push((bound.id, Instant::now() + time));
+        }
+        let (address, port) = split(name);
+        shared().ports.release(address, port, self.gateway);
+    }
+
+    fn bind(&mut self, wanted: Wanted, server: &mut Server) {
+        let Wanted { address, name, port: number, terms } = wanted;
         let (text, port) = split(&name);
         let ports = &shared().ports;
         let joining = ports.is_held_by_another(text, port, self.database, self.gateway);
@@ -92,7 +148,7 @@ impl Listeners {
             Err(Refused::Full) => Err("too many addresses; raise howdah.max_workers".into()),
             Ok(()) => {
                 let sharing = if joining { Sharing::Joining } else { Sharing::First };
-                let listener = Bind { sharing, ..Bind::new(self.next_id, address) };
+                let listener = Bind { sharing, lines: terms.clone(), ..Bind::new(self.next_id, address) };
                 server.listen(&listener).map_err(|error| {
                     ports.release(text, port, self.gateway);
                     error.to_string()
@@ -105,7 +161,10 @@ impl Listeners {
                 pgrx::log!("howdah listens on {name}");
                 self.complaints.remove(&name);
                 ports.forget_complaint(text, port, self.gateway);
-                self.bound.insert(name, self.next_id);
+                if terms.is_some() {
+                    self.ports.insert(self.next_id, number);
+                }
+                self.bound.insert(name, Bound { id: self.next_id, terms });
                 self.next_id += 1;
             }
             Err(reason) => self.complain(name, reason),

@@ -41,6 +41,16 @@ pub fn append(queue: &Definition, source: &mut dyn Source, origin: Option<&Origi
     })
 }
 
+/// Notes how far a producer is whose last lines have left no row.
+pub fn note(queue: &Definition, origin: &Origin) {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"sending to a queue".as_ptr()) };
+    let segment = rotation::open_for_sending(queue);
+    transactions::current();
+    let last = queue.lock().next.saturating_sub(1);
+    ledger::append(&segment, &[Row::Mark(last)], Some(origin));
+}
+
 /// The layout for writing: no attribute may be lost.
 pub fn complete_layout(rows: &Opened, row_type: pg_sys::Oid) -> Layout {
     // SAFETY: PostgreSQL's own variable. The layout lives longer than the bucket's memory, in which this is called.

@@ -44,9 +44,11 @@ unsafe fn attribute<'a>(descriptor: TupleDesc, place: usize) -> &'a pg_sys::Form
     }
 }
 
+/// All attributes of a descriptor, dropped ones too.
+///
 /// # Safety
 /// The descriptor lives.
-unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_pg_attribute> {
+pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_pg_attribute> {
     // SAFETY: by contract.
     unsafe { (0..(*descriptor).natts as usize).map(|place| attribute(descriptor, place)).collect() }
 }

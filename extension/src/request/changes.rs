@@ -4,13 +4,16 @@ use std::cell::Cell;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+/// Configuration tables.
+pub const TABLES_WATCHED: usize = 4;
+
 thread_local! {
     /// Grows with every change of a function, type, schema, role or role membership.
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
     /// The configuration tables.
-    static TABLES: Cell<[Oid; 3]> = const { Cell::new([Oid::INVALID; 3]) };
+    static TABLES: Cell<[Oid; TABLES_WATCHED]> = const { Cell::new([Oid::INVALID; TABLES_WATCHED]) };
 }
 
 /// Registers the callbacks. Called once in each worker.
@@ -31,7 +34,7 @@ pub fn watch() {
 }
 
 /// Names the configuration tables, after they have been looked up.
-pub fn set_tables(tables: [Oid; 3]) {
+pub fn set_tables(tables: [Oid; TABLES_WATCHED]) {
     TABLES.set(tables);
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
@@ -11,6 +12,7 @@ use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
 use super::{changes, identity, transaction};
 use crate::guard::{PgError, Report, attempt};
+use crate::intake::{self, Intake};
 use crate::worker::connection::SERVED_VERSIONS;
 
 /// Routes, query handlers, and the listeners that SQL asks for.
@@ -25,6 +27,8 @@ pub struct Table {
     pub router: Router,
     /// The listeners.
     pub listeners: Vec<Listener>,
+    /// The listeners for lines.
+    pub intakes: Vec<Rc<Intake>>,
 }
 
 /// A row of `http.listener`.
@@ -39,10 +43,11 @@ pub struct Listener {
 /// What the tables say.
 struct Configuration {
     types: Types,
-    tables: [Oid; 3],
+    tables: [Oid; changes::TABLES_WATCHED],
     registrations: Vec<Registration>,
     routes: usize,
     listeners: Vec<Listener>,
+    intakes: Vec<Rc<Intake>>,
 }
 
 /// Why there is no table.
@@ -118,7 +123,8 @@ impl Table {
             });
         }
         let handlers = configuration.routes..endpoints.len();
-        Table { types: configuration.types, endpoints, handlers, router, listeners: configuration.listeners }
+        let Configuration { types, listeners, intakes, .. } = configuration;
+        Table { types, endpoints, handlers, router, listeners, intakes }
     }
 }
 
@@ -152,21 +158,27 @@ unsafe fn read() -> Result<Configuration, NoTable> {
             (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
         );
         let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
-        let tables =
-            [c"route", c"handler", c"listener"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema));
+        let table = |schema, name: &std::ffi::CStr| pg_sys::get_relname_relid(name.as_ptr(), schema);
+        let queue = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
+        let tables = [
+            table(schema, c"route"),
+            table(schema, c"handler"),
+            table(schema, c"listener"),
+            table(queue, c"listener"),
+        ];
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
             let mut registrations = routes(client)?;
             let count = registrations.len();
             registrations.extend(handlers(client)?);
-            Ok((registrations, count, listeners(client)?))
+            Ok((registrations, count, listeners(client)?, intake::read(client)?))
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
         identity::leave_safe_path(path);
         match read {
-            Ok((registrations, routes, listeners)) => {
-                Ok(Configuration { types, tables, registrations, routes, listeners })
+            Ok((registrations, routes, listeners, intakes)) => {
+                Ok(Configuration { types, tables, registrations, routes, listeners, intakes })
             }
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }

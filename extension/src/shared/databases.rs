@@ -1,6 +1,6 @@
 //! The databases that the settings list.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 
 use pgrx::pg_sys;
 
@@ -69,6 +69,8 @@ pub struct Database {
     withdrawn_by: AtomicI32,
     /// Gateways that the settings ask for.
     pub gateways_wanted: AtomicU32,
+    /// Whether something listens for lines, so that the lane of incoming rows needs executors.
+    pub takes_lines: AtomicBool,
     /// Executors that each lane should have now.
     pub executors_wanted: [AtomicU32; LANES],
 }

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use pgrx::{log, pg_sys};
 
 use crate::settings;
-use crate::shared::Shared;
+use crate::shared::databases::{Database, DatabaseState};
+use crate::shared::workers::Kind;
+use crate::shared::{INGEST, LANES, Shared};
 
 /// Worker processes that are left for parallel queries.
 const FOR_PARALLEL_QUERY: usize = 2;
-/// A database is served by a gateway and an executor at least.
-const SMALLEST: usize = 2;
 /// A shortage that was met is believed for so long: whoever had the slots may have given them back.
 const BELIEVED_FOR: u64 = 60_000_000;
 
@@ -46,12 +46,15 @@ impl Sizing {
     pub fn measure(&mut self, shared: &Shared) {
         let databases = shared.databases.iter().filter(|database| database.is_listed()).count();
         let gateways = settings::GATEWAYS.get() as usize;
-        let (fewest, most) = executors();
+        let taking = shared.databases.iter().filter(|database| takes_lines(database)).count();
+        let ((fewest, most), (fewest_ingest, most_ingest)) = (executors(), ingest_executors());
+        let needed = databases * (gateways + fewest) + taking * fewest_ingest;
+        let wanted = databases * (gateways + most) + taking * most_ingest;
         let others = others();
         let header = shared.header;
-        header.worker_processes_wanted.store((others + databases * (gateways + most)) as u32, Relaxed);
-        header.worker_processes_needed.store((others + databases * (gateways + fewest)) as u32, Relaxed);
-        header.workers_wanted.store((databases * (gateways + most)) as u32, Relaxed);
+        header.worker_processes_wanted.store((others + wanted) as u32, Relaxed);
+        header.worker_processes_needed.store((others + needed) as u32, Relaxed);
+        header.workers_wanted.store(wanted as u32, Relaxed);
         let processes = processes();
         self.budget = processes.saturating_sub(others);
         let short = header.worker_processes_needed.load(Relaxed) as usize > processes;
@@ -123,20 +126,37 @@ pub struct Staff {
 impl Staff {
     /// Counts.
     pub fn count(shared: &Shared) -> Staff {
-        let serving = |database: &crate::shared::databases::Database| {
-            use crate::shared::databases::DatabaseState::{Probing, Serving};
+        let serving = |database: &Database| {
+            use DatabaseState::{Probing, Serving};
             matches!(database.state(), Serving | Probing) && database.withdrawn().is_none()
         };
         let mut staff = Staff::default();
-        let mut kinds = vec![[false; SMALLEST]; shared.databases.len()];
+        // A database is served by a gateway and an executor at least; by one for lines, too, if it takes any.
+        let mut there = vec![[false; 1 + LANES]; shared.databases.len()];
         for worker in shared.workers.iter().filter(|worker| !worker.is_free()) {
             staff.workers += 1;
-            kinds[worker.database()][worker.kind() as usize] = true;
+            let post = if worker.kind() == Kind::Gateway { 0 } else { 1 + worker.lane() };
+            there[worker.database()][post] = true;
         }
-        let served = shared.databases.iter().zip(kinds).filter(|(database, _)| serving(database));
-        staff.missing = served.map(|(_, kinds)| kinds.iter().filter(|there| !**there).count()).sum();
+        for (database, mut there) in
+            shared.databases.iter().zip(there).filter(|(database, _)| serving(database))
+        {
+            there[1 + INGEST] |= !takes_lines(database);
+            staff.missing += there.iter().filter(|there| !**there).count();
+        }
         staff
     }
+}
+
+/// Whether a database needs executors for lines.
+fn takes_lines(database: &Database) -> bool {
+    database.is_listed() && database.takes_lines.load(Relaxed)
+}
+
+/// Fewest and most executors of the lane of incoming rows, as the settings have them.
+pub fn ingest_executors() -> (usize, usize) {
+    let fewest = settings::MIN_INGEST_EXECUTORS.get() as usize;
+    (fewest, fewest.max(settings::MAX_INGEST_EXECUTORS.get() as usize))
 }
 
 /// Fewest and most executors of the lane of web requests, as the settings have them.

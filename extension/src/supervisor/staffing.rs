@@ -1,8 +1,8 @@
 //! Who should run, who should leave.
 //!
 //! A database that is served has its gateways, and between `howdah.min_executors` and
-//! `howdah.max_executors` executors: more while requests wait, fewer after a minute without work. A database that is
-//! to be left loses its gateways first, as what runs in executors answers to them.
+//! `howdah.max_executors` executors: more while requests wait, fewer after a minute without work. Executors for lines
+//! are there while something listens for lines, and are counted by settings of their own. A database that is to be left loses its gateways first, as what runs in executors answers to them.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{LOOK, Supervisor};
 use crate::settings;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
-use crate::shared::{HTTP, Shared, wake};
+use crate::shared::{HTTP, INGEST, Shared, wake};
 
 /// An executor that has had no work for so long may leave, if there are more than the fewest.
 const IDLE_FOR: u64 = 60_000_000;
@@ -49,31 +49,32 @@ impl Supervisor {
 
     /// One gateway finds out whether there is something to serve.
     fn probe(&mut self, index: usize, now: u64) -> Duration {
-        match count(self.shared, index, Kind::Gateway) {
-            0 => self.start(Kind::Gateway, HTTP, index, now),
+        match count(self.shared, index, Post::GATEWAY) {
+            0 => self.start(Post::GATEWAY, index, now),
             _ => LOOK,
         }
     }
 
     fn serve(&mut self, index: usize, now: u64) -> Duration {
         let gateways = settings::GATEWAYS.get() as usize;
-        let executors = self.executors_wanted(index, now);
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(gateways as u32, Relaxed);
-        database.executors_wanted[HTTP].store(executors.wanted as u32, Relaxed);
-        let mut rest = executors.rest;
-        for (kind, wanted) in [(Kind::Gateway, gateways), (Kind::Executor, executors.wanted)] {
-            rest = rest.min(self.bring_to(kind, wanted, index, now));
+        let mut rest = self.bring_to(Post::GATEWAY, gateways, index, now);
+        for lane in [HTTP, INGEST] {
+            let executors = self.executors_wanted(lane, index, now);
+            database.executors_wanted[lane].store(executors.wanted as u32, Relaxed);
+            let there = self.bring_to(Post::executor(lane), executors.wanted, index, now);
+            rest = rest.min(executors.rest).min(there);
         }
         rest
     }
 
     /// Starts workers of a kind, or asks one to leave, until as many as wanted are there.
-    fn bring_to(&mut self, kind: Kind, wanted: usize, index: usize, now: u64) -> Duration {
-        let there = count(self.shared, index, kind);
+    fn bring_to(&mut self, post: Post, wanted: usize, index: usize, now: u64) -> Duration {
+        let there = count(self.shared, index, post);
         let room = self.sizing.room(&Staff::count(self.shared), now);
         if there > wanted || (there > 1 && room < 0) {
-            release_idlest(self.shared, index, kind);
+            release_idlest(self.shared, index, post);
             return SOON;
         }
         for number in there..wanted {
@@ -82,7 +83,7 @@ impl Supervisor {
                 self.sizing.out_of_room(self.shared);
                 return LOOK;
             }
-            let rest = self.start(kind, HTTP, index, now);
+            let rest = self.start(post, index, now);
             if rest < LOOK {
                 return rest;
             }
@@ -91,8 +92,8 @@ impl Supervisor {
     }
 
     /// Starts a worker. Returns when to try again if that failed.
-    fn start(&mut self, kind: Kind, lane: usize, index: usize, now: u64) -> Duration {
-        match self.roster.start(kind, lane, index, now) {
+    fn start(&mut self, post: Post, index: usize, now: u64) -> Duration {
+        match self.roster.start(post.kind, post.lane, index, now) {
             Ok(()) => LOOK,
             Err(NotStarted::Withdrawn) => SOON,
             Err(NotStarted::Pausing(until)) => Duration::from_micros(until.saturating_sub(now)).max(SOON),
@@ -109,11 +110,15 @@ impl Supervisor {
 
     /// As many as there are; more, at most twice as many, while requests wait too long; one less when one has
     /// long been idle.
-    fn executors_wanted(&mut self, index: usize, now: u64) -> Wanted {
-        let (fewest, most) = sizing::executors();
-        let staff = Executors::of(self.shared, index, now);
+    fn executors_wanted(&mut self, lane: usize, index: usize, now: u64) -> Wanted {
+        let (fewest, most) = match lane {
+            INGEST if !self.shared.databases[index].takes_lines.load(Relaxed) => (0, 0),
+            INGEST => sizing::ingest_executors(),
+            _ => sizing::executors(),
+        };
+        let staff = Executors::of(self.shared, index, lane, now);
         let there = staff.there.clamp(fewest, most);
-        if let Some(backlog) = self.backlogs.look(self.shared, index, HTTP, now) {
+        if let Some(backlog) = self.backlogs.look(self.shared, index, lane, now) {
             let grow = backlog.wait_us >= PATIENCE && staff.ready == staff.there;
             let wanted = if grow { (there + backlog.requests.min(there)).min(most) } else { there };
             return Wanted { wanted, rest: SOON };
@@ -126,14 +131,17 @@ impl Supervisor {
     fn leave(&mut self, index: usize) -> Duration {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(0, Relaxed);
-        let kind = match (count(self.shared, index, Kind::Gateway), count(self.shared, index, Kind::Executor))
-        {
-            (0, 0) => return LOOK,
-            (0, _) => Kind::Executor,
-            _ => Kind::Gateway,
+        let posts = [Post::GATEWAY, Post::executor(HTTP), Post::executor(INGEST)];
+        let there = |post: &Post| count(self.shared, index, *post) > 0;
+        let leaving: Vec<Post> = match posts.into_iter().filter(there).collect::<Vec<_>>() {
+            posts if posts.is_empty() => return LOOK,
+            posts if posts[0] == Post::GATEWAY => vec![Post::GATEWAY],
+            posts => posts,
         };
-        for (place, worker) in staff_of(self.shared, index, kind) {
-            release(kind, place, worker);
+        for post in leaving {
+            for (place, worker) in staff_of(self.shared, index, post) {
+                release(post.kind, place, worker);
+            }
         }
         SOON
     }
@@ -162,11 +170,31 @@ impl Supervisor {
         match worker.kind() {
             Kind::Gateway if database.withdrawn().is_some() => drain.min(WITHDRAWAL),
             Kind::Gateway => drain,
-            Kind::Executor if count(self.shared, worker.database(), Kind::Gateway) == 0 => {
+            Kind::Executor if count(self.shared, worker.database(), Post::GATEWAY) == 0 => {
                 drain.min(ORPHANED)
             }
             Kind::Executor => drain,
         }
+    }
+}
+
+/// What a worker is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Post {
+    kind: Kind,
+    /// Of a gateway 0.
+    lane: usize,
+}
+
+impl Post {
+    const GATEWAY: Post = Post { kind: Kind::Gateway, lane: HTTP };
+
+    fn executor(lane: usize) -> Post {
+        Post { kind: Kind::Executor, lane }
+    }
+
+    fn of(worker: &WorkerEntry) -> Post {
+        Post { kind: worker.kind(), lane: worker.lane() }
     }
 }
 
@@ -186,9 +214,9 @@ struct Executors {
 }
 
 impl Executors {
-    fn of(shared: &'static Shared, database: usize, now: u64) -> Executors {
+    fn of(shared: &'static Shared, database: usize, lane: usize, now: u64) -> Executors {
         let mut executors = Executors::default();
-        for (_, worker) in staff_of(shared, database, Kind::Executor) {
+        for (_, worker) in staff_of(shared, database, Post::executor(lane)) {
             let busy = worker.busy_since.load(Relaxed) != 0;
             executors.there += 1;
             executors.ready += usize::from(worker.state() == WorkerState::Running);
@@ -204,26 +232,26 @@ impl Executors {
 fn staff_of(
     shared: &'static Shared,
     database: usize,
-    kind: Kind,
+    post: Post,
 ) -> impl Iterator<Item = (usize, &'static WorkerEntry)> {
     shared.workers.iter().enumerate().filter(move |(_, worker)| {
-        !worker.is_free() && worker.database() == database && worker.kind() == kind
+        !worker.is_free() && worker.database() == database && Post::of(worker) == post
     })
 }
 
-fn count(shared: &'static Shared, database: usize, kind: Kind) -> usize {
-    staff_of(shared, database, kind).count()
+fn count(shared: &'static Shared, database: usize, post: Post) -> usize {
+    staff_of(shared, database, post).count()
 }
 
-/// Asks the worker of a kind that has been idle longest to leave, unless one is leaving already.
-fn release_idlest(shared: &'static Shared, database: usize, kind: Kind) {
-    if staff_of(shared, database, kind).any(|(_, worker)| worker.asked_to_leave()) {
+/// Asks the worker of a post that has been idle longest to leave, unless one is leaving already.
+fn release_idlest(shared: &'static Shared, database: usize, post: Post) {
+    if staff_of(shared, database, post).any(|(_, worker)| worker.asked_to_leave()) {
         return;
     }
-    let idlest = staff_of(shared, database, kind)
+    let idlest = staff_of(shared, database, post)
         .min_by_key(|(_, worker)| (worker.busy_since.load(Relaxed) != 0, worker.idle_since.load(Relaxed)));
     if let Some((place, worker)) = idlest {
-        release(kind, place, worker);
+        release(post.kind, place, worker);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Dead letters: rows that were read too often.
+//! Dead letters: rows that were read too often, and lines that were refused.
 
 use pgrx::datum::{DatumWithOid, JsonB};
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -6,6 +6,7 @@ use pgrx::prelude::*;
 
 use super::statement::{as_owner, rows_as_owner};
 use super::{called, messages, typed};
+use crate::ingest;
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
 
@@ -59,11 +60,18 @@ called!(
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
         let most = call.get::<i32>(1).unwrap_or(i32::MAX);
-        let statement = format!("select message, headers from queue.exhume({}, {most})", queue.id);
-        let letters: Vec<(Option<Datum>, Option<Datum>)> = rows_as_owner(&statement, |row| {
+        let statement = format!("select message, headers, line from queue.exhume({}, {most})", queue.id);
+        let (mut letters, mut lines): (Vec<messages::Content>, Vec<Vec<u8>>) = Default::default();
+        let exhumed = rows_as_owner(&statement, |row| {
             let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
-            Some((json(1), json(2)))
+            Some(((json(1), json(2)), row.get::<Vec<u8>>(3).ok().flatten()))
         });
+        for (content, line) in exhumed {
+            match line {
+                Some(line) => lines.push(line),
+                None => letters.push(content),
+            }
+        }
         match queue.row_type {
             None => messages::send(&queue, &letters, 0),
             Some(row_type) => {
@@ -71,9 +79,17 @@ called!(
                 typed::put(&queue, &rows)
             }
         };
-        Datum::from(letters.len() as i64)
+        Datum::from((letters.len() + send_lines(&queue, &lines)) as i64)
     }
 );
+
+/// Sends lines that were refused before; how many are rows now. The others are dead letters again.
+fn send_lines(queue: &Definition, lines: &[Vec<u8>]) -> usize {
+    let target = ingest::Target::queue(&queue.name, ingest::Keep::default());
+    let lines = lines.join(&b'\n');
+    let bucket = ingest::Bucket { lines: &lines, origin: None, listener: 0 };
+    ingest::write(&target, &bucket).stored as usize
+}
 
 /// A row of the type from its JSON.
 fn revive(row: Option<Datum>, row_type: Oid) -> Option<Datum> {

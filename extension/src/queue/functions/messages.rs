@@ -134,7 +134,8 @@ pub fn send(queue: &Definition, contents: &[Content], until: i64) -> claims::Spa
     })
 }
 
-fn form(table: &Opened, position: u64, message: Option<Datum>, headers: Option<Datum>) -> HeapTuple {
+/// The tuple of a message.
+pub fn form(table: &Opened, position: u64, message: Option<Datum>, headers: Option<Datum>) -> HeapTuple {
     let mut values =
         [Datum::from(position as i64), message.unwrap_or(Datum::null()), headers.unwrap_or(Datum::null())];
     let mut nulls = [false, message.is_none(), headers.is_none()];

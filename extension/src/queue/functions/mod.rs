@@ -28,7 +28,7 @@ macro_rules! called {
         #[pgrx::pg_guard]
         pub unsafe extern "C-unwind" fn $name(call: pgrx::pg_sys::FunctionCallInfo) -> pgrx::pg_sys::Datum {
             let body: fn(crate::queue::functions::Call) -> pgrx::pg_sys::Datum = $body;
-            body(crate::queue::functions::Call(call))
+            body(crate::queue::functions::Call::new(call))
         }
 
         /// Tells PostgreSQL which convention the function of this name follows.
@@ -51,6 +51,11 @@ use super::refuse::refuse;
 pub struct Call(FunctionCallInfo);
 
 impl Call {
+    /// A call that PostgreSQL makes.
+    pub fn new(call: FunctionCallInfo) -> Call {
+        Call(call)
+    }
+
     /// An argument; none if it is null.
     pub fn argument(self, place: usize) -> Option<Datum> {
         // SAFETY: PostgreSQL passes as many arguments as the function has.

@@ -1,0 +1,238 @@
+//! The acknowledged protocol: a hello, its answer, lines, and acknowledgements of what is committed.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use wire::{Answer, Failure, Hello, Origin, Refusal, Work, Written, reply};
+
+use super::account::Account;
+use super::connection::{Connection, End};
+use super::stream::{Listening, Stream};
+use crate::clock::NEVER;
+use crate::connection::Link;
+use crate::counters::add;
+
+/// What may wait to be read by the client before its lines are read no more.
+const UNREAD: usize = 64 << 10;
+/// How long a client that is told an error may go on sending before it is cut off.
+const LINGER: Duration = Duration::from_secs(1);
+/// How much it may send meanwhile.
+const LINGER_BYTES: usize = 1 << 20;
+
+/// What is to be written to the client.
+struct Outbox {
+    bytes: RefCell<Vec<u8>>,
+    /// The last line is among them.
+    closing: Cell<bool>,
+    link: Rc<Link>,
+    account: Rc<Account>,
+}
+
+impl Outbox {
+    fn say(&self, line: &str) {
+        self.bytes.borrow_mut().extend_from_slice(line.as_bytes());
+        self.link.wake();
+    }
+
+    fn end_with(&self, refusal: &Refusal) {
+        if !self.closing.replace(true) {
+            self.say(&reply::error(refusal));
+        }
+    }
+}
+
+impl Listening for Outbox {
+    fn committed(&self, written: &Written, first: i64, last: i64) {
+        self.account.sequence.set(last);
+        for line in &written.rejected {
+            self.say(&reply::reject(first + line.line as i64, &line.code, &line.error));
+        }
+        self.say(&reply::acknowledgement(last));
+    }
+
+    fn failed(&self, failure: &Failure) {
+        self.end_with(&Refusal::new(&failure.code, failure.error.clone()));
+    }
+}
+
+impl Connection {
+    /// Ends a connection with an error.
+    pub(super) async fn refuse(mut self, refusal: Refusal) {
+        self.lines.refuse(&refusal.code, &refusal.error);
+        let outbox = self.outbox();
+        outbox.end_with(&refusal);
+        self.write_all(&outbox).await;
+        self.linger().await;
+    }
+
+    fn outbox(&self) -> Rc<Outbox> {
+        Rc::new(Outbox {
+            bytes: RefCell::default(),
+            closing: Cell::new(false),
+            link: Rc::clone(&self.place.link),
+            account: Rc::clone(&self.account),
+        })
+    }
+
+    /// Answers a hello and takes in what follows.
+    pub(super) async fn converse(mut self, hello: Hello) {
+        if let Err(refusal) = hello.check(&self.terms.target, self.terms.token.as_ref()) {
+            return self.refuse(refusal).await;
+        }
+        let sequence = match self.ask_how_far(&hello).await {
+            Some(Answer::Written(written)) => written.sequence,
+            Some(Answer::Failed(failure)) => {
+                return self.refuse(Refusal::new(&failure.code, failure.error)).await;
+            }
+            None => return,
+        };
+        self.account.producer.replace(Some((hello.producer.clone(), hello.epoch)));
+        self.account.sequence.set(sequence);
+        let origin = Origin { producer: hello.producer, epoch: hello.epoch, first: sequence + 1 };
+        let window = self.terms.window(hello.window);
+        let outbox = self.outbox();
+        outbox.say(&reply::hello(sequence, window, self.terms.longest_line));
+        let stream = self.open_stream(origin);
+        stream.tell(Rc::clone(&outbox) as Rc<dyn Listening>);
+        stream.join();
+        let end = self.take_and_acknowledge(&stream, &outbox, window.lines).await;
+        stream.leave();
+        if end == End::Draining {
+            outbox.end_with(&Refusal::new("57P01", "the listener is closing"));
+        }
+        if end != End::Aborted && outbox.closing.get() {
+            self.write_all(&outbox).await;
+            self.linger().await;
+        }
+    }
+
+    fn open_stream(&self, origin: Origin) -> Rc<Stream> {
+        let listener = self.place.link.listener.id;
+        Stream::new(&self.place.shared, &self.lines, listener, &self.terms, Some(origin)).start()
+    }
+
+    /// Asks for the producer's last sequence number; none if the connection ends.
+    async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
+        let listener = self.place.link.listener.id;
+        let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
+        let work = Work { listener, origin: Some(origin), hello: true, too_long: Vec::new() };
+        let mut in_flight = None;
+        poll_fn(|context| {
+            if self.place.link.is_aborted() || self.lines.aborted.get() {
+                return Poll::Ready(None);
+            }
+            let in_flight = in_flight.get_or_insert_with(|| {
+                self.place.shared.pour(listener, work.head(), Rc::default(), context.waker())
+            });
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+        })
+        .await
+    }
+
+    /// Reads lines and writes acknowledgements until both are at their end.
+    async fn take_and_acknowledge(&mut self, stream: &Rc<Stream>, outbox: &Outbox, window: u64) -> End {
+        let mut ended = None;
+        poll_fn(|context| {
+            if self.place.link.is_aborted() || self.place.link.take_expired() {
+                return Poll::Ready(End::Aborted);
+            }
+            let Ok(written) = self.write_some(context, outbox) else { return Poll::Ready(End::Broken) };
+            if outbox.closing.get() {
+                return Poll::Ready(End::Finished);
+            }
+            if ended.is_none()
+                && self.may_send_more(context, outbox, window)
+                && let Poll::Ready(end) = self.poll_pour(context, stream)
+            {
+                if end == End::Finished {
+                    self.take_last(stream);
+                }
+                stream.hurry();
+                ended = Some(end);
+            }
+            match ended {
+                Some(end @ (End::Broken | End::Aborted)) => Poll::Ready(end),
+                Some(end) if written && self.account.is_settled() => Poll::Ready(end),
+                Some(_) => {
+                    self.lines.wait(context.waker());
+                    Poll::Pending
+                }
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Whether the client is within its window and reads what it is told.
+    fn may_send_more(&self, context: &Context<'_>, outbox: &Outbox, window: u64) -> bool {
+        let under_way = self.account.received.get() - self.account.settled.get();
+        let may = under_way < window && outbox.bytes.borrow().len() < UNREAD;
+        if !may {
+            self.lines.wait(context.waker());
+        }
+        may
+    }
+
+    /// Writes what the socket takes. True if nothing is left.
+    fn write_some(&mut self, context: &mut Context<'_>, outbox: &Outbox) -> Result<bool, ()> {
+        let mut bytes = outbox.bytes.borrow_mut();
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.socket.poll_write(context, [&bytes[done..], &[]]) {
+                Poll::Ready(Ok(written)) => {
+                    add(&self.place.shared.tally.bytes_out, written);
+                    done += written;
+                }
+                Poll::Ready(Err(_)) => return Err(()),
+                Poll::Pending => break,
+            }
+        }
+        if done == bytes.len() {
+            bytes.clear();
+            self.place.set_deadline(NEVER);
+        } else if done > 0 || self.place.link.deadline() == NEVER {
+            bytes.drain(..done);
+            let shared = &self.place.shared;
+            self.place.set_deadline(shared.clock.after(shared.limits().write_timeout));
+        }
+        Ok(bytes.is_empty())
+    }
+
+    async fn write_all(&mut self, outbox: &Outbox) {
+        poll_fn(|context| {
+            if self.place.link.is_aborted() || self.place.link.take_expired() {
+                return Poll::Ready(());
+            }
+            match self.write_some(context, outbox) {
+                Ok(false) => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+
+    /// Says that nothing more comes, and reads on for a little while: a socket that is closed while bytes wait in it
+    /// sends a reset, which can overtake the last line in the client.
+    async fn linger(&mut self) {
+        if self.socket.shut_down_writing().is_err() {
+            return;
+        }
+        self.place.set_deadline(self.place.shared.clock.after(LINGER));
+        let shared = Rc::clone(&self.place.shared);
+        let mut left = LINGER_BYTES;
+        poll_fn(|context| {
+            while left > 0 && !self.place.link.is_aborted() && !self.place.link.take_expired() {
+                match shared.with_read_buffer(|buffer| self.socket.poll_read(context, buffer)) {
+                    Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
+                    Poll::Ready(_) => break,
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+}

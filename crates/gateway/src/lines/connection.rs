@@ -1,0 +1,205 @@
+//! A connection for lines: reading, and what its first line says.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use wire::{Cutter, Decision, Opening};
+
+use super::account::{Account, Lines, Unfinished};
+use super::stream::Stream;
+use super::terms::Terms;
+use crate::clock::NEVER;
+use crate::connection::{Peer, Registered};
+use crate::counters::add;
+use crate::listener::ListenerState;
+use crate::shared::Shared;
+use crate::stream::Stream as Socket;
+
+/// Closes a connection that may not be; the reason stands in the listener's report.
+pub(crate) fn turn_away(shared: &Rc<Shared>, lines: &Lines, peer: &Peer) -> bool {
+    let limits = shared.limits();
+    if !lines.terms().admits(peer.remote.map(|remote| remote.ip())) {
+        lines.refuse("28000", &format!("{} is not in the list of those that may connect", name(peer)));
+        return true;
+    }
+    if shared.line_connections.get() >= limits.max_line_connections {
+        lines.refuse("53300", "as many connections as there may be: howdah.max_ingest_connections");
+        return true;
+    }
+    false
+}
+
+fn name(peer: &Peer) -> String {
+    peer.remote.map_or_else(|| "a UNIX socket".to_owned(), |remote| remote.ip().to_string())
+}
+
+/// How reading has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The client sends no more.
+    Finished,
+    /// The connection broke: what came of a line without its end is not one.
+    Broken,
+    /// The listener is closing.
+    Draining,
+    /// Everything ends at once.
+    Aborted,
+}
+
+pub(crate) struct Connection {
+    pub(super) place: Registered,
+    pub(super) socket: Socket,
+    pub(super) lines: Rc<Lines>,
+    pub(super) terms: Rc<Terms>,
+    pub(super) account: Rc<Account>,
+    pub(super) unfinished: Rc<Unfinished>,
+    pub(super) cutter: Cutter,
+    /// What has been read and found no room.
+    pub(super) rest: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        shared: &Rc<Shared>,
+        listener: &Rc<ListenerState>,
+        lines: &Rc<Lines>,
+        socket: Socket,
+        peer: Peer,
+    ) -> Connection {
+        let place = Registered::new(shared, listener);
+        let id = shared.next_connection.get();
+        shared.next_connection.set(id + 1);
+        shared.line_connections.set(shared.line_connections.get() + 1);
+        let account = Rc::new(Account { id, remote: peer.remote, ..Account::default() });
+        lines.accounts.borrow_mut().push(Rc::clone(&account));
+        let unfinished = Rc::new(Unfinished::of(&place.link));
+        lines.unfinished.borrow_mut().push(Rc::clone(&unfinished));
+        let terms = lines.terms();
+        let cutter = Cutter::new(terms.longest_line);
+        let lines = Rc::clone(lines);
+        Connection { place, socket, lines, terms, account, unfinished, cutter, rest: Vec::new() }
+    }
+
+    /// Serves the connection to its end.
+    pub(crate) async fn serve(mut self) {
+        self.place.name_task().await;
+        let mut opening = Opening::default();
+        let decision = self.decide(&mut opening).await;
+        self.place.set_deadline(NEVER);
+        self.rest = opening.rest();
+        match decision {
+            Some(Decision::Plain) if self.terms.token.is_some() => {
+                self.lines.refuse("28000", "a client did not say hello: this listener wants a token");
+            }
+            Some(Decision::Plain) => self.pour().await,
+            Some(Decision::Acknowledged(hello)) => self.converse(hello).await,
+            Some(Decision::Foreign) => {
+                self.lines.refuse("08P01", "a client's first byte was not that of a line of JSON");
+            }
+            Some(Decision::Refused(refusal)) => self.refuse(refusal).await,
+            Some(Decision::Undecided) | None => {}
+        }
+    }
+
+    /// Reads until the first line says what the client speaks. It may take its time until it begins.
+    async fn decide(&mut self, opening: &mut Opening) -> Option<Decision> {
+        let shared = Rc::clone(&self.place.shared);
+        let mut begun = false;
+        poll_fn(|context| {
+            loop {
+                let link = &self.place.link;
+                if link.is_aborted() || link.is_draining() || link.take_expired() {
+                    return Poll::Ready(None);
+                }
+                let read = ready!(shared.with_read_buffer(|buffer| {
+                    self.poll_read(context, buffer)
+                        .map(|read| read.map(|count| opening.feed(&buffer[..count])))
+                }));
+                match read {
+                    Ok(Decision::Undecided) if !begun && !opening.is_blank() => {
+                        begun = true;
+                        self.place.set_deadline(shared.clock.after(shared.limits().head_timeout));
+                    }
+                    Ok(Decision::Undecided) => {}
+                    Ok(decision) => return Poll::Ready(Some(decision)),
+                    Err(End::Finished) => return Poll::Ready(Some(opening.end())),
+                    Err(_) => return Poll::Ready(None),
+                }
+            }
+        })
+        .await
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize, End>> {
+        Poll::Ready(match ready!(self.socket.poll_read(context, buffer)) {
+            Ok(0) => Err(End::Finished),
+            Ok(read) => {
+                add(&self.place.shared.tally.bytes_in, read);
+                Ok(read)
+            }
+            Err(_) => Err(End::Broken),
+        })
+    }
+
+    /// Reads lines into a stream for as long as there is room.
+    pub(super) fn poll_pour(&mut self, context: &mut Context<'_>, stream: &Stream) -> Poll<End> {
+        let shared = Rc::clone(&self.place.shared);
+        loop {
+            if self.place.link.is_aborted() || self.lines.aborted.get() {
+                return Poll::Ready(End::Aborted);
+            }
+            if self.place.link.is_draining() {
+                return Poll::Ready(End::Draining);
+            }
+            if stream.is_full() || !self.lines.has_room(&shared) {
+                self.lines.wait(context.waker());
+                return Poll::Pending;
+            }
+            if !self.rest.is_empty() {
+                let rest = std::mem::take(&mut self.rest);
+                self.take_in(stream, &rest);
+                continue;
+            }
+            if !shared.may_read_lines(context.waker()) {
+                return Poll::Pending;
+            }
+            let read = ready!(shared.with_read_buffer(|buffer| {
+                self.poll_read(context, buffer).map_ok(|count| {
+                    self.take_in(stream, &buffer[..count]);
+                    count
+                })
+            }));
+            match read {
+                Ok(count) => shared.have_read_lines(count),
+                Err(end) => return Poll::Ready(end),
+            }
+        }
+    }
+
+    /// Puts what was read into the bucket that fills; what finds no room is kept.
+    fn take_in(&mut self, stream: &Stream, bytes: &[u8]) {
+        let (cutter, full) = (&mut self.cutter, &self.terms.full);
+        let used = stream.fill(&self.account, |bucket| cutter.cut(bytes, bucket, full));
+        if used < bytes.len() {
+            self.rest = bytes[used..].to_vec();
+        }
+        self.lines.note_unfinished(&self.place.shared, &self.unfinished, self.cutter.held());
+    }
+
+    /// The client sends no more, and no newline: what is left is its last line.
+    pub(super) fn take_last(&mut self, stream: &Stream) {
+        let cutter = &mut self.cutter;
+        stream.fill(&self.account, |bucket| cutter.end(bucket));
+        self.unfinished.bytes.set(0);
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let connections = &self.place.shared.line_connections;
+        connections.set(connections.get() - 1);
+        self.lines.accounts.borrow_mut().retain(|known| !Rc::ptr_eq(known, &self.account));
+        self.lines.unfinished.borrow_mut().retain(|known| !Rc::ptr_eq(known, &self.unfinished));
+    }
+}

@@ -1,0 +1,22 @@
+//! Lines of JSON: one task for each connection, and one for each stream of buckets.
+//!
+//! - [`terms`]: what a listener asks and gives.
+//! - `account`: what is known of connections and of their listener.
+//! - `connection`: reads, and decides what the client speaks.
+//! - `plain`, `acknowledged`: the two protocols.
+//! - `stream`: buckets, one under way, the next filling.
+//! - [`report`]: what the owner sees.
+//!
+//! What a client sends is read only while there is room for it: the bucket that fills, the listener's memory, the
+//! client's window. A turn reads a megabyte of lines at most, so that requests do not wait for a flood.
+
+mod account;
+mod acknowledged;
+mod connection;
+mod plain;
+pub mod report;
+mod stream;
+pub mod terms;
+
+pub(crate) use account::Lines;
+pub(crate) use connection::{Connection, turn_away};

@@ -1,0 +1,335 @@
+//! A stream of buckets that are committed in order: one is under way, the next fills.
+//!
+//! A bucket is sent when it is full, or its first line has waited long enough. The first line after a pause is sent
+//! at once, so an idle stream has small buckets; and what comes while a bucket commits goes into the next, so a busy
+//! one has large ones.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use wire::{Answer, Bucket, Failure, Origin, Work, Written};
+
+use super::account::{Account, Lines};
+use super::terms::Terms;
+use crate::clock::Millis;
+use crate::shared::Shared;
+use crate::this_thread::spawn;
+
+/// The first pause after a failure; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Memory of a bucket that is kept for the next.
+const KEPT: usize = 8 << 20;
+
+/// Neighbouring lines of a bucket that came by one connection.
+struct Run {
+    account: Rc<Account>,
+    lines: u64,
+}
+
+/// What a stream tells the one connection that an acknowledged one has.
+pub(crate) trait Listening {
+    /// A bucket is committed.
+    fn committed(&self, written: &Written, first: i64, last: i64);
+    /// The stream has ended.
+    fn failed(&self, failure: &Failure);
+}
+
+pub(crate) struct Stream {
+    shared: Rc<Shared>,
+    lines: Rc<Lines>,
+    listener: u32,
+    /// Of an acknowledged stream: who sends, and the sequence of the next bucket's first line.
+    origin: RefCell<Option<Origin>>,
+    hears: RefCell<Option<Rc<dyn Listening>>>,
+    terms: Rc<Terms>,
+    filling: RefCell<Bucket>,
+    runs: RefCell<Vec<Run>>,
+    /// When the first line came into the bucket that fills.
+    since: Cell<Millis>,
+    /// When the last bucket was committed.
+    last: Cell<Option<Millis>>,
+    /// Somebody waits for the end of what has been sent.
+    hurried: Cell<bool>,
+    /// Connections that use it.
+    users: Cell<usize>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Stream {
+    pub(crate) fn new(
+        shared: &Rc<Shared>,
+        lines: &Rc<Lines>,
+        listener: u32,
+        terms: &Rc<Terms>,
+        origin: Option<Origin>,
+    ) -> Rc<Stream> {
+        Rc::new(Stream {
+            shared: Rc::clone(shared),
+            lines: Rc::clone(lines),
+            listener,
+            origin: RefCell::new(origin),
+            hears: RefCell::default(),
+            terms: Rc::clone(terms),
+            filling: RefCell::default(),
+            runs: RefCell::default(),
+            since: Cell::new(0),
+            last: Cell::new(None),
+            hurried: Cell::new(false),
+            users: Cell::new(0),
+            waker: RefCell::default(),
+        })
+    }
+
+    pub(crate) fn tell(&self, hears: Rc<dyn Listening>) {
+        self.hears.replace(Some(hears));
+    }
+
+    /// Starts its task.
+    pub(crate) fn start(self: Rc<Self>) -> Rc<Self> {
+        self.lines.streams.borrow_mut().push(Rc::downgrade(&self));
+        spawn(Rc::clone(&self).run());
+        self
+    }
+
+    /// Whether plain connections share it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.origin.borrow().is_none()
+    }
+
+    pub(crate) fn terms(&self) -> &Rc<Terms> {
+        &self.terms
+    }
+
+    pub(crate) fn users(&self) -> usize {
+        self.users.get()
+    }
+
+    pub(crate) fn join(&self) {
+        self.users.set(self.users.get() + 1);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.users.set(self.users.get() - 1);
+        self.wake();
+    }
+
+    /// Nobody waits for more lines: what there is goes at once.
+    pub(crate) fn hurry(&self) {
+        self.hurried.set(true);
+        self.wake();
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.filling.borrow().is_full(&self.terms.full)
+    }
+
+    /// Lets a connection put lines into the bucket that fills.
+    pub(crate) fn fill<T>(&self, account: &Rc<Account>, put: impl FnOnce(&mut Bucket) -> T) -> T {
+        let mut filling = self.filling.borrow_mut();
+        let (count, bytes) = (filling.count(), filling.bytes());
+        let result = put(&mut filling);
+        let more = filling.count() - count;
+        if more > 0 {
+            self.lines.in_buckets.set(self.lines.in_buckets.get() + filling.bytes() - bytes);
+            account.received.set(account.received.get() + more);
+            self.lines.received.set(self.lines.received.get() + more);
+            self.note_run(account, more);
+            if count == 0 {
+                self.since.set(self.shared.clock.now());
+            }
+            if count == 0 || filling.is_full(&self.terms.full) {
+                self.wake();
+            }
+        }
+        result
+    }
+
+    fn note_run(&self, account: &Rc<Account>, lines: u64) {
+        let mut runs = self.runs.borrow_mut();
+        match runs.last_mut() {
+            Some(run) if Rc::ptr_eq(&run.account, account) => run.lines += lines,
+            _ => runs.push(Run { account: Rc::clone(account), lines }),
+        }
+    }
+
+    /// Sends buckets until nobody uses the stream any more, or it fails for good.
+    async fn run(self: Rc<Self>) {
+        poll_fn(|context| {
+            self.waker.replace(Some(context.waker().clone()));
+            Poll::Ready(())
+        })
+        .await;
+        while self.has_lines().await {
+            self.bucket_is_due().await;
+            if !self.send().await {
+                break;
+            }
+        }
+        self.lines.in_buckets.set(self.lines.in_buckets.get() - self.filling.take().bytes());
+        self.lines.streams.borrow_mut().retain(|known| !std::ptr::eq(known.as_ptr(), &*self));
+        self.lines.wake_waiting();
+    }
+
+    /// Waits for a line. False if none will come.
+    async fn has_lines(&self) -> bool {
+        poll_fn(|_| {
+            if self.lines.aborted.get() {
+                Poll::Ready(false)
+            } else if !self.filling.borrow().is_empty() {
+                Poll::Ready(true)
+            } else if self.users.get() == 0 {
+                Poll::Ready(false)
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    /// Waits until the bucket is full, or its first line has waited long enough.
+    async fn bucket_is_due(&self) {
+        let patience = self.terms.patience;
+        let now = self.shared.clock.now();
+        let idle =
+            self.last.get().is_none_or(|last| now.saturating_sub(last) >= patience.as_millis() as Millis);
+        let waited = Duration::from_millis(now.saturating_sub(self.since.get()));
+        let Some(left) = patience.checked_sub(waited).filter(|left| !left.is_zero() && !idle) else { return };
+        let complete = poll_fn(|_| {
+            let over = self.is_full() || self.hurried.get() || self.lines.aborted.get();
+            if over { Poll::Ready(()) } else { Poll::Pending }
+        });
+        tokio::select! {
+            () = complete => {}
+            () = sleep(left) => {}
+        }
+    }
+
+    /// Sends the bucket until it is committed. False if the stream must end.
+    async fn send(&self) -> bool {
+        self.hurried.set(false);
+        let bucket = self.filling.take();
+        let runs = self.runs.take();
+        let (count, held) = (bucket.count(), bucket.bytes());
+        let (lines, too_long) = bucket.into_parts();
+        let origin = self.origin.borrow().clone();
+        let first = origin.as_ref().map_or(0, |origin| origin.first);
+        let work = Work { listener: self.listener, origin, hello: false, too_long };
+        let lines = Rc::new(lines);
+        // The next one fills meanwhile.
+        self.lines.wake_waiting();
+        let written = self.commit(&work, &lines).await;
+        self.lines.in_buckets.set(self.lines.in_buckets.get() - held);
+        if let Ok(memory) = Rc::try_unwrap(lines)
+            && memory.capacity() <= KEPT
+            && self.filling.borrow().is_empty()
+        {
+            self.filling.replace(Bucket::reusing(memory));
+        }
+        let settled = match written {
+            Some(written) => {
+                self.settle(&runs, &written, first, count);
+                true
+            }
+            None => false,
+        };
+        self.lines.wake_waiting();
+        settled
+    }
+
+    /// Tries again until the bucket is committed; none if that is in vain.
+    async fn commit(&self, work: &Work, lines: &Rc<Vec<u8>>) -> Option<Written> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let answer = self.ask(work, lines).await?;
+            match answer {
+                Answer::Written(written) => {
+                    self.lines.is_failing.set(false);
+                    return Some(written);
+                }
+                Answer::Failed(failure) => {
+                    self.lines.fail(&failure.code, &failure.error);
+                    if let Some(hears) = self.hears.borrow().as_ref()
+                        && failure.is_final
+                    {
+                        // Nothing is lost: the producer keeps what is not acknowledged.
+                        hears.failed(&failure);
+                        return None;
+                    }
+                }
+            }
+            if !self.rest(pause).await {
+                return None;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Hands work to the owner and waits for the answer; none if everything ends.
+    async fn ask(&self, work: &Work, lines: &Rc<Vec<u8>>) -> Option<Answer> {
+        let mut in_flight = None;
+        poll_fn(|context: &mut Context<'_>| {
+            if self.lines.aborted.get() {
+                return Poll::Ready(None);
+            }
+            let in_flight = in_flight.get_or_insert_with(|| {
+                self.shared.pour(self.listener, work.head(), Rc::clone(lines), context.waker())
+            });
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+        })
+        .await
+    }
+
+    /// False if everything ends meanwhile.
+    async fn rest(&self, pause: Duration) -> bool {
+        let aborted = poll_fn(|_| if self.lines.aborted.get() { Poll::Ready(()) } else { Poll::Pending });
+        tokio::select! {
+            () = aborted => false,
+            () = sleep(pause) => true,
+        }
+    }
+
+    /// Takes note of what became of a bucket's lines.
+    fn settle(&self, runs: &[Run], written: &Written, first: i64, count: u64) {
+        self.last.set(Some(self.shared.clock.now()));
+        let add = |total: &Cell<u64>, more: u64| total.set(total.get() + more);
+        add(&self.lines.stored, written.stored);
+        add(&self.lines.repeated, written.repeated);
+        add(&self.lines.rejected, written.rejected_count);
+        let mut begin = 0;
+        for (place, run) in runs.iter().enumerate() {
+            let end = begin + run.lines;
+            let listed = written.rejected.iter().filter(|line| (begin..end).contains(&line.line));
+            let mut rejected = listed.count() as u64;
+            if place + 1 == runs.len() {
+                // Those that the answer does not list.
+                rejected += written.rejected_count - written.rejected.len() as u64;
+            }
+            // Of a bucket of several connections it is not known whose lines were empty.
+            let stored = if runs.len() == 1 { written.stored } else { run.lines.saturating_sub(rejected) };
+            add(&run.account.stored, stored);
+            add(&run.account.rejected, rejected);
+            add(&run.account.repeated, written.repeated);
+            add(&run.account.settled, run.lines);
+            begin = end;
+        }
+        let last = first + count as i64 - 1;
+        if let Some(origin) = self.origin.borrow_mut().as_mut() {
+            origin.first = last + 1;
+        }
+        if let Some(hears) = self.hears.borrow().as_ref() {
+            hears.committed(written, first, last);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What a listener for lines asks of those that connect, and what it gives them.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use wire::reply::Window;
+use wire::{Full, Token};
+
+/// The terms of a listener for lines. They can be changed while it listens; connections that are open keep those
+/// that they began with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// The queue or table that a hello may name.
+    pub target: String,
+    /// The hash of the token that a hello must bring. With one, plain connections are refused.
+    pub token: Option<Token>,
+    /// Networks that may connect; all if there is none. Connections by a UNIX socket are not asked.
+    pub allow: Vec<IpNet>,
+    /// When a bucket is full.
+    pub full: Full,
+    /// How long a line waits at most before its bucket is sent.
+    pub patience: Duration,
+    /// Bytes of a line, the newline aside.
+    pub longest_line: usize,
+    /// Buckets of plain connections that may be under way at a time. A connection's lines go through one of them.
+    pub streams: usize,
+}
+
+impl Terms {
+    /// Whether a client at this address may connect.
+    pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
+        let Some(address) = address else { return true };
+        self.allow.is_empty() || self.allow.iter().any(|network| network.contains(&address.to_canonical()))
+    }
+
+    /// How much a client may send ahead: so much that the next bucket fills while one commits.
+    pub(crate) fn window(&self, wanted: Option<u64>) -> Window {
+        let lines = self.full.rows.saturating_mul(4).clamp(1000, 1_000_000);
+        Window {
+            lines: wanted.map_or(lines, |wanted| wanted.clamp(1, lines)),
+            bytes: (self.full.bytes.saturating_mul(4) + self.longest_line) as u64,
+        }
+    }
+}

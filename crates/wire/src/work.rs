@@ -1,0 +1,145 @@
+//! A bucket, or a hello, on its way to whoever writes it, and the answer.
+//!
+//! Work is a line of JSON about the bucket, then the bucket's lines as they are. An answer is JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bucket::TooLong;
+
+/// Who sends, in the acknowledged protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The producer's name.
+    pub producer: String,
+    /// Its epoch.
+    pub epoch: i32,
+    /// The sequence number of the bucket's first line.
+    pub first: i64,
+}
+
+/// What is to be done. Without lines and with an origin: say how far the producer is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// The listener.
+    pub listener: u32,
+    /// Who sends; none from a plain connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Whether this is a hello, which has no lines.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hello: bool,
+    /// Lines of which the bucket has the beginning alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub too_long: Vec<TooLong>,
+}
+
+/// A line that has become a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// Its number in the bucket, from 0.
+    pub line: u64,
+    /// The error's SQLSTATE.
+    pub code: String,
+    /// The error.
+    pub error: String,
+}
+
+/// What became of a bucket that is committed; of a hello, how far the producer is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Lines that were stored.
+    pub stored: u64,
+    /// Lines that the producer had sent before.
+    pub repeated: u64,
+    /// Lines that have become dead letters.
+    pub rejected_count: u64,
+    /// The first of them.
+    pub rejected: Vec<Rejected>,
+    /// The producer's last sequence number.
+    pub sequence: i64,
+}
+
+/// Why nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The error's SQLSTATE.
+    pub code: String,
+    /// The error.
+    pub error: String,
+    /// Whether trying again is in vain.
+    pub is_final: bool,
+}
+
+/// What became of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It is committed.
+    Written(Written),
+    /// Nothing of it is.
+    Failed(Failure),
+}
+
+impl Work {
+    /// The line before the bucket's lines.
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = to_json(self);
+        head.push(b'\n');
+        head
+    }
+
+    /// Reads work: what it is, and the bucket's lines.
+    ///
+    /// # Errors
+    /// If it was not written by [`Work::head`].
+    pub fn parse(bytes: &[u8]) -> Result<(Work, &[u8]), serde_json::Error> {
+        let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+        let work = serde_json::from_slice(&bytes[..end])?;
+        Ok((work, bytes.get(end + 1..).unwrap_or_default()))
+    }
+}
+
+impl Answer {
+    /// The answer's bytes.
+    pub fn write(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    /// Reads an answer. One that cannot be read says so.
+    pub fn parse(bytes: &[u8]) -> Answer {
+        serde_json::from_slice(bytes).unwrap_or_else(|error| {
+            Answer::Failed(Failure {
+                code: "XX000".into(),
+                error: format!("an executor's answer cannot be read: {error}"),
+                is_final: false,
+            })
+        })
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    // Structs of texts and numbers have no value that JSON lacks.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_and_answers_come_out_as_they_went_in() {
+        let origin = Origin { producer: "a\n\"b\"".into(), epoch: 3, first: i64::MAX };
+        let too_long = vec![TooLong { line: 2, length: u64::MAX }];
+        let work = Work { listener: 4000, origin: Some(origin), hello: false, too_long };
+        let bytes = [&work.head(), b"{}\nx\n".as_slice()].concat();
+        assert_eq!(Work::parse(&bytes).unwrap(), (work, b"{}\nx\n".as_slice()));
+        let plain = Work { listener: 1, origin: None, hello: false, too_long: Vec::new() };
+        assert_eq!(plain.head(), b"{\"listener\":1}\n");
+        assert_eq!(Work::parse(&plain.head()).unwrap(), (plain, b"".as_slice()));
+        let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "no".into() }];
+        let written = Written { stored: 5, repeated: 1, rejected_count: 1, rejected, sequence: 9 };
+        let answer = Answer::Written(written);
+        assert_eq!(Answer::parse(&answer.write()), answer);
+        assert!(matches!(Answer::parse(b"?"), Answer::Failed(failure) if !failure.is_final));
+        assert!(Work::parse(b"?").is_err());
+    }
+}

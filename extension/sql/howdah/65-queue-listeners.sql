@@ -1,0 +1,221 @@
+-- Listeners that take lines of JSON into queues and tables. An ordinary table, so that pg_dump carries it.
+
+create table queue.listener (
+  port integer primary key check (port between 1 and 65535),
+  address text not null,
+  queue text,
+  "into" text,
+  role regrole not null,
+  search_path text not null,
+  token bytea,
+  durability text not null check (durability in ('commit', 'remote_apply', 'memory')),
+  bucket_rows integer not null check (bucket_rows between 1 and 1000000),
+  bucket_bytes integer not null check (bucket_bytes between 1 and 67108864),
+  bucket_milliseconds integer not null check (bucket_milliseconds between 0 and 60000),
+  longest_line integer not null check (longest_line between 64 and 67108864),
+  allow cidr[] not null,
+  check (num_nonnulls(queue, "into") = 1));
+comment on table queue.listener is 'Listeners for lines; change them by queue.listen() and queue.unlisten()';
+comment on column queue.listener.address is
+  'Host name, address, * or folder of UNIX sockets; empty for all that howdah.listen_addresses allows';
+comment on column queue.listener.queue is 'The queue that lines go into';
+comment on column queue.listener."into" is 'The table that lines go into';
+comment on column queue.listener.role is 'The role that lines are written as';
+comment on column queue.listener.search_path is 'search_path at registration, in which triggers and the like resolve names';
+comment on column queue.listener.token is 'SHA-256 of the token that clients must bring';
+comment on column queue.listener.durability is 'When a line counts as committed: commit, remote_apply or memory';
+comment on column queue.listener.bucket_rows is 'Lines of a transaction at most';
+comment on column queue.listener.bucket_bytes is 'Bytes of a transaction''s lines, after which it takes no more';
+comment on column queue.listener.bucket_milliseconds is 'How long a line waits at most for others to join it';
+comment on column queue.listener.longest_line is 'Bytes of a line; a longer one becomes a dead letter';
+comment on column queue.listener.allow is 'Networks that may connect; all if there is none';
+
+create trigger changed after insert or update or delete or truncate on queue.listener
+for each statement execute function http.configuration_changed();
+alter table queue.listener enable always trigger changed;
+
+select pg_catalog.pg_extension_config_dump('queue.listener', '');
+
+grant select on queue.listener to howdah_admin;
+
+create function queue.may_send(queue text, role regrole) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+begin atomic
+  select exists (
+    select from queue.queue q left join queue.permission p on p.queue = q.id and p.permission in ('send', 'manage')
+    where q.name = may_send.queue
+      and (pg_has_role(may_send.role, q.owner, 'usage') or pg_has_role(may_send.role, p.role, 'usage')));
+end;
+comment on function queue.may_send(text, regrole) is 'Whether a role may send to a queue';
+
+create function queue.listener_role(role text) returns regrole
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  caller text := case when current_setting('role') = 'none' then session_user::text else current_setting('role') end;
+begin
+  if listener_role.role is not null then
+    perform http.check_role(quote_ident(listener_role.role)::regrole);
+    return quote_ident(listener_role.role)::regrole;
+  end if;
+  -- What comes in by a socket is never written with a superuser's rights unless somebody has asked for that.
+  return case when rolsuper then 'howdah_web'::regrole else quote_ident(caller)::regrole end
+    from pg_roles where rolname = caller;
+end
+$body$;
+comment on function queue.listener_role(text) is 'The role of a listener: the one that is named, or the default';
+
+create function queue.check_target(queue text, role regrole, is_default boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  number integer := (select q.id from queue.queue q where q.name = check_target.queue);
+  hint text := format('select queue.grant(%L, %L, %L);', check_target.queue, 'send', check_target.role::text);
+begin
+  if number is null then
+    raise exception 'there is no queue "%"', check_target.queue
+      using errcode = 'undefined_object', hint = 'queue.list_queues() shows those that there are.';
+  elsif queue.may_send(check_target.queue, check_target.role) then
+    return;
+  elsif check_target.is_default and check_target.role = 'howdah_web'::regrole then
+    perform queue.allow(number, check_target.role, 'send');
+    raise notice 'howdah_web may now send to queue %', check_target.queue
+      using hint = 'To write as another role, name it: role => ''...''.';
+  else
+    raise warning '% may not send to queue %: nothing will be stored', check_target.role, check_target.queue
+      using hint = hint;
+  end if;
+end
+$body$;
+comment on function queue.check_target(text, regrole, boolean) is
+  'An error if there is no such queue; sees to it, or warns, that the role may send';
+
+create function queue.listen(
+  port integer, queue text default null, "into" text default null, address text default '',
+  role text default null, token text default null, durability text default 'commit',
+  bucket_rows integer default 10000, bucket_bytes integer default 4194304, bucket_milliseconds integer default 5,
+  longest_line integer default 1048576, allow cidr[] default '{}',
+  search_path text default http.registration_path())
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+declare
+  runs_as regrole;
+  path text := coalesce(listen.search_path, 'pg_temp');
+  target text;
+begin
+  if listen.port is null or listen.port not between 1 and 65535 then
+    raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
+  elsif num_nonnulls(listen.queue, listen."into") <> 1 then
+    raise exception 'name either a queue or a table' using errcode = '22023',
+      hint = 'select queue.listen(4000, queue => ''bips''), or select queue.listen(4000, "into" => ''public.bips'').';
+  elsif exists (select from http.listener l where l.port = listen.port) then
+    raise exception 'port % is a listener for HTTP', listen.port using errcode = 'object_in_use',
+      hint = 'Choose another port, or http.unlisten() it first.';
+  end if;
+  runs_as := queue.listener_role(listen.role);
+  if listen.queue is not null then
+    perform queue.check_target(listen.queue, runs_as, listen.role is null);
+  else
+    -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
+    perform pg_catalog.set_config('search_path', path, true);
+    target := (
+      select pg_catalog.format('%I.%I', n.nspname, c.relname)
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+      where c.oid operator(pg_catalog.=) pg_catalog.regclassin(pg_catalog.textout(listen."into"))::pg_catalog.oid);
+    perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    if not has_any_column_privilege(runs_as::oid, target, 'insert') then
+      raise warning '% may not insert into %: nothing will be stored', runs_as, target
+        using hint = format('grant insert on %s to %s;', target, runs_as);
+    end if;
+  end if;
+  perform http.check_listener(listen.port, coalesce(listen.address, ''));
+  insert into queue.listener as l values (
+    listen.port, coalesce(listen.address, ''), listen.queue, target, runs_as, path,
+    sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, listen.bucket_bytes,
+    listen.bucket_milliseconds, listen.longest_line, coalesce(listen.allow, '{}'))
+  on conflict (port) do update set
+    address = excluded.address, queue = excluded.queue, "into" = excluded."into", role = excluded.role,
+    search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,
+    bucket_rows = excluded.bucket_rows, bucket_bytes = excluded.bucket_bytes,
+    bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line, allow = excluded.allow;
+end
+$body$;
+comment on function queue.listen(
+  integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text) is
+  'Takes lines of JSON on a port into a queue or a table; the same port replaces';
+
+create function queue.unlisten(port integer) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+begin
+  delete from queue.listener l where l.port = unlisten.port;
+  return found;
+end
+$body$;
+comment on function queue.unlisten(integer) is
+  'Stops taking lines on a port; what has been read is stored first. False if nothing listened';
+
+create function queue.read_listeners()
+returns table (
+  port integer, gateway integer, way text, connections integer, received bigint, stored bigint, repeated bigint,
+  rejected bigint, refused bigint, failing boolean, code text, error text, error_at timestamptz)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_listeners_wrapper';
+comment on function queue.read_listeners() is 'What the view queue.listeners shows of each gateway';
+
+create function queue.read_connections()
+returns table (
+  port integer, gateway integer, remote text, producer text, epoch integer, sequence bigint, since timestamptz,
+  received bigint, stored bigint, repeated bigint, rejected bigint, lag bigint)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_connections_wrapper';
+comment on function queue.read_connections() is 'What the view queue.connections shows';
+
+create view queue.listeners as
+select
+  l.port, l.queue, l."into", l.role, l.durability, p.bound, p.gateway, r.way, coalesce(r.connections, 0) as connections,
+  coalesce(r.received, 0) as received, coalesce(r.stored, 0) as stored, coalesce(r.repeated, 0) as repeated,
+  coalesce(r.rejected, 0) as rejected, coalesce(r.refused, 0) as refused, coalesce(r.failing, false) as failing,
+  coalesce(p.error, r.error) as error, r.code, r.error_at
+from queue.listener l
+left join (
+  select b.port, b.gateway, string_agg(b.address, ', ') filter (where b.error is null) as bound,
+    string_agg(b.error, ', ') as error
+  from http.read_ports() b group by b.port, b.gateway) p on p.port = l.port
+left join queue.read_listeners() r on r.port = l.port and r.gateway = p.gateway;
+comment on view queue.listeners is 'The listeners for lines of this database, and what became of them in each gateway';
+comment on column queue.listeners.bound is 'The addresses that a gateway has bound';
+comment on column queue.listeners.gateway is 'Process id of the gateway; null if none serves the listener';
+comment on column queue.listeners.way is 'How rows are written, and why; null until the first bucket';
+comment on column queue.listeners.received is 'Lines that came since the gateway began to listen, empty ones included';
+comment on column queue.listeners.stored is 'Lines whose rows are committed';
+comment on column queue.listeners.repeated is 'Lines that were left out because their producer had sent them before';
+comment on column queue.listeners.rejected is 'Lines that have become dead letters';
+comment on column queue.listeners.refused is 'Connections that were turned away';
+comment on column queue.listeners.failing is 'Whether nothing can be written now; lines wait, and it is tried again';
+comment on column queue.listeners.error is 'The last error: of binding, of writing, or why a connection was turned away';
+comment on column queue.listeners.error_at is 'When it occurred';
+
+create view queue.connections as
+select * from queue.read_connections();
+comment on view queue.connections is 'The connections that bring lines into this database now';
+comment on column queue.connections.remote is 'Where it comes from; null for a UNIX socket';
+comment on column queue.connections.producer is 'Who sends; null if the connection is plain';
+comment on column queue.connections.sequence is 'The last line that was acknowledged; null if the connection is plain';
+comment on column queue.connections.lag is 'Lines that have come and are not committed yet';
+
+revoke all on function
+  queue.may_send(text, regrole), queue.listener_role(text), queue.check_target(text, regrole, boolean),
+  queue.listen(
+    integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text),
+  queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
+from public;
+grant execute on function
+  queue.listen(
+    integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text),
+  queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
+to howdah_admin;
+grant select on queue.listeners, queue.connections to howdah_admin;

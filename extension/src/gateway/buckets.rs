@@ -1,0 +1,55 @@
+//! Buckets of lines on their way to the executors of their lane.
+//!
+//! A bucket that finds no room in the exchange waits here, in order, and its stream reads no more meanwhile. Buckets
+//! get a part of the exchange's memory, so that requests find room beside them.
+
+use std::collections::VecDeque;
+
+use ::gateway::{Poured, Server, Ticket};
+use exchange::Full;
+use wire::{Answer, Failure};
+
+use super::flights::Flights;
+
+/// Buckets for which the exchange had no room.
+#[derive(Default)]
+pub struct Buckets {
+    waiting: VecDeque<Poured>,
+}
+
+impl Buckets {
+    /// Whether any waits.
+    pub fn any(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes in what the event loop has brought, and sends what there is room for.
+    pub fn send(&mut self, flights: &mut Flights, server: &mut Server) {
+        self.waiting.extend(server.poured());
+        while let Some(poured) = self.waiting.front() {
+            match flights.submit_bucket(poured) {
+                Ok(()) => {}
+                Err(Full::Slots | Full::Blocks) => return,
+                Err(Full::TooLarge) => {
+                    let answer = failure("54000", "the bucket is larger than howdah.request_memory");
+                    server.reply(poured.ticket, answer);
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The stream has ended: its bucket need not be written.
+    pub fn forget(&mut self, ticket: Ticket) {
+        self.waiting.retain(|poured| poured.ticket != ticket);
+    }
+}
+
+/// The answer about a bucket whose executor has ended.
+pub fn died() -> Vec<u8> {
+    failure("57P01", "the process that wrote the bucket has ended")
+}
+
+fn failure(code: &str, error: &str) -> Vec<u8> {
+    Answer::Failed(Failure { code: code.into(), error: error.into(), is_final: false }).write()
+}

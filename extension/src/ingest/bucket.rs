@@ -1,0 +1,190 @@
+//! The lines of a bucket, read: rows, and lines that are refused.
+
+use ndjson::{Fault, Line, Lines, Reason, Text, Value};
+use pgrx::pg_sys::{self, Datum, MemoryContext};
+
+use super::arena::Arena;
+use super::blame::Refusal;
+use super::columns::Columns;
+use super::letters::Letters;
+use super::{Bucket, Target, Written};
+use crate::settings;
+
+/// Rows that lines have become.
+pub struct Rows<'a> {
+    /// Lines of the bucket, empty and bad ones too.
+    pub lines: u64,
+    /// Attributes of a row.
+    width: usize,
+    values: Vec<Datum>,
+    nulls: Vec<bool>,
+    sources: Vec<Line<'a>>,
+    /// What values that are passed by reference point to.
+    arena: Arena,
+}
+
+impl<'a> Rows<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// The values of a row, and which of them are null.
+    pub fn row(&self, place: usize) -> (&[Datum], &[bool]) {
+        let part = place * self.width..(place + 1) * self.width;
+        (&self.values[part.clone()], &self.nulls[part])
+    }
+
+    /// The line that a row was.
+    pub fn line(&self, place: usize) -> Line<'a> {
+        self.sources[place]
+    }
+}
+
+/// Reads the lines of a bucket but for so many at its start.
+pub fn read<'a>(
+    target: &Target,
+    bucket: &Bucket<'a>,
+    repeated: u64,
+    written: &mut Written,
+    letters: &mut Letters<'a>,
+) -> Rows<'a> {
+    let mut reader = Reader::new(target.columns());
+    let longest = settings::LONGEST_LINE.get() as usize;
+    for line in Lines::of(bucket.lines) {
+        reader.rows.lines += 1;
+        if line.is_empty() {
+            continue;
+        }
+        written.received += 1;
+        if line.number < repeated {
+            written.repeated += 1;
+        } else if line.bytes.len() > longest {
+            letters.add(line, Refusal::too_long(longest));
+        } else if let Err(refusal) = reader.add(line) {
+            letters.add(line, refusal);
+        }
+    }
+    reader.finish()
+}
+
+struct Reader<'a> {
+    columns: Columns,
+    rows: Rows<'a>,
+    /// An object of the keys that have no column, of the line that is read.
+    rest: String,
+    scratch: MemoryContext,
+}
+
+impl<'a> Reader<'a> {
+    fn new(columns: Columns) -> Reader<'a> {
+        let rows = Rows {
+            lines: 0,
+            width: columns.width,
+            values: Vec::new(),
+            nulls: Vec::new(),
+            sources: Vec::new(),
+            arena: Arena::default(),
+        };
+        // SAFETY: a context within the current one, which is deleted when the bucket is read.
+        let scratch = unsafe {
+            pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"howdah line".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            )
+        };
+        Reader { columns, rows, rest: String::new(), scratch }
+    }
+
+    fn finish(self) -> Rows<'a> {
+        // SAFETY: made above; what was needed of it is in the arena.
+        unsafe { pg_sys::MemoryContextDelete(self.scratch) };
+        self.rows
+    }
+
+    fn add(&mut self, line: Line<'a>) -> Result<(), Refusal> {
+        let start = self.rows.values.len();
+        self.rows.values.resize(start + self.rows.width, Datum::null());
+        self.rows.nulls.resize(start + self.rows.width, true);
+        let result = self.fill(start, line.bytes);
+        match result {
+            Ok(()) => self.rows.sources.push(line),
+            Err(_) => {
+                self.rows.values.truncate(start);
+                self.rows.nulls.truncate(start);
+            }
+        }
+        result
+    }
+
+    /// Fills the row whose values begin at `start`.
+    fn fill(&mut self, start: usize, line: &[u8]) -> Result<(), Refusal> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| Fault { reason: Reason::NotUtf8, at: error.valid_up_to() })?;
+        if self.columns.need_objects {
+            self.rest.clear();
+            let mut number = 0;
+            ndjson::members(text, |key, value| {
+                number += 1;
+                match self.columns.find(number - 1, key) {
+                    Some(column) => self.set(start, column, value),
+                    None => Ok(self.keep_rest(key, value)),
+                }
+            })?;
+        } else {
+            ndjson::check(text)?;
+        }
+        if let Some(column) = self.columns.rest {
+            self.rest.push_str(if self.rest.is_empty() { "{}" } else { "}" });
+            let rest = std::mem::take(&mut self.rest);
+            self.set(start, column, Value::Nested(&rest))?;
+            self.rest = rest;
+        }
+        match self.columns.line {
+            Some(column) => self.set(start, column, Value::Nested(text)),
+            None => Ok(()),
+        }
+    }
+
+    /// Of a key that comes twice the last counts.
+    fn set(&mut self, start: usize, column: usize, value: Value<'_>) -> Result<(), Refusal> {
+        let column = self.columns.column(column);
+        let place = start + column.place;
+        self.rows.nulls[place] = value == Value::Null;
+        if value != Value::Null {
+            self.rows.values[place] = match column.kind.convert(value, &mut self.rows.arena) {
+                Some(datum) => datum,
+                None => column.input.convert(value, &mut self.rows.arena, self.scratch)?,
+            };
+        }
+        Ok(())
+    }
+
+    fn keep_rest(&mut self, key: Text<'_>, value: Value<'_>) {
+        if self.columns.rest.is_none() {
+            return;
+        }
+        self.rest.push(if self.rest.is_empty() { '{' } else { ',' });
+        self.rest.push('"');
+        self.rest.push_str(key.written());
+        self.rest.push_str("\":");
+        match value {
+            Value::Null => self.rest.push_str("null"),
+            Value::Bool(value) => self.rest.push_str(if value { "true" } else { "false" }),
+            Value::Number(written) | Value::Nested(written) => self.rest.push_str(written),
+            Value::Text(text) => {
+                self.rest.push('"');
+                self.rest.push_str(text.written());
+                self.rest.push('"');
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Keys to columns.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+use ndjson::Text;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, Oid};
+
+use super::convert::Kind;
+use super::input::Input;
+use super::target::Keep;
+use crate::queue::refuse::{refuse, refuse_with_hint};
+
+/// A column that lines fill.
+pub struct Column {
+    /// Its place among the attributes, from 0.
+    pub place: usize,
+    /// How values are converted where that is easy.
+    pub kind: Kind,
+    /// How all others are.
+    pub input: Input,
+}
+
+/// The columns of a target, by key.
+pub struct Columns {
+    /// Attributes of the row, dropped ones too.
+    pub width: usize,
+    /// Whether lines must be objects: not if all that is kept is the line.
+    pub need_objects: bool,
+    /// The column that gets the whole line.
+    pub line: Option<usize>,
+    /// The column that gets the keys that have no column.
+    pub rest: Option<usize>,
+    columns: Vec<Column>,
+    by_name: HashMap<Vec<u8>, usize>,
+    /// The keys of the last line in their order, as they were written, and their columns: lines of one sender are alike.
+    last: Vec<(Box<[u8]>, Option<usize>)>,
+}
+
+/// Keys of a line that are remembered.
+const REMEMBERED: usize = 64;
+
+impl Columns {
+    /// The columns of a composite type.
+    pub fn of_type(row_type: Oid, keep: &Keep) -> Columns {
+        // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
+        unsafe { Columns::of(pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1), keep) }
+    }
+
+    /// A message: the line, whatever JSON it is.
+    pub fn message() -> Columns {
+        let column = Column { place: 0, kind: Kind::Other, input: Input::of(pg_sys::JSONBOID, -1) };
+        Columns {
+            width: 1,
+            need_objects: false,
+            line: Some(0),
+            rest: None,
+            columns: vec![column],
+            by_name: HashMap::new(),
+            last: Vec::new(),
+        }
+    }
+
+    /// # Safety
+    /// The descriptor lives.
+    unsafe fn of(descriptor: pg_sys::TupleDesc, keep: &Keep) -> Columns {
+        // SAFETY: by contract.
+        let attributes = unsafe { crate::queue::layout::attributes(descriptor) };
+        let mut by_name = HashMap::new();
+        let mut columns = Vec::new();
+        for (place, attribute) in
+            attributes.iter().enumerate().filter(|(_, attribute)| !attribute.attisdropped)
+        {
+            // SAFETY: a name in a catalog ends with NUL.
+            let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) };
+            by_name.insert(name.to_bytes().to_vec(), columns.len());
+            columns.push(Column {
+                place,
+                kind: Kind::of(attribute.atttypid, attribute.atttypmod),
+                input: Input::of(attribute.atttypid, attribute.atttypmod),
+            });
+        }
+        let mut kept = |name: &Option<String>| {
+            let name = name.as_ref()?;
+            match by_name.remove(name.as_bytes()) {
+                Some(column) => Some(json(&columns, column, name)),
+                None => refuse(
+                    PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+                    &format!("there is no column \"{name}\" to keep JSON in"),
+                ),
+            }
+        };
+        let (line, rest) = (kept(&keep.line), kept(&keep.rest));
+        Columns {
+            width: attributes.len(),
+            need_objects: true,
+            line,
+            rest,
+            columns,
+            by_name,
+            last: Vec::new(),
+        }
+    }
+
+    /// The column of a line's key, which is its `number`-th.
+    pub fn find(&mut self, number: usize, key: Text<'_>) -> Option<usize> {
+        let written = key.written().as_bytes();
+        if let Some((_, column)) = self.last.get(number).filter(|(last, _)| **last == *written) {
+            return *column;
+        }
+        let column = match key.plain() {
+            Some(name) => self.by_name.get(name.as_bytes()),
+            None => {
+                let mut name = Vec::new();
+                key.write(&mut name);
+                self.by_name.get(&name)
+            }
+        };
+        let column = column.copied();
+        if number < REMEMBERED {
+            self.last.truncate(number);
+            if self.last.len() == number {
+                self.last.push((written.into(), column));
+            }
+        }
+        column
+    }
+
+    /// A column that was found.
+    pub fn column(&mut self, number: usize) -> &mut Column {
+        &mut self.columns[number]
+    }
+}
+
+/// The column; an error unless it takes JSON.
+fn json(columns: &[Column], number: usize, name: &str) -> usize {
+    if !columns[number].input.is_json() {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            &format!("column \"{name}\" cannot keep JSON"),
+            "Its type must be json or jsonb.",
+        );
+    }
+    number
+}

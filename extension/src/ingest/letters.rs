@@ -1,0 +1,102 @@
+//! Lines that were refused: counted, the first named in the answer, and kept as dead letters.
+
+use ndjson::Line;
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::blame::Refusal;
+use super::target::Place;
+use super::{NAMED, Rejected, Target, Written};
+use crate::queue::functions::statement::as_owner;
+use crate::settings;
+
+/// Bytes of a line that are kept.
+const KEPT: usize = 8 << 10;
+
+/// Lines of a bucket that were refused.
+pub struct Letters<'a> {
+    count: u64,
+    /// The first of them, as many as could be kept.
+    lines: Vec<(Line<'a>, Refusal)>,
+    most: usize,
+}
+
+impl<'a> Letters<'a> {
+    /// None yet.
+    pub fn new() -> Letters<'a> {
+        Letters { count: 0, lines: Vec::new(), most: (settings::DEAD_LETTERS.get() as usize).max(NAMED) }
+    }
+
+    /// Notes a line that is refused.
+    pub fn add(&mut self, line: Line<'a>, refusal: Refusal) {
+        self.count += 1;
+        if self.lines.len() < self.most {
+            self.lines.push((line, refusal));
+        }
+    }
+
+    /// Writes the dead letters, as far as the listener has room for them, and says in the answer what was refused.
+    pub fn bury(mut self, target: &Target, listener: i32, written: &mut Written) {
+        written.rejected_count = self.count;
+        if self.lines.is_empty() {
+            return;
+        }
+        self.lines.sort_by_key(|(line, _)| line.number);
+        let room = room(target, listener);
+        insert(target, listener, &self.lines[..room.min(self.lines.len())]);
+        self.lines.truncate(NAMED);
+        let named = self.lines.into_iter().map(|(line, refusal)| Rejected {
+            line: line.number,
+            sqlstate: refusal.sqlstate,
+            message: refusal.message,
+        });
+        written.rejected = named.collect();
+    }
+}
+
+/// The columns that say where letters were to go, and their values.
+fn address(target: &Target, listener: i32) -> [DatumWithOid<'static>; 3] {
+    let (queue, table): (Option<i32>, Option<pg_sys::Oid>) = match &target.place {
+        Place::Queue(queue) => (Some(queue.id as i32), None),
+    };
+    [queue.into(), table.into(), listener.into()]
+}
+
+/// How many more letters are kept.
+fn room(target: &Target, listener: i32) -> usize {
+    let most = settings::DEAD_LETTERS.get();
+    let query = format!(
+        "select count(*) from (
+           select from queue.dead_letter
+           where queue is not distinct from $1 and into_table is not distinct from $2 and listener = $3
+             and line is not null
+           limit {most}) letters"
+    );
+    let there = as_owner(|| Spi::get_one_with_args::<i64>(&query, &address(target, listener)));
+    match there {
+        Ok(count) => (i64::from(most) - count.unwrap_or_default()).max(0) as usize,
+        Err(error) => error!("{error}"),
+    }
+}
+
+fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, Refusal)]) {
+    let kept = |line: &Line<'_>| line.bytes[..line.bytes.len().min(KEPT)].to_vec();
+    let lines: Vec<Vec<u8>> = letters.iter().map(|(line, _)| kept(line)).collect();
+    let lengths: Vec<i32> = letters.iter().map(|(line, _)| line.bytes.len() as i32).collect();
+    let states: Vec<String> =
+        letters.iter().map(|(_, refusal)| String::from_utf8_lossy(&refusal.sqlstate).into_owned()).collect();
+    let errors: Vec<&str> = letters.iter().map(|(_, refusal)| refusal.message.as_str()).collect();
+    let [queue, table, listener] = address(target, listener);
+    let arguments = [queue, table, listener, lines.into(), lengths.into(), states.into(), errors.into()];
+    let inserted = as_owner(|| {
+        Spi::run_with_args(
+            "insert into queue.dead_letter (queue, into_table, listener, line, line_length, sqlstate, error)
+             select $1, $2, $3, letter.* from unnest($4, $5, $6, $7) letter",
+            &arguments,
+        )
+    });
+    if let Err(error) = inserted {
+        error!("{error}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Lines of JSON into queues and tables: what an executor does with a bucket.
+//!
+//! - [`target`]: where lines go; opened once for many buckets.
+//! - [`columns`]: keys to columns; [`convert`]: values to data by parsers of our own; [`input`]: by the types' own.
+//! - [`bucket`]: the lines of a bucket, read: rows, and lines that are refused.
+//! - [`arena`]: the memory of a bucket's values.
+//! - [`store`]: writing rows; those that the target refuses are found by halving.
+//! - [`subtransaction`]: work that may fail; [`blame`]: which errors are a line's fault.
+//! - [`letters`]: lines that were refused, and dead letters.
+//! - [`functions`]: what SQL calls.
+
+pub mod arena;
+pub mod blame;
+pub mod bucket;
+pub mod columns;
+pub mod convert;
+pub mod functions;
+pub mod input;
+pub mod letters;
+pub mod store;
+pub mod subtransaction;
+pub mod target;
+
+pub use target::{Keep, Target};
+
+use pgrx::prelude::*;
+
+use self::letters::Letters;
+use crate::queue::refuse::refuse_with_hint;
+
+/// Complete lines, and whose they are.
+#[derive(Clone, Copy)]
+pub struct Bucket<'a> {
+    /// Complete lines; each ends with `\n` but perhaps the last.
+    pub lines: &'a [u8],
+    /// For the acknowledged protocol: who sends, and what number the first line has.
+    pub origin: Option<Sender<'a>>,
+    /// The listener whose dead letters and limits these are; 0 from SQL.
+    pub listener: i32,
+}
+
+/// A producer that numbers its lines, empty and bad ones too.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender<'a> {
+    /// Its name.
+    pub producer: &'a str,
+    /// Its epoch: an older one is refused.
+    pub epoch: i32,
+    /// The number of the first line of the bucket.
+    pub first: i64,
+}
+
+/// What became of a bucket.
+#[derive(Clone, Default, Debug)]
+pub struct Written {
+    /// Lines that are not empty.
+    pub received: u64,
+    /// Lines that are rows of the target now.
+    pub stored: u64,
+    /// Lines that the producer had sent before: left out.
+    pub repeated: u64,
+    /// The number of the producer's last line now.
+    pub sequence: i64,
+    /// The first of the lines that were refused, [`NAMED`] at most.
+    pub rejected: Vec<Rejected>,
+    /// How many were refused.
+    pub rejected_count: u64,
+}
+
+/// Refused lines that are named at most.
+pub const NAMED: usize = 100;
+
+/// A line that was refused.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// Its number in the bucket's lines, from 0.
+    pub line: u64,
+    /// The SQLSTATE of its error.
+    pub sqlstate: [u8; 5],
+    /// The error.
+    pub message: String,
+}
+
+/// Writes a bucket, in the caller's transaction with an active snapshot, as the current user. What is a line's fault sends
+/// the line to the dead letters; any other error is raised.
+pub fn write(target: &Target, bucket: &Bucket) -> Written {
+    target.check();
+    let mut written = Written::default();
+    let last = bucket.origin.and_then(|sender| target.resume(&sender));
+    let repeated = match (bucket.origin, last) {
+        (Some(sender), Some(last)) => repeated(&sender, last),
+        _ => 0,
+    };
+    let mut letters = Letters::new();
+    let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
+    let origin = bucket.origin.map(|sender| sender.until(rows.lines, last));
+    written.sequence = origin.as_ref().map_or(0, |origin| origin.sequence);
+    store::store(target, &rows, origin.as_ref(), &mut written, &mut letters);
+    letters.bury(target, bucket.listener, &mut written);
+    written
+}
+
+impl Sender<'_> {
+    /// How far the producer is after so many lines.
+    fn until(&self, lines: u64, last: Option<i64>) -> crate::queue::append::Origin {
+        let sequence = self.first.saturating_add(lines as i64 - 1).max(last.unwrap_or(i64::MIN));
+        crate::queue::append::Origin { producer: self.producer.to_owned(), epoch: self.epoch, sequence }
+    }
+}
+
+/// How many lines at the start of a bucket are there already.
+fn repeated(sender: &Sender, last: i64) -> u64 {
+    if sender.first > last.saturating_add(1) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("producer {}: line {} comes after line {last}", sender.producer, sender.first),
+            &format!("Lines between them are missing; go on at line {}.", last.saturating_add(1)),
+        );
+    }
+    last.saturating_add(1).saturating_sub(sender.first) as u64
+}

@@ -1,0 +1,81 @@
+//! Where lines go.
+
+use std::rc::Rc;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::Sender;
+use super::columns::Columns;
+use crate::queue::definition::{self, Definition, Right};
+use crate::queue::producer;
+use crate::queue::refuse::refuse;
+
+/// Where lines go, and what becomes of what has no column.
+pub struct Target {
+    pub(super) place: Place,
+    pub(super) keep: Keep,
+}
+
+/// What lines go into.
+pub enum Place {
+    /// A queue of typed rows or of messages.
+    Queue(Rc<Definition>),
+}
+
+/// What is kept besides the values of known keys. Both columns take JSON.
+#[derive(Clone, Default, Debug)]
+pub struct Keep {
+    /// The column that gets the whole line.
+    pub line: Option<String>,
+    /// The column that gets an object of the keys that have no column.
+    pub rest: Option<String>,
+}
+
+impl Target {
+    /// The queue of this name; an error if there is none.
+    pub fn queue(name: &str, keep: Keep) -> Target {
+        Target { place: Place::Queue(definition::find(name)), keep }
+    }
+
+    /// How rows are written, and why so.
+    pub fn way(&self) -> String {
+        match &self.place {
+            Place::Queue(_) => "into the queue's segment".into(),
+        }
+    }
+
+    /// An error unless the current user may write.
+    pub fn check(&self) {
+        // SAFETY: reads a variable of PostgreSQL's.
+        if unsafe { pg_sys::GetDatabaseEncoding() } != pg_sys::pg_enc::PG_UTF8 as i32 {
+            refuse(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "lines of JSON go into databases whose encoding is UTF8 only",
+            );
+        }
+        match &self.place {
+            Place::Queue(queue) => queue.check(Right::Send),
+        }
+    }
+
+    /// The number of the producer's last line that is there. Its other transactions are waited for; an epoch that is over is
+    /// an error.
+    pub fn resume(&self, sender: &Sender) -> Option<i64> {
+        match &self.place {
+            Place::Queue(queue) => {
+                producer::resume(queue, sender.producer, sender.epoch).map(|origin| origin.sequence)
+            }
+        }
+    }
+
+    /// The columns that lines fill.
+    pub fn columns(&self) -> Columns {
+        match &self.place {
+            Place::Queue(queue) => match queue.row_type {
+                Some(row_type) => Columns::of_type(row_type, &self.keep),
+                None => Columns::message(),
+            },
+        }
+    }
+}

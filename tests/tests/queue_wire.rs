@@ -1,0 +1,149 @@
+//! Lines of JSON over TCP into queues.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use howdah_tests::shippers::{Intake, bip, bips};
+use howdah_tests::wait_for;
+use serde_json::json;
+
+#[test]
+fn lines_become_rows() {
+    let intake = Intake::start();
+    plain_lines_are_stored(&intake);
+    the_views_tell_of_it(&intake);
+    every_cut_of_the_stream_gives_the_same_rows(&intake);
+    lines_are_acknowledged(&intake);
+    a_producer_resumes(&intake);
+    an_older_epoch_is_fenced(&intake);
+    bad_lines_are_named_and_their_neighbours_stored(&intake);
+    what_is_foreign_is_closed(&intake);
+    hellos_are_checked(&intake);
+}
+
+fn plain_lines_are_stored(intake: &Intake) {
+    assert_eq!(intake.pour(&bips(1, 1000)), b"", "nothing is written to a plain connection");
+    assert_eq!(intake.rows(), 1000, "all is committed when the server closes");
+    assert_eq!(intake.take_all(), (1..=1000).collect::<Vec<_>>());
+    // A connection that stays open is served, too.
+    let mut stream = intake.connect();
+    for number in 1..=3 {
+        stream.write_all(bip(number).as_bytes()).unwrap();
+        intake.wait_for_rows(number);
+    }
+    assert_eq!(intake.take_all(), [1, 2, 3]);
+}
+
+fn the_views_tell_of_it(intake: &Intake) {
+    wait_for("the counts", || intake.view("stored").as_deref() == Some("1003"));
+    let row = intake
+        .view("concat_ws('|', queue, role, durability, received, rejected, refused, failing, error)")
+        .unwrap();
+    assert_eq!(row, "bips|howdah_web|commit|1003|0|0|f");
+    assert_eq!(intake.view("way").as_deref(), Some("into the queue's segment"));
+    let mut shipper = intake.hello("viewed", 7);
+    shipper.send(&bips(1, 5));
+    shipper.wait_for_ack(5);
+    let seen =
+        "select concat_ws('|', producer, epoch, sequence, received, stored, lag) from queue.connections";
+    wait_for("the connection", || intake.platform.value(seen).as_deref() == Some("viewed|7|5|5|5|0"));
+    drop(shipper);
+    wait_for("it is gone", || intake.platform.count("queue.connections where producer = 'viewed'") == 0);
+    intake.take_all();
+}
+
+fn every_cut_of_the_stream_gives_the_same_rows(intake: &Intake) {
+    let stream = [b"\xef\xbb\xbf\n".as_slice(), &bips(1, 3), b"\r\n", bip(4).trim_end().as_bytes()].concat();
+    for cut in (0..stream.len()).step_by(29) {
+        let mut connection = intake.connect();
+        connection.write_all(&stream[..cut]).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        connection.write_all(&stream[cut..]).unwrap();
+        connection.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(std::io::Read::read(&mut connection, &mut [0]).unwrap(), 0);
+        assert_eq!(intake.take_all(), [1, 2, 3, 4], "cut at {cut}");
+    }
+}
+
+fn lines_are_acknowledged(intake: &Intake) {
+    let mut shipper = intake.hello("p1", 1);
+    assert_eq!(shipper.sequence(), 0);
+    assert_eq!(shipper.hello["v"], 1);
+    assert!(shipper.hello["window"]["lines"].as_i64() > Some(0));
+    shipper.send(&bips(1, 50));
+    assert_eq!(shipper.wait_for_ack(50), [].as_slice() as &[serde_json::Value]);
+    assert_eq!(intake.rows(), 50, "what is acknowledged is there");
+    shipper.send(&bips(51, 60));
+    shipper.finish();
+    shipper.wait_for_ack(60);
+    assert_eq!(shipper.read(), None, "the server closes when all is acknowledged");
+    assert_eq!(intake.take_all(), (1..=60).collect::<Vec<_>>());
+}
+
+fn a_producer_resumes(intake: &Intake) {
+    let mut shipper = intake.hello("p1", 1);
+    assert_eq!(shipper.sequence(), 60, "over takes and reconnects");
+    shipper.send(&bips(61, 61));
+    shipper.wait_for_ack(61);
+    let other = intake.hello("p2", 1);
+    assert_eq!(other.sequence(), 0, "each producer has numbers of its own");
+    assert_eq!(intake.take_all(), [61]);
+}
+
+fn an_older_epoch_is_fenced(intake: &Intake) {
+    let mut old = intake.hello("p1", 1);
+    let mut new = intake.hello("p1", 2);
+    assert_eq!(new.sequence(), 61);
+    new.send(&bips(62, 62));
+    new.wait_for_ack(62);
+    old.send(&bips(1000, 1000));
+    let error = old.read().unwrap();
+    assert_eq!(error["$error"]["code"], "55000", "{error}");
+    assert_eq!(old.read(), None);
+    let error = intake.try_hello(json!({"producer": "p1", "epoch": 1, "v": 1})).err().unwrap();
+    assert_eq!(error["$error"]["code"], "55000", "{error}");
+    assert_eq!(intake.take_all(), [62]);
+}
+
+fn bad_lines_are_named_and_their_neighbours_stored(intake: &Intake) {
+    let mut shipper = intake.hello("bad", 1);
+    let long = format!("{{\"bip\":\"{}\"}}\n", "x".repeat(2 << 20));
+    let lines = format!("{}\n{}nonsense\n{}{}", bip(1).trim_end(), bip(2), long, bip(3));
+    shipper.send(lines.as_bytes());
+    let before = shipper.wait_for_ack(5);
+    let rejected: Vec<_> = before.iter().map(|line| &line["$reject"]).collect();
+    assert_eq!(rejected.len(), 2, "{before:?}");
+    assert_eq!((&rejected[0]["sequence"], &rejected[1]["sequence"]), (&json!(3), &json!(4)));
+    assert!(rejected[1]["error"].as_str().unwrap().contains("long"), "{before:?}");
+    assert_eq!(intake.take_all(), [1, 2, 3]);
+    wait_for("the counts", || intake.view("rejected").as_deref() == Some("2"));
+}
+
+fn what_is_foreign_is_closed(intake: &Intake) {
+    let before: i64 = intake.view("refused").unwrap().parse().unwrap();
+    assert_eq!(intake.pour(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n{\"userid\":1}\n"), b"");
+    assert_eq!(intake.pour(b"[1]\n"), b"");
+    wait_for("both are counted", || intake.view("refused").unwrap().parse::<i64>().unwrap() == before + 2);
+    assert!(intake.view("error").unwrap().contains("first byte"));
+    assert_eq!(intake.rows(), 0);
+}
+
+fn hellos_are_checked(intake: &Intake) {
+    let refused = |fields| intake.try_hello(fields).err().expect("a refusal")["$error"]["code"].clone();
+    assert_eq!(refused(json!({"producer": "p", "v": 2})), "0A000");
+    assert_eq!(refused(json!({"v": 1})), "22023");
+    assert_eq!(refused(json!({"producer": "p", "v": 1, "queue": "other"})), "42704");
+    assert!(intake.try_hello(json!({"producer": "p", "v": 1, "queue": "bips"})).is_ok());
+}
+
+#[test]
+fn latency_is_small_when_idle() {
+    let intake = Intake::start();
+    let mut shipper = intake.hello("slow", 1);
+    let begin = Instant::now();
+    for number in 1..=20 {
+        shipper.send(bip(number).as_bytes());
+        shipper.wait_for_ack(number);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
