@@ -86,6 +86,7 @@ impl Intake {
     /// The terms on which the event loop takes lines.
     pub fn terms(&self) -> Terms {
         Terms {
+            number: self.listener.port.into(),
             target: self.target.name().to_owned(),
             token: self.token,
             allow: self.allow.clone(),

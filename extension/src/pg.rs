@@ -74,6 +74,29 @@ unsafe extern "C-unwind" {
     pub fn bms_make_singleton(member: c_int) -> *mut Bitmapset;
     pub fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, count: c_int);
 
+    // commands/copy.h
+    pub fn BeginCopyFrom(
+        state: *mut ParseState,
+        relation: Relation,
+        condition: *mut Node,
+        file: *const c_char,
+        is_program: bool,
+        source: copy_data_source_cb,
+        columns: *mut List,
+        options: *mut List,
+    ) -> CopyFromState;
+    pub fn CopyFrom(state: CopyFromState) -> u64;
+    pub fn EndCopyFrom(state: CopyFromState);
+
+    // executor/spi.h
+    pub fn SPI_connect() -> c_int;
+    pub fn SPI_register_relation(relation: EphemeralNamedRelation) -> c_int;
+    pub fn SPI_execute(statement: *const c_char, read_only: bool, count: std::ffi::c_long) -> c_int;
+    pub fn SPI_finish() -> c_int;
+
+    // utils/fmgr.h
+    pub fn SendFunctionCall(function: *mut FmgrInfo, value: Datum) -> *mut varlena;
+
     // nodes/params.h
     pub fn makeParamList(count: c_int) -> ParamListInfo;
 

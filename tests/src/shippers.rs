@@ -88,7 +88,10 @@ impl Intake {
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
+        if let Err(error) = stream.read_to_end(&mut answer) {
+            let timed_out = error.kind() == std::io::ErrorKind::WouldBlock;
+            assert!(!timed_out, "not closed: {:?}\n{}", self.view("error"), self.platform.log());
+        }
         answer
     }
 

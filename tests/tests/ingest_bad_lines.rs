@@ -40,7 +40,7 @@ fn refused(session: &mut Client, line: &[u8], sqlstate: &str, message: &str) {
 fn each_kind_of_bad_line_is_refused_alone() {
     let queues = Queues::start();
     let session = &mut queues.session();
-    refused(session, b"nonsense", "22P02", "unexpected character (byte 1)");
+    refused(session, b"nonsense", "22P02", "unexpected character (byte 2)");
     refused(session, b"{\"userid\": 1", "22P02", "the line ends");
     refused(session, b"{\"userid\": 1} {}", "22P02", "something follows");
     refused(session, b"[1, 2]", "22P02", "not a JSON object");

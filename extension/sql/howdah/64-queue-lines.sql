@@ -1,23 +1,37 @@
--- Lines of JSON into queues.
+-- Lines of JSON into queues and tables.
+
+-- How far producers are whose lines go into tables; queues keep it in their ledgers.
+create table queue.progress (
+  into_table regclass not null,
+  producer text collate "C" not null,
+  epoch integer not null,
+  sequence bigint not null,
+  primary key (into_table, producer))
+with (fillfactor = 50);
+comment on table queue.progress is 'The last line of each producer that is in a table';
+select pg_catalog.pg_extension_config_dump('queue.progress', '');
 
 create type queue.lines_result as (
   received bigint, stored bigint, repeated bigint, rejected bigint, sequence bigint);
 comment on type queue.lines_result is 'What queue.put_lines() returns';
 
+-- The target by name comes last: a table's is written into_table => 'name', as INTO is a reserved word.
 create function queue.put_lines(
-  queue text, lines text, producer text default null, epoch integer default 1, sequence bigint default null,
-  line_column text default null, rest_column text default null)
+  queue text default null, lines text default null, producer text default null, epoch integer default 1,
+  sequence bigint default null, line_column text default null, rest_column text default null,
+  into_table regclass default null)
 returns setof queue.lines_result
 language c volatile rows 1
 as 'MODULE_PATHNAME', 'howdah_queue_put_lines';
-comment on function queue.put_lines(text, text, text, integer, bigint, text, text) is
-  'Stores lines of JSON in a queue; bad ones become dead letters. A producer numbers its lines, the first here being number sequence; line_column gets the whole line, rest_column the keys that have no column';
+comment on function queue.put_lines(text, text, text, integer, bigint, text, text, regclass) is
+  'Stores lines of JSON in a queue or table; bad ones become dead letters. A producer numbers its lines, the first here being number sequence; line_column gets the whole line, rest_column the keys that have no column';
 
 create function queue.put_lines(
-  queue text, lines bytea, producer text default null, epoch integer default 1, sequence bigint default null,
-  line_column text default null, rest_column text default null)
+  queue text default null, lines bytea default null, producer text default null, epoch integer default 1,
+  sequence bigint default null, line_column text default null, rest_column text default null,
+  into_table regclass default null)
 returns setof queue.lines_result
 language c volatile rows 1
 as 'MODULE_PATHNAME', 'howdah_queue_put_lines';
-comment on function queue.put_lines(text, bytea, text, integer, bigint, text, text) is
-  'Stores lines of JSON in a queue; bad ones become dead letters. A producer numbers its lines, the first here being number sequence; line_column gets the whole line, rest_column the keys that have no column';
+comment on function queue.put_lines(text, bytea, text, integer, bigint, text, text, regclass) is
+  'Stores lines of JSON in a queue or table; bad ones become dead letters. A producer numbers its lines, the first here being number sequence; line_column gets the whole line, rest_column the keys that have no column';

@@ -18,7 +18,11 @@ pub struct Rows<'a> {
     width: usize,
     values: Vec<Datum>,
     nulls: Vec<bool>,
+    /// Which values the line has, null or not: the others get their defaults.
+    given: Vec<bool>,
     sources: Vec<Line<'a>>,
+    /// The columns that the values are of.
+    pub columns: Columns,
     /// What values that are passed by reference point to.
     arena: Arena,
 }
@@ -38,6 +42,11 @@ impl<'a> Rows<'a> {
     pub fn row(&self, place: usize) -> (&[Datum], &[bool]) {
         let part = place * self.width..(place + 1) * self.width;
         (&self.values[part.clone()], &self.nulls[part])
+    }
+
+    /// Which values of a row its line has.
+    pub fn given(&self, place: usize) -> &[bool] {
+        &self.given[place * self.width..(place + 1) * self.width]
     }
 
     /// The line that a row was.
@@ -74,7 +83,6 @@ pub fn read<'a>(
 }
 
 struct Reader<'a> {
-    columns: Columns,
     rows: Rows<'a>,
     /// An object of the keys that have no column, of the line that is read.
     rest: String,
@@ -88,7 +96,9 @@ impl<'a> Reader<'a> {
             width: columns.width,
             values: Vec::new(),
             nulls: Vec::new(),
+            given: Vec::new(),
             sources: Vec::new(),
+            columns,
             arena: Arena::default(),
         };
         // SAFETY: a context within the current one, which is deleted when the bucket is read.
@@ -101,7 +111,7 @@ impl<'a> Reader<'a> {
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
             )
         };
-        Reader { columns, rows, rest: String::new(), scratch }
+        Reader { rows, rest: String::new(), scratch }
     }
 
     fn finish(self) -> Rows<'a> {
@@ -114,12 +124,14 @@ impl<'a> Reader<'a> {
         let start = self.rows.values.len();
         self.rows.values.resize(start + self.rows.width, Datum::null());
         self.rows.nulls.resize(start + self.rows.width, true);
+        self.rows.given.resize(start + self.rows.width, false);
         let result = self.fill(start, line.bytes);
         match result {
             Ok(()) => self.rows.sources.push(line),
             Err(_) => {
                 self.rows.values.truncate(start);
                 self.rows.nulls.truncate(start);
+                self.rows.given.truncate(start);
             }
         }
         result
@@ -129,12 +141,12 @@ impl<'a> Reader<'a> {
     fn fill(&mut self, start: usize, line: &[u8]) -> Result<(), Refusal> {
         let text = std::str::from_utf8(line)
             .map_err(|error| Fault { reason: Reason::NotUtf8, at: error.valid_up_to() })?;
-        if self.columns.need_objects {
+        if self.rows.columns.need_objects {
             self.rest.clear();
             let mut number = 0;
             ndjson::members(text, |key, value| {
                 number += 1;
-                match self.columns.find(number - 1, key) {
+                match self.rows.columns.find(number - 1, key) {
                     Some(column) => self.set(start, column, value),
                     None => Ok(self.keep_rest(key, value)),
                 }
@@ -142,13 +154,13 @@ impl<'a> Reader<'a> {
         } else {
             ndjson::check(text)?;
         }
-        if let Some(column) = self.columns.rest {
+        if let Some(column) = self.rows.columns.rest {
             self.rest.push_str(if self.rest.is_empty() { "{}" } else { "}" });
             let rest = std::mem::take(&mut self.rest);
             self.set(start, column, Value::Nested(&rest))?;
             self.rest = rest;
         }
-        match self.columns.line {
+        match self.rows.columns.line {
             Some(column) => self.set(start, column, Value::Nested(text)),
             None => Ok(()),
         }
@@ -156,8 +168,9 @@ impl<'a> Reader<'a> {
 
     /// Of a key that comes twice the last counts.
     fn set(&mut self, start: usize, column: usize, value: Value<'_>) -> Result<(), Refusal> {
-        let column = self.columns.column(column);
+        let column = self.rows.columns.column(column);
         let place = start + column.place;
+        self.rows.given[place] = true;
         self.rows.nulls[place] = value == Value::Null;
         if value != Value::Null {
             self.rows.values[place] = match column.kind.convert(value, &mut self.rows.arena) {
@@ -169,7 +182,7 @@ impl<'a> Reader<'a> {
     }
 
     fn keep_rest(&mut self, key: Text<'_>, value: Value<'_>) {
-        if self.columns.rest.is_none() {
+        if self.rows.columns.rest.is_none() {
             return;
         }
         self.rest.push(if self.rest.is_empty() { '{' } else { ',' });

@@ -1,7 +1,7 @@
 //! Keys to columns.
 
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use ndjson::Text;
 use pgrx::PgSqlErrorCode;
@@ -11,9 +11,14 @@ use super::convert::Kind;
 use super::input::Input;
 use super::target::Keep;
 use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::queue::segment::Opened;
 
 /// A column that lines fill.
 pub struct Column {
+    /// Its name.
+    pub name: CString,
+    /// Its type, modifier and collation.
+    pub kind_of_data: (Oid, i32, Oid),
     /// Its place among the attributes, from 0.
     pub place: usize,
     /// How values are converted where that is easy.
@@ -50,7 +55,13 @@ impl Columns {
 
     /// A message: the line, whatever JSON it is.
     pub fn message() -> Columns {
-        let column = Column { place: 0, kind: Kind::Other, input: Input::of(pg_sys::JSONBOID, -1) };
+        let column = Column {
+            name: c"message".into(),
+            kind_of_data: (pg_sys::JSONBOID, -1, Oid::INVALID),
+            place: 0,
+            kind: Kind::Other,
+            input: Input::of(pg_sys::JSONBOID, -1),
+        };
         Columns {
             width: 1,
             need_objects: false,
@@ -62,6 +73,12 @@ impl Columns {
         }
     }
 
+    /// The columns of a table, but for generated ones.
+    pub fn of_table(table: &Opened, keep: &Keep) -> Columns {
+        // SAFETY: the table is open.
+        unsafe { Columns::of((***table).rd_att, keep) }
+    }
+
     /// # Safety
     /// The descriptor lives.
     unsafe fn of(descriptor: pg_sys::TupleDesc, keep: &Keep) -> Columns {
@@ -69,13 +86,16 @@ impl Columns {
         let attributes = unsafe { crate::queue::layout::attributes(descriptor) };
         let mut by_name = HashMap::new();
         let mut columns = Vec::new();
-        for (place, attribute) in
-            attributes.iter().enumerate().filter(|(_, attribute)| !attribute.attisdropped)
-        {
+        for (place, attribute) in attributes.iter().enumerate() {
+            if attribute.attisdropped || attribute.attgenerated != 0 {
+                continue;
+            }
             // SAFETY: a name in a catalog ends with NUL.
             let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) };
             by_name.insert(name.to_bytes().to_vec(), columns.len());
             columns.push(Column {
+                name: name.to_owned(),
+                kind_of_data: (attribute.atttypid, attribute.atttypmod, attribute.attcollation),
                 place,
                 kind: Kind::of(attribute.atttypid, attribute.atttypmod),
                 input: Input::of(attribute.atttypid, attribute.atttypmod),
@@ -125,6 +145,11 @@ impl Columns {
             }
         }
         column
+    }
+
+    /// All columns.
+    pub fn all(&self) -> &[Column] {
+        &self.columns
     }
 
     /// A column that was found.

@@ -1,18 +1,27 @@
 //! What SQL calls.
 
-use pgrx::pg_sys::Datum;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{Datum, Oid};
 
 use super::{Bucket, Keep, Sender, Target, write};
 use crate::queue::functions::called;
 use crate::queue::functions::returned::Returned;
+use crate::queue::refuse::refuse;
 
 called!(
-    /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column)`
+    /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column, into_table)`
     howdah_queue_put_lines,
     pg_finfo_howdah_queue_put_lines,
     |call| {
         let keep = Keep { line: call.get(5), rest: call.get(6) };
-        let target = Target::queue(&call.need::<String>(0, "queue"), keep);
+        let target = match (call.get::<String>(0), call.get::<Oid>(7)) {
+            (Some(queue), None) => Target::queue(&queue, keep),
+            (None, Some(table)) => Target::table(table, keep),
+            _ => refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "lines go into a queue or into a table: exactly one of queue and into_table must be given",
+            ),
+        };
         // SAFETY: text or bytea; the bytes stay where they are during the call.
         let lines: &[u8] = match call.argument(1) {
             Some(datum) => unsafe {

@@ -59,6 +59,7 @@ impl<'a> Letters<'a> {
 fn address(target: &Target, listener: i32) -> [DatumWithOid<'static>; 3] {
     let (queue, table): (Option<i32>, Option<pg_sys::Oid>) = match &target.place {
         Place::Queue(queue) => (Some(queue.id as i32), None),
+        Place::Table(table) => (None, Some(*table)),
     };
     [queue.into(), table.into(), listener.into()]
 }

@@ -5,6 +5,8 @@
 //! - [`bucket`]: the lines of a bucket, read: rows, and lines that are refused.
 //! - [`arena`]: the memory of a bucket's values.
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
+//! - [`table`]: tables as targets; [`copy`] with [`mod@encode`], and [`insert`]: the two ways into them.
+//! - [`progress`]: what producers have had committed in tables.
 //! - [`subtransaction`]: work that may fail; [`blame`]: which errors are a line's fault.
 //! - [`letters`]: lines that were refused, and dead letters.
 //! - [`functions`]: what SQL calls.
@@ -14,11 +16,16 @@ pub mod blame;
 pub mod bucket;
 pub mod columns;
 pub mod convert;
+pub mod copy;
+pub mod encode;
 pub mod functions;
 pub mod input;
+pub mod insert;
 pub mod letters;
+pub mod progress;
 pub mod store;
 pub mod subtransaction;
+pub mod table;
 pub mod target;
 
 pub use target::{Keep, Target};
@@ -26,6 +33,7 @@ pub use target::{Keep, Target};
 use pgrx::prelude::*;
 
 use self::letters::Letters;
+use self::target::Place;
 use crate::queue::refuse::refuse_with_hint;
 
 /// Complete lines, and whose they are.
@@ -95,6 +103,9 @@ pub fn write(target: &Target, bucket: &Bucket) -> Written {
     let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
     let origin = bucket.origin.map(|sender| sender.until(rows.lines, last));
     written.sequence = origin.as_ref().map_or(0, |origin| origin.sequence);
+    if let (Place::Table(table), Some(origin)) = (&target.place, &origin) {
+        progress::note(*table, origin);
+    }
     store::store(target, &rows, origin.as_ref(), &mut written, &mut letters);
     letters.bury(target, bucket.listener, &mut written);
     written

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
-use super::Sender;
 use super::columns::Columns;
+use super::{Sender, progress, table};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse;
@@ -21,6 +21,8 @@ pub struct Target {
 pub enum Place {
     /// A queue of typed rows or of messages.
     Queue(Rc<Definition>),
+    /// A table, view or foreign table.
+    Table(Oid),
 }
 
 /// What is kept besides the values of known keys. Both columns take JSON.
@@ -38,10 +40,16 @@ impl Target {
         Target { place: Place::Queue(definition::find(name)), keep }
     }
 
+    /// The table, view or foreign table that this is.
+    pub fn table(table: Oid, keep: Keep) -> Target {
+        Target { place: Place::Table(table), keep }
+    }
+
     /// How rows are written, and why so.
     pub fn way(&self) -> String {
         match &self.place {
             Place::Queue(_) => "into the queue's segment".into(),
+            Place::Table(table) => table::way(&table::open(*table), &self.columns()).describe(),
         }
     }
 
@@ -56,6 +64,7 @@ impl Target {
         }
         match &self.place {
             Place::Queue(queue) => queue.check(Right::Send),
+            Place::Table(table) => table::check(*table),
         }
     }
 
@@ -66,6 +75,7 @@ impl Target {
             Place::Queue(queue) => {
                 producer::resume(queue, sender.producer, sender.epoch).map(|origin| origin.sequence)
             }
+            Place::Table(table) => progress::resume(*table, sender),
         }
     }
 
@@ -76,6 +86,7 @@ impl Target {
                 Some(row_type) => Columns::of_type(row_type, &self.keep),
                 None => Columns::message(),
             },
+            Place::Table(table) => Columns::of_table(&table::open(*table), &self.keep),
         }
     }
 }

@@ -21,21 +21,29 @@ const CLASS: u16 = 0x4851;
 /// Waits for the producer's other transactions, and returns its epoch and the sequence number of its last row that was
 /// committed; none if it has sent nothing yet. An error if a newer epoch has begun.
 pub fn resume(queue: &Definition, producer: &str, epoch: i32) -> Option<Origin> {
-    lock(queue, producer);
+    lock(("queue", queue.id), producer);
     let last = last(queue, producer);
-    if let Some(last) = last.as_ref().filter(|last| last.epoch > epoch) {
-        refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            &format!("producer {producer} has begun epoch {}: epoch {epoch} is over", last.epoch),
-            "Another process has taken over; this one must stop.",
-        );
+    if let Some(last) = &last {
+        check_epoch(producer, last.epoch, epoch);
     }
     last
 }
 
-fn lock(queue: &Definition, producer: &str) {
+/// An error if the producer's epoch is over.
+pub fn check_epoch(producer: &str, last: i32, epoch: i32) {
+    if last > epoch {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("producer {producer} has begun epoch {last}: epoch {epoch} is over"),
+            "Another process has taken over; this one must stop.",
+        );
+    }
+}
+
+/// Waits for the other transactions of a producer of a queue or table, whose number this is.
+pub fn lock(target: (&str, u32), producer: &str) {
     let mut hasher = DefaultHasher::new();
-    (queue.id, producer).hash(&mut hasher);
+    (target, producer).hash(&mut hasher);
     let hash = hasher.finish();
     // SAFETY: PostgreSQL's own variable; a lock of a class that nobody else uses.
     unsafe {

@@ -41,6 +41,11 @@ impl Opened {
         (!relation.is_null()).then_some(Opened(relation))
     }
 
+    /// A relation that is open, and that the value closes.
+    pub fn relation(relation: Relation) -> Opened {
+        Opened(relation)
+    }
+
     fn index(oid: Oid, lock: i32) -> Opened {
         // SAFETY: an index of a table that is locked.
         Opened(unsafe { pg_sys::index_open(oid, lock) })

@@ -118,7 +118,7 @@ impl Connection {
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
         let listener = self.place.link.listener.id;
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
-        let work = Work { listener, origin: Some(origin), hello: true, too_long: Vec::new() };
+        let work = Work { listener: self.terms.number, origin: Some(origin), hello: true, too_long: Vec::new() };
         let mut in_flight = None;
         poll_fn(|context| {
             if self.place.link.is_aborted() || self.lines.aborted.get() {

@@ -11,6 +11,8 @@ use wire::{Full, Token};
 /// that they began with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
+    /// The listener's number in [`wire::Work`].
+    pub number: u32,
     /// The queue or table that a hello may name.
     pub target: String,
     /// The hash of the token that a hello must bring. With one, plain connections are refused.
