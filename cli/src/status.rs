@@ -18,7 +18,11 @@ type View = (&'static str, &'static str);
 const OF_SERVER: [View; 3] =
     [("Databases", "http.databases"), ("Processes", "http.workers"), ("Sizes", "http.sizes")];
 /// What each database has of its own.
-const OF_DATABASE: [View; 2] = [("Listeners", "http.listeners"), ("Routes and handlers", "http.stats")];
+const OF_DATABASE: [View; 3] = [
+    ("Listeners", "http.listeners"),
+    ("Routes and handlers", "http.stats"),
+    ("Listeners of queues and tables", "queue.listeners"),
+];
 
 /// Prints what the platform does.
 pub(crate) fn run(data: &Path, json: bool) -> Result<()> {
