@@ -110,10 +110,12 @@ fn a_server_that_is_killed_again_and_again_has_every_line_once() {
             }
         })
     });
+    let mut under_way = 0;
     for kill in 0..KILLS as u64 {
         // Each time a part of the file is in the queue, and the rest is under way.
         let wanted = kill * RECORDS as u64 / KILLS as u64;
         let known = heard.iter().find(|lines| *lines > wanted).unwrap_or(RECORDS as u64);
+        under_way += usize::from(known < RECORDS as u64);
         intake.platform.cluster.kill().unwrap();
         wait_for("no process is left", || intake.platform.cluster.processes().is_empty());
         intake.platform.cluster.start(Life::WithParent).unwrap();
@@ -121,6 +123,7 @@ fn a_server_that_is_killed_again_and_again_has_every_line_once() {
         assert!(stored >= known, "{known} lines were acknowledged, {stored} are there");
     }
     let summary = loading.join().unwrap().unwrap();
+    assert!(under_way > KILLS / 2, "all was loaded before it was killed");
     assert_eq!((summary.lines, summary.rejected_count), (RECORDS as u64, 0));
     assert_eq!(counts(&intake), format!("{RECORDS} {RECORDS}"));
 }

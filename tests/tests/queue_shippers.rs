@@ -77,17 +77,13 @@ fn rsyslog_delivers_with_a_json_template() {
         .expect("rsyslogd");
     wait_for("rsyslog's socket", || socket.exists());
     for text in TEXTS {
-        let logger =
-            Command::new(program("logger")).arg("--socket").arg(&socket).args(["-t", "syslog", "--", text]);
-        assert!(logger_status(logger), "logger");
+        let mut logger = Command::new(program("logger"));
+        let logger = logger.arg("--socket").arg(&socket).args(["-t", "syslog", "--", text]);
+        assert!(logger.status().expect("logger").success());
     }
     intake.wait_for_rows(TEXTS.len() as i64);
     drop(daemon);
     assert_eq!(rows(&intake), texts_from("syslog"));
-}
-
-fn logger_status(logger: &mut Command) -> bool {
-    logger.status().expect("logger").success()
 }
 
 /// As docs/queue.md shows it, with a socket of its own to hear from.
