@@ -3,6 +3,7 @@
 from bench.http.report import by_case
 
 RATE = "records_per_second"
+MORE_IS_BETTER = (RATE, "percent_of_free")
 # Which of Howdah's systems a peer is compared with; the ladder's bar is durable and acknowledged.
 OURS = {"ladder": "howdah_tcp_acked"}
 
@@ -24,7 +25,7 @@ def ratio(systems, case, name, metric=RATE):
     own, theirs = systems[ours][metric]["median"], systems[name][metric]["median"]
     if not own or not theirs:
         return None
-    return own / theirs if metric == RATE else theirs / own
+    return own / theirs if metric in MORE_IS_BETTER else theirs / own
 
 
 def _row(systems, case, name, entry):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from statistics import median
 
 from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service
@@ -14,7 +15,7 @@ BATCHES = (1, 100, 1000)
 # Transactions of each consumer, by batch: enough for a second or so.
 TRANSACTIONS = {1: 400, 100: 80, 1000: 20}
 BACKLOGS = (10_000, 1_000_000, 5_000_000)
-# `pinned` alternates between free and pinned so often.
+# `pinned` measures so often while it holds a transaction open.
 TURNS = 3
 # Records that go in before they are taken out again, when they come by wire.
 CYCLE = 50_000
@@ -31,6 +32,7 @@ def take(_case, cluster, system, _records, results, _seconds):
             transactions = TRANSACTIONS[batch]
             settings = {"consumers": clients, "batch": batch, "postgresql": cluster.version}
             for name, statement in ((system.name, system.take), (f"{system.name}_client", system.rows)):
+                cluster.sql(system.tidy)
                 before = int(cluster.sql(system.left))
                 rate, _ = pgbench(cluster, statement.format(qty=batch), clients, "-t", transactions)
                 # Not what was asked for: a consumer may have got nothing.
@@ -45,6 +47,7 @@ def backlog(_case, cluster, system, _records, results, _seconds):
     statement = system.take.format(qty=1000)
     for rows in BACKLOGS:
         fill(cluster, system, rows - int(cluster.sql(system.left)))
+        cluster.sql(system.tidy)
         _, milliseconds = pgbench(cluster, statement, 1, "-t", 5)
         metrics = {"pages_per_take": pages(cluster, statement), "milliseconds_per_take": milliseconds}
         results.add(f"backlog_{rows}", system.name, metrics, {"batch": 1000, "postgresql": cluster.version}, {})
@@ -65,13 +68,13 @@ def pinned(_case, cluster, system, records, results, seconds):
         together = f"{sending};\n{system.take.format(qty=batch)}"
         # The peers are there for comparison: a part of the time will do.
         share = seconds if system.name == "howdah" else seconds / TURNS
-        _alternate(cluster, system, results, f"pinned_{batch}", share, _Sql({together: 1}, batch))
+        _compare(cluster, system, results, f"pinned_{batch}", share, _Sql({together: 1}, batch))
         if system.name == "howdah":
             # A transaction for each row.
             one = SENDING.format(batch=1, send=system.send)
             work = _Sql({one: batch, system.take.format(qty=batch): 1}, batch / (batch + 1))
-            _alternate(cluster, system, results, f"pinned_send_{batch}", seconds, work)
-            _alternate(cluster, system, results, f"pinned_wire_{batch}", seconds, _Wire(batch, system, records))
+            _compare(cluster, system, results, f"pinned_send_{batch}", seconds, work)
+            _compare(cluster, system, results, f"pinned_wire_{batch}", seconds, _Wire(batch, system, records))
 
 
 class _Sql:
@@ -114,21 +117,23 @@ class _Wire:
         return (self.cycles - before) * self.count / (time.monotonic() - begin)
 
 
-def _alternate(cluster, system, results, case, seconds, work):
-    """Measures free and pinned in turn, so that what else happens on the machine falls on both."""
+def _compare(cluster, system, results, case, seconds, work):
+    """Measures while a transaction holds its snapshot for `seconds`, and without one before and after."""
     work.prepare(cluster)
-    # The transaction is held for `seconds` in all; a third of that is enough for the rate without it.
-    for _ in range(TURNS):
-        free = work.rate(cluster, seconds / TURNS / TURNS)
-        dead = dead_rows(cluster)
-        begin = time.monotonic()
-        with Holder(cluster):
-            rate = work.rate(cluster, seconds / TURNS)
-        rows = rate * (time.monotonic() - begin)
+    # Shorter: nothing piles up without it.
+    free = [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    dead = dead_rows(cluster)
+    begin = time.monotonic()
+    with Holder(cluster):
+        rates = [work.rate(cluster, seconds / TURNS) for _ in range(TURNS)]
+        spent = time.monotonic() - begin
+    dead = dead_rows(cluster) - dead
+    free += [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    for rate in rates:
         metrics = {
             "records_per_second": rate,
-            "percent_of_free": 100 * rate / free,
-            "dead_rows_per_100": 100 * (dead_rows(cluster) - dead) / rows,
+            "percent_of_free": 100 * rate / median(free),
+            "dead_rows_per_100": 100 * dead / (median(rates) * spent),
         }
         settings = {"seconds_pinned": seconds, "postgresql": cluster.version}
         results.add(case, system.name, metrics, settings, {})
