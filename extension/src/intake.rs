@@ -9,11 +9,12 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
 use wire::Full;
 
+use crate::ingest::Keep;
 use crate::request::table::Listener;
 use crate::settings;
 
 /// A row of `queue.listener`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Intake {
     /// Where it listens. The port is its key.
     pub listener: Listener,
@@ -25,12 +26,14 @@ pub struct Intake {
     pub search_path: CString,
     /// When a line counts as committed.
     pub durability: Durability,
+    /// Columns for what has no column.
+    pub keep: Keep,
     /// What is shown while a bucket is written.
     pub title: CString,
     token: Option<wire::Token>,
     full: Full,
     patience: Duration,
-    longest_line: usize,
+    longest_line: Option<usize>,
     allow: Vec<ipnet::IpNet>,
 }
 
@@ -39,8 +42,8 @@ pub struct Intake {
 pub enum Target {
     /// Into a queue of this name.
     Queue(String),
-    /// Into a table, named as SQL names it.
-    Table(String),
+    /// Into a table, view or foreign table, which SQL names so.
+    Table(Oid, String),
 }
 
 /// When a line counts as committed.
@@ -58,7 +61,7 @@ impl Target {
     /// The name that a hello may give.
     pub fn name(&self) -> &str {
         match self {
-            Target::Queue(name) | Target::Table(name) => name,
+            Target::Queue(name) | Target::Table(_, name) => name,
         }
     }
 }
@@ -83,6 +86,11 @@ impl Durability {
 }
 
 impl Intake {
+    /// Bytes of a line at most.
+    pub fn longest_line(&self) -> usize {
+        self.longest_line.unwrap_or(settings::LONGEST_LINE.get() as usize)
+    }
+
     /// The terms on which the event loop takes lines.
     pub fn terms(&self) -> Terms {
         Terms {
@@ -92,7 +100,7 @@ impl Intake {
             allow: self.allow.clone(),
             full: self.full,
             patience: self.patience,
-            longest_line: self.longest_line,
+            longest_line: self.longest_line(),
             streams: settings::MAX_INGEST_EXECUTORS.get() as usize,
         }
     }
@@ -101,8 +109,9 @@ impl Intake {
 /// Reads `queue.listener`.
 pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error> {
     let rows = client.select(
-        "select port, address, queue, \"into\", role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
-                bucket_milliseconds, longest_line, allow::text[]
+        "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
+                bucket_milliseconds, longest_line, allow::text[], into_table::oid,
+                line_column, rest_column
            from queue.listener order by port",
         None,
         &[],
@@ -113,7 +122,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
         let port = number(1)?;
         let target = match row.get::<String>(3)? {
             Some(queue) => Target::Queue(queue),
-            None => Target::Table(text(4)?),
+            None => Target::Table(row.get::<Oid>(14)?.unwrap_or(Oid::INVALID), text(4)?),
         };
         let title = format!("queue.listen({port}) {}", target.name());
         Ok(Rc::new(Intake {
@@ -126,7 +135,8 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
             token: row.get::<Vec<u8>>(7)?.and_then(|token| token.try_into().ok()),
             full: Full { rows: number(9)? as u64, bytes: number(10)? as usize },
             patience: Duration::from_millis(number(11)? as u64),
-            longest_line: number(12)? as usize,
+            longest_line: row.get::<i32>(12)?.map(|bytes| bytes as usize),
+            keep: Keep { line: row.get(15)?, rest: row.get(16)? },
             allow: row
                 .get::<Vec<Option<String>>>(13)?
                 .unwrap_or_default()

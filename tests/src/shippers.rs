@@ -161,7 +161,7 @@ impl Shipper {
         (length > 0 && line.ends_with('\n')).then(|| serde_json::from_str(&line).expect("a line of JSON"))
     }
 
-    /// Reads until this line is acknowledged; the lines that came before.
+    /// Reads until this line is acknowledged; what came before, acknowledgements aside.
     pub fn wait_for_ack(&mut self, sequence: i64) -> Vec<Value> {
         let mut before = Vec::new();
         loop {
@@ -169,7 +169,9 @@ impl Shipper {
             if line["$ack"].as_i64().is_some_and(|ack| ack >= sequence) {
                 return before;
             }
-            before.push(line);
+            if line["$ack"].is_null() {
+                before.push(line);
+            }
         }
     }
 

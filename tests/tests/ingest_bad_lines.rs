@@ -58,8 +58,8 @@ fn each_kind_of_bad_line_is_refused_alone() {
     refused(session, b"{\"bip\": \"\\ud800\"}", "22P02", "half of a surrogate pair");
     refused(session, b"{\"other\": \"\\udc00\\ud800\"}", "22P02", "half of a surrogate pair");
     let deep = format!("{{\"other\": {}{}}}", "[".repeat(300), "]".repeat(300));
-    refused(session, deep.as_bytes(), "54001", "nested deeper than 256 levels");
-    refused(session, "{\"a\":".repeat(100_000).as_bytes(), "54001", "nested deeper than 256 levels");
+    refused(session, deep.as_bytes(), "54000", "nested deeper than 256 levels");
+    refused(session, "{\"a\":".repeat(100_000).as_bytes(), "54000", "nested deeper than 256 levels");
     let long = format!("{{\"bip\": \"{}\"}}", "x".repeat(1 << 20));
     refused(session, long.as_bytes(), "54000", "line longer than 1048576 bytes");
 }
@@ -209,4 +209,37 @@ fn a_column_keeps_the_line_and_another_what_has_no_column() {
     assert!(refused.starts_with("42804 column \"id\" cannot keep JSON"), "{refused}");
     let refused = howdah_tests::queues::error(&mut session, &put("none"));
     assert!(refused.starts_with("42703 there is no column \"none\""), "{refused}");
+}
+
+#[test]
+fn whatever_bytes_come_every_line_is_stored_or_refused() {
+    let queues = Queues::start();
+    let mut session = queues.session();
+    let seed = br#"{"uuid": "00000000-0000-0000-0000-00000000000a", "userid": 1, "timestamp_ms": "1580970914664", "bip": "n\u00e9 \ud83d\ude00", "other": [{}]}"#;
+    let mut state = 7_u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut totals = (0, 0);
+    for _ in 0..20 {
+        let mut lines = Vec::new();
+        for _ in 0..1000 {
+            let mut line = seed.to_vec();
+            for _ in 0..random(4) {
+                let at = random(line.len());
+                line[at] = random(256) as u8;
+            }
+            lines.extend_from_slice(&line);
+            lines.push(b'\n');
+        }
+        let query = "select received, stored, rejected from queue.put_lines('bips', $1::bytea)";
+        let row = session.query_one(query, &[&lines]).unwrap();
+        let (received, stored, rejected): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+        assert_eq!(received, stored + rejected);
+        totals = (totals.0 + stored, totals.1 + rejected);
+    }
+    assert!(totals.0 > 5000 && totals.1 > 5000, "{totals:?}");
+    let taken = "select count(*) from queue.take('bips', 100000, null::t_bip)";
+    assert_eq!(number(&mut session, taken), totals.0);
 }

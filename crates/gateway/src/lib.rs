@@ -1,4 +1,4 @@
-//! The event loop of HTTP: sockets, protocols, limits and timers, without knowing what answers.
+//! The event loop of HTTP and of lines of JSON: sockets, protocols, limits and timers, without knowing what answers.
 //!
 //! A [`Server`] lives on one thread and never starts another. Its owner calls [`Server::turn`] in a loop: a turn
 //! polls the sockets, and ends when requests have arrived, clients have gone, a watched descriptor is readable
@@ -21,6 +21,7 @@
 //! - `bodies`: how much memory bodies hold.
 //! - `problem`: answers that the gateway gives by itself.
 //! - `accept`: takes connections in. `watch`: watches descriptors of the owner.
+//! - `lines`: takes lines of JSON into buckets.
 //! - `http1`: serves HTTP/1, by a loop of our own. `http2`: serves HTTP/2, by hyper.
 //!
 //! Why HTTP/1 is not hyper's too: hyper drops a Content-Length beside Transfer-Encoding silently, closes a slow

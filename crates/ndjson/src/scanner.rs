@@ -183,8 +183,8 @@ impl<'a> Scanner<'a> {
 
     /// A string, at whose opening quote it stands.
     fn text(&mut self) -> Result<Text<'a>, Fault> {
-        self.at += 1;
         let start = self.at;
+        self.at += 1;
         let mut has_escapes = false;
         loop {
             self.at += plain(&self.bytes[self.at..]);
@@ -198,7 +198,7 @@ impl<'a> Scanner<'a> {
             }
         }
         self.at += 1;
-        Ok(Text::new(&self.line[start..self.at - 1], has_escapes))
+        Ok(Text::new(&self.line[start..self.at], has_escapes))
     }
 
     fn escape(&mut self) -> Result<(), Fault> {

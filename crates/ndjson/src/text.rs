@@ -3,31 +3,37 @@
 /// A string between its quotes, which has been checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Text<'a> {
-    written: &'a str,
+    /// With its quotes.
+    quoted: &'a str,
     has_escapes: bool,
 }
 
 impl<'a> Text<'a> {
-    pub(crate) fn new(written: &'a str, has_escapes: bool) -> Text<'a> {
-        Text { written, has_escapes }
+    pub(crate) fn new(quoted: &'a str, has_escapes: bool) -> Text<'a> {
+        Text { quoted, has_escapes }
     }
 
     /// What it says, if it is written without escapes.
     pub fn plain(&self) -> Option<&'a str> {
-        (!self.has_escapes).then_some(self.written)
+        (!self.has_escapes).then_some(self.written())
     }
 
     /// As it is written, between the quotes.
     pub fn written(&self) -> &'a str {
-        self.written
+        &self.quoted[1..self.quoted.len() - 1]
+    }
+
+    /// As it is written, with the quotes.
+    pub fn quoted(&self) -> &'a str {
+        self.quoted
     }
 
     /// Appends what it says.
     pub fn write(&self, to: &mut Vec<u8>) {
         if !self.has_escapes {
-            return to.extend_from_slice(self.written.as_bytes());
+            return to.extend_from_slice(self.written().as_bytes());
         }
-        let mut rest = self.written.as_bytes();
+        let mut rest = self.written().as_bytes();
         while let Some(at) = memchr::memchr(b'\\', rest) {
             to.extend_from_slice(&rest[..at]);
             rest = unescape(&rest[at + 1..], to);

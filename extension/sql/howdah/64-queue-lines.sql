@@ -11,6 +11,24 @@ with (fillfactor = 50);
 comment on table queue.progress is 'The last line of each producer that is in a table';
 select pg_catalog.pg_extension_config_dump('queue.progress', '');
 
+create function queue.forget_tables() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  delete from queue.progress p using pg_event_trigger_dropped_objects() o
+  where o.classid = 'pg_class'::regclass and o.objid = p.into_table;
+  delete from queue.dead_letter d using pg_event_trigger_dropped_objects() o
+  where o.classid = 'pg_class'::regclass and o.objid = d.into_table;
+end
+$body$;
+comment on function queue.forget_tables() is 'Forgets producers and dead letters of tables that are dropped: oids come again';
+revoke all on function queue.forget_tables() from public;
+
+-- The linter knows no event triggers.
+create event trigger howdah_queue_tables on sql_drop -- noqa: PRS
+execute function queue.forget_tables();
+comment on event trigger howdah_queue_tables is 'Forgets producers and dead letters of tables that are dropped';
+
 create type queue.lines_result as (
   received bigint, stored bigint, repeated bigint, rejected bigint, sequence bigint);
 comment on type queue.lines_result is 'What queue.put_lines() returns';

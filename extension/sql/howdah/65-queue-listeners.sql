@@ -4,7 +4,7 @@ create table queue.listener (
   port integer primary key check (port between 1 and 65535),
   address text not null,
   queue text,
-  "into" text,
+  into_table regclass,
   role regrole not null,
   search_path text not null,
   token bytea,
@@ -12,14 +12,16 @@ create table queue.listener (
   bucket_rows integer not null check (bucket_rows between 1 and 1000000),
   bucket_bytes integer not null check (bucket_bytes between 1 and 67108864),
   bucket_milliseconds integer not null check (bucket_milliseconds between 0 and 60000),
-  longest_line integer not null check (longest_line between 64 and 67108864),
+  longest_line integer check (longest_line between 64 and 67108864),
+  line_column text,
+  rest_column text,
   allow cidr[] not null,
-  check (num_nonnulls(queue, "into") = 1));
+  check (num_nonnulls(queue, into_table) = 1));
 comment on table queue.listener is 'Listeners for lines; change them by queue.listen() and queue.unlisten()';
 comment on column queue.listener.address is
   'Host name, address, * or folder of UNIX sockets; empty for all that howdah.listen_addresses allows';
 comment on column queue.listener.queue is 'The queue that lines go into';
-comment on column queue.listener."into" is 'The table that lines go into';
+comment on column queue.listener.into_table is 'The table that lines go into';
 comment on column queue.listener.role is 'The role that lines are written as';
 comment on column queue.listener.search_path is 'search_path at registration, in which triggers and the like resolve names';
 comment on column queue.listener.token is 'SHA-256 of the token that clients must bring';
@@ -27,7 +29,9 @@ comment on column queue.listener.durability is 'When a line counts as committed:
 comment on column queue.listener.bucket_rows is 'Lines of a transaction at most';
 comment on column queue.listener.bucket_bytes is 'Bytes of a transaction''s lines, after which it takes no more';
 comment on column queue.listener.bucket_milliseconds is 'How long a line waits at most for others to join it';
-comment on column queue.listener.longest_line is 'Bytes of a line; a longer one becomes a dead letter';
+comment on column queue.listener.longest_line is 'Bytes of a line, null for howdah.queue_longest_line; a longer one becomes a dead letter';
+comment on column queue.listener.line_column is 'The column that gets the whole line';
+comment on column queue.listener.rest_column is 'The column that gets the keys that have no column';
 comment on column queue.listener.allow is 'Networks that may connect; all if there is none';
 
 create trigger changed after insert or update or delete or truncate on queue.listener
@@ -91,25 +95,23 @@ comment on function queue.check_target(text, regrole, boolean) is
   'An error if there is no such queue; sees to it, or warns, that the role may send';
 
 create function queue.listen(
-  port integer, queue text default null, "into" text default null, address text default '',
+  port integer, queue text default null, into_table regclass default null, address text default '',
   role text default null, token text default null, durability text default 'commit',
   bucket_rows integer default 10000, bucket_bytes integer default 4194304, bucket_milliseconds integer default 5,
-  longest_line integer default 1048576, allow cidr[] default '{}',
-  search_path text default http.registration_path())
+  longest_line integer default null, line_column text default null, rest_column text default null,
+  allow cidr[] default '{}', search_path text default http.registration_path())
 returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $body$
 #variable_conflict use_column
 declare
   runs_as regrole;
-  path text := coalesce(listen.search_path, 'pg_temp');
-  target text;
 begin
   if listen.port is null or listen.port not between 1 and 65535 then
     raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
-  elsif num_nonnulls(listen.queue, listen."into") <> 1 then
+  elsif num_nonnulls(listen.queue, listen.into_table) <> 1 then
     raise exception 'name either a queue or a table' using errcode = '22023',
-      hint = 'select queue.listen(4000, queue => ''bips''), or select queue.listen(4000, "into" => ''public.bips'').';
+      hint = 'select queue.listen(4000, queue => ''bips''), or select queue.listen(4000, into_table => ''public.bips'').';
   elsif exists (select from http.listener l where l.port = listen.port) then
     raise exception 'port % is a listener for HTTP', listen.port using errcode = 'object_in_use',
       hint = 'Choose another port, or http.unlisten() it first.';
@@ -118,32 +120,27 @@ begin
   if listen.queue is not null then
     perform queue.check_target(listen.queue, runs_as, listen.role is null);
   else
-    -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
-    perform pg_catalog.set_config('search_path', path, true);
-    target := (
-      select pg_catalog.format('%I.%I', n.nspname, c.relname)
-      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
-      where c.oid operator(pg_catalog.=) pg_catalog.regclassin(pg_catalog.textout(listen."into"))::pg_catalog.oid);
-    perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    if not has_any_column_privilege(runs_as::oid, target, 'insert') then
-      raise warning '% may not insert into %: nothing will be stored', runs_as, target
-        using hint = format('grant insert on %s to %s;', target, runs_as);
+    if not has_any_column_privilege(runs_as::oid, listen.into_table::oid, 'insert') then
+      raise warning '% may not insert into %: nothing will be stored', runs_as, listen.into_table
+        using hint = format('grant insert on %s to %s;', listen.into_table, runs_as);
     end if;
   end if;
   perform http.check_listener(listen.port, coalesce(listen.address, ''));
   insert into queue.listener as l values (
-    listen.port, coalesce(listen.address, ''), listen.queue, target, runs_as, path,
+    listen.port, coalesce(listen.address, ''), listen.queue, listen.into_table, runs_as, coalesce(listen.search_path, 'pg_temp'),
     sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, listen.bucket_bytes,
-    listen.bucket_milliseconds, listen.longest_line, coalesce(listen.allow, '{}'))
+    listen.bucket_milliseconds, listen.longest_line, listen.line_column, listen.rest_column,
+    coalesce(listen.allow, '{}'))
   on conflict (port) do update set
-    address = excluded.address, queue = excluded.queue, "into" = excluded."into", role = excluded.role,
+    address = excluded.address, queue = excluded.queue, into_table = excluded.into_table, role = excluded.role,
     search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,
     bucket_rows = excluded.bucket_rows, bucket_bytes = excluded.bucket_bytes,
-    bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line, allow = excluded.allow;
+    bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line,
+    line_column = excluded.line_column, rest_column = excluded.rest_column, allow = excluded.allow;
 end
 $body$;
 comment on function queue.listen(
-  integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text) is
+  integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text) is
   'Takes lines of JSON on a port into a queue or a table; the same port replaces';
 
 create function queue.unlisten(port integer) returns boolean
@@ -176,7 +173,7 @@ comment on function queue.read_connections() is 'What the view queue.connections
 
 create view queue.listeners as
 select
-  l.port, l.queue, l."into", l.role, l.durability, p.bound, p.gateway, r.way, coalesce(r.connections, 0) as connections,
+  l.port, l.queue, l.into_table, l.role, l.durability, p.bound, p.gateway, r.way, coalesce(r.connections, 0) as connections,
   coalesce(r.received, 0) as received, coalesce(r.stored, 0) as stored, coalesce(r.repeated, 0) as repeated,
   coalesce(r.rejected, 0) as rejected, coalesce(r.refused, 0) as refused, coalesce(r.failing, false) as failing,
   coalesce(p.error, r.error) as error, r.code, r.error_at
@@ -210,12 +207,12 @@ comment on column queue.connections.lag is 'Lines that have come and are not com
 revoke all on function
   queue.may_send(text, regrole), queue.listener_role(text), queue.check_target(text, regrole, boolean),
   queue.listen(
-    integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text),
+    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
 from public;
 grant execute on function
   queue.listen(
-    integer, text, text, text, text, text, text, integer, integer, integer, integer, cidr[], text),
+    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
 to howdah_admin;
 grant select on queue.listeners, queue.connections to howdah_admin;

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use wire::{Answer, Failure, Work, Written};
 
 use crate::guard::{PgError, Report, attempt};
-use crate::ingest::{self, Keep, Target};
+use crate::ingest::{self, Target};
 use crate::intake::{self, Durability, Intake};
 use crate::pg;
 use crate::request::identity::Identity;
@@ -136,8 +136,8 @@ fn write(intake: &Intake, work: &Work, lines: &[u8]) -> Result<Written, PgError>
 
 fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written>, way: &mut Option<String>) {
     let target = match &intake.target {
-        intake::Target::Queue(name) => Target::queue(name, Keep::default()),
-        intake::Target::Table(_) => pgrx::error!("lines go into queues"),
+        intake::Target::Queue(name) => Target::queue(name, intake.keep.clone()),
+        intake::Target::Table(table, _) => Target::table(*table, intake.keep.clone()),
     };
     let origin = work.origin.as_ref().map(|origin| ingest::Sender {
         producer: &origin.producer,
@@ -151,7 +151,13 @@ fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written
         *written = Some(Written { sequence, ..Written::default() });
         return;
     }
-    let bucket = ingest::Bucket { lines, origin, listener: work.listener as i32 };
+    let bucket = ingest::Bucket {
+        lines,
+        origin,
+        listener: work.listener as i32,
+        cut: &work.too_long,
+        longest: intake.longest_line(),
+    };
     let done = ingest::write(&target, &bucket);
     let rejected = done.rejected.into_iter().map(|line| wire::Rejected {
         line: line.line,

@@ -1,7 +1,8 @@
 //! The memory of a bucket's values: it only grows, nothing in it moves, and no call into PostgreSQL is needed for it.
 
-/// Bytes of a piece.
-const PIECE: usize = 256 << 10;
+/// Bytes of the first piece; each is twice as large as the one before, up to the largest.
+const FIRST: usize = 8 << 10;
+const LARGEST: usize = 1 << 20;
 
 /// Memory that is given out piecemeal and freed as a whole.
 #[derive(Default)]
@@ -16,7 +17,8 @@ impl Arena {
         let size = count.next_multiple_of(8);
         let room = self.pieces.last().map_or(0, |piece| piece.len() * 8);
         if self.used + size > room {
-            self.pieces.push(vec![0u64; size.max(PIECE) / 8].into_boxed_slice());
+            let piece = size.max((2 * room).clamp(FIRST, LARGEST));
+            self.pieces.push(vec![0u64; piece / 8].into_boxed_slice());
             self.used = 0;
         }
         let start = self.used;

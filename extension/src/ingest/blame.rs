@@ -17,7 +17,7 @@ pub struct Refusal {
 pub fn is_a_lines_fault(error: &PgError, has_policies: bool) -> bool {
     match &error.sqlstate {
         [b'2', b'1' | b'2' | b'3', ..] | [b'4', b'4', ..] | [b'P', b'0', ..] => true,
-        b"54000" | b"54001" => true,
+        b"54000" => true,
         b"42501" => has_policies,
         _ => false,
     }
@@ -29,7 +29,7 @@ const LONGEST_MESSAGE: usize = 1000;
 impl Refusal {
     /// Of a line that has more bytes than it may.
     pub fn too_long(longest: usize) -> Refusal {
-        let message = format!("line longer than {longest} bytes (howdah.queue_longest_line)");
+        let message = format!("line longer than {longest} bytes");
         Refusal { sqlstate: *b"54000", message }
     }
 }
@@ -50,7 +50,7 @@ impl From<Fault> for Refusal {
         let sqlstate = match fault.reason {
             Reason::NotUtf8 => *b"22021",
             Reason::Zero => *b"22P05",
-            Reason::Deep => *b"54001",
+            Reason::Deep => *b"54000",
             _ => *b"22P02",
         };
         Refusal { sqlstate, message: fault.to_string() }

@@ -8,7 +8,6 @@ use super::blame::Refusal;
 use super::columns::Columns;
 use super::letters::Letters;
 use super::{Bucket, Target, Written};
-use crate::settings;
 
 /// Rows that lines have become.
 pub struct Rows<'a> {
@@ -64,17 +63,20 @@ pub fn read<'a>(
     letters: &mut Letters<'a>,
 ) -> Rows<'a> {
     let mut reader = Reader::new(target.columns());
-    let longest = settings::LONGEST_LINE.get() as usize;
+    let mut cut = bucket.cut.iter().peekable();
     for line in Lines::of(bucket.lines) {
         reader.rows.lines += 1;
+        let cut = cut.next_if(|cut| cut.line == line.number);
         if line.is_empty() {
             continue;
         }
         written.received += 1;
         if line.number < repeated {
             written.repeated += 1;
-        } else if line.bytes.len() > longest {
-            letters.add(line, Refusal::too_long(longest));
+        } else if let Some(cut) = cut {
+            letters.add_cut(line, cut.length, Refusal::too_long(bucket.longest));
+        } else if line.bytes.len() > bucket.longest {
+            letters.add(line, Refusal::too_long(bucket.longest));
         } else if let Err(refusal) = reader.add(line) {
             letters.add(line, refusal);
         }
@@ -139,8 +141,7 @@ impl<'a> Reader<'a> {
 
     /// Fills the row whose values begin at `start`.
     fn fill(&mut self, start: usize, line: &[u8]) -> Result<(), Refusal> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| Fault { reason: Reason::NotUtf8, at: error.valid_up_to() })?;
+        let text = utf8(line)?;
         if self.rows.columns.need_objects {
             self.rest.clear();
             let mut number = 0;
@@ -186,18 +187,21 @@ impl<'a> Reader<'a> {
             return;
         }
         self.rest.push(if self.rest.is_empty() { '{' } else { ',' });
-        self.rest.push('"');
-        self.rest.push_str(key.written());
-        self.rest.push_str("\":");
+        self.rest.push_str(key.quoted());
+        self.rest.push(':');
         match value {
             Value::Null => self.rest.push_str("null"),
             Value::Bool(value) => self.rest.push_str(if value { "true" } else { "false" }),
             Value::Number(written) | Value::Nested(written) => self.rest.push_str(written),
-            Value::Text(text) => {
-                self.rest.push('"');
-                self.rest.push_str(text.written());
-                self.rest.push('"');
-            }
+            Value::Text(text) => self.rest.push_str(text.quoted()),
         }
     }
+}
+
+/// The line as text. Twice as fast as the standard library's way where most is not ASCII.
+fn utf8(line: &[u8]) -> Result<&str, Fault> {
+    simdutf8::basic::from_utf8(line).map_err(|_| {
+        let at = std::str::from_utf8(line).map_or_else(|error| error.valid_up_to(), str::len);
+        Fault { reason: Reason::NotUtf8, at }
+    })
 }

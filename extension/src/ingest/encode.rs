@@ -45,11 +45,11 @@ impl Form {
         match column.kind {
             Kind::Bool => Form::Number(1),
             Kind::Int2 => Form::Number(2),
-            Kind::Int4 => Form::Number(4),
-            Kind::Int8 => Form::Number(8),
-            Kind::Text => Form::Content,
+            Kind::Int4 | Kind::Float4 | Kind::Date => Form::Number(4),
+            Kind::Int8 | Kind::Float8 | Kind::Timestamp | Kind::TimestampWithZone => Form::Number(8),
+            Kind::Text | Kind::Varchar(_) | Kind::Bytes | Kind::Json => Form::Content,
             Kind::Uuid => Form::Bytes(16),
-            Kind::Other => Form::Send(send_function(column.kind_of_data.0)),
+            Kind::Numeric(_) | Kind::Other => Form::Send(send_function(column.kind_of_data.0)),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{Bucket, Keep, Sender, Target, write};
 use crate::queue::functions::called;
 use crate::queue::functions::returned::Returned;
 use crate::queue::refuse::refuse;
+use crate::settings;
 
 called!(
     /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column, into_table)`
@@ -36,7 +37,8 @@ called!(
             epoch: call.need(3, "epoch"),
             first: call.need(4, "sequence"),
         });
-        let written = write(&target, &Bucket { lines, origin, listener: 0 });
+        let longest = settings::LONGEST_LINE.get() as usize;
+        let written = write(&target, &Bucket { lines, origin, listener: 0, cut: &[], longest });
         let returned = Returned::declared(call);
         let count = |count: u64| Some(Datum::from(count as i64));
         let mut values = [

@@ -104,7 +104,7 @@ impl Input {
 /// their quotes, too.
 fn c_string(value: Value<'_>, is_json: bool) -> CString {
     let bytes = match value {
-        Value::Text(text) if is_json => format!("\"{}\"", text.written()).into_bytes(),
+        Value::Text(text) if is_json => text.quoted().as_bytes().to_vec(),
         Value::Text(text) => {
             let mut said = Vec::with_capacity(text.written().len() + 1);
             text.write(&mut said);

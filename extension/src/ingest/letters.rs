@@ -17,8 +17,8 @@ const KEPT: usize = 8 << 10;
 /// Lines of a bucket that were refused.
 pub struct Letters<'a> {
     count: u64,
-    /// The first of them, as many as could be kept.
-    lines: Vec<(Line<'a>, Refusal)>,
+    /// The first of them with their lengths, as many as could be kept.
+    lines: Vec<(Line<'a>, u64, Refusal)>,
     most: usize,
 }
 
@@ -30,9 +30,14 @@ impl<'a> Letters<'a> {
 
     /// Notes a line that is refused.
     pub fn add(&mut self, line: Line<'a>, refusal: Refusal) {
+        self.add_cut(line, line.bytes.len() as u64, refusal);
+    }
+
+    /// Notes a line that is refused, and of which perhaps only the beginning is there.
+    pub fn add_cut(&mut self, line: Line<'a>, length: u64, refusal: Refusal) {
         self.count += 1;
         if self.lines.len() < self.most {
-            self.lines.push((line, refusal));
+            self.lines.push((line, length, refusal));
         }
     }
 
@@ -42,11 +47,11 @@ impl<'a> Letters<'a> {
         if self.lines.is_empty() {
             return;
         }
-        self.lines.sort_by_key(|(line, _)| line.number);
+        self.lines.sort_by_key(|(line, ..)| line.number);
         let room = room(target, listener);
         insert(target, listener, &self.lines[..room.min(self.lines.len())]);
         self.lines.truncate(NAMED);
-        let named = self.lines.into_iter().map(|(line, refusal)| Rejected {
+        let named = self.lines.into_iter().map(|(line, _, refusal)| Rejected {
             line: line.number,
             sqlstate: refusal.sqlstate,
             message: refusal.message,
@@ -81,13 +86,14 @@ fn room(target: &Target, listener: i32) -> usize {
     }
 }
 
-fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, Refusal)]) {
+fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, u64, Refusal)]) {
     let kept = |line: &Line<'_>| line.bytes[..line.bytes.len().min(KEPT)].to_vec();
-    let lines: Vec<Vec<u8>> = letters.iter().map(|(line, _)| kept(line)).collect();
-    let lengths: Vec<i32> = letters.iter().map(|(line, _)| line.bytes.len() as i32).collect();
+    let lines: Vec<Vec<u8>> = letters.iter().map(|(line, ..)| kept(line)).collect();
+    let lengths: Vec<i32> =
+        letters.iter().map(|(_, length, _)| i32::try_from(*length).unwrap_or(i32::MAX)).collect();
     let states: Vec<String> =
-        letters.iter().map(|(_, refusal)| String::from_utf8_lossy(&refusal.sqlstate).into_owned()).collect();
-    let errors: Vec<&str> = letters.iter().map(|(_, refusal)| refusal.message.as_str()).collect();
+        letters.iter().map(|(.., refusal)| String::from_utf8_lossy(&refusal.sqlstate).into_owned()).collect();
+    let errors: Vec<&str> = letters.iter().map(|(.., refusal)| refusal.message.as_str()).collect();
     let [queue, table, listener] = address(target, listener);
     let arguments = [queue, table, listener, lines.into(), lengths.into(), states.into(), errors.into()];
     let inserted = as_owner(|| {

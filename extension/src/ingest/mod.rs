@@ -1,7 +1,8 @@
 //! Lines of JSON into queues and tables: what an executor does with a bucket.
 //!
-//! - [`target`]: where lines go; opened once for many buckets.
-//! - [`columns`]: keys to columns; [`convert`]: values to data by parsers of our own; [`input`]: by the types' own.
+//! - [`target`]: where lines go; made anew for each bucket.
+//! - [`columns`]: keys to columns; [`convert`], with [`moment`] and [`decimal`]: values to data by parsers of our own;
+//!   [`input`]: by the types' own.
 //! - [`bucket`]: the lines of a bucket, read: rows, and lines that are refused.
 //! - [`arena`]: the memory of a bucket's values.
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
@@ -17,11 +18,13 @@ pub mod bucket;
 pub mod columns;
 pub mod convert;
 pub mod copy;
+pub mod decimal;
 pub mod encode;
 pub mod functions;
 pub mod input;
 pub mod insert;
 pub mod letters;
+pub mod moment;
 pub mod progress;
 pub mod store;
 pub mod subtransaction;
@@ -45,6 +48,10 @@ pub struct Bucket<'a> {
     pub origin: Option<Sender<'a>>,
     /// The listener whose dead letters and limits these are; 0 from SQL.
     pub listener: i32,
+    /// Lines of which only the beginning is there, as they were too long.
+    pub cut: &'a [wire::TooLong],
+    /// Bytes of a line at most.
+    pub longest: usize,
 }
 
 /// A producer that numbers its lines, empty and bad ones too.

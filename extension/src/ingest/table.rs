@@ -64,7 +64,10 @@ fn refuse_user(table: Oid, user: Oid) -> ! {
     refuse_with_hint(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         &format!("permission denied for table {name}"),
-        &format!("Its owner may allow it: grant insert on {name} to {}.", pgrx::spi::quote_identifier(&*user)),
+        &format!(
+            "Its owner may allow it: grant insert on {name} to {}.",
+            pgrx::spi::quote_identifier(&*user)
+        ),
     )
 }
 

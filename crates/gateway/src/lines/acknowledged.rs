@@ -118,7 +118,8 @@ impl Connection {
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
         let listener = self.place.link.listener.id;
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
-        let work = Work { listener: self.terms.number, origin: Some(origin), hello: true, too_long: Vec::new() };
+        let work =
+            Work { listener: self.terms.number, origin: Some(origin), hello: true, too_long: Vec::new() };
         let mut in_flight = None;
         poll_fn(|context| {
             if self.place.link.is_aborted() || self.lines.aborted.get() {
@@ -147,9 +148,8 @@ impl Connection {
                 && self.may_send_more(context, outbox, window)
                 && let Poll::Ready(end) = self.poll_pour(context, stream)
             {
-                if end == End::Finished {
-                    self.take_last(stream);
-                }
+                // A line without its newline is none: a client that is killed ends its connection in the middle of one,
+                // and sends it again, whole.
                 stream.hurry();
                 ended = Some(end);
             }

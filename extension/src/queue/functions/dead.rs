@@ -87,7 +87,7 @@ called!(
 fn send_lines(queue: &Definition, lines: &[Vec<u8>]) -> usize {
     let target = ingest::Target::queue(&queue.name, ingest::Keep::default());
     let lines = lines.join(&b'\n');
-    let bucket = ingest::Bucket { lines: &lines, origin: None, listener: 0 };
+    let bucket = ingest::Bucket { lines: &lines, origin: None, listener: 0, cut: &[], longest: usize::MAX };
     ingest::write(&target, &bucket).stored as usize
 }
 

@@ -1,0 +1,236 @@
+//! Lines of JSON through the event loop, with a test in the place of those who write them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use gateway::{Address, Limits, LinesReport, Listener, Poured, Server, Terms};
+use wire::{Answer, Failure, Full, Rejected, Work, Written};
+
+struct Taking {
+    server: Server,
+    address: SocketAddr,
+    poured: Vec<Poured>,
+}
+
+fn terms() -> Terms {
+    Terms {
+        number: 4000,
+        target: "bips".into(),
+        token: None,
+        allow: Vec::new(),
+        full: Full { rows: 100, bytes: 1 << 20 },
+        patience: Duration::from_millis(5),
+        longest_line: 1000,
+        streams: 1,
+    }
+}
+
+impl Taking {
+    fn on(terms: Terms, limits: Limits) -> Taking {
+        let mut server = Server::new(limits).unwrap();
+        let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
+        let listener = Listener { lines: Some(terms), ..Listener::new(1, address) };
+        let Address::Tcp(address) = server.listen(&listener).unwrap() else { unreachable!() };
+        Taking { server, address, poured: Vec::new() }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    fn turn(&mut self) {
+        let _ = self.server.turn(Some(Duration::from_millis(5)), &mut || true);
+        self.poured.extend(self.server.poured());
+    }
+
+    fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Taking) -> bool) {
+        let begin = Instant::now();
+        while !holds(self) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
+            self.turn();
+        }
+    }
+
+    /// The next bucket: what it is, and its lines.
+    fn bucket(&mut self) -> (gateway::Ticket, Work, String) {
+        self.until("a bucket", |taking| !taking.poured.is_empty());
+        let poured = self.poured.remove(0);
+        let bytes = [&poured.head[..], &poured.lines[..]].concat();
+        let (work, lines) = Work::parse(&bytes).unwrap();
+        (poured.ticket, work, String::from_utf8(lines.to_vec()).unwrap())
+    }
+
+    fn report(&self) -> LinesReport {
+        self.server.lines().remove(0)
+    }
+
+    /// Nothing comes, for some turns.
+    fn rests(&mut self) {
+        (0..10).for_each(|_| self.turn());
+        assert!(self.poured.is_empty(), "{:?}", self.poured);
+    }
+}
+
+fn stored(count: u64) -> Vec<u8> {
+    Answer::Written(Written { stored: count, ..Written::default() }).write()
+}
+
+fn lines(range: std::ops::Range<u32>) -> String {
+    range.map(|number| format!("{{\"n\":{number}}}\n")).collect()
+}
+
+#[test]
+fn one_bucket_is_under_way_and_the_next_fills() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    client.write_all(lines(0..3).as_bytes()).unwrap();
+    let (first, work, text) = taking.bucket();
+    assert_eq!((work.listener, work.origin, text), (4000, None, lines(0..3)));
+    client.write_all(lines(3..250).as_bytes()).unwrap();
+    taking.rests();
+    assert!(taking.server.reply(first, stored(3)));
+    let (second, _, text) = taking.bucket();
+    assert_eq!(text, lines(3..103), "a full bucket, in order");
+    client.shutdown(Shutdown::Write).unwrap();
+    taking.server.reply(second, stored(100));
+    let (third, _, text) = taking.bucket();
+    assert_eq!(text, lines(103..203));
+    taking.server.reply(third, stored(100));
+    let (last, _, text) = taking.bucket();
+    assert_eq!(text, lines(203..250));
+    assert_eq!(taking.report().connections[0].lag, 47);
+    assert_eq!(taking.report().connections.len(), 1, "open until all is committed");
+    taking.server.reply(last, stored(47));
+    taking.until("the connection is closed", |taking| taking.report().connections.is_empty());
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    assert_eq!((taking.report().received, taking.report().stored), (250, 250));
+}
+
+#[test]
+fn a_bucket_that_was_not_written_comes_again() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    client.write_all(lines(0..2).as_bytes()).unwrap();
+    let failure = Failure { code: "42501".into(), error: "no".into(), is_final: true };
+    for _ in 0..2 {
+        let (ticket, _, text) = taking.bucket();
+        assert_eq!(text, lines(0..2));
+        taking.server.reply(ticket, Answer::Failed(failure.clone()).write());
+        taking.turn();
+        assert!(taking.report().is_failing);
+    }
+    let (ticket, ..) = taking.bucket();
+    taking.server.reply(ticket, stored(2));
+    taking.until("it is written", |taking| taking.report().stored == 2);
+    assert!(!taking.report().is_failing);
+    assert_eq!(taking.report().trouble.unwrap().code, "42501", "the last error stays to be seen");
+}
+
+#[test]
+fn what_finds_no_room_is_not_read() {
+    let full = Full { rows: u64::MAX, bytes: 100_000 };
+    let mut taking = Taking::on(Terms { full, ..terms() }, Limits::default());
+    let mut client = taking.connect();
+    client.set_nonblocking(true).unwrap();
+    let text = lines(0..10_000).into_bytes();
+    let mut refused = 0;
+    while refused < 50 {
+        match client.write(&text) {
+            Ok(_) => refused = 0,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                refused += 1;
+            }
+        }
+        taking.turn();
+    }
+    assert_eq!(taking.poured.len(), 1);
+    let held: usize = taking.poured.iter().map(|poured| poured.lines.len()).sum();
+    assert!(held < 200_000, "{held}");
+    let received = taking.report().received;
+    assert!(received < 50_000, "{received} lines: two buckets");
+}
+
+#[test]
+fn acknowledged_lines_are_numbered_and_named() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    let hello = "{\"$hello\":{\"v\":1,\"producer\":\"p\",\"epoch\":3}}\n";
+    client.write_all(format!("{hello}{}", lines(0..2)).as_bytes()).unwrap();
+    let (ticket, work, text) = taking.bucket();
+    let origin = work.origin.unwrap();
+    assert!(work.hello && text.is_empty());
+    assert_eq!((origin.producer.as_str(), origin.epoch), ("p", 3));
+    taking.server.reply(ticket, Answer::Written(Written { sequence: 41, ..Written::default() }).write());
+    let (ticket, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (42, lines(0..2)));
+    let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "bad".into() }];
+    let written = Written { stored: 1, rejected_count: 1, rejected, sequence: 43, repeated: 0 };
+    taking.server.reply(ticket, Answer::Written(written).write());
+    // The end of a connection in the middle of a line: the line will be sent again.
+    client.write_all(b"{\"n\":2}\n{\"n\":").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let (ticket, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (44, lines(2..3)));
+    taking.server.reply(ticket, stored(1));
+    taking.until("the connection is closed", |taking| taking.report().connections.is_empty());
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    let said: Vec<&str> = answer.lines().collect();
+    assert!(said[0].contains("\"sequence\":41"), "{answer}");
+    assert_eq!(said[1], "{\"$reject\":{\"code\":\"22P02\",\"error\":\"bad\",\"sequence\":43}}");
+    assert_eq!(said[2..], ["{\"$ack\":43}", "{\"$ack\":44}"]);
+}
+
+#[test]
+fn an_error_that_will_not_pass_ends_an_acknowledged_connection() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    client.write_all(b"{\"$hello\":{\"v\":1,\"producer\":\"p\"}}\n{}\n").unwrap();
+    let (ticket, ..) = taking.bucket();
+    taking.server.reply(ticket, stored(0));
+    let (ticket, ..) = taking.bucket();
+    let failure = Failure { code: "55000".into(), error: "over".into(), is_final: true };
+    taking.server.reply(ticket, Answer::Failed(failure).write());
+    taking.until("the connection is closed", |taking| {
+        let _ = client.shutdown(Shutdown::Write);
+        taking.report().connections.is_empty()
+    });
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("{\"$error\":{\"code\":\"55000\",\"error\":\"over\"}}\n"), "{answer}");
+    taking.rests();
+}
+
+#[test]
+fn the_line_that_has_waited_longest_goes_when_memory_is_short() {
+    let limits = Limits { max_lines: 2 << 20, ..Limits::default() };
+    let mut taking = Taking::on(Terms { longest_line: 400_000, ..terms() }, limits);
+    let line = [b"{\"x\":\"".as_slice(), &vec![b'x'; 300_000]].concat();
+    let mut clients: Vec<TcpStream> = Vec::new();
+    for number in 1..=6 {
+        let mut client = taking.connect();
+        client.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        taking.until("the line is read", |_| {
+            sent += client.write(&line[sent..]).unwrap_or(0);
+            sent == line.len()
+        });
+        (0..20).for_each(|_| taking.turn());
+        clients.push(client);
+        assert_eq!(taking.report().connections.len(), number.min(3), "after {number}");
+    }
+    assert_eq!(taking.report().trouble.unwrap().code, "53200");
+    assert_eq!(
+        clients[0].read(&mut [0]).map_err(|error| error.kind()).unwrap_or(0),
+        0,
+        "the first is closed"
+    );
+    clients[5].set_nonblocking(false).unwrap();
+    clients[5].write_all(b"\"}\n").unwrap();
+    let (_, _, text) = taking.bucket();
+    assert_eq!(text.len(), line.len() + 3, "the last is not");
+}

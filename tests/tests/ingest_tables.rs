@@ -1,0 +1,324 @@
+//! Lines of JSON into tables: every kind of table, whatever a table does with a row, and who may.
+
+use cluster::postgres::Client;
+use howdah_tests::queues::{Queues, error, number};
+
+/// Puts lines into a table; counts of stored and rejected.
+fn put(session: &mut Client, table: &str, lines: &str) -> (i64, i64) {
+    let statement =
+        format!("select stored, rejected from queue.put_lines(into_table => '{table}', lines => $1::text)");
+    let row = session.query_one(&statement, &[&lines]).unwrap_or_else(|error| panic!("{table}: {error:?}"));
+    (row.get(0), row.get(1))
+}
+
+/// The rows of a query, as text.
+fn rows(session: &mut Client, query: &str) -> Vec<String> {
+    let query = format!("select row::text from ({query}) row");
+    session.query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// SQLSTATEs of the dead letters of a table.
+fn states(session: &mut Client, table: &str) -> Vec<String> {
+    let query = format!(
+        "select sqlstate from queue.dead_letter where into_table = '{table}'::regclass order by ctid"
+    );
+    session.query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+fn start(sql: &str) -> (Queues, Client) {
+    let queues = Queues::empty(&[]);
+    queues.sql(&format!("create extension howdah; {sql}"));
+    let session = queues.session();
+    (queues, session)
+}
+
+#[test]
+fn a_table_gets_defaults_generated_columns_identities_and_every_type() {
+    let (_queues, mut session) = start(
+        "create type mood as enum ('sad', 'ok');
+         create domain small as int check (value < 100);
+         create table t (
+           id bigint generated always as identity, gone int, a int default 7, b text default 'x', double int generated always as (a * 2) stored,
+           m mood, s small, n numeric(6, 2), ts timestamptz, d date, arr int[], j json, jb jsonb, by bytea, f float8, flag boolean,
+           v varchar(3), r int4range, i interval, net inet, u uuid);
+         alter table t drop column gone;
+         set timezone = 'UTC'",
+    );
+    let lines = r#"{"a": "5", "m": "ok", "s": 1, "n": 12.345, "ts": "2020-02-06T05:48:34.664Z", "d": "2020-02-06", "arr": "{1,2}",
+        "j": {"x" : [1, "\u20ac"]}, "jb": {"y": 1, "y": 2}, "by": "\\x6869", "f": 1.5e3, "flag": "yes", "v": "abc", "r": "[1,5)", "i": "1 day",
+        "net": "::1", "u": "00000000-0000-0000-0000-00000000000A"}"#
+        .replace('\n', " ")
+        + "\n{}\n{\"a\": null, \"double\": 9, \"j\": \"text\", \"jb\": \"\\u00e9\"}\n{\"b\": \"y\", \"flag\": false}";
+    session.batch_execute("set timezone = 'UTC'").unwrap();
+    assert_eq!(put(&mut session, "t", &lines), (4, 0));
+    let expected = [
+        r#"(1,5,x,10,ok,1,12.35,"2020-02-06 05:48:34.664+00",2020-02-06,"{1,2}","{""x"" : [1, ""\\u20ac""]}","{""y"": 2}","\\x6869",1500,t,abc,"[1,5)","1 day",::1,00000000-0000-0000-0000-00000000000a)"#,
+        "(2,7,x,14,,,,,,,,,,,,,,,,)",
+        r#"(3,,x,,,,,,,,"""text""","""é""",,,,,,,,)"#,
+        "(4,7,y,14,,,,,,,,,,,f,,,,,)",
+    ];
+    let mut stored = rows(&mut session, "select * from t order by id");
+    stored.sort_by_key(|row| expected.iter().position(|expected| expected[3..] == row[3..]));
+    for (row, expected) in stored.iter().zip(expected) {
+        assert_eq!(row[3..], expected[3..]);
+    }
+}
+
+#[test]
+fn a_row_that_a_constraint_or_a_trigger_refuses_is_a_dead_letter_and_its_neighbours_are_stored() {
+    let (_queues, mut session) = start(
+        "create table parent (id int primary key);
+         insert into parent values (1);
+         create table t (
+           id int primary key, label text not null, check (id > 0),
+           parent int references parent deferrable initially deferred,
+           during int4range, exclude using gist (during with &&));
+         create function refuse() returns trigger language plpgsql as $$ begin
+           if new.label = 'refused' then raise exception 'no'; end if;
+           if new.label = 'mine' then raise exception 'mine' using errcode = 'P0042'; end if;
+           if new.label = 'skipped' then return null; end if;
+           new.label := upper(new.label);
+           return new; end $$;
+         create trigger refuse before insert on t for each row execute function refuse();
+         create table log (rows bigint);
+         create function note() returns trigger language plpgsql as $$ begin
+           insert into log select count(*) from new_rows; return null; end $$;
+         create trigger note after insert on t referencing new table as new_rows execute function note()",
+    );
+    let mut lines: Vec<String> =
+        (1..=1000).map(|id| format!("{{\"id\": {id}, \"label\": \"l\", \"parent\": 1}}")).collect();
+    lines[99] = "{\"id\": 1, \"label\": \"twice\", \"parent\": 1}".into();
+    lines[199] = "{\"id\": 200, \"label\": null, \"parent\": 1}".into();
+    lines[299] = "{\"id\": -1, \"label\": \"l\", \"parent\": 1}".into();
+    lines[399] = "{\"id\": 400, \"label\": \"l\", \"parent\": 2}".into();
+    lines[499] = "{\"id\": 500, \"label\": \"refused\", \"parent\": 1}".into();
+    lines[599] = "{\"id\": 600, \"label\": \"mine\", \"parent\": 1}".into();
+    lines[699] = "{\"id\": 700, \"label\": \"skipped\", \"parent\": 1}".into();
+    assert_eq!(put(&mut session, "t", &lines.join("\n")), (993, 6));
+    assert_eq!(states(&mut session, "t"), ["23505", "23502", "23514", "23503", "P0001", "P0042"]);
+    assert_eq!(number(&mut session, "select count(*) from t where label = 'L'"), 993);
+    assert_eq!(number(&mut session, "select sum(rows)::bigint from log"), 993);
+    let error: String = session
+        .query_one("select error from queue.dead_letters where sqlstate = '23505'", &[])
+        .unwrap()
+        .get(0);
+    assert!(error.contains("t_pkey") && error.contains("Key (id)=(1) already exists"), "{error}");
+}
+
+#[test]
+fn more_bad_rows_than_are_worth_halving_for_cost_nothing_else() {
+    let (_queues, mut session) = start("create table t (id int check (id % 3 <> 0))");
+    let lines: String = (1..=3000).map(|id| format!("{{\"id\": {id}}}\n")).collect();
+    assert_eq!(put(&mut session, "t", &lines), (2000, 1000));
+    assert_eq!(number(&mut session, "select count(*) from t"), 2000);
+}
+
+#[test]
+fn partitions_get_their_rows() {
+    let (_queues, mut session) = start(
+        "create table t (id int, label text) partition by range (id);
+         create table low partition of t for values from (0) to (10);
+         create table high partition of t for values from (10) to (20)",
+    );
+    assert_eq!(
+        put(&mut session, "t", "{\"id\": 1}\n{\"id\": 15}\n{\"id\": 25}\n{\"label\": \"x\", \"id\": 2}"),
+        (3, 1)
+    );
+    assert_eq!(states(&mut session, "t"), ["23514"]);
+    assert_eq!(
+        rows(&mut session, "select tableoid::regclass, id from t order by id"),
+        ["(low,1)", "(low,2)", "(high,15)"]
+    );
+}
+
+#[test]
+fn a_policy_refuses_a_row_and_its_neighbours_are_stored() {
+    let (_queues, mut session) = start(
+        "create table t (id int, owner text default current_user);
+         alter table t enable row level security;
+         create policy mine on t using (true) with check (owner = current_user and id < 100);
+         create role writer; create role stranger;
+         grant insert on t to writer",
+    );
+    session.batch_execute("set role writer").unwrap();
+    let lines = "{\"id\": 1}\n{\"id\": 2, \"owner\": \"somebody\"}\n{\"id\": 3, \"owner\": \"writer\"}\n{\"id\": 100}";
+    assert_eq!(put(&mut session, "t", lines), (2, 2));
+    session.batch_execute("set role stranger").unwrap();
+    let refused = error(&mut session, "select queue.put_lines(into_table => 't', lines => '{\"id\": 5}')");
+    assert!(refused.starts_with("42501 permission denied for table public.t"), "{refused}");
+    assert!(refused.contains("grant insert on public.t to stranger"), "{refused}");
+    session.batch_execute("reset role").unwrap();
+    assert_eq!(states(&mut session, "t"), ["42501", "42501"]);
+    assert_eq!(rows(&mut session, "select * from t order by id"), ["(1,writer)", "(3,writer)"]);
+}
+
+#[test]
+fn privileges_on_columns_are_kept() {
+    let (_queues, mut session) = start(
+        "create table t (id int, secret text default 'none');
+         create role writer; grant insert (id) on t to writer",
+    );
+    session.batch_execute("set role writer").unwrap();
+    assert_eq!(put(&mut session, "t", "{\"id\": 1}"), (1, 0));
+    let refused = error(
+        &mut session,
+        "select queue.put_lines(into_table => 't', lines => '{\"id\": 2, \"secret\": \"x\"}')",
+    );
+    assert!(refused.starts_with("42501 permission denied for table t"), "{refused}");
+    session.batch_execute("reset role").unwrap();
+    assert_eq!(rows(&mut session, "select * from t"), ["(1,none)"]);
+    assert!(states(&mut session, "t").is_empty());
+}
+
+#[test]
+fn views_and_rules_get_what_insert_would_give_them() {
+    let (queues, mut session) = start(
+        "create table base (id int, label text default 'base');
+         create view simple as select id, label from base where id < 100 with check option;
+         alter view simple alter label set default 'view';
+         create view joined as select id, 'x' as constant from base;
+         create function instead() returns trigger language plpgsql as $$ begin
+           insert into base values (new.id, 'instead'); return new; end $$;
+         create trigger instead instead of insert on joined for each row execute function instead();
+         create table ruled (id int);
+         create rule ruled as on insert to ruled do instead insert into base values (new.id, 'rule')",
+    );
+    assert_eq!(
+        put(&mut session, "simple", "{\"id\": 1}\n{\"id\": 200}\n{\"id\": 2, \"label\": \"given\"}"),
+        (2, 1)
+    );
+    assert_eq!(states(&mut session, "simple"), ["44000"]);
+    assert_eq!(put(&mut session, "joined", "{\"id\": 3}"), (1, 0));
+    put(&mut session, "ruled", "{\"id\": 4}");
+    assert_eq!(
+        rows(&mut session, "select * from base order by id"),
+        ["(1,view)", "(2,given)", "(3,instead)", "(4,rule)"]
+    );
+    session.batch_execute("create sequence s").unwrap();
+    let refused = error(&mut session, "select queue.put_lines(into_table => 's', lines => '{}')");
+    assert!(refused.starts_with("42809 lines cannot be inserted into public.s"), "{refused}");
+    drop(queues);
+}
+
+#[test]
+fn a_producers_lines_go_into_a_table_once() {
+    let (queues, mut session) = start("create table t (id int)");
+    let put = |session: &mut Client, ids: std::ops::RangeInclusive<i64>, epoch: i32| -> [i64; 3] {
+        let first = *ids.start();
+        let lines: String = ids.map(|id| format!("{{\"id\": {id}}}\n")).collect();
+        let row = session
+            .query_one(
+                "select stored, repeated, sequence from queue.put_lines(
+                   into_table => 't', lines => $1::text, producer => 'p', epoch => $2, sequence => $3)",
+                &[&lines, &epoch, &first],
+            )
+            .unwrap();
+        [0, 1, 2].map(|place| row.get(place))
+    };
+    assert_eq!(put(&mut session, 1..=3, 1), [3, 0, 3]);
+    assert_eq!(put(&mut session, 2..=5, 1), [2, 2, 5]);
+    assert_eq!(put(&mut session, 6..=6, 2), [1, 0, 6]);
+    let late = "select queue.put_lines(into_table => 't', lines => '{}', producer => 'p', epoch => 1, sequence => 7)";
+    assert!(error(&mut session, late).starts_with("55000 producer p has begun epoch 2"));
+    session.batch_execute("begin").unwrap();
+    assert_eq!(put(&mut session, 7..=7, 2), [1, 0, 7]);
+    session.batch_execute("rollback").unwrap();
+    assert_eq!(put(&mut queues.session(), 7..=7, 2), [1, 0, 7]);
+    assert_eq!(number(&mut session, "select count(*) from t"), 7);
+}
+
+#[test]
+fn a_trigger_may_put_lines_itself_and_an_error_of_the_server_is_not_a_lines_fault() {
+    let (_queues, mut session) = start(
+        "create table inner_one (id int);
+         create table outer_one (id int);
+         create function pass_on() returns trigger language plpgsql as $$ begin
+           perform queue.put_lines(into_table => 'inner_one', lines => format(E'{\"id\": %s}\\nbad', new.id)); return new; end $$;
+         create trigger pass_on before insert on outer_one for each row execute function pass_on();
+         create table broken (id int);
+         create function fail() returns trigger language plpgsql as $$ begin
+           raise exception 'later' using errcode = 'disk_full'; end $$;
+         create trigger fail before insert on broken for each row execute function fail()",
+    );
+    assert_eq!(put(&mut session, "outer_one", "{\"id\": 1}\n{\"id\": 2}"), (2, 0));
+    assert_eq!(number(&mut session, "select sum(id)::bigint from inner_one"), 3);
+    assert_eq!(states(&mut session, "inner_one").len(), 2);
+    let raised = error(&mut session, "select queue.put_lines(into_table => 'broken', lines => '{}')");
+    assert!(raised.starts_with("53100 later"), "{raised}");
+    assert!(states(&mut session, "broken").is_empty());
+}
+
+#[test]
+fn exactly_one_target_is_named() {
+    let (_queues, mut session) = start("create table t (id int); select queue.create('q')");
+    for arguments in ["lines => '{}'", "'q', '{}', into_table => 't'"] {
+        let refused = error(&mut session, &format!("select queue.put_lines({arguments})"));
+        assert!(refused.starts_with("22023 lines go into a queue or into a table"), "{refused}");
+    }
+}
+
+#[test]
+fn who_sees_the_dead_letters_of_a_table() {
+    let (_queues, mut session) = start(
+        "create role owner; create role other; create role admin in role howdah_admin;
+         create table t (id int); alter table t owner to owner;
+         select queue.put_lines(into_table => 't', lines => 'x')",
+    );
+    for (role, seen) in [("owner", 1), ("other", 0), ("admin", 1)] {
+        session.batch_execute(&format!("set role {role}")).unwrap();
+        let query =
+            "select count(*) from queue.dead_letters where into_table = 't'::regclass and listener = 0";
+        assert_eq!(number(&mut session, query), seen, "{role}");
+        session.batch_execute("reset role").unwrap();
+    }
+}
+
+#[test]
+fn a_foreign_table_gets_rows_on_its_server() {
+    let (queues, mut session) = start("create table far (id int primary key, label text default 'far')");
+    let (folder, port) = {
+        let row = session
+            .query_one("select split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port')", &[])
+            .unwrap();
+        (row.get::<_, String>(0), row.get::<_, String>(1))
+    };
+    queues.sql(&format!(
+        "create extension postgres_fdw;
+         create server here foreign data wrapper postgres_fdw options (host '{folder}', port '{port}', dbname 'postgres');
+         create user mapping for current_user server here;
+         create foreign table near (id int, label text default 'near') server here options (table_name 'far')"
+    ));
+    assert_eq!(put(&mut session, "near", "{\"id\": 1}\n{\"id\": 1}\n{\"id\": 2, \"label\": \"x\"}"), (2, 1));
+    assert_eq!(states(&mut session, "near"), ["23505"]);
+    assert_eq!(rows(&mut session, "select * from far order by id"), ["(1,near)", "(2,x)"]);
+}
+
+#[test]
+fn deferred_constraints_and_jsonb_are_checked_row_by_row_and_lines_are_kept_in_columns() {
+    let (_queues, mut session) =
+        start("create table t (id int, body jsonb, line json, unique (id) deferrable initially deferred)");
+    let lines = "{\"id\": 1, \"x\": 1e400000}\n{\"id\": 1, \"x\": \"\\u20ac\"}\n{\"id\": 1}\n{\"id\": 2}";
+    let row = session
+        .query_one(
+            "select stored, rejected from queue.put_lines(
+               into_table => 't', lines => $1::text, rest_column => 'body', line_column => 'line')",
+            &[&lines],
+        )
+        .unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (2, 2));
+    assert_eq!(states(&mut session, "t"), ["22003", "23505"]);
+    let stored = rows(&mut session, "select id, body, line ->> 'id' from t order by id");
+    assert_eq!(stored, ["(1,\"{\"\"x\"\": \"\"€\"\"}\",1)", "(2,{},2)"]);
+}
+
+#[test]
+fn a_table_that_is_dropped_leaves_no_producer_and_no_letter() {
+    let (_queues, mut session) = start(
+        "create table t (id int);
+         select queue.put_lines(into_table => 't', lines => 'x', producer => 'p', sequence => 1);
+         drop table t",
+    );
+    assert_eq!(number(&mut session, "select count(*) from queue.progress"), 0);
+    assert_eq!(number(&mut session, "select count(*) from queue.dead_letter"), 0);
+    session.batch_execute("drop extension howdah").unwrap();
+}

@@ -1,0 +1,181 @@
+//! Nothing that was acknowledged is lost, and nothing is there twice, whatever dies.
+//!
+//! Producers send numbered rows and note each acknowledgement; consumers note each row whose take has been
+//! committed. Meanwhile connections are cut and the postmaster is killed. In the end every acknowledged row has come
+//! out, or is still there, and none twice.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use cluster::Life;
+use cluster::postgres::{Client, NoTls};
+use howdah_tests::shippers::{Intake, Shipper, bip};
+use serde_json::json;
+
+/// How often the postmaster is killed.
+const KILLS: u64 = if cfg!(feature = "long") { 200 } else { 10 };
+const PRODUCERS: i64 = 3;
+/// Rows of a producer have userids from its number times this on.
+const RANGE: i64 = 1_000_000_000;
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled() {
+    let mut intake = Intake::start();
+    intake.platform.sql("create table taken (userid bigint, session int)");
+    let over = Arc::new(AtomicBool::new(false));
+    let connection = intake.platform.cluster.connection_string("app").unwrap();
+    let producers: Vec<_> =
+        (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
+    let consumers: Vec<_> = (0..2).map(|_| consume(connection.clone(), Arc::clone(&over))).collect();
+
+    let mut random = Random(42);
+    for kill in 0..KILLS {
+        let progress: Vec<i64> =
+            producers.iter().map(|producer| producer.acknowledged.load(SeqCst)).collect();
+        wait_until(&format!("kill {kill}: acknowledgements"), || {
+            producers
+                .iter()
+                .zip(&progress)
+                .all(|(producer, before)| producer.acknowledged.load(SeqCst) > *before)
+        });
+        std::thread::sleep(Duration::from_millis(random.below(150)));
+        intake.platform.cluster.kill().unwrap();
+        wait_until("no process is left", || intake.platform.cluster.processes().is_empty());
+        intake.platform.cluster.start(Life::WithParent).unwrap();
+    }
+    over.store(true, SeqCst);
+    let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
+    let mut noted: Vec<i64> = consumers.into_iter().flat_map(|consumer| consumer.join().unwrap()).collect();
+    intake.wait_until_bound();
+
+    // What a consumer has put into the table with its take has left the queue exactly then.
+    let mut session = intake.platform.session();
+    let stored: Vec<i64> =
+        session.query("select userid from taken", &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    noted.sort_unstable();
+    let mut counts: HashMap<i64, u32> = HashMap::new();
+    stored.iter().chain(&intake.take_all()).for_each(|row| *counts.entry(*row).or_default() += 1);
+    let doubled: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).take(5).collect();
+    assert!(doubled.is_empty(), "there twice: {doubled:?}");
+    for (producer, last) in (1..=PRODUCERS).zip(&acknowledged) {
+        assert!(*last > 0);
+        let lost = (1..=*last).filter(|number| !counts.contains_key(&(producer * RANGE + number))).count();
+        assert_eq!(lost, 0, "producer {producer}: acknowledged up to {last}, lost {lost}");
+    }
+    let lost = noted.iter().filter(|row| !counts.contains_key(row)).count();
+    assert_eq!(lost, 0, "rows of committed takes");
+}
+
+/// A producer that says which lines were acknowledged.
+struct Producer {
+    acknowledged: Arc<AtomicI64>,
+    thread: JoinHandle<()>,
+}
+
+impl Producer {
+    fn start(number: i64, port: u16, over: &Arc<AtomicBool>) -> Producer {
+        let acknowledged = Arc::new(AtomicI64::new(0));
+        let (noted, over) = (Arc::clone(&acknowledged), Arc::clone(over));
+        let thread = std::thread::spawn(move || {
+            let mut random = Random(number as u64);
+            while !over.load(SeqCst) {
+                if let Some(shipper) = greet(number, port) {
+                    let sequence = shipper.sequence();
+                    assert!(sequence >= noted.load(SeqCst), "the server forgot what it had acknowledged");
+                    produce(shipper, number, &noted, &over, &mut random);
+                } else {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+        });
+        Producer { acknowledged, thread }
+    }
+
+    fn end(self) -> i64 {
+        self.thread.join().unwrap();
+        self.acknowledged.load(SeqCst)
+    }
+}
+
+fn greet(number: i64, port: u16) -> Option<Shipper> {
+    let stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    Shipper::greet(stream, json!({"producer": format!("producer {number}"), "v": 1})).ok()
+}
+
+/// Sends until the connection breaks, or is cut at some random moment.
+fn produce(mut shipper: Shipper, number: i64, noted: &AtomicI64, over: &AtomicBool, random: &mut Random) {
+    let mut next = shipper.sequence() + 1;
+    let cut = random.below(200);
+    for round in 0.. {
+        let count = 1 + random.below(200) as i64;
+        let mut lines: Vec<u8> =
+            (next..next + count).flat_map(|line| bip(number * RANGE + line).into_bytes()).collect();
+        if round == cut {
+            // In the middle of a line, as often as not.
+            lines.truncate(random.below(lines.len() as u64) as usize);
+            shipper.send(&lines);
+            let _ = shipper.socket().shutdown(std::net::Shutdown::Both);
+            return;
+        }
+        if over.load(SeqCst) || !shipper.send(&lines) {
+            return;
+        }
+        next += count;
+        while noted.load(SeqCst) + 2000 < next {
+            let Some(line) = shipper.read() else { return };
+            match line["$ack"].as_i64() {
+                Some(ack) => noted.fetch_max(ack, SeqCst),
+                None => return,
+            };
+        }
+    }
+}
+
+/// Takes rows into a table, and notes those whose commit was answered.
+fn consume(connection: String, over: Arc<AtomicBool>) -> JoinHandle<Vec<i64>> {
+    std::thread::spawn(move || {
+        let noted = Mutex::new(Vec::new());
+        while !over.load(SeqCst) {
+            if let Ok(mut session) = Client::connect(&connection, NoTls) {
+                while !over.load(SeqCst) && take(&mut session, &noted).is_ok() {}
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        noted.into_inner().unwrap()
+    })
+}
+
+fn take(session: &mut Client, noted: &Mutex<Vec<i64>>) -> Result<(), cluster::postgres::Error> {
+    let rows = session.query(
+        "with taken_now as (select userid from queue.take('bips', 500, null::t_bip))
+         insert into taken select userid, pg_backend_pid() from taken_now returning userid",
+        &[],
+    )?;
+    if rows.is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    noted.lock().unwrap().extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+    Ok(())
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Numbers that are the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end.max(1)
+    }
+}
