@@ -11,6 +11,8 @@ use crate::failure::{Failure, Result};
 use crate::progress::{self, grouped};
 use crate::screen::{complain, say};
 
+/// Of each of its transactions the server names so many rejected lines and no more.
+const NAMED: u64 = 100;
 /// How many rejected lines are shown.
 const SHOWN: usize = 10;
 
@@ -127,7 +129,8 @@ fn report(summary: &Summary, took: Duration) {
 /// The rejected lines, the first of them with their places.
 fn rejected(summary: &Summary, source: &Source) -> Failure {
     let mut text = format!(
-        "{} of the lines were rejected; they are dead letters (see queue.dead_letters):",
+        "{}{} of the lines were rejected; they are dead letters (see queue.dead_letters):",
+        if summary.rejected_count < NAMED { "" } else { "At least " },
         grouped(summary.rejected_count)
     );
     for rejected in summary.rejected.iter().take(SHOWN) {

@@ -19,6 +19,9 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// A line of a server's is not longer.
 const LONGEST_REPLY: u64 = 1 << 20;
+/// Whom a listener does not allow, or has no room for, it tells nothing.
+const SILENT: &str =
+    "it was closed without an answer. Does the listener allow this address? Has it too many connections?";
 /// What is shown of a reply that nobody understands.
 const SHOWN: usize = 80;
 
@@ -53,7 +56,7 @@ impl Connection {
             }
             Some(Said::Error { code, error }) => Err(Error::Server { code, error }),
             Some(other) => Err(Error::Foreign { to: to.to_owned(), said: format!("{other:?}") }),
-            None => Err(failed(io::Error::new(ErrorKind::UnexpectedEof, "it was closed without an answer"))),
+            None => Err(failed(io::Error::new(ErrorKind::UnexpectedEof, SILENT))),
         }
     }
 
@@ -139,6 +142,7 @@ fn hear_all(to: &str, replies: &mut BufReader<TcpStream>, outstanding: &Outstand
     loop {
         match hear(to, replies) {
             Ok(Some(Said::Acknowledged(sequence))) => outstanding.acknowledge(sequence),
+            Ok(Some(Said::Other)) => {}
             Ok(Some(Said::Rejected(rejected))) => outstanding.reject(rejected),
             Ok(Some(Said::Error { code, error })) => return Error::Server { code, error },
             Ok(Some(Said::Hello { .. })) => {

@@ -58,6 +58,8 @@ pub(crate) enum Said {
     Rejected(Rejected),
     /// The server will close the connection.
     Error { code: String, error: String },
+    /// What later versions may say beside.
+    Other,
 }
 
 impl Said {
@@ -78,7 +80,10 @@ impl Said {
         if let Some(error) = said.get("$error") {
             return Some(Self::Error { code: text(error, "code"), error: text(error, "error") });
         }
-        let hello = said.get("$hello")?;
+        let Some(hello) = said.get("$hello") else {
+            let is_of_protocol = said.as_object()?.keys().any(|key| key.starts_with('$'));
+            return is_of_protocol.then_some(Self::Other);
+        };
         let bound = |name: &str| hello.get("window")?.get(name)?.as_u64();
         let window = Window { lines: bound("lines")?.max(1), bytes: bound("bytes")?.max(1) as usize };
         Some(Self::Hello { sequence: hello.get("sequence")?.as_u64()?, window })
@@ -122,6 +127,12 @@ mod tests {
             Said::parse(r#"{"$error": {"code": "28000", "error": "no"}}"#),
             Some(Said::Error { code: "28000".into(), error: "no".into() })
         );
+    }
+
+    #[test]
+    fn what_later_versions_may_say_is_passed_over() {
+        assert_eq!(Said::parse(r#"{"$pause": 5}"#), Some(Said::Other));
+        assert_eq!(Said::parse(r#"{"$ack": 5, "lag": 1}"#), Some(Said::Acknowledged(5)));
     }
 
     #[test]
