@@ -63,13 +63,13 @@ impl Bips {
 /// A random UUID (version 4) as text.
 fn append_uuid(high: u64, low: u64, line: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let high = high & !0xf000 | 0x4000;
-    let low = low & !(0b11 << 62) | 1 << 63;
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (1 << 63);
     let mut text = [b'-'; 36];
     let places = (0..36).filter(|place| ![8, 13, 18, 23].contains(place));
     for (digit, place) in places.enumerate() {
         let half = if digit < 16 { high } else { low };
-        text[place] = DIGITS[(half >> (60 - 4 * (digit % 16)) & 0xf) as usize];
+        text[place] = DIGITS[((half >> (60 - 4 * (digit % 16))) & 0xf) as usize];
     }
     line.extend_from_slice(&text);
 }
