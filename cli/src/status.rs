@@ -87,10 +87,10 @@ fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Adds the rows of each view under its name without the schema.
+/// Adds the rows of each view under its name: http.stats as stats, queue.listeners as queue_listeners.
 fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> {
     for (_, view) in views {
-        to[view.rsplit('.').next().unwrap_or(view)] = rows_as_json(client, view)?;
+        to[view.trim_start_matches("http.").replace('.', "_")] = rows_as_json(client, view)?;
     }
     Ok(())
 }

@@ -117,6 +117,7 @@ fn status_shows_listeners_for_people_and_programs() {
     let json: serde_json::Value = serde_json::from_str(&platform.ok(&["status", "--json"])).unwrap();
     let listeners = &json["served"]["my \"app\""]["listeners"];
     assert_eq!(listeners[0]["port"].to_string(), port, "{json:#}");
+    assert_eq!(json["served"]["my \"app\""]["queue_listeners"], serde_json::json!([]), "{json:#}");
     assert_eq!(platform.query("show work_mem"), "5MB");
     assert_eq!(platform.query("show howdah.show_errors"), "on");
 }
