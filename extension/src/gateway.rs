@@ -385,7 +385,8 @@ fn raise_file_limit() {
     // SAFETY: a valid struct for both calls.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            let wanted = limit.rlim_cur + settings::MAX_CONNECTIONS.get() as u64 + 64;
+            let connections = settings::MAX_CONNECTIONS.get() + settings::MAX_INGEST_CONNECTIONS.get();
+            let wanted = limit.rlim_cur + connections as u64 + 64;
             limit.rlim_cur = wanted.min(limit.rlim_max);
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }

@@ -48,25 +48,55 @@ fn nothing_acknowledged_is_lost_or_doubled() {
     }
     over.store(true, SeqCst);
     let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
-    let mut noted: Vec<i64> = consumers.into_iter().flat_map(|consumer| consumer.join().unwrap()).collect();
+    let noted: Vec<i64> = consumers.into_iter().flat_map(|consumer| consumer.join().unwrap()).collect();
     intake.wait_until_bound();
 
     // What a consumer has put into the table with its take has left the queue exactly then.
     let mut session = intake.platform.session();
-    let stored: Vec<i64> =
-        session.query("select userid from taken", &[]).unwrap().iter().map(|row| row.get(0)).collect();
-    noted.sort_unstable();
+    let taken = session.query("select userid from taken", &[]).unwrap();
+    let counts = expect_all_once(&intake, taken.iter().map(|row| row.get(0)).collect(), &acknowledged);
+    let lost = noted.iter().filter(|row| !counts.contains_key(row)).count();
+    assert_eq!(lost, 0, "rows of committed takes");
+}
+
+#[test]
+fn executors_and_gateways_may_end_at_any_moment() {
+    let intake = Intake::start();
+    let over = Arc::new(AtomicBool::new(false));
+    let producers: Vec<_> =
+        (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
+    let mut random = Random(7);
+    for end in 0..KILLS {
+        let before: Vec<i64> = producers.iter().map(|producer| producer.acknowledged.load(SeqCst)).collect();
+        wait_until(&format!("end {end}: acknowledgements"), || {
+            let now = producers.iter().map(|producer| producer.acknowledged.load(SeqCst));
+            now.zip(&before).all(|(now, before)| now > *before)
+        });
+        std::thread::sleep(Duration::from_millis(random.below(100)));
+        let who = ["lane = 'ingest'", "kind = 'gateway'"][random.below(2) as usize];
+        intake.platform.sql(&format!("select pg_terminate_backend(pid) from http.workers where {who}"));
+    }
+    over.store(true, SeqCst);
+    let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
+    // Buckets of connections that are gone may still be on their way.
+    wait_until("all is written", || {
+        intake.platform.count("queue.connections") == 0 && intake.view("bound").is_some()
+    });
+    expect_all_once(&intake, Vec::new(), &acknowledged);
+}
+
+/// Every acknowledged row has been taken or is left, none twice; how often each is there.
+fn expect_all_once(intake: &Intake, taken: Vec<i64>, acknowledged: &[i64]) -> HashMap<i64, u32> {
     let mut counts: HashMap<i64, u32> = HashMap::new();
-    stored.iter().chain(&intake.take_all()).for_each(|row| *counts.entry(*row).or_default() += 1);
+    taken.iter().chain(&intake.take_all()).for_each(|row| *counts.entry(*row).or_default() += 1);
     let doubled: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).take(5).collect();
     assert!(doubled.is_empty(), "there twice: {doubled:?}");
-    for (producer, last) in (1..=PRODUCERS).zip(&acknowledged) {
+    for (producer, last) in (1..).zip(acknowledged) {
         assert!(*last > 0);
         let lost = (1..=*last).filter(|number| !counts.contains_key(&(producer * RANGE + number))).count();
         assert_eq!(lost, 0, "producer {producer}: acknowledged up to {last}, lost {lost}");
     }
-    let lost = noted.iter().filter(|row| !counts.contains_key(row)).count();
-    assert_eq!(lost, 0, "rows of committed takes");
+    counts
 }
 
 /// A producer that says which lines were acknowledged.

@@ -147,6 +147,56 @@ fn a_table_takes_lines() {
     assert_eq!(tables.hello("p", 1).sequence(), 3);
 }
 
+#[test]
+fn a_listener_says_when_a_line_counts_as_committed() {
+    let intake = Intake::start();
+    // What the role says is not what the listener says, nor does a trigger have a say.
+    intake.platform.sql(
+        "alter role howdah_web set synchronous_commit = 'local';
+         create table bip (userid bigint, seen text);
+         grant insert on bip to howdah_web;
+         create function look() returns trigger language plpgsql as $$ begin
+           new.seen := current_setting('synchronous_commit');
+           perform set_config('synchronous_commit', 'local', false);
+           return new; end $$;
+         create trigger look before insert on bip for each row execute function look();",
+    );
+    let tables = Intake { lines: howdah_tests::free_port(), ..intake };
+    let port = tables.lines;
+    for (number, (durability, value)) in
+        (1..).zip([("commit", "on"), ("memory", "off"), ("remote_apply", "remote_apply"), ("commit", "on")])
+    {
+        tables.platform.sql(&format!(
+            "select queue.listen({port}, into_table => 'bip', address => '127.0.0.1',
+                                 durability => '{durability}', bucket_rows => 1)"
+        ));
+        tables.wait_until_bound();
+        assert_eq!(tables.pour(&bips(number * 10, number * 10 + 1)), b"");
+        let seen =
+            format!("select string_agg(seen, ' ') from bip where userid between {number}0 and {number}9");
+        assert_eq!(tables.platform.value(&seen).unwrap(), format!("{value} {value}"));
+    }
+}
+
+#[test]
+fn a_dump_carries_listeners() {
+    let intake = Intake::with(&[], ", token => 'secret', durability => 'memory', longest_line => 5000");
+    let columns = "select l::text from queue.listener l";
+    let before = intake.platform.value(columns).unwrap();
+    let bin = intake.platform.cluster.installation().program("pg_dump");
+    let socket = intake.platform.cluster.socket().unwrap();
+    let dump = std::process::Command::new(bin)
+        .args(["-h", socket.to_str().unwrap(), "-U", "postgres", "-d", "app"])
+        .output()
+        .unwrap();
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let text = String::from_utf8(dump.stdout).unwrap();
+    let rows = text.split("COPY queue.listener ").nth(1).expect("the table's rows");
+    let row = rows.lines().nth(1).unwrap();
+    assert!(row.starts_with(&intake.lines.to_string()), "{row}");
+    assert!(before.contains("memory") && row.contains("memory") && !row.contains("secret"), "{row}");
+}
+
 /// Resident memory of a process that is its own, in bytes.
 fn memory(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

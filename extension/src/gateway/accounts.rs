@@ -120,7 +120,8 @@ impl Accounts {
         entry.repeated.store(sum(|report| report.repeated), Relaxed);
         entry.rejected.store(sum(|report| report.rejected), Relaxed);
         entry.refused.store(sum(|report| report.refused), Relaxed);
-        entry.failing.store(reports.iter().any(|report| report.is_failing), Relaxed);
+        let is_failing = reports.iter().any(|report| report.is_failing);
+        entry.failing.store(is_failing, Relaxed);
         let trouble =
             reports.iter().filter(|report| report.trouble.is_some()).max_by_key(|report| report.is_failing);
         let trouble = trouble.and_then(|report| report.trouble.clone());
@@ -130,7 +131,13 @@ impl Accounts {
             entry.code.set(&trouble.code);
             entry.error.set(&trouble.error);
             entry.error_at.store(crate::queue::now(), Relaxed);
-            pgrx::log!("howdah: queue.listen({port}): {}: {}", trouble.code, trouble.error);
+            if is_failing {
+                // Who was turned away is not logged: anybody could fill the log so.
+                let Trouble { code, error } = trouble;
+                pgrx::log!(
+                    "howdah: queue.listen({port}) cannot store lines, and tries again: {code}: {error}"
+                );
+            }
         }
         listener.trouble = trouble;
     }

@@ -153,9 +153,12 @@ impl Lines {
     pub(crate) fn note_unfinished(&self, shared: &Shared, own: &Rc<Unfinished>, bytes: usize) {
         own.bytes.set(bytes);
         own.touched.set(shared.clock.now());
+        if bytes == 0 {
+            return;
+        }
         let held = self.unfinished.borrow();
         let total: usize = held.iter().map(|line| line.bytes.get()).sum();
-        if bytes == 0 || total <= self.half(shared) {
+        if total <= self.half(shared) {
             return;
         }
         let stalest = held.iter().filter(|line| line.bytes.get() > 0).min_by_key(|line| line.touched.get());
