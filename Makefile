@@ -1,8 +1,8 @@
 # Builds, runs and tests Howdah. `make` lists what there is.
 #
 # PG_CONFIG   the pg_config of the PostgreSQL to build for (15 to 18)
-# PORT        the port of `make run`
-# DATA        the data folder of `make run`
+# PORT        the port of `make run` and `make run-bips`
+# DATA        their data folder
 # DESTDIR     put before the folders of `make install`
 # PROFILE     how the extension is built: server, or release, which is quicker to build and slower to run
 
@@ -24,13 +24,16 @@ TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspac
 
 export PG_CONFIG
 
-.PHONY: help setup build run test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test build run run-bips test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what is missing (Debian, as root), or say how
 	@CARGO="$(CARGO)" scripts/setup
+
+setup-test: setup
+	@CARGO="$(CARGO)" scripts/setup test
 
 build: setup ## build the extension and the howdah command
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
@@ -40,7 +43,10 @@ build: setup ## build the extension and the howdah command
 run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
 
-test: build ## every test but the long ones
+run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
+	@DATA="$(DATA)" PORT="$(PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
+
+test: setup-test build ## every test but the long ones
 	@$(TEST)
 	@python3 -m unittest discover -s bench -t .
 	@$(MAKE) --no-print-directory test-client
@@ -49,7 +55,7 @@ test-client: setup ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
 # Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
-test-long: build ## the long tests too
+test-long: setup-test build ## the long tests too
 	@$(TEST) --all-features
 	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"

@@ -1,26 +1,28 @@
-"""Figures to reach, as ratios within one run."""
+"""Figures to reach: ratios within one run, and a few bounds."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio of two medians, and the bound that it must keep."""
+    """A ratio of two medians, or one alone, and the bound that it must keep."""
 
     text: str
     measured: tuple
     """Case and system of the dividend."""
-    against: tuple
-    """Case and system of the divisor."""
+    against: tuple | None
+    """Case and system of the divisor; None for a bound of the median itself."""
     bound: float
     metric: str = "requests_per_second"
     at_most: bool = False
 
     def ratio(self, medians):
-        """The ratio, or None if this run measured only one side or none."""
+        """The ratio or the median, or None if this run has not measured what it takes."""
         measured = medians.get((*self.measured, self.metric))
+        if self.against is None:
+            return measured
         against = medians.get((*self.against, self.metric))
-        return measured / against if measured and against else None
+        return measured / against if measured is not None and against else None
 
     def reached(self, ratio):
         """Whether the ratio keeps the bound."""
@@ -36,5 +38,5 @@ def judge(objects, goals):
         if ratio is not None:
             verdict = "reached" if goal.reached(ratio) else "SHORT"
             bound = f"at {'most' if goal.at_most else 'least'} {goal.bound:g}"
-            lines.append(f"{verdict:8} {ratio:6.2f} ({bound})  {goal.text}")
+            lines.append(f"{verdict:8} {ratio:6,.2f} ({bound})  {goal.text}")
     return lines

@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
     name = "howdah",
     version,
     after_help = "\
-Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 nothing runs in the data folder.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 nothing runs in the data folder, 4 loaded but for rejected
+lines.
 
 PG_CONFIG names the PostgreSQL to use (default: pg_config on the PATH)."
 )]
@@ -49,6 +50,16 @@ pub(crate) enum Task {
         #[arg(long, value_name = "FOLDER")]
         stage: PathBuf,
     },
+    /// Write records to try queues with.
+    Generate {
+        #[command(subcommand)]
+        records: Records,
+    },
+    /// Send files of lines into a queue, each line exactly once.
+    ///
+    /// Every line is JSON. Files may be compressed (gzip, zstd); - is the standard input. Each line that the server
+    /// has acknowledged is durable. Whatever breaks down, the same command goes on where the queue is.
+    Load(Load),
     /// Open psql on the platform's database.
     Psql {
         #[command(flatten)]
@@ -96,6 +107,57 @@ pub(crate) struct Up {
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
+}
+
+/// Kinds of records.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Records {
+    /// Short public messages: uuid, userid, version, timestamp_ms, bip, user.
+    Bips(Bips),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Bips {
+    /// How many.
+    #[arg(long, value_name = "N")]
+    pub(crate) records: u64,
+    /// The file; compressed if its name ends with .gz or .zst; - is the standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The same seed gives the same records.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// The files, in this order; - is the standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where a listener takes lines: queue.listen(4000) is localhost:4000.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) to: String,
+    /// The queue, to make sure that it is the listener's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+    /// Who sends: the queue remembers for each producer which line was the last.
+    ///
+    /// By default a name made from this machine's and the files' names and first lines, so that the same command
+    /// goes on where it ended; for the standard input a new one each time.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) producer: Option<String>,
+    /// Of two loaders with the same producer the one with the higher epoch goes on, and the other is refused.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) epoch: i32,
+    /// The listener's token, if it has one.
+    #[arg(long, env = "HOWDAH_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// How many lines may be under way.
+    #[arg(long, value_name = "LINES", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: u64,
+    /// How long to try to get a lost connection back.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) patience: u64,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -9,6 +9,8 @@ use cluster::Error;
 pub(crate) enum Failure {
     /// The private server.
     Cluster(Error),
+    /// Lines that were sent have not been stored.
+    Rejected(String),
     /// Anything else, in words that say what to do.
     Said(String),
 }
@@ -19,6 +21,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Cluster(Error::NotRunning { .. }) => 3,
+            Self::Rejected(_) => 4,
             _ => 1,
         }
     }
@@ -29,7 +32,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Cluster(error @ Error::NotRunning { .. }) => write!(f, "{error}\nStart it with: howdah up"),
             Self::Cluster(error) => error.fmt(f),
-            Self::Said(text) => f.write_str(text),
+            Self::Said(text) | Self::Rejected(text) => f.write_str(text),
         }
     }
 }
@@ -43,6 +46,12 @@ impl From<Error> for Failure {
 impl From<cluster::postgres::Error> for Failure {
     fn from(error: cluster::postgres::Error) -> Self {
         Self::Cluster(Error::Sql(error))
+    }
+}
+
+impl From<loader::Error> for Failure {
+    fn from(error: loader::Error) -> Self {
+        Self::Said(error.to_string())
     }
 }
 

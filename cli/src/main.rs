@@ -6,13 +6,18 @@
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server.
 //! - `psql`: opens psql on it.
+//! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
+//!   that both show.
 //! - `failure`: errors with their exit codes; `screen`: where lines are printed.
 
 mod application;
 mod arguments;
 mod database;
 mod failure;
+mod generate;
+mod load;
 mod log;
+mod progress;
 mod psql;
 mod screen;
 mod status;
@@ -26,7 +31,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cluster::Installation;
 
-use crate::arguments::{Arguments, Task};
+use crate::arguments::{Arguments, Records, Task};
 use crate::failure::Result;
 
 fn main() -> ExitCode {
@@ -35,6 +40,8 @@ fn main() -> ExitCode {
         Task::Status { place, json } => status::run(&place.data, json),
         Task::Stop { place } => stop::run(&place.data),
         Task::Installation { place, stage } => installation(&place.data, &stage),
+        Task::Generate { records: Records::Bips(options) } => generate::run(&options),
+        Task::Load(options) => load::run(options),
         Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
     };
     match done {

@@ -18,7 +18,11 @@ type View = (&'static str, &'static str);
 const OF_SERVER: [View; 3] =
     [("Databases", "http.databases"), ("Processes", "http.workers"), ("Sizes", "http.sizes")];
 /// What each database has of its own.
-const OF_DATABASE: [View; 2] = [("Listeners", "http.listeners"), ("Routes and handlers", "http.stats")];
+const OF_DATABASE: [View; 3] = [
+    ("Listeners", "http.listeners"),
+    ("Routes and handlers", "http.stats"),
+    ("Listeners of queues and tables", "queue.listeners"),
+];
 
 /// Prints what the platform does.
 pub(crate) fn run(data: &Path, json: bool) -> Result<()> {
@@ -83,10 +87,10 @@ fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Adds the rows of each view under its name without the schema.
+/// Adds the rows of each view under its name: http.stats as stats, queue.listeners as queue_listeners.
 fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> {
     for (_, view) in views {
-        to[view.rsplit('.').next().unwrap_or(view)] = rows_as_json(client, view)?;
+        to[view.trim_start_matches("http.").replace('.', "_")] = rows_as_json(client, view)?;
     }
     Ok(())
 }

@@ -117,6 +117,7 @@ fn status_shows_listeners_for_people_and_programs() {
     let json: serde_json::Value = serde_json::from_str(&platform.ok(&["status", "--json"])).unwrap();
     let listeners = &json["served"]["my \"app\""]["listeners"];
     assert_eq!(listeners[0]["port"].to_string(), port, "{json:#}");
+    assert_eq!(json["served"]["my \"app\""]["queue_listeners"], serde_json::json!([]), "{json:#}");
     assert_eq!(platform.query("show work_mem"), "5MB");
     assert_eq!(platform.query("show howdah.show_errors"), "on");
 }
@@ -184,6 +185,41 @@ fn a_request_that_runs_when_the_platform_is_stopped_is_answered() {
     client.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("answered"), "{response}");
     assert!(platform.up(&[]).status.success(), "the next start serves again");
+}
+
+#[test]
+fn files_are_loaded_into_a_queue() {
+    let platform = Platform::new();
+    let lines = Platform::new().port;
+    platform.write(
+        "queue.sql",
+        &format!(
+            "create type t_bip as (userid bigint, bip text);
+             select queue.create('bips', row_type => 't_bip');
+             select queue.listen({lines}, queue => 'bips', address => 'localhost', token => 'secret');"
+        ),
+    );
+    assert!(platform.up(&[]).status.success());
+    while platform.query("select count(*) from queue.listeners where bound is not null") == "0" {}
+    platform.ok(&["generate", "bips", "--records", "5000", "--out", "bips.ndjson.gz"]);
+    let to = format!("localhost:{lines}");
+    let load = |more: &[&str]| platform.run(&[&["load", "--to", &to, "--token", "secret"], more].concat());
+
+    let first = load(&["bips.ndjson.gz", "--queue", "bips"]);
+    assert!(printed(&first).contains("Loaded 5,000 lines"), "{}", printed(&first));
+    assert_eq!(platform.query("select queue_length from queue.metrics('bips')"), "5000");
+    let again = load(&["bips.ndjson.gz", "--queue", "bips"]);
+    assert!(again.status.success() && printed(&again).contains("has 5,000 lines"), "{}", printed(&again));
+
+    fs::write(platform.folder.path().join("bad"), "{\"userid\": 1}\nbad\n{\"userid\": 2}\n").unwrap();
+    let bad = load(&["bad"]);
+    assert_eq!(bad.status.code(), Some(4), "{}", printed(&bad));
+    assert!(printed(&bad).contains("bad line 2: "), "{}", printed(&bad));
+    assert_eq!(platform.query("select queue_length from queue.metrics('bips')"), "5002");
+
+    let stranger = platform.run(&["load", "bad", "--to", &to, "--token", "guessed"]);
+    assert_eq!(stranger.status.code(), Some(1));
+    assert!(printed(&stranger).contains("token"), "{}", printed(&stranger));
 }
 
 fn data(platform: &Platform) -> PathBuf {

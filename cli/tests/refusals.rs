@@ -78,3 +78,14 @@ fn wrong_arguments_have_code_2() {
         assert_refused(&howdah(folder.path(), arguments), 2, &["help"]);
     }
 }
+
+#[test]
+fn load_says_what_is_missing_before_and_behind_the_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let to = format!("127.0.0.1:{port}");
+    let load = |file: &str| howdah(folder.path(), &["load", file, "--to", &to, "--queue", "bips"]);
+    assert_refused(&load("absent.ndjson"), 1, &["absent.ndjson", "No such file"]);
+    fs::write(folder.path().join("a.ndjson"), "{}\n").unwrap();
+    assert_refused(&load("a.ndjson"), 1, &["nothing listens on", &format!("queue.listen({port}")]);
+}

@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.harness.cluster import DATABASE
 from bench.harness.processes import Failed
 
 # Records of the published shape, from a fixed seed: text of 60 to 260 bytes, non-ASCII included.
@@ -33,7 +34,10 @@ class System:
     # For each array of records in `bucket`.
     send: str
     take: str
+    # The same with the rows sent to the client.
+    rows: str
     left: str
+    settings: dict
     # Run before each measurement, as the system's users do now and then.
     tidy: str = "select"
 
@@ -43,7 +47,9 @@ HOWDAH = System(
     "create extension howdah; select queue.create('bips', 't_bip')",
     "perform queue.put('bips', bucket)",
     "select count(*), sum(length(bip)) from queue.take('bips', {qty}, null::t_bip)",
+    "select * from queue.take('bips', {qty}, null::t_bip)",
     "select queue_length from queue.metrics('bips')",
+    {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE},
 )
 
 DELETE_CTID = System(
@@ -52,7 +58,9 @@ DELETE_CTID = System(
     "insert into bips select (r).* from unnest(bucket) r",
     "with taken as (delete from bips where ctid in (select ctid from bips limit {qty}) returning *) "
     "select count(*), sum(length(bip)) from taken",
+    "delete from bips where ctid in (select ctid from bips limit {qty}) returning *",
     "select count(*) from bips",
+    {},
     "vacuum bips",
 )
 
@@ -61,7 +69,9 @@ PGMQ_POP = System(
     "",
     "perform pgmq.send_batch('bips', array(select to_jsonb(r) from unnest(bucket) r))",
     "select count(*), sum(length(message->>'bip')) from pgmq.pop('bips', {qty})",
+    "select * from pgmq.pop('bips', {qty})",
     "select queue_length from pgmq.metrics('bips')",
+    {},
     "vacuum pgmq.q_bips",
 )
 
@@ -69,7 +79,8 @@ SYSTEMS = {system.name: system for system in (HOWDAH, DELETE_CTID, PGMQ_POP)}
 
 
 def install(cluster, system):
-    """Makes the queue of a system."""
+    """Makes the queue of a system, and the rows to fill it with."""
+    cluster.sql(RECORDS)
     cluster.sql(system.setup)
     if system is PGMQ_POP:
         cluster.sql("create schema pgmq")

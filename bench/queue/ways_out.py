@@ -1,0 +1,199 @@
+"""The cases of the way out: take, backlog, pinned and wal."""
+
+import re
+import time
+from statistics import median
+
+from bench.harness.deadline import wait_until
+from bench.harness.processes import Failed, Service
+from bench.queue.ladder import LISTEN, QUEUE, listen, load
+from bench.queue.pgbench import pgbench
+from bench.queue.queues import fill, install
+
+CONSUMERS = (1, 4, 16)
+BATCHES = (1, 100, 1000)
+# Transactions of each consumer, by batch: enough for a second or so.
+TRANSACTIONS = {1: 400, 100: 80, 1000: 20}
+BACKLOGS = (10_000, 1_000_000, 5_000_000)
+# `pinned` measures so often while it holds a transaction open.
+TURNS = 3
+# Records that go in before they are taken out again, when they come by wire.
+CYCLE = 50_000
+SENDING = f"""do $$ declare bucket t_bip[];
+  begin select records[1:{{batch}}] into bucket from source where source.bucket = 0; {{send}}; end $$"""
+
+
+def take(_case, cluster, system, _records, results, _seconds):
+    """Rows taken per second by 1, 4 and 16 consumers, in batches of 1, 100 and 1,000, from a million."""
+    install(cluster, system)
+    fill(cluster, system, 1_000_000)
+    for clients in CONSUMERS:
+        for batch in BATCHES:
+            transactions = TRANSACTIONS[batch]
+            settings = {"consumers": clients, "batch": batch, "postgresql": cluster.version}
+            for name, statement in ((system.name, system.take), (f"{system.name}_client", system.rows)):
+                cluster.sql(system.tidy)
+                before = int(cluster.sql(system.left))
+                rate, _ = pgbench(cluster, statement.format(qty=batch), clients, "-t", transactions)
+                # Not what was asked for: a consumer may have got nothing.
+                taken = before - int(cluster.sql(system.left))
+                metrics = {"records_per_second": taken * rate / (clients * transactions)}
+                results.add(f"take_{clients}_{batch}", name, metrics, settings, {})
+
+
+def backlog(_case, cluster, system, _records, results, _seconds):
+    """Pages that a take of 1,000 touches, and its time, with 10 thousand, one and five million rows waiting."""
+    install(cluster, system)
+    statement = system.take.format(qty=1000)
+    for rows in BACKLOGS:
+        fill(cluster, system, rows - int(cluster.sql(system.left)))
+        cluster.sql(system.tidy)
+        _, milliseconds = pgbench(cluster, statement, 1, "-t", 5)
+        metrics = {"pages_per_take": pages(cluster, statement), "milliseconds_per_take": milliseconds}
+        results.add(f"backlog_{rows}", system.name, metrics, {"batch": 1000, "postgresql": cluster.version}, {})
+
+
+def pages(cluster, statement):
+    """Pages that a statement touches, planning left out."""
+    plan = cluster.sql(f"explain (analyze, buffers, timing off) {statement}")
+    return sum(map(int, re.findall(r"(?:hit|read)=(\d+)", plan.split("Planning")[0].split("\n")[1])))
+
+
+def pinned(_case, cluster, system, records, results, seconds):
+    """Rate of sending and taking, alone and while a transaction holds its snapshot; dead rows after."""
+    install(cluster, system)
+    for batch in BATCHES:
+        # As many rows come in as go out, in one transaction for each batch.
+        sending = SENDING.format(batch=batch, send=system.send)
+        together = f"{sending};\n{system.take.format(qty=batch)}"
+        # The peers are there for comparison: a part of the time will do.
+        share = seconds if system.name == "howdah" else seconds / TURNS
+        _compare(cluster, system, results, f"pinned_{batch}", share, _Sql({together: 1}, batch))
+        if system.name == "howdah":
+            # A transaction for each row.
+            one = SENDING.format(batch=1, send=system.send)
+            work = _Sql({one: batch, system.take.format(qty=batch): 1}, batch / (batch + 1))
+            _compare(cluster, system, results, f"pinned_send_{batch}", seconds, work)
+            _compare(cluster, system, results, f"pinned_wire_{batch}", seconds, _Wire(batch, system, records))
+
+
+class _Sql:
+    """Scripts with their weights, run by two clients; `rows` of each transaction are sent and taken."""
+
+    def __init__(self, scripts, rows):
+        self.scripts, self.rows = scripts, rows
+
+    def prepare(self, cluster):
+        pass
+
+    def rate(self, cluster, seconds):
+        return pgbench(cluster, self.scripts, 2, "-T", max(1, round(seconds)))[0] * self.rows
+
+
+class _Wire:
+    """Records that come by the acknowledged protocol and are taken by two clients, one cycle after another."""
+
+    def __init__(self, batch, system, records):
+        # A cycle takes a second or so, whatever the batch.
+        self.count = CYCLE if batch > 1 else CYCLE // 10
+        self.batch, self.system, self.port = batch, system, None
+        self.lines = records.folder / f"cycle_{batch}.ndjson"
+        self.lines.write_bytes(b"".join(records.lines(self.count)))
+        self.cycles = 0
+
+    def prepare(self, cluster):
+        cluster.sql(f"select queue.purge_queue('{QUEUE}')")
+        self.port = listen(cluster, LISTEN)
+
+    def rate(self, cluster, seconds):
+        begin, before = time.monotonic(), self.cycles
+        statement = self.system.take.format(qty=self.batch)
+        while time.monotonic() - begin < seconds:
+            self.cycles += 1
+            load(self.port, self.lines, f"cycle-{self.batch}-{self.cycles}")
+            pgbench(cluster, statement, 2, "-t", self.count // self.batch // 2)
+        if int(cluster.sql(self.system.left)):
+            raise Failed("pinned: rows are left after a cycle")
+        return (self.cycles - before) * self.count / (time.monotonic() - begin)
+
+
+def _compare(cluster, system, results, case, seconds, work):
+    """Measures while a transaction holds its snapshot for `seconds`, and without one before and after."""
+    work.prepare(cluster)
+    # Shorter: nothing piles up without it.
+    free = [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    dead = dead_rows(cluster)
+    begin = time.monotonic()
+    with Holder(cluster):
+        rates = [work.rate(cluster, seconds / TURNS) for _ in range(TURNS)]
+        spent = time.monotonic() - begin
+    dead = dead_rows(cluster) - dead
+    free += [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    for rate in rates:
+        metrics = {
+            "records_per_second": rate,
+            "percent_of_free": 100 * rate / median(free),
+            "dead_rows_per_100": 100 * dead / (median(rates) * spent),
+        }
+        settings = {"seconds_pinned": seconds, "postgresql": cluster.version}
+        results.add(case, system.name, metrics, settings, {})
+
+
+def dead_rows(cluster):
+    """Dead rows in all tables."""
+    return int(cluster.sql("select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables"))
+
+
+class Holder:
+    """A transaction that holds its snapshot while it is in force."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def __enter__(self):
+        command = [str(self.cluster.programs / "psql"), "-Xq", "-c"]
+        statement = "begin isolation level repeatable read; select 1; select pg_sleep(36000)"
+        self.service = Service(
+            [*command, statement],
+            log=self.cluster.folder / "holder.log",
+            env=self.cluster.environment("postgres", "unix"),
+        )
+        self.service.__enter__()
+        wait_until(self._holds, 10, "a transaction to be held open", self.service)
+        return self
+
+    def __exit__(self, *error):
+        self.cluster.sql(f"select pg_terminate_backend(pid) from {HOLDERS}")
+        return self.service.__exit__(*error)
+
+    def _holds(self):
+        return self.cluster.sql(f"select count(*) from {HOLDERS} and wait_event = 'PgSleep'") == "1"
+
+
+HOLDERS = "pg_stat_activity where query like '%pg_sleep(36000)%' and pid <> pg_backend_pid()"
+
+
+def wal(_case, cluster, system, _records, results, _seconds):
+    """Bytes of WAL for a row in and out, in batches of 1,000, and for COPY of the same rows."""
+    install(cluster, system)
+    rows = 100_000
+    cluster.sql("create table copied as select (r).* from source, unnest(records) r limit 0")
+    cluster.sql(f"copy (select (r).* from source, unnest(records) r) to '{cluster.folder}/data/rows.csv' csv")
+    steps = {
+        "copy": lambda: cluster.sql(f"copy copied from '{cluster.folder}/data/rows.csv' csv"),
+        "in": lambda: fill(cluster, system, rows),
+        "out": lambda: pgbench(cluster, system.take.format(qty=1000), 1, "-t", rows // 1000),
+    }
+    cluster.sql("alter system set full_page_writes = off")
+    cluster.sql("select pg_reload_conf()")
+    metrics = {f"wal_bytes_{name}": wal_bytes(cluster, step) / rows for name, step in steps.items()}
+    metrics["wal_bytes_in_over_copy"] = metrics["wal_bytes_in"] - metrics["wal_bytes_copy"]
+    results.add("wal", system.name, metrics, {"batch": 1000, "postgresql": cluster.version}, {})
+
+
+def wal_bytes(cluster, step):
+    """How much WAL a step writes, after a checkpoint."""
+    cluster.sql("checkpoint")
+    before = cluster.sql("select pg_current_wal_insert_lsn()")
+    step()
+    return int(cluster.sql(f"select pg_current_wal_insert_lsn() - '{before}'"))

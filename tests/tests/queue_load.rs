@@ -1,0 +1,129 @@
+//! Files are loaded into a queue, each line exactly once, however often the server is killed.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bips::Bips;
+use cluster::Life;
+use howdah_tests::shippers::Intake;
+use howdah_tests::wait_for;
+use loader::{Error, Event, Options, Source, Summary};
+
+const KILLS: usize = 10;
+
+fn options(intake: &Intake, producer: &str) -> Options {
+    Options {
+        to: format!("127.0.0.1:{}", intake.lines),
+        queue: Some("bips".into()),
+        producer: producer.into(),
+        epoch: 1,
+        token: None,
+        window: 20_000,
+        patience: Duration::from_secs(60),
+    }
+}
+
+struct File {
+    folder: tempfile::TempDir,
+}
+
+impl File {
+    fn of(bytes: &[u8]) -> Self {
+        let file = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::write(file.path(), bytes).unwrap();
+        file
+    }
+
+    fn of_records(count: usize) -> Self {
+        let mut lines = Vec::new();
+        let mut bips = Bips::new(5);
+        (0..count).for_each(|_| bips.append(&mut lines));
+        Self::of(&lines)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("bips.ndjson")
+    }
+
+    fn load(&self, options: &Options) -> Result<Summary, Error> {
+        loader::load(options, &Source::open(&[self.path()])?, &mut |_| {})
+    }
+}
+
+/// How many rows the queue has, and how many different ones.
+fn counts(intake: &Intake) -> String {
+    let rows = "queue.peek('bips', 1000000, null::t_bip)";
+    intake.platform.value(&format!("select count(*) || ' ' || count(distinct uuid) from {rows}")).unwrap()
+}
+
+#[test]
+fn a_file_is_loaded_once() {
+    let intake = Intake::start();
+    let file = File::of_records(30_000);
+    let summary = file.load(&options(&intake, "once")).unwrap();
+    assert_eq!((summary.lines, summary.skipped, summary.rejected_count), (30_000, 0, 0));
+    assert_eq!(counts(&intake), "30000 30000");
+    let again = file.load(&options(&intake, "once")).unwrap();
+    assert_eq!((again.lines, again.skipped), (0, 30_000));
+    assert_eq!(counts(&intake), "30000 30000");
+
+    what_is_rejected_is_named(&intake);
+    what_the_server_refuses_is_said(&intake);
+}
+
+fn what_is_rejected_is_named(intake: &Intake) {
+    intake.take_all();
+    let file = File::of(b"{\"userid\": 1}\n{\"userid\": \"x\"}\n\n{\"userid\": 2}\nnothing\n{\"userid\": 3}");
+    let summary = file.load(&options(intake, "rejects")).unwrap();
+    let rejected: Vec<u64> = summary.rejected.iter().map(|rejected| rejected.sequence).collect();
+    assert_eq!((summary.lines, rejected), (6, vec![2, 5]), "{:?}", summary.rejected);
+    assert_eq!(intake.take_all(), [1, 2, 3]);
+}
+
+fn what_the_server_refuses_is_said(intake: &Intake) {
+    let file = File::of(b"{\"userid\": 1}\n");
+    let wrong = Options { queue: Some("mail".into()), ..options(intake, "refused") };
+    let error = file.load(&wrong).unwrap_err().to_string();
+    assert!(error.contains("the server refuses") && error.contains("mail"), "{error}");
+
+    let newer = Options { epoch: 2, ..options(intake, "fenced") };
+    file.load(&newer).unwrap();
+    let error = file.load(&options(intake, "fenced")).unwrap_err().to_string();
+    assert!(error.contains("the server refuses") && error.contains("epoch"), "{error}");
+    assert_eq!(intake.take_all(), [1]);
+}
+
+#[test]
+fn a_server_that_is_killed_again_and_again_has_every_line_once() {
+    const RECORDS: usize = 200_000;
+    let mut intake = Intake::start();
+    let file = File::of_records(RECORDS);
+    let options = options(&intake, "killed");
+    let (acknowledged, heard) = mpsc::channel();
+    let loading = thread::spawn(move || {
+        let source = Source::open(&[file.path()]).unwrap();
+        loader::load(&options, &source, &mut |event| {
+            if let Event::Progress { acknowledged: lines, .. } = event {
+                let _ = acknowledged.send(lines);
+            }
+        })
+    });
+    let mut under_way = 0;
+    for kill in 0..KILLS as u64 {
+        // Each time a part of the file is in the queue, and the rest is under way.
+        let wanted = kill * RECORDS as u64 / KILLS as u64;
+        let known = heard.iter().find(|lines| *lines > wanted).unwrap_or(RECORDS as u64);
+        under_way += usize::from(known < RECORDS as u64);
+        intake.platform.cluster.kill().unwrap();
+        wait_for("no process is left", || intake.platform.cluster.processes().is_empty());
+        intake.platform.cluster.start(Life::WithParent).unwrap();
+        let stored = intake.rows() as u64;
+        assert!(stored >= known, "{known} lines were acknowledged, {stored} are there");
+    }
+    let summary = loading.join().unwrap().unwrap();
+    assert!(under_way > KILLS / 2, "all was loaded before it was killed");
+    assert_eq!((summary.lines, summary.rejected_count), (RECORDS as u64, 0));
+    assert_eq!(counts(&intake), format!("{RECORDS} {RECORDS}"));
+}
