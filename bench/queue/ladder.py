@@ -15,7 +15,6 @@ NODE = Path(__file__).resolve().parent / "peers" / "node"
 QUEUE = "bips"
 TABLE = 'create table bips (uuid uuid, userid bigint, version int, timestamp_ms bigint, bip text, "user" text)'
 UUID_KEY = TABLE.replace("uuid uuid", "uuid uuid primary key")
-HTTP_BATCH = 5_000
 HTTP_CONNECTIONS = 4
 # A POST for each record takes long: it is loaded for some seconds, not for all records.
 EACH_SECONDS = 8
@@ -32,12 +31,15 @@ class Peer:
     """Sends the records to a port and returns how many when all are stored."""
     table: str = TABLE
     connections: int = 1
+    form: str = "plain"
+    """What of the records is sent: it is made before the time runs."""
 
     settings = {}
     left = "select count(*) from bips"
 
     def measure(self, cluster, records):
         """Records stored, and the seconds from the first byte sent until the last row is stored."""
+        getattr(records, self.form)
         cluster.sql(f"{self.table}; create role peer login; grant insert on bips to peer")
         port = free_port()
         env = {
@@ -61,12 +63,15 @@ class Howdah:
     """The statement that listens on a port."""
     send: Callable
     """Sends the records to a port and returns how many when all are stored."""
+    form: str = "plain"
+    """What of the records is sent: it is made before the time runs."""
 
     settings = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
     left = f"select queue_length from queue.metrics('{QUEUE}')"
 
     def measure(self, cluster, records):
         """Records stored, and the seconds from the first byte sent until the last row is stored."""
+        getattr(records, self.form)
         port = queue_with_listener(cluster, self.listen)
         return timed(lambda: self.send(port, records, cluster))
 
@@ -138,7 +143,7 @@ def tcp_file(port, records):
 
 def http_batches(port, records):
     """Posts batches; the peer answers the last request when all is written."""
-    senders.post_batches(port, "/", records.batches(HTTP_BATCH), HTTP_CONNECTIONS)
+    senders.post_batches(port, "/", records.batches, HTTP_CONNECTIONS)
     senders.get(port, "/")
     return records.count
 
@@ -182,7 +187,7 @@ def load(port, file, producer):
 
 def queue_batches(port, records, _cluster):
     """Posts batches, each answered after its commit."""
-    senders.post_batches(port, f"/queues/{QUEUE}", records.batches(HTTP_BATCH), HTTP_CONNECTIONS)
+    senders.post_batches(port, f"/queues/{QUEUE}", records.batches, HTTP_CONNECTIONS)
     return records.count
 
 
@@ -206,13 +211,13 @@ SYSTEMS = {
     system.name: system
     for system in (
         Peer("insert_each", "http_each.js", http_each, UUID_KEY, connections=10),
-        Peer("http_waterfall", "http.js", http_batches, UUID_KEY),
+        Peer("http_waterfall", "http.js", http_batches, UUID_KEY, form="batches"),
         Peer("tcp_insert_uuid_pk", "tcp.js", tcp_file, UUID_KEY),
         Peer("tcp_insert", "tcp.js", tcp_file),
         Howdah("howdah_tcp_plain", LISTEN, plain_file),
         Howdah("howdah_tcp_acked", LISTEN, acknowledged("plain")),
-        Howdah("howdah_tcp_acked_gzip", LISTEN, acknowledged("gzip")),
-        Howdah("howdah_http", LISTEN_HTTP, queue_batches),
+        Howdah("howdah_tcp_acked_gzip", LISTEN, acknowledged("gzip"), form="gzip"),
+        Howdah("howdah_http", LISTEN_HTTP, queue_batches, form="batches"),
         Peer("tcp_insert_uuid_pk_pool4", "tcp.js", tcp_file, UUID_KEY, connections=4),
         Peer("tcp_insert_pool4", "tcp.js", tcp_file, connections=4),
         Copy("copy_csv", "csv"),

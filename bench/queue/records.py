@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import tempfile
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from bench.harness.processes import run
@@ -13,6 +15,8 @@ from bench.harness.processes import run
 COLUMNS = ("uuid", "userid", "version", "timestamp_ms", "bip", "user")
 ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = 1 << 20
+# Lines of a request.
+BATCH = 5_000
 
 
 def howdah():
@@ -65,14 +69,8 @@ class Records:
         with open(self.plain, "rb") as plain:
             return [next(plain) for _ in range(min(count, self.count))]
 
-    def batches(self, size):
-        """All lines as the bytes of batches of `size` lines."""
+    @cached_property
+    def batches(self):
+        """All lines as the bytes of batches."""
         with open(self.plain, "rb") as plain:
-            batch = []
-            for line in plain:
-                batch.append(line)
-                if len(batch) == size:
-                    yield b"".join(batch)
-                    batch = []
-            if batch:
-                yield b"".join(batch)
+            return [b"".join(lines) for lines in iter(lambda: list(islice(plain, BATCH)), [])]
