@@ -52,15 +52,15 @@ fn check_function(function: Oid) {
         if let Some(obstacle) = function.obstacle() {
             refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle, "");
         }
-        let arguments = function.arguments();
-        for argument in arguments {
-            let whole = arguments.len() == 1
-                && matches!(argument.input, Input::Text | Input::Bytes(_) | Input::Json(_));
-            if argument.name.is_none() && !whole && !matches!(argument.input, Input::Request) {
+        let mut bodies = 0;
+        for argument in function.arguments() {
+            bodies += usize::from(argument.takes_body());
+            let takes_body = argument.takes_body() && bodies == 1;
+            if argument.name.is_none() && !takes_body && !matches!(argument.input, Input::Request) {
                 refuse(
                     PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
                     "an argument of a route's function has no name",
-                    "Name it: arguments are bound by name. One alone of type text, json, jsonb or bytea takes the body.",
+                    "Name it: arguments are bound by name. One without a name, of type text, json, jsonb or bytea, takes the body.",
                 );
             }
         }

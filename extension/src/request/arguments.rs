@@ -52,24 +52,24 @@ pub struct Bound<'a> {
     pub given: u64,
 }
 
-/// Finds a value for every argument: from the path, then the query, then the form or JSON body. A single
-/// argument without a name of type json, jsonb, text or bytea takes the whole body.
+/// Finds a value for every argument: from the path, then the query, then the form or JSON body. One argument without
+/// a name that can takes the whole body; the others are not looked for there then.
 pub fn bind<'a>(
     function: &Function,
     request: &Request<'a>,
     path: &[(&str, Cow<'a, str>)],
 ) -> Result<Bound<'a>, BindError> {
     let arguments = function.arguments();
-    if let [only] = arguments
-        && only.name.is_none()
-        && !matches!(only.input, Input::Request)
-    {
-        return whole_body(only, request);
-    }
-    let mut source = Source { request, path, query: None, body: None };
+    let whole = arguments.iter().position(Argument::takes_body);
+    let mut source = Source { request, path, query: None, body: whole.map(|_| Body::Other) };
     let mut bound = Bound::default();
     for (place, argument) in arguments.iter().enumerate() {
-        match source.find(argument)? {
+        let value = if whole == Some(place) {
+            Some(whole_body(argument, request)?)
+        } else {
+            source.find(argument)?
+        };
+        match value {
             Some(value) => {
                 bound.given |= 1 << place;
                 bound.values.push(value);
@@ -84,13 +84,11 @@ pub fn bind<'a>(
     Ok(bound)
 }
 
-fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Bound<'a>, BindError> {
-    let value = match argument.input {
+fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Value<'a>, BindError> {
+    Ok(match argument.input {
         Input::Bytes(_) => Value::Bytes(request.body()),
-        Input::Json(_) | Input::Text => Value::Text(Cow::Borrowed(body_text(request)?)),
-        _ => return Err(BindError("the function's argument needs a name".into())),
-    };
-    Ok(Bound { values: vec![value], given: 1 })
+        _ => Value::Text(Cow::Borrowed(body_text(request)?)),
+    })
 }
 
 fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
@@ -121,7 +119,7 @@ impl<'a> Source<'_, 'a> {
             return Ok(Some(Value::Request));
         }
         let Some(name) = argument.name.as_deref() else {
-            return Err(BindError("an argument beside others needs a name".into()));
+            return Err(BindError("an argument has no name".into()));
         };
         if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
             return Ok(Some(Value::Text(value.clone())));

@@ -20,6 +20,13 @@ pub struct Argument {
     pub input: Input,
 }
 
+impl Argument {
+    /// Whether it takes the whole body: it has no name, and a type that can.
+    pub fn takes_body(&self) -> bool {
+        self.name.is_none() && matches!(self.input, Input::Text | Input::Bytes(_) | Input::Json(_))
+    }
+}
+
 /// How a value of the request becomes a value of the argument's type.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {

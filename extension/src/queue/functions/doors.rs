@@ -92,7 +92,7 @@ fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
         ),
     };
     if let Err(error) = read {
-        refuse(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, &format!("the body is no valid {encoding}: {error}"));
+        refuse(PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION, &format!("the body is no valid {encoding}: {error}"));
     }
     if lines.len() > limit {
         refuse_with_hint(
