@@ -205,7 +205,7 @@ def await_stored(cluster, count):
 
 
 LISTEN = f"select queue.listen({{port}}, queue => '{QUEUE}')"
-LISTEN_HTTP = f"select queue.grant('{QUEUE}', 'send', 'howdah_web'); select http.listen({{port}})"
+LISTEN_HTTP = f"select queue.serve(); select queue.grant('{QUEUE}', 'send', 'howdah_web'); select http.listen({{port}})"
 
 SYSTEMS = {
     system.name: system
