@@ -47,7 +47,8 @@ fn the_suggestions_of_every_example_application_are_served() {
         examples::load(&platform, &application);
         let suggestions = examples::suggestions(&application);
         assert!(!suggestions.is_empty(), "examples/{application} has nothing to try");
-        for command in suggestions {
+        // What is not a request, as of queues, is run where they are tested.
+        for command in suggestions.iter().filter(|command| command.starts_with("curl ")) {
             let answer = examples::shell(&platform, &format!("{command} --include --silent"));
             let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
             assert!((200..500).contains(&status), "{command}\n{answer}");
