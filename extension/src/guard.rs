@@ -66,7 +66,14 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
             pg_sys::error_context_stack = error_context_stack;
             return match result.take() {
                 Some(Ok(value)) => Ok(value),
-                Some(Err(panic)) => Err(from_panic(panic, report)),
+                Some(Err(panic)) => {
+                    // As errfinish does before it jumps: locks that are given up later do not give these back, and
+                    // a process that holds off interrupts for ever can be neither cancelled nor ended.
+                    pg_sys::InterruptHoldoffCount = 0;
+                    pg_sys::QueryCancelHoldoffCount = 0;
+                    pg_sys::CritSectionCount = 0;
+                    Err(from_panic(panic, report))
+                }
                 None => Err(internal("the guarded work has not run".into())),
             };
         }

@@ -20,51 +20,59 @@ as 'MODULE_PATHNAME', 'howdah_queue_answer_later';
 comment on function queue.answer_later(text, bigint, integer) is
   'Has a request that found nothing run again when there are more arrivals; without them its answer is sent when the time is over';
 
-create function queue.rows_as_json(queue_name text, qty integer, vt interval default null)
+create function queue.rows_as_json(queue_name text, qty integer, leased boolean, vt interval)
 returns table (msg_id bigint, "row" json)
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 declare
   of_type regtype;
 begin
+  if qty is null or qty not between 0 and 10000 then
+    raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', coalesce(qty::text, 'null'));
+  end if;
   select q.row_type into of_type from queue.queue q where q.name = rows_as_json.queue_name;
-  if of_type is not null and vt is null then
-    return query execute format(
-      'select null::bigint, to_json(r) from queue.take($1, $2, null::%s) r', of_type) using queue_name, qty;
-  elsif of_type is not null then
+  if of_type is not null and leased then
     return query execute format(
       'select r.msg_id, json_build_object(''msg_id'', r.msg_id, ''read_ct'', r.read_ct, ''row'', r."row")
        from queue.read($1, $2, $3, null::%s) r', of_type) using queue_name, qty, vt;
-  elsif vt is null then
-    return query select r.msg_id, to_json(r) from queue.pop(queue_name, qty) r;
-  else
+  elsif of_type is not null then
+    return query execute format(
+      'select null::bigint, to_json(r) from queue.take($1, $2, null::%s) r', of_type) using queue_name, qty;
+  elsif leased then
     return query select r.msg_id, to_json(r)
     from queue.read(queue_name, extract(epoch from vt)::integer, qty) r;
+  else
+    return query select r.msg_id, to_json(r) from queue.pop(queue_name, qty) r;
   end if;
 end
 $body$;
-comment on function queue.rows_as_json(text, integer, interval) is
-  'Rows or messages as JSON: leased for a time, or without one taken out';
+comment on function queue.rows_as_json(text, integer, boolean, interval) is
+  'Rows or messages as JSON: leased for a time, or taken out';
 
 create function queue.ack_batch(queue_name text, batch text) returns bigint
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 declare
   acknowledged bigint;
+  starts bigint[];
+  ends bigint[];
 begin
-  if batch !~ '^\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*$' then
+  -- Before the batch is unpacked: it fails without the right to take.
+  perform queue.arrivals(queue_name);
+  if batch is null or batch !~ '^\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18}){0,9999}$' then
     raise exception using errcode = '22023', message = format('"%s" is no batch id', left(batch, 100)),
       hint = 'Give back the "batch" that a read has answered.';
   end if;
-  if (select sum(split_part(part, '-', 2)::bigint - split_part(part, '-', 1)::bigint)
-      from regexp_split_to_table(batch, ',') part) > 1000000 then
-    raise exception using errcode = '22023', message = 'a batch has at most a million rows';
+  select array_agg(split_part(part, '-', 1)::bigint), array_agg(split_part(part, '-', 2)::bigint)
+  into starts, ends
+  from regexp_split_to_table(batch, ',') part;
+  if exists (select from unnest(starts, ends) part (s, e) where e < s)
+    or (select sum(e - s + 1) from unnest(starts, ends) part (s, e)) > 10000 then
+    raise exception using errcode = '22023', message = 'a batch goes upwards, and has at most 10000 rows';
   end if;
   select count(*) into acknowledged
   from queue.ack(queue_name, array(
-    select n
-    from regexp_split_to_table(batch, ',') part
-    cross join generate_series(split_part(part, '-', 1)::bigint, split_part(part, '-', 2)::bigint) n));
+    select n from unnest(starts, ends) part (s, e) cross join generate_series(s, e) n));
   return acknowledged;
 end
 $body$;
@@ -78,28 +86,21 @@ returns json
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 declare
-  acknowledged bigint;
   arrivals bigint := queue.arrivals(http_read.queue);
   answer json;
 begin
-  if qty not between 0 and 10000 then
-    raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', qty);
-  end if;
-  if vt < '1 second' or vt > '1 day' then
-    raise exception using errcode = '22023', message = format('vt must be from a second to a day, and is %s', vt);
+  if vt is null or vt < '1 second' or vt > '1 day' then
+    raise exception using errcode = '22023', message = format('vt must be from a second to a day, and is %s', coalesce(vt::text, 'null'));
   end if;
   if ack is not null then
-    acknowledged := queue.ack_batch(http_read.queue, ack);
+    perform queue.ack_batch(http_read.queue, ack);
   end if;
-  with rows as materialized (select r.msg_id, r."row" from queue.rows_as_json(http_read.queue, qty, vt) r),
+  with rows as materialized (select r.msg_id, r."row" from queue.rows_as_json(http_read.queue, qty, true, vt) r),
   ids as (select range_agg(int8range(msg_id, msg_id, '[]')) as ranges from rows)
   select json_build_object(
     'batch', (select string_agg(lower(part) || '-' || upper(part) - 1, ',') from ids, unnest(ids.ranges) part),
     'rows', coalesce((select json_agg(rows."row") from rows), '[]'))
   into answer;
-  if acknowledged is not null then
-    answer := (answer::jsonb || jsonb_build_object('acknowledged', acknowledged))::json;
-  end if;
   if wait > '0 seconds' and qty > 0 and answer ->> 'batch' is null then
     perform queue.answer_later(
       http_read.queue, arrivals, (1000 * extract(epoch from least(wait, interval '1 minute')))::integer);
@@ -123,11 +124,9 @@ create function queue.http_take(queue text, qty integer default 100) returns jso
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if qty not between 0 and 10000 then
-    raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', qty);
-  end if;
   return json_build_object(
-    'rows', coalesce((select json_agg(r."row") from queue.rows_as_json(http_take.queue, qty) r), '[]'));
+    'rows', coalesce(
+      (select json_agg(r."row") from queue.rows_as_json(http_take.queue, qty, false, null) r), '[]'));
 end
 $body$;
 comment on function queue.http_take(text, integer) is

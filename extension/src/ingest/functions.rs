@@ -3,7 +3,7 @@
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{Datum, Oid};
 
-use super::{Bucket, Keep, Sender, Target, write};
+use super::{Bucket, Keep, Sender, Target, write_in_parts};
 use crate::queue::functions::called;
 use crate::queue::functions::returned::Returned;
 use crate::queue::refuse::refuse;
@@ -31,7 +31,8 @@ called!(
             first: call.need(4, "sequence"),
         });
         let longest = settings::LONGEST_LINE.get() as usize;
-        let written = write(&target, &Bucket { lines, origin, listener: 0, cut: &[], longest });
+        let bucket = Bucket { lines, origin, listener: 0, cut: &[], longest };
+        let written = write_in_parts(&target, &bucket);
         let returned = Returned::declared(call);
         let count = |count: u64| Some(Datum::from(count as i64));
         let mut values = [

@@ -120,6 +120,55 @@ pub fn write(target: &Target, bucket: &Bucket) -> Written {
     written
 }
 
+/// Lines of a part of [`write_in_parts`] at most.
+const PART_LINES: usize = 20_000;
+/// Bytes of a part, but for its last line.
+const PART_BYTES: usize = 4 << 20;
+
+/// As [`write`], for as many lines as there are: the memory is that of a part, and a cancel is heeded between two.
+pub fn write_in_parts(target: &Target, bucket: &Bucket) -> Written {
+    let mut written = Written::default();
+    let (mut rest, mut lines) = (bucket.lines, 0);
+    loop {
+        let (part, count) = part(rest);
+        rest = &rest[part.len()..];
+        let origin =
+            bucket.origin.map(|sender| Sender { first: sender.first.saturating_add(lines), ..sender });
+        written.add(write(target, &Bucket { lines: part, origin, ..*bucket }), lines as u64);
+        lines += count as i64;
+        if rest.is_empty() {
+            return written;
+        }
+        pgrx::check_for_interrupts!();
+    }
+}
+
+/// The first lines of a text, as many as a part has, and how many they are.
+fn part(lines: &[u8]) -> (&[u8], usize) {
+    let mut count = 0;
+    for (place, _) in lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        count += 1;
+        if count == PART_LINES || place >= PART_BYTES {
+            return (&lines[..=place], count);
+        }
+    }
+    (lines, count)
+}
+
+impl Written {
+    /// Adds what became of a part, before which so many lines came.
+    fn add(&mut self, part: Written, before: u64) {
+        self.received += part.received;
+        self.stored += part.stored;
+        self.repeated += part.repeated;
+        self.sequence = part.sequence;
+        self.rejected_count += part.rejected_count;
+        let room = NAMED.saturating_sub(self.rejected.len());
+        let named = part.rejected.into_iter().take(room);
+        self.rejected.extend(named.map(|rejected| Rejected { line: rejected.line + before, ..rejected }));
+    }
+}
+
 impl Sender<'_> {
     /// How far the producer is after so many lines.
     fn until(&self, lines: u64, last: Option<i64>) -> crate::queue::append::Origin {

@@ -20,6 +20,8 @@ called!(
     pg_finfo_howdah_queue_http_send,
     |call| {
         let target = Target::queue(&call.need::<String>(0, "queue"), Keep::default());
+        // Before the body costs anything.
+        target.check();
         let body: &[u8] = match call.argument(1) {
             // SAFETY: bytea; the bytes stay where they are during the call.
             Some(datum) => unsafe {
@@ -44,7 +46,8 @@ called!(
             first: call.need(4, "sequence"),
         });
         let longest = settings::LONGEST_LINE.get() as usize;
-        let written = ingest::write(&target, &Bucket { lines, origin, listener: 0, cut: &[], longest });
+        let bucket = Bucket { lines, origin, listener: 0, cut: &[], longest };
+        let written = ingest::write_in_parts(&target, &bucket);
         let answer = report(&written, origin.is_some()).to_string();
         answer.into_datum().unwrap_or(Datum::null())
     }
@@ -75,6 +78,9 @@ fn report(written: &Written, has_producer: bool) -> Value {
     answer
 }
 
+/// Memory that a zstd body may ask for, as a power of two: 8 MiB, which every decoder of RFC 8878 has.
+const WINDOW_LOG: u32 = 23;
+
 /// Inflates a body. One that becomes larger than `howdah.max_inflated_body` is an error before it has the memory.
 fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
     let limit = settings::MAX_INFLATED_BODY.get() as usize;
@@ -84,6 +90,7 @@ fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
             flate2::read::MultiGzDecoder::new(body).take(limit as u64 + 1).read_to_end(&mut lines)
         }
         "zstd" => zstd::stream::read::Decoder::with_buffer(body)
+            .and_then(|mut decoder| decoder.window_log_max(WINDOW_LOG).map(|()| decoder))
             .and_then(|decoder| decoder.take(limit as u64 + 1).read_to_end(&mut lines)),
         _ => refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -92,7 +99,10 @@ fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
         ),
     };
     if let Err(error) = read {
-        refuse(PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION, &format!("the body is no valid {encoding}: {error}"));
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
+            &format!("the body is no valid {encoding}: {error}"),
+        );
     }
     if lines.len() > limit {
         refuse_with_hint(
