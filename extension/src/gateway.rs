@@ -19,6 +19,7 @@ pub mod listeners;
 mod parked;
 
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -46,6 +47,10 @@ thread_local! {
     static END: Cell<*mut exchange::Gateway> = const { Cell::new(std::ptr::null_mut()) };
 }
 
+/// How long reading the configuration again waits for a lock.
+const LOCK_TIMEOUT: &CStr = c"20ms";
+/// Time before it is tried again.
+const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 /// How long the loop sleeps at most: what nobody wakes it for is seen after this time.
 const TICK: Duration = Duration::from_secs(1);
 /// The same while requests are under way or wait.
@@ -77,6 +82,8 @@ pub fn run(worker: &Worker) {
         accounts: Accounts::new(worker),
         last_housekeeping: Instant::now(),
         last_tick: Instant::now(),
+        refresh_from: Instant::now(),
+        was_woken: false,
         draining: None,
     };
     gateway.serve();
@@ -103,6 +110,10 @@ struct Gateway<'w> {
     accounts: Accounts,
     last_housekeeping: Instant,
     last_tick: Instant,
+    /// Before which time the configuration is not read again.
+    refresh_from: Instant,
+    /// Whether somebody has woken this process in the last turn.
+    was_woken: bool,
     /// Until when running requests may finish, once the worker is asked to leave.
     draining: Option<Instant>,
 }
@@ -157,16 +168,23 @@ impl Gateway<'_> {
     }
 
     fn is_busy(&self) -> bool {
-        self.flights.any() || self.buckets.any() || self.accounts.are_late() || self.draining.is_some()
+        // Whoever changes the configuration wakes gateways just before its news can be seen.
+        self.was_woken
+            || self.flights.any()
+            || self.buckets.any()
+            || self.accounts.are_late()
+            || self.draining.is_some()
     }
 
     fn look_at_descriptors(&mut self) {
         let ready: Vec<RawFd> = self.server.readable().collect();
+        self.was_woken = false;
         if ready.contains(&self.worker.postmaster_fd()) {
             self.worker.exit_orphaned();
         }
         if ready.contains(&self.worker.wake_fd()) {
             wake::drain(self.worker.kind, self.worker.index);
+            self.was_woken = true;
         }
     }
 
@@ -199,14 +217,25 @@ impl Gateway<'_> {
         self.refresh_listeners();
     }
 
+    /// Follows the configuration. While somebody holds a lock on its tables, the gateway goes on with what it knows.
     fn refresh(&mut self) {
+        let lock_timeout = self.runner.table().map(|_| LOCK_TIMEOUT);
+        if self.refresh_from > Instant::now() {
+            return;
+        }
         // SAFETY: on the main thread, outside a transaction.
-        match unsafe { self.runner.refresh() } {
-            Ok(()) => self.refresh_listeners(),
+        match unsafe { self.runner.refresh(lock_timeout) } {
+            Ok(()) => {
+                self.refresh_listeners();
+                // Places in the old table may be others in this one.
+                for (arrived, since) in self.inline.take_waiting() {
+                    self.dispatch(arrived, since);
+                }
+            }
             Err(NoTable::NoExtension) => self.worker.leave_no_extension(),
             Err(NoTable::WrongVersion) => self.worker.leave_wrong_version(),
-            // Logged; tried again with the next turn.
-            Err(NoTable::Failed(_)) => {}
+            // Logged; tried again soon.
+            Err(NoTable::Failed(_)) => self.refresh_from = Instant::now() + REFRESH_PAUSE,
         }
     }
 

@@ -1,5 +1,8 @@
 //! A change of the routes is seen by every process from its commit on.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
 use howdah_tests::{Platform, wait_for};
 
 #[test]
@@ -58,4 +61,77 @@ fn a_route_that_comes_while_a_process_reads_the_routes_for_the_first_time_is_ser
         platform.wait_until_served();
         assert_eq!(platform.post(&format!("/{kind}"), "text/plain", b"").text(), "here");
     }
+}
+
+#[test]
+fn requests_that_wait_in_the_gateway_survive_a_change_of_the_routes() {
+    let platform =
+        Platform::with(&[("howdah.inline_deadline", "200ms"), ("howdah.inline_threshold", "50000")]);
+    platform.sql(
+        "create function busy(number integer) returns integer language sql stable
+           return (select number + 0 * count(*) from generate_series(1, 1000));
+         select http.route('GET', '/m', 'busy'), http.route('GET', '/a', 'busy'), http.route('GET', '/z', 'busy')",
+    );
+    for _ in 0..20 {
+        assert_eq!(platform.get("/m?number=1").text(), "1");
+    }
+    let gateway = platform.workers("gateway");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for client in 0..32 {
+            let (platform, over) = (&platform, &over);
+            threads.spawn(move || {
+                // More than a turn's time: what is left over waits for the next.
+                let mut connection = platform.connect();
+                let request =
+                    format!("GET /m?number={client} HTTP/1.1\r\nHost: localhost\r\n\r\n").repeat(20);
+                while !over.load(Relaxed) {
+                    connection.send_bytes(request.as_bytes());
+                    for _ in 0..20 {
+                        let reply = connection.read_reply(false).expect("an answer");
+                        assert_eq!((reply.status, reply.text()), (200, client.to_string()));
+                    }
+                }
+            });
+        }
+        let mut session = platform.session();
+        for round in 0..200 {
+            // Places move down and up, and the last is gone.
+            let change = if round % 2 == 0 {
+                "select http.unroute('GET', '/a'), http.unroute('GET', '/z')"
+            } else {
+                "select http.route('GET', '/a', 'busy'), http.route('GET', '/z', 'busy')"
+            };
+            session.batch_execute(change).unwrap();
+        }
+        over.store(true, Relaxed);
+    });
+    assert_eq!(platform.workers("gateway"), gateway, "the gateway has ended");
+    let inline = platform.value("select inline from http.stats where pattern = '/m'").expect("a number");
+    assert!(inline.parse::<i64>().unwrap() > 200, "only {inline} requests ran in the gateway");
+}
+
+#[test]
+fn a_gateway_goes_on_while_somebody_holds_the_table_of_routes() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function fast() returns text language sql stable return 'fast';
+         select http.route('GET', '/fast', 'fast')",
+    );
+    let mut connection = platform.connect();
+    wait_for("it runs in the gateway", || {
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        platform.value("select inline > 0 from http.stats where pattern = '/fast'").as_deref() == Some("t")
+    });
+    let mut holder = platform.session();
+    holder.batch_execute("begin; lock table http.route in access exclusive mode").unwrap();
+    platform.sql("select http.handle('select ''none''', name => 'none')");
+    for _ in 0..200 {
+        let begin = Instant::now();
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        assert!(begin.elapsed() < Duration::from_millis(250), "{:?}", begin.elapsed());
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    holder.batch_execute("rollback").unwrap();
+    wait_for("the change is seen", || platform.get("/elsewhere").text() == "none");
 }

@@ -116,7 +116,7 @@ fn a_batch_is_leased_until_it_is_acknowledged(platform: &Platform) {
     assert_eq!((rows.len(), &rows[3]["row"]["userid"], &rows[3]["read_ct"]), (10, &json!(3), &json!(1)));
     let batch = first["batch"].as_str().unwrap();
     let second = post(platform, &format!("/queues/bips/read?qty=10&vt=2&ack={batch}")).json();
-    assert_eq!(second["rows"][0]["row"]["userid"], json!(10));
+    assert_eq!(second["rows"][0]["row"]["userid"], json!(10), "{second}");
     let third = post(platform, "/queues/bips/read?qty=100").json();
     assert_eq!(third["rows"].as_array().unwrap().len(), 10);
     let acknowledged =

@@ -61,15 +61,16 @@ fn a_route_that_fills_the_exchange_is_limited_as_well() {
     locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
     let port = platform.port;
     let over = AtomicBool::new(false);
-    let most = thread::scope(|threads| {
+    let (answers, most) = thread::scope(|threads| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| threads.spawn(move || touch(port))).collect();
         let most = threads.spawn(|| most_running_until(&platform, &over));
-        for client in clients {
-            assert_eq!(client.join().unwrap().0.status, 503);
-        }
+        let answers: Vec<_> = clients.into_iter().map(|client| client.join().unwrap().0).collect();
         over.store(true, Ordering::Relaxed);
-        most.join().unwrap()
+        (answers, most.join().unwrap())
     });
+    for answer in answers {
+        assert_eq!(answer.status, 503, "{}", answer.text());
+    }
     assert!((1..=2).contains(&most), "the route held {most} of 4 executors");
     locker.batch_execute("rollback").unwrap();
     assert_eq!(touch(port).0.status, 204);

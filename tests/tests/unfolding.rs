@@ -3,7 +3,7 @@
 //! Each case is asked as a route, and as a call in a session; the two must agree.
 
 use cluster::postgres::{self, SimpleQueryMessage};
-use howdah_tests::Platform;
+use howdah_tests::{Platform, wait_for};
 
 /// What a call says: its value, or the SQLSTATE of its error.
 fn call(session: &mut postgres::Client, expression: &str) -> Result<Option<String>, String> {
@@ -30,6 +30,7 @@ fn a_body_answers_as_its_call_would() {
     let platform = Platform::start();
     platform.sql(
         r#"
+create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 create table item (id int primary key, name text); insert into item select i, 'n' || i from generate_series(1, 3) i;
 create table log (line text); create sequence numbers;
 grant all on item, log, numbers to howdah_web;
@@ -104,6 +105,8 @@ create function void_later_error() returns void language sql as
 create function void_stable() returns void language sql stable as $$ insert into log values ('x') $$;
 create function void_nothing(id int) returns void language sql begin atomic
   update item set name = 'changed' where item.id = void_nothing.id; end;
+create domain folded as text collate folded;
+create function folds(name folded) returns text language sql stable as $$ select (item.name = folds.name)::text from item where id = 1 $$;
 create function truncates() returns text language sql as $$ truncate log; select 't' $$;
 create function snapshots() returns text language sql volatile as
   $$ select (select count(*) from log)::text $$;
@@ -190,6 +193,7 @@ create function responds_in_parts() returns http.response language sql stable as
         "scalar_writes()",
         "limited()",
         "truncates()",
+        "folds('N1')",
         "void_later_error()",
         "void_of_two_columns()",
         "void_stable()",
@@ -291,13 +295,17 @@ fn a_body_follows_what_changes_as_its_call_would() {
            select name from item where item.id = by_tree.id; end;
          create function adds(id int) returns text language sql as
            $$ insert into item values (id, 'added') returning name $$;
+         set search_path = early, public;
          select http.route('POST', '/text', 'by_text'); select http.route('POST', '/tree', 'by_tree');
+         reset search_path;
          select http.route('POST', '/add', 'adds');
          select http.handle($$ insert into item select right(path, 1)::int + 500, 'handled' from request
            where path ~ '^/handled' returning name $$, name => 'adds')",
     );
     let mut session = platform.session();
-    session.batch_execute("set session authorization howdah_web").expect("the role");
+    session
+        .batch_execute("set session authorization howdah_web; set search_path = early, public")
+        .expect("the role");
     let mut check = |what: &str| {
         for (path, expression) in [("/text?id=1", "by_text(1)"), ("/tree?id=1", "by_tree(1)")] {
             for _ in 0..3 {
@@ -306,6 +314,11 @@ fn a_body_follows_what_changes_as_its_call_would() {
         }
     };
     check("the start");
+    platform.sql("revoke usage on schema public from public");
+    for path in ["/text?id=1", "/tree?id=1"] {
+        assert_eq!(ask(&platform, path), Err("42501".into()), "{path} in a schema without rights");
+    }
+    platform.sql("grant usage on schema public to public");
     for change in [
         "alter table item add column extra int",
         "alter table item drop column extra",
@@ -322,6 +335,9 @@ fn a_body_follows_what_changes_as_its_call_would() {
         "update item set name = 'changed'",
         "create or replace function by_text(id int) returns text language sql stable as 'select ''replaced'''",
         "create or replace function by_tree(id int) returns text language sql stable return 'replaced'",
+        "create schema early; create table early.item (id int, name text); insert into early.item values (1, 'early'); \
+         grant usage on schema early to howdah_web; grant select on early.item to howdah_web",
+        "drop schema early cascade",
         "revoke execute on function by_text, by_tree from public",
         "grant execute on function by_text, by_tree to howdah_web",
         "alter function by_text(int) security definer",
@@ -377,5 +393,40 @@ fn a_body_follows_what_changes_as_its_call_would() {
         let reply = connection.read_reply(false).expect("an answer");
         assert_eq!((reply.status, reply.text()), (200, "up".into()), "{path}");
         platform.sql("alter table item drop column rewritten");
+    }
+}
+
+#[test]
+fn a_body_sees_what_was_committed_while_it_waited_for_a_lock() {
+    let platform = Platform::start();
+    platform.sql(
+        "create table seat (number int); insert into seat select generate_series(1, 9);
+         grant select, insert on seat to howdah_web;
+         create function book() returns text language sql volatile as
+           $$ insert into seat select 10 where (select count(*) from seat) < 10 returning 'booked' $$;
+         select http.route('POST', '/book', 'book')",
+    );
+    // Once, so that the plan is made; the seat is given back.
+    assert_eq!(ask(&platform, "/book"), Ok(Some("booked".into())));
+    platform.sql("delete from seat where number = 10");
+    let mut holder = platform.session();
+    holder.batch_execute("begin; lock table seat in share row exclusive mode").unwrap();
+    let mut connection = platform.connect();
+    connection.send("POST", "/book", &[], b"");
+    wait_for("it waits", || platform.count("pg_locks where not granted") > 0);
+    holder.batch_execute("insert into seat values (10); commit").unwrap();
+    assert_eq!(connection.read_reply(false).expect("an answer").status, 204);
+    assert_eq!(platform.value("select count(*) from seat").as_deref(), Some("10"));
+}
+
+#[test]
+fn a_get_of_a_function_that_returns_nothing_says_so() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function nothing() returns void language sql stable as 'select 1 where false';
+         select http.route('GET', '/nothing', 'nothing')",
+    );
+    for _ in 0..20 {
+        assert_eq!(platform.get("/nothing").status, 204);
     }
 }

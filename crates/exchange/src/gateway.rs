@@ -215,9 +215,10 @@ impl Gateway {
     pub fn leave(&mut self) {
         let exchange = self.peer.exchange;
         for (index, slot) in exchange.slots.iter().enumerate() {
-            // A slot of this gateway becomes another's only through Free, and then the generation differs.
-            let (generation, _) = slot.state();
-            if slot.gateway.get() == self.number {
+            // A slot that is in use becomes another gateway's only through Free, and then its generation differs. In
+            // a free one the number is an old one, and another gateway may be filling it now.
+            let (generation, phase) = slot.state();
+            if phase != Phase::Free && slot.gateway.get() == self.number {
                 self.give_up(Ticket { slot: index as u32, generation });
             }
         }

@@ -59,7 +59,7 @@ declare
 begin
   -- Before the batch is unpacked: it fails without the right to take.
   perform queue.arrivals(queue_name);
-  if batch is null or batch !~ '^\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18}){0,9999}$' then
+  if batch is null or batch !~ '^\d{1,18}-\d{1,18}(,\d{1,18}-\d{1,18})*$' or length(batch) > 400000 then
     raise exception using errcode = '22023', message = format('"%s" is no batch id', left(batch, 100)),
       hint = 'Give back the "batch" that a read has answered.';
   end if;

@@ -41,7 +41,7 @@ impl Lines {
             Err(error) => return failed("XX000", format!("a bucket cannot be read: {error}"), false),
         };
         // SAFETY: on the main thread, outside a transaction.
-        if changes::configuration_is_stale() && unsafe { runner.refresh() }.is_err() {
+        if changes::configuration_is_stale() && unsafe { runner.refresh(None) }.is_err() {
             return failed("58000", "the configuration cannot be read".into(), false);
         }
         let Some(intake) = find(runner, work.listener) else {

@@ -56,6 +56,11 @@ impl Inline {
         self.queue.push_back(Waiting { arrived, endpoint, since });
     }
 
+    /// Gives up all that waits: another table has other endpoints at their places.
+    pub fn take_waiting(&mut self) -> Vec<(Arrived, Instant)> {
+        self.queue.drain(..).map(|waiting| (waiting.arrived, waiting.since)).collect()
+    }
+
     /// Drops the request of a client that has gone.
     pub fn forget(&mut self, ticket: Ticket) {
         self.queue.retain(|waiting| waiting.arrived.ticket != ticket);
@@ -192,7 +197,8 @@ unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters
         deadline::watch(4);
         let Outcome { result, overdue, .. } = deadline::within(|| runner.reads_only(place));
         deadline::rest();
-        if overdue {
+        // What cannot be planned here is tried by executors, which say why, for as long.
+        if overdue || !runner.is_planned(place) {
             counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
         }
         result

@@ -79,6 +79,8 @@ pub struct FunctionVersion {
     pub xmin: pg_sys::TransactionId,
     /// Place of its row in pg_proc.
     pub tid: (u32, u16),
+    /// Its schema.
+    pub schema: Oid,
 }
 
 /// A function that answers a route.
@@ -151,9 +153,11 @@ impl Function {
         unsafe {
             let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
             let arguments = arguments(tuple, row.pronargs as usize, types, keep);
-            // The parser cannot know polymorphic arguments without a call, and a route cannot have them.
+            // The parser cannot know polymorphic arguments without a call, and a route cannot have them. It would
+            // take an argument for one of the default collation, whatever its type's.
             let in_sql = row.prolang.to_u32() == SQL_LANGUAGE
-                && !arguments.iter().any(|argument| is_pseudo_type(argument.type_oid));
+                && !arguments.iter().any(|argument| is_pseudo_type(argument.type_oid))
+                && arguments.iter().all(|argument| has_default_collation(argument.type_oid));
             Function {
                 memory: keep,
                 version: version(oid, tuple),
@@ -320,7 +324,11 @@ impl Function {
 
     /// Whether running the body instead of calling the function means the same.
     pub fn body_may_stand_for_call(&self) -> bool {
+        // SAFETY: PostgreSQL's own variables. Who has hooks into calls wants to see them.
+        let (access, call) = unsafe { (pg_sys::object_access_hook, pg_sys::needs_fmgr_hook) };
+        let is_watched = access.is_some() || call.is_some();
         self.in_sql
+            && !is_watched
             && !self.security_definer
             && !self.has_settings
             && !self.strict
@@ -380,6 +388,12 @@ impl Drop for Function {
     }
 }
 
+fn has_default_collation(type_oid: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    let collation = unsafe { pg_sys::get_typcollation(type_oid) };
+    collation == Oid::INVALID || collation == pg_sys::DEFAULT_COLLATION_OID
+}
+
 fn is_pseudo_type(type_oid: Oid) -> bool {
     // SAFETY: a look-up inside a transaction.
     unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_PSEUDO }
@@ -428,10 +442,13 @@ pub unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
         pg_sys::ReleaseSysCache(tuple);
         if now.xmin != known.xmin || now.tid != known.tid {
             Standing::Changed
-        } else if may_execute(known.oid, role) {
-            Standing::Unchanged
-        } else {
+        } else if !may_execute(known.oid, role) {
             Standing::Forbidden
+        } else if !may_use(known.schema, role) {
+            // Made anew, it says what is missing.
+            Standing::Changed
+        } else {
+            Standing::Unchanged
         }
     }
 }
@@ -452,12 +469,30 @@ unsafe fn may_execute(function: Oid, role: Oid) -> bool {
     }
 }
 
+/// Whether a role may name what is in a schema.
+unsafe fn may_use(schema: Oid, role: Oid) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_namespace_aclcheck(schema, role, pg_sys::ACL_USAGE as pg_sys::AclMode);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(
+            pg_sys::NamespaceRelationId,
+            schema,
+            role,
+            pg_sys::ACL_USAGE as pg_sys::AclMode,
+        );
+        result == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
 unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
     // SAFETY: a row of pg_proc.
     unsafe {
         let place = (*tuple).t_self;
         FunctionVersion {
             oid,
+            schema: (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>()).pronamespace,
             xmin: (*(*tuple).t_data).t_choice.t_heap.t_xmin,
             tid: ((u32::from(place.ip_blkid.bi_hi) << 16) | u32::from(place.ip_blkid.bi_lo), place.ip_posid),
         }

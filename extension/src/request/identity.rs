@@ -56,6 +56,8 @@ impl Identity {
         if self.is(role, search_path) {
             return Ok(());
         }
+        // Before the settings are read: what changes meanwhile is read again.
+        let epoch = crate::shared::settings_epoch();
         // Until it has succeeded nothing is known to be in force.
         self.role = None;
         let previous = std::mem::take(&mut self.settings);
@@ -88,7 +90,7 @@ impl Identity {
                 self.connected = Some(connected);
                 self.search_path = search_path.to_owned();
                 self.role = Some(role);
-                self.epoch = crate::shared::settings_epoch();
+                self.epoch = epoch;
                 Ok(())
             }
             Err(error) => {
@@ -110,6 +112,20 @@ unsafe fn set_base() {
 
 /// Sets a setting for the session; none gives it back its default.
 unsafe fn set(name: &CStr, value: Option<&CStr>) {
+    // SAFETY: the caller's contract.
+    unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET) }
+}
+
+/// Sets a setting until the transaction ends.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set_local(name: &CStr, value: &CStr) {
+    // SAFETY: by contract.
+    unsafe { set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL) }
+}
+
+unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction::Type) {
     // SAFETY: inside a transaction and a guard. A name that no longer exists is a warning.
     unsafe {
         pg_sys::set_config_option(
@@ -117,7 +133,7 @@ unsafe fn set(name: &CStr, value: Option<&CStr>) {
             value.map_or(std::ptr::null(), CStr::as_ptr),
             pg_sys::GucContext::PGC_SUSET,
             pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SET,
+            action,
             true,
             pgrx::PgLogLevel::WARNING as c_int,
             false,

@@ -31,6 +31,7 @@ pub mod table;
 pub mod transaction;
 pub mod types;
 
+use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
 use message::Request;
@@ -126,16 +127,17 @@ impl Runner {
     }
 
     /// Reads the configuration again if it has changed. Call it outside a transaction, after invalidations
-    /// have been accepted.
+    /// have been accepted. With `lock_timeout` a lock on a table is not waited for longer; if reading fails, the
+    /// table stays as it was.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn refresh(&mut self) -> Result<(), NoTable> {
+    pub unsafe fn refresh(&mut self, lock_timeout: Option<&CStr>) -> Result<(), NoTable> {
         if self.table.is_some() && !changes::configuration_is_stale() {
             return Ok(());
         }
         // SAFETY: by contract.
-        self.table = Some(unsafe { Table::load(self.table.take(), &*self.counters)? });
+        self.table = Some(unsafe { Table::load(&mut self.table, lock_timeout, &*self.counters)? });
         Ok(())
     }
 
@@ -278,8 +280,9 @@ impl Runner {
     ) -> Result<u16, Problem> {
         // SAFETY: by contract.
         unsafe {
-            if lane != Lane::Shared {
-                self.refresh().map_err(no_table)?;
+            // In a gateway the places of what waits are those of the table as it is.
+            if lane == Lane::Own {
+                self.refresh(None).map_err(no_table)?;
             }
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));

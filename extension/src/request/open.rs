@@ -55,10 +55,12 @@ impl OpenPlans {
         // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
         unsafe {
             let generation = (*plan.source).generation;
-            let known = self
-                .plans
-                .iter()
-                .position(|open| open.source == plan.source && open.generation == generation);
+            // The address of a source that was dropped may come again; that of the plan, which is held, cannot.
+            let known = self.plans.iter().position(|open| {
+                open.source == plan.source
+                    && open.generation == generation
+                    && open.cached == (*plan.source).gplan
+            });
             if let Some(place) = known {
                 let open = &self.plans[place];
                 take_parameters((*open.description).params, parameters);

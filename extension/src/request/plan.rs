@@ -60,6 +60,14 @@ impl Plan {
         unsafe { pg_sys::DropCachedPlan(self.source) }
     }
 
+    /// Has a text read again before the next run, as a call would: its names may mean something else by now.
+    pub fn read_again(&self) {
+        if self.origin == Origin::Text {
+            // SAFETY: a saved plan; plancache.c reads the flag before each use.
+            unsafe { (*self.source).is_valid = false };
+        }
+    }
+
     /// Whether the catalogs have made it invalid, or rules have made several statements of it, or none.
     pub fn has_changed(&self) -> bool {
         // SAFETY: a saved plan.
@@ -215,7 +223,9 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         }
         let query = first(queries).cast::<pg_sys::Query>();
         let columns = result_columns(query);
-        if returns && (columns.len() != 1 || !function.returns_as_is(columns[0])) {
+        // SELECT INTO may hide in a UNION.
+        let is_utility = (*query).commandType == pg_sys::CmdType::CMD_UTILITY;
+        if is_utility || (returns && (columns.len() != 1 || !function.returns_as_is(columns[0]))) {
             pg_sys::DropCachedPlan(source);
             return None;
         }

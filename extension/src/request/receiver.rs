@@ -76,6 +76,13 @@ impl Receiver {
         matches!(self.answer, Answer::Invalid(_))
     }
 
+    /// Answers for a function that returns nothing whose body has returned no row.
+    pub fn complete(&mut self) {
+        if self.shape == Shape::Void && self.answer == Answer::Nothing {
+            self.write(204, None, &[], &[]);
+        }
+    }
+
     /// What the first row was.
     pub fn take_answer(&mut self) -> Answer {
         std::mem::replace(&mut self.answer, Answer::Nothing)

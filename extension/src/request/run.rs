@@ -189,6 +189,10 @@ impl Job<'_, '_> {
                 return Err(Mishap::Problem(Problem::new(500, "the endpoint has no plan")));
             };
             let plan = &plans[place];
+            if self.shown && !plan.reads_only {
+                // Made just now, and not what the gateway has judged: an executor runs it.
+                return Err(Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() }));
+            }
             let limit = settings::MAX_RESPONSE.get() as usize;
             self.receiver.expect(plan, self.types, limit);
             let mut source = RequestSource::new(self.request, self.types);
@@ -198,6 +202,9 @@ impl Job<'_, '_> {
                     match scope {
                         Scope::Shared => self.open.run(plan, parameters, self.receiver),
                         Scope::Own { .. } => execute(plan, parameters, self.receiver),
+                    }
+                    if plan.origin != Origin::Statement {
+                        self.receiver.complete();
                     }
                     refuse_invalid(&self.receiver.answer);
                     if let Some(begun) = *begun {
@@ -292,6 +299,7 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
         if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
             match standing(&function.version(), role) {
                 Standing::Unchanged if plans.iter().all(|plan| function.still_returns(plan, types)) => {
+                    plans.iter().for_each(Plan::read_again);
                     *checked = changes::epoch();
                     return;
                 }
@@ -303,8 +311,7 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
         match made {
             Ok(plans) => endpoint.plans = plans,
             Err(error) => {
-                // A missing right may be granted at any time, and is 403 until then.
-                if error.sqlstate() != "42501" {
+                if is_lasting(&error) {
                     log_broken(endpoint, &error);
                     endpoint.plans =
                         Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
@@ -313,6 +320,13 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
             }
         }
     }
+}
+
+/// Whether an endpoint whose plans fail so cannot be served until it changes. A missing right may be granted at any
+/// time, and is 403 until then; a lock is waited for in vain, a query cancelled, memory short.
+fn is_lasting(error: &PgError) -> bool {
+    let state = error.sqlstate();
+    state != "42501" && !["40", "53", "55", "57", "58"].iter().any(|class| state.starts_with(class))
 }
 
 unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
@@ -438,6 +452,9 @@ unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
         let cached = cached_plan(plan, parameters);
+        // What others have committed while it waited for its locks counts, as in any statement.
+        pg::PopActiveSnapshot();
+        transaction::take_snapshot();
         let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
         pg_sys::debug_query_string = (*plan.source).query_string;
         let description = pg::CreateQueryDesc(

@@ -1,5 +1,7 @@
 //! What a result is as a response.
 
+use std::cell::RefCell;
+
 use pgrx::pg_sys::{self, Oid};
 
 use super::types::Types;
@@ -66,6 +68,21 @@ impl Shape {
     }
 }
 
+/// A name that lives as long as the process. There are as few as domains.
+fn kept(name: &str) -> &'static str {
+    thread_local! {
+        static NAMES: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    }
+    NAMES.with_borrow_mut(|names| match names.iter().find(|known| **known == name) {
+        Some(known) => known,
+        None => {
+            let name: &'static str = String::leak(name.to_owned());
+            names.push(name);
+            name
+        }
+    })
+}
+
 /// The media type that a domain is named for: one of [`NAMED`] in schema `http`, or any whose name has a
 /// slash, such as `"image/png"`.
 fn media_type(domain: Oid) -> Option<MediaType> {
@@ -74,8 +91,7 @@ fn media_type(domain: Oid) -> Option<MediaType> {
     let (schema, name) = qualified.split_once('.').unwrap_or(("", &qualified));
     let name = name.trim_matches('"');
     if name.contains('/') {
-        // As few as there are domains: kept for the life of the process.
-        return Some(MediaType(String::leak(name.to_owned())));
+        return Some(MediaType(kept(name)));
     }
     let known = NAMED.iter().find(|(known, _)| schema == "http" && *known == name)?;
     Some(MediaType(known.1))

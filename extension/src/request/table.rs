@@ -1,7 +1,7 @@
 //! The route table: what is configured in this database, compiled for this process.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
@@ -62,12 +62,14 @@ pub enum NoTable {
 }
 
 impl Table {
-    /// Reads the configuration, as the extension's owner. The plans of what has not changed are kept.
+    /// Reads the configuration, as the extension's owner. The plans of what has not changed are kept. The previous
+    /// table is taken once that has succeeded. With `lock_timeout` a lock is not waited for longer.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn load(
-        previous: Option<Table>,
+        previous: &mut Option<Table>,
+        lock_timeout: Option<&CStr>,
         counters: &dyn Fn(&Target) -> Option<u32>,
     ) -> Result<Table, NoTable> {
         changes::configuration_read();
@@ -75,13 +77,16 @@ impl Table {
         let read = unsafe {
             attempt(Report::Log, || {
                 pg_sys::StartTransactionCommand();
+                if let Some(lock_timeout) = lock_timeout {
+                    identity::set_local(c"lock_timeout", lock_timeout);
+                }
                 let configuration = read();
                 pg_sys::CommitTransactionCommand();
                 configuration
             })
         };
         match read {
-            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous, counters)),
+            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous.take(), counters)),
             Ok(Err(none)) => Err(none),
             Err(error) => {
                 changes::configuration_unread();

@@ -95,7 +95,13 @@ pub unsafe fn finish(begun: Begun) {
     // SAFETY: by contract.
     unsafe {
         match begun.scope {
-            Scope::Shared => identity::leave(begun.entered),
+            Scope::Shared => {
+                // The transaction goes on, and these are not the next request's.
+                pg::PortalHashTableDeleteAll();
+                pg::LockReleaseAll(USER_LOCKMETHOD, true);
+                pg::DropAllPreparedStatements();
+                identity::leave(begun.entered);
+            }
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
                 // While role and settings still hold: before version 18 deferred triggers run as whoever is

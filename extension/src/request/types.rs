@@ -1,5 +1,7 @@
 //! The extension's own types, by their OIDs in this database.
 
+use std::cell::Cell;
+
 use pgrx::pg_sys::{self, Oid};
 
 /// OIDs and descriptors of the types of schema `http`. Looked up with the route table.
@@ -25,6 +27,11 @@ pub struct Types {
     pub file_row: pg_sys::TupleDesc,
 }
 
+thread_local! {
+    /// Those of the last look-up: the same have descriptors already.
+    static KNOWN: Cell<Option<Types>> = const { Cell::new(None) };
+}
+
 impl Types {
     /// Looks the types up in the schema whose OID is given. Raises an error if one is missing.
     ///
@@ -37,7 +44,13 @@ impl Types {
             let request = named(schema, c"request");
             let response = named(schema, c"response");
             let file = named(schema, c"file");
-            Types {
+            let known = KNOWN.get().filter(|known| {
+                (known.header, known.request, known.response, known.file) == (header, request, response, file)
+            });
+            if let Some(known) = known {
+                return known;
+            }
+            let types = Types {
                 header,
                 header_array: pg_sys::get_array_type(header),
                 request,
@@ -47,7 +60,9 @@ impl Types {
                 request_row: descriptor(request),
                 response_row: descriptor(response),
                 file_row: descriptor(file),
-            }
+            };
+            KNOWN.set(Some(types));
+            types
         }
     }
 }
