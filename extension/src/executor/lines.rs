@@ -108,7 +108,7 @@ fn set(name: &CStr, value: &CStr) -> Result<(), PgError> {
     })
 }
 
-/// Writes a bucket and commits it; of a hello, says how far the producer is.
+/// Writes a bucket and commits it; of a hello, its epoch, and says how far the producer is.
 fn write(intake: &Intake, work: &Work, lines: &[u8]) -> Result<Written, PgError> {
     let mut written = None;
     let mut way = None;
@@ -147,7 +147,8 @@ fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written
     *way = Some(target.way());
     if work.hello {
         target.check();
-        let sequence = origin.and_then(|sender| target.resume(&sender)).unwrap_or(0);
+        let flushed = intake.durability != Durability::Memory;
+        let sequence = origin.map_or(0, |sender| target.greet(&sender, flushed));
         *written = Some(Written { sequence, ..Written::default() });
         return;
     }
