@@ -179,6 +179,28 @@ fn a_listener_says_when_a_line_counts_as_committed() {
 }
 
 #[test]
+fn what_no_standby_has_is_not_acknowledged() {
+    let intake = Intake::start();
+    let mut shipper = intake.hello("p", 1);
+    intake.platform.set("synchronous_standby_names", "nobody");
+    let mut signals = ["pg_cancel_backend", "pg_terminate_backend"].into_iter().cycle();
+    shipper.send(&bips(1, 3));
+    let waiting = "pg_stat_activity where wait_event = 'SyncRep' and query like 'queue.listen%'";
+    for _ in 0..4 {
+        wait_for("the commit waits", || intake.platform.count(waiting) == 1);
+        let signal = signals.next().unwrap();
+        intake.platform.value(&format!("select string_agg({signal}(pid)::text, '') from {waiting}"));
+        let timeout = Some(Duration::from_millis(500));
+        shipper.socket().set_read_timeout(timeout).unwrap();
+        assert_eq!(shipper.read(), None, "after {signal}");
+    }
+    shipper.socket().set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    intake.platform.set("synchronous_standby_names", "");
+    shipper.wait_for_ack(3);
+    assert_eq!(intake.take_all(), [1, 2, 3]);
+}
+
+#[test]
 fn a_dump_carries_listeners() {
     let intake = Intake::with(&[], ", token => 'secret', durability => 'memory', longest_line => 5000");
     let columns = "select l::text from queue.listener l";

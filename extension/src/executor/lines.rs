@@ -16,6 +16,7 @@ use crate::request::identity::Identity;
 use crate::request::transaction::{self, Scope};
 use crate::request::{Runner, changes};
 use crate::shared::shared;
+use crate::worker::signals;
 
 /// What is kept between two buckets.
 #[derive(Default)]
@@ -47,7 +48,12 @@ impl Lines {
         let Some(intake) = find(runner, work.listener) else {
             return failed("42704", format!("nothing listens on port {}", work.listener), true);
         };
+        let cancels = signals::cancels();
         match self.prepare(&intake).and_then(|()| write(&intake, &work, lines)) {
+            // What is sent again is known to be there: an answer too few does no harm.
+            Ok(_) if work.origin.is_some() && was_interrupted(cancels) => {
+                failed("57014", "the wait for the commit was cancelled".into(), false)
+            }
             Ok(written) => Answer::Written(written),
             Err(error) => {
                 let is_final = Self::is_final(&error, &work);
@@ -78,6 +84,13 @@ impl Lines {
         work.origin.is_some()
             && (of_class("42") || of_class("28") || of_class("0A") || error.sqlstate() == "55000")
     }
+}
+
+/// Whether a cancel or the end of this process was asked for since so many cancels had come. A commit that waits for a
+/// standby then returns although no standby has it.
+fn was_interrupted(cancels: u64) -> bool {
+    // SAFETY: PostgreSQL's own variable.
+    unsafe { pg_sys::ProcDiePending != 0 || signals::cancels() != cancels }
 }
 
 fn find(runner: &Runner, port: u32) -> Option<Rc<Intake>> {
