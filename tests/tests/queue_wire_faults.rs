@@ -124,6 +124,59 @@ fn listeners_and_queues_may_go() {
 }
 
 #[test]
+fn what_was_read_goes_where_the_listener_sent_it_then() {
+    let intake = Intake::start();
+    intake.platform.sql("select queue.create('others', row_type => 't_bip')");
+    let mut shipper = intake.hello("p", 1);
+    let mut plain = intake.connect();
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    shipper.send(&bips(1, 3));
+    plain.write_all(&bips(4, 6)).unwrap();
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("6"));
+    let port = intake.lines;
+    intake.platform.sql(&format!("select queue.listen({port}, queue => 'others', address => '127.0.0.1')"));
+    // Meanwhile they are tried again.
+    wait_for("the lock is not to be had", || intake.view("code").as_deref() == Some("55P03"));
+    std::thread::sleep(Duration::from_millis(500));
+    blocker.batch_execute("rollback").unwrap();
+    shipper.wait_for_ack(3);
+    assert_eq!(shipper.read().unwrap()["$error"]["code"], "57P01");
+    assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+    assert_eq!(intake.take_all(), [1, 2, 3, 4, 5, 6]);
+    let mut shipper = intake.hello("p", 1);
+    assert_eq!(shipper.sequence(), 0, "another queue has numbers of its own");
+    shipper.send(&bips(7, 7));
+    shipper.wait_for_ack(1);
+    let others = "select queue_length from queue.metrics('others')";
+    assert_eq!(intake.platform.value(others).as_deref(), Some("1"));
+    // What changes neither the place nor who may connect ends no connection.
+    intake.platform.sql(&format!(
+        "select queue.listen({port}, queue => 'others', address => '127.0.0.1', durability => 'memory')"
+    ));
+    std::thread::sleep(Duration::from_millis(200));
+    shipper.send(&bips(8, 8));
+    shipper.wait_for_ack(2);
+}
+
+#[test]
+fn what_was_read_is_stored_although_nobody_listens_any_more() {
+    let intake = Intake::with(&[], ", bucket_rows => 1");
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    let mut plain = intake.connect();
+    plain.write_all(&bips(1, 50)).unwrap();
+    // A bucket is under way, the next is full, and the other lines have no place yet.
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("2"));
+    intake.platform.sql(&format!("select queue.unlisten({})", intake.lines));
+    wait_for("nobody listens", || TcpStream::connect(("127.0.0.1", intake.lines)).is_err());
+    std::thread::sleep(Duration::from_millis(2500));
+    blocker.batch_execute("rollback").unwrap();
+    intake.wait_for_rows(50);
+    assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+}
+
+#[test]
 fn a_table_takes_lines() {
     let intake = Intake::start();
     intake.platform.sql("create table bip (userid bigint primary key, bip text)");
@@ -183,21 +236,29 @@ fn what_no_standby_has_is_not_acknowledged() {
     let intake = Intake::start();
     let mut shipper = intake.hello("p", 1);
     intake.platform.set("synchronous_standby_names", "nobody");
-    let mut signals = ["pg_cancel_backend", "pg_terminate_backend"].into_iter().cycle();
-    shipper.send(&bips(1, 3));
     let waiting = "pg_stat_activity where wait_event = 'SyncRep' and query like 'queue.listen%'";
+    // The setting comes into force some time.
+    let mut last = 0;
+    wait_for("a commit waits", || {
+        last += 1;
+        shipper.send(&bips(last, last));
+        std::thread::sleep(Duration::from_millis(100));
+        intake.platform.count(waiting) == 1
+    });
+    let timeout = Some(Duration::from_millis(500));
+    shipper.socket().set_read_timeout(timeout).unwrap();
+    while shipper.read().is_some() {}
+    let mut signals = ["pg_cancel_backend", "pg_terminate_backend"].into_iter().cycle();
     for _ in 0..4 {
         wait_for("the commit waits", || intake.platform.count(waiting) == 1);
         let signal = signals.next().unwrap();
         intake.platform.value(&format!("select string_agg({signal}(pid)::text, '') from {waiting}"));
-        let timeout = Some(Duration::from_millis(500));
-        shipper.socket().set_read_timeout(timeout).unwrap();
         assert_eq!(shipper.read(), None, "after {signal}");
     }
     shipper.socket().set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     intake.platform.set("synchronous_standby_names", "");
-    shipper.wait_for_ack(3);
-    assert_eq!(intake.take_all(), [1, 2, 3]);
+    shipper.wait_for_ack(last);
+    assert_eq!(intake.take_all(), (1..=last).collect::<Vec<_>>());
 }
 
 #[test]
