@@ -198,6 +198,11 @@ fn a_table_takes_lines() {
     assert_eq!(rejected[0]["$reject"]["sequence"], 1);
     assert_eq!(tables.platform.count("bip"), 7);
     assert_eq!(tables.hello("p", 1).sequence(), 3);
+    tables.platform.sql("drop table bip");
+    shipper.send(&bips(8, 8));
+    assert_eq!(shipper.read().unwrap()["$error"]["code"], "42P01");
+    let refused = tables.try_hello(json!({"producer": "p", "v": 1})).err().unwrap();
+    assert_eq!(refused["$error"]["code"], "42P01", "{refused}");
 }
 
 #[test]

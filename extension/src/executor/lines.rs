@@ -177,9 +177,9 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
         epoch: origin.epoch,
         first: origin.first,
     });
+    target.check();
     let way = target.way();
     if work.hello {
-        target.check();
         let flushed = destination.durability != Durability::Memory;
         let sequence = origin.map_or(0, |sender| target.greet(&sender, flushed));
         return (Written { sequence, ..Written::default() }, way);
