@@ -206,6 +206,31 @@ fn a_table_takes_lines() {
 }
 
 #[test]
+fn requests_are_served_beside_buckets_that_wait() {
+    let settings =
+        [("howdah.max_requests", "16"), ("howdah.max_ingest_executors", "2"), ("howdah.lock_timeout", "60s")];
+    let intake = Intake::with(&settings, "");
+    intake.platform.sql(
+        "create function quick() returns text language sql volatile return 'ok';
+         select http.route('GET', '/quick', 'quick')",
+    );
+    let mut shippers: Vec<_> = (0..24).map(|number| intake.hello(&format!("p{number}"), 1)).collect();
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    shippers.iter_mut().for_each(|shipper| assert!(shipper.send(&bips(1, 1))));
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("24"));
+    let mut browser = intake.platform.connect();
+    for _ in 0..20 {
+        let begin = Instant::now();
+        assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    }
+    blocker.batch_execute("rollback").unwrap();
+    shippers.iter_mut().for_each(|shipper| assert!(shipper.wait_for_ack(1).is_empty()));
+    assert_eq!(intake.rows(), 24);
+}
+
+#[test]
 fn a_listener_says_when_a_line_counts_as_committed() {
     let intake = Intake::start();
     // What the role says is not what the listener says, nor does a trigger have a say.
