@@ -22,7 +22,7 @@ pub struct Intake {
     full: Full,
     patience: Duration,
     longest_line: Option<usize>,
-    allow: Vec<ipnet::IpNet>,
+    allow: Option<Vec<ipnet::IpNet>>,
 }
 
 impl Intake {
@@ -39,6 +39,12 @@ impl Intake {
             streams: settings::MAX_INGEST_EXECUTORS.get() as usize,
         }
     }
+}
+
+/// The networks that may connect. What is none admits nobody: only an empty list means all.
+fn networks(list: Vec<Option<String>>) -> Option<Vec<ipnet::IpNet>> {
+    let parsed = list.iter().flatten().filter_map(|network| network.parse().ok()).collect();
+    (!list.is_empty()).then_some(parsed)
 }
 
 fn durability(word: &str) -> Durability {
@@ -80,13 +86,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
             full: Full { rows: number(9)? as u64, bytes: number(10)? as usize },
             patience: Duration::from_millis(number(11)? as u64),
             longest_line: row.get::<i32>(12)?.map(|bytes| bytes as usize),
-            allow: row
-                .get::<Vec<Option<String>>>(13)?
-                .unwrap_or_default()
-                .into_iter()
-                .flatten()
-                .filter_map(|network| network.parse().ok())
-                .collect(),
+            allow: networks(row.get(13)?.unwrap_or_default()),
         }))
     })
     .collect()

@@ -80,6 +80,12 @@ fn listening_is_checked() {
         error("select queue.listen(4000, 'bips', address => '10.1.2.3')".into()).contains("listen_addresses")
     );
     assert!(error("select queue.listen(4000, 'bips', durability => 'never')".into()).starts_with("23514"));
+    let allow_null = error("select queue.listen(4000, 'bips', allow => array[null]::cidr[])".into());
+    assert!(allow_null.starts_with("22004"), "{allow_null}");
+    assert!(error("select queue.listen(4000, 'bips', allow => null)".into()).starts_with("22004"));
+    assert!(error("update queue.listener set allow = array[null]::cidr[]".into()).starts_with("23514"));
+    let large = error("select queue.listen(4000, 'bips', bucket_bytes => 20000000)".into());
+    assert!(large.starts_with("22023") && large.contains("howdah.request_memory"), "{large}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     assert!(error(format!("select queue.listen({port}, 'bips')")).starts_with("55006"));
@@ -203,6 +209,20 @@ fn a_table_takes_lines() {
     assert_eq!(shipper.read().unwrap()["$error"]["code"], "42P01");
     let refused = tables.try_hello(json!({"producer": "p", "v": 1})).err().unwrap();
     assert_eq!(refused["$error"]["code"], "42P01", "{refused}");
+}
+
+#[test]
+fn a_bucket_that_no_message_can_carry_ends_its_connection() {
+    let intake = Intake::with(&[("howdah.request_memory", "8MB")], ", bucket_bytes => 500000");
+    intake.platform.sql("update queue.listener set longest_line = 20000000");
+    let mut shipper = intake.hello("p", 1);
+    assert_eq!(shipper.hello["longest_line"], 20_000_000);
+    let sender = std::thread::spawn(move || {
+        shipper.send(format!("{{\"bip\":\"{}\"}}\n", "x".repeat(10 << 20)).as_bytes());
+        shipper.read().unwrap()
+    });
+    let error = sender.join().unwrap();
+    assert_eq!(error["$error"]["code"], "54000", "{error}");
 }
 
 #[test]

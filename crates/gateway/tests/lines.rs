@@ -18,7 +18,7 @@ fn terms() -> Terms {
         number: 4000,
         destination: Destination { name: "bips".into(), ..Destination::default() },
         token: None,
-        allow: Vec::new(),
+        allow: None,
         full: Full { rows: 100, bytes: 1 << 20 },
         patience: Duration::from_millis(5),
         longest_line: 1000,
@@ -274,4 +274,12 @@ fn other_terms_end_connections_that_began_with_a_place_of_their_own() {
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
     taking.connect().write_all(lines(2..3).as_bytes()).unwrap();
     assert_eq!(taking.bucket().1.destination.name, "others");
+}
+
+#[test]
+fn a_list_without_networks_admits_nobody() {
+    let mut taking = Taking::on(Terms { allow: Some(Vec::new()), ..terms() }, Limits::default());
+    let mut client = taking.connect();
+    taking.until("it is turned away", |taking| taking.report().refused == 1);
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
 }

@@ -18,8 +18,8 @@ pub struct Terms {
     pub destination: Destination,
     /// The hash of the token that a hello must bring. With one, plain connections are refused.
     pub token: Option<Token>,
-    /// Networks that may connect; all if there is none. Connections by a UNIX socket are not asked.
-    pub allow: Vec<IpNet>,
+    /// Networks that may connect; without a list all may. Connections by a UNIX socket are not asked.
+    pub allow: Option<Vec<IpNet>>,
     /// When a bucket is full.
     pub full: Full,
     /// How long a line waits at most before its bucket is sent.
@@ -52,8 +52,8 @@ impl Terms {
 
     /// Whether a client at this address may connect.
     pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
-        let Some(address) = address else { return true };
-        self.allow.is_empty() || self.allow.iter().any(|network| network.contains(&address.to_canonical()))
+        let (Some(address), Some(allow)) = (address, &self.allow) else { return true };
+        allow.iter().any(|network| network.contains(&address.to_canonical()))
     }
 
     /// How much a client may send ahead: so much that the next bucket fills while one commits.
