@@ -1,15 +1,13 @@
 //! Intakes: the listeners for lines, as `queue.listener` has them.
 
-use std::ffi::CString;
 use std::rc::Rc;
 use std::time::Duration;
 
 use ::gateway::Terms;
 use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
-use wire::Full;
+use wire::{Destination, Durability, Full};
 
-use crate::ingest::Keep;
 use crate::request::table::Listener;
 use crate::settings;
 
@@ -19,90 +17,41 @@ pub struct Intake {
     /// Where it listens. The port is its key.
     pub listener: Listener,
     /// Where its lines go.
-    pub target: Target,
-    /// The role that writes them.
-    pub role: Oid,
-    /// The search_path in which triggers and the like resolve names.
-    pub search_path: CString,
-    /// When a line counts as committed.
-    pub durability: Durability,
-    /// Columns for what has no column.
-    pub keep: Keep,
-    /// What is shown while a bucket is written.
-    pub title: CString,
+    pub destination: Destination,
     token: Option<wire::Token>,
     full: Full,
     patience: Duration,
     longest_line: Option<usize>,
-    allow: Vec<ipnet::IpNet>,
-}
-
-/// Where lines go.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Into a queue of this name.
-    Queue(String),
-    /// Into a table, view or foreign table, which SQL names so.
-    Table(Oid, String),
-}
-
-/// When a line counts as committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// When its commit is on this server's disk, and on those of the synchronous standbys, if there are any.
-    Commit,
-    /// When synchronous standbys show it, too.
-    RemoteApply,
-    /// At once: the last moments before a crash may be lost.
-    Memory,
-}
-
-impl Target {
-    /// The name that a hello may give.
-    pub fn name(&self) -> &str {
-        match self {
-            Target::Queue(name) | Target::Table(_, name) => name,
-        }
-    }
-}
-
-impl Durability {
-    /// The value of `synchronous_commit`.
-    pub fn synchronous_commit(self) -> &'static std::ffi::CStr {
-        match self {
-            Durability::Commit => c"on",
-            Durability::RemoteApply => c"remote_apply",
-            Durability::Memory => c"off",
-        }
-    }
-
-    fn of(word: &str) -> Durability {
-        match word {
-            "remote_apply" => Durability::RemoteApply,
-            "memory" => Durability::Memory,
-            _ => Durability::Commit,
-        }
-    }
+    allow: Option<Vec<ipnet::IpNet>>,
 }
 
 impl Intake {
-    /// Bytes of a line at most.
-    pub fn longest_line(&self) -> usize {
-        self.longest_line.unwrap_or(settings::LONGEST_LINE.get() as usize)
-    }
-
     /// The terms on which the event loop takes lines.
     pub fn terms(&self) -> Terms {
         Terms {
             number: self.listener.port.into(),
-            target: self.target.name().to_owned(),
+            destination: self.destination.clone(),
             token: self.token,
             allow: self.allow.clone(),
             full: self.full,
             patience: self.patience,
-            longest_line: self.longest_line(),
+            longest_line: self.longest_line.unwrap_or(settings::LONGEST_LINE.get() as usize),
             streams: settings::MAX_INGEST_EXECUTORS.get() as usize,
         }
+    }
+}
+
+/// The networks that may connect. What is none admits nobody: only an empty list means all.
+fn networks(list: Vec<Option<String>>) -> Option<Vec<ipnet::IpNet>> {
+    let parsed = list.iter().flatten().filter_map(|network| network.parse().ok()).collect();
+    (!list.is_empty()).then_some(parsed)
+}
+
+fn durability(word: &str) -> Durability {
+    match word {
+        "remote_apply" => Durability::RemoteApply,
+        "memory" => Durability::Memory,
+        _ => Durability::Commit,
     }
 }
 
@@ -120,30 +69,24 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
         let number = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<i32>(column)?.unwrap_or_default());
         let text = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<String>(column)?.unwrap_or_default());
         let port = number(1)?;
-        let target = match row.get::<String>(3)? {
-            Some(queue) => Target::Queue(queue),
-            None => Target::Table(row.get::<Oid>(14)?.unwrap_or(Oid::INVALID), text(4)?),
+        let table = row.get::<Oid>(14)?.map(Oid::to_u32);
+        let destination = Destination {
+            name: text(if table.is_some() { 4 } else { 3 })?,
+            table,
+            role: row.get::<Oid>(5)?.unwrap_or(Oid::INVALID).to_u32(),
+            search_path: text(6)?,
+            durability: durability(&text(8)?),
+            line_column: row.get(15)?,
+            rest_column: row.get(16)?,
         };
-        let title = format!("queue.listen({port}) {}", target.name());
         Ok(Rc::new(Intake {
             listener: Listener { port: u16::try_from(port).unwrap_or_default(), address: text(2)? },
-            target,
-            role: row.get::<Oid>(5)?.unwrap_or(Oid::INVALID),
-            search_path: CString::new(text(6)?).unwrap_or_default(),
-            durability: Durability::of(&text(8)?),
-            title: CString::new(title).unwrap_or_default(),
+            destination,
             token: row.get::<Vec<u8>>(7)?.and_then(|token| token.try_into().ok()),
             full: Full { rows: number(9)? as u64, bytes: number(10)? as usize },
             patience: Duration::from_millis(number(11)? as u64),
             longest_line: row.get::<i32>(12)?.map(|bytes| bytes as usize),
-            keep: Keep { line: row.get(15)?, rest: row.get(16)? },
-            allow: row
-                .get::<Vec<Option<String>>>(13)?
-                .unwrap_or_default()
-                .into_iter()
-                .flatten()
-                .filter_map(|network| network.parse().ok())
-                .collect(),
+            allow: networks(row.get(13)?.unwrap_or_default()),
         }))
     })
     .collect()

@@ -96,6 +96,31 @@ fn what_the_server_refuses_is_said(intake: &Intake) {
 }
 
 #[test]
+fn a_load_waits_for_another_transaction_of_its_producer() {
+    let intake = Intake::start();
+    let mut other = intake.platform.session();
+    let line = "'{\"userid\": 1}'";
+    let put = format!("select * from queue.put_lines('bips', {line}, producer => 'busy', sequence => 1)");
+    other.batch_execute(&format!("begin; {put}")).unwrap();
+    let file = File::of(b"{\"userid\": 1}\n{\"userid\": 2}\n");
+    let options = options(&intake, "busy");
+    let (told, broken) = mpsc::channel();
+    let load = thread::spawn(move || {
+        loader::load(&options, &Source::open(&[file.path()])?, &mut |event| {
+            if let Event::Broken { error, .. } = event {
+                told.send(error.to_string()).unwrap();
+            }
+        })
+    });
+    let error = broken.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(error.contains("55P03"), "{error}");
+    other.batch_execute("commit").unwrap();
+    let summary = load.join().unwrap().unwrap();
+    assert_eq!((summary.lines, summary.skipped), (1, 1));
+    assert_eq!(intake.take_all(), [1, 2]);
+}
+
+#[test]
 fn a_server_that_is_killed_again_and_again_has_every_line_once() {
     const RECORDS: usize = 200_000;
     let mut intake = Intake::start();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use howdah_tests::shippers::{Intake, bip, bips};
+use howdah_tests::shippers::{Intake, Shipper, bip, bips};
 use howdah_tests::wait_for;
 use serde_json::json;
 
@@ -16,6 +16,7 @@ fn lines_become_rows() {
     lines_are_acknowledged(&intake);
     a_producer_resumes(&intake);
     an_older_epoch_is_fenced(&intake);
+    a_hello_ends_older_epochs(&intake);
     bad_lines_are_named_and_their_neighbours_stored(&intake);
     what_is_foreign_is_closed(&intake);
     hellos_are_checked(&intake);
@@ -103,6 +104,36 @@ fn an_older_epoch_is_fenced(intake: &Intake) {
     let error = intake.try_hello(json!({"producer": "p1", "epoch": 1, "v": 1})).err().unwrap();
     assert_eq!(error["$error"]["code"], "55000", "{error}");
     assert_eq!(intake.take_all(), [62]);
+}
+
+/// Also if the older one sends first: its lines would take the numbers of the newer one's.
+fn a_hello_ends_older_epochs(intake: &Intake) {
+    let platform = &intake.platform;
+    platform.sql("create table bip (userid bigint); grant insert on bip to howdah_web");
+    let table = howdah_tests::free_port();
+    platform.sql(&format!("select queue.listen({table}, into_table => 'bip', address => '127.0.0.1')"));
+    wait_for("the port takes lines", || {
+        platform.count(&format!("queue.listeners where port = {table} and bound is not null")) == 1
+    });
+    for port in [intake.lines, table] {
+        // A producer that has sent nothing, and one that has.
+        for (epoch, last) in [(1, 0), (3, 1)] {
+            let hello = |epoch: i32| {
+                let stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+                Shipper::greet(stream, json!({"producer": "twins", "epoch": epoch, "v": 1})).unwrap()
+            };
+            let (mut old, mut new) = (hello(epoch), hello(epoch + 1));
+            assert_eq!((old.sequence(), new.sequence()), (last, last));
+            old.send(b"{\"userid\": 1}\n");
+            let error = old.read().unwrap();
+            assert_eq!(error["$error"]["code"], "55000", "{error}");
+            new.send(b"{\"userid\": 2}\n");
+            assert_eq!(new.wait_for_ack(last + 1), [].as_slice() as &[serde_json::Value]);
+        }
+    }
+    assert_eq!(intake.take_all(), [2, 2]);
+    assert_eq!(platform.value("select array_agg(userid)::text from bip").as_deref(), Some("{2,2}"));
+    platform.sql(&format!("select queue.unlisten({table})"));
 }
 
 fn bad_lines_are_named_and_their_neighbours_stored(intake: &Intake) {

@@ -85,6 +85,26 @@ fn executors_and_gateways_may_end_at_any_moment() {
     expect_all_once(&intake, Vec::new(), &acknowledged);
 }
 
+#[test]
+fn what_a_hello_promises_outlives_a_crash() {
+    let mut intake = Intake::with(&[("wal_writer_delay", "10s")], ", durability => 'memory'");
+    let firm = howdah_tests::free_port();
+    intake.platform.sql(&format!("select queue.listen({firm}, queue => 'bips', address => '127.0.0.1')"));
+    let hello = |port: u16| {
+        let fields = json!({"producer": "p", "v": 1});
+        Shipper::greet(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap(), fields).unwrap()
+    };
+    wait_until("the port takes lines", || std::net::TcpStream::connect(("127.0.0.1", firm)).is_ok());
+    let mut light = hello(intake.lines);
+    light.send(bip(1).as_bytes());
+    light.wait_for_ack(1);
+    assert_eq!(hello(firm).sequence(), 1);
+    intake.platform.cluster.kill().unwrap();
+    wait_until("no process is left", || intake.platform.cluster.processes().is_empty());
+    intake.platform.cluster.start(Life::WithParent).unwrap();
+    assert_eq!(intake.rows(), 1, "the line that a listener with durability commit has said to be there");
+}
+
 /// Every acknowledged row has been taken or is left, none twice; how often each is there.
 fn expect_all_once(intake: &Intake, taken: Vec<i64>, acknowledged: &[i64]) -> HashMap<i64, u32> {
     let mut counts: HashMap<i64, u32> = HashMap::new();

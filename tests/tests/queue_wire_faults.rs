@@ -80,6 +80,12 @@ fn listening_is_checked() {
         error("select queue.listen(4000, 'bips', address => '10.1.2.3')".into()).contains("listen_addresses")
     );
     assert!(error("select queue.listen(4000, 'bips', durability => 'never')".into()).starts_with("23514"));
+    let allow_null = error("select queue.listen(4000, 'bips', allow => array[null]::cidr[])".into());
+    assert!(allow_null.starts_with("22004"), "{allow_null}");
+    assert!(error("select queue.listen(4000, 'bips', allow => null)".into()).starts_with("22004"));
+    assert!(error("update queue.listener set allow = array[null]::cidr[]".into()).starts_with("23514"));
+    let large = error("select queue.listen(4000, 'bips', bucket_bytes => 20000000)".into());
+    assert!(large.starts_with("22023") && large.contains("howdah.request_memory"), "{large}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     assert!(error(format!("select queue.listen({port}, 'bips')")).starts_with("55006"));
@@ -124,6 +130,59 @@ fn listeners_and_queues_may_go() {
 }
 
 #[test]
+fn what_was_read_goes_where_the_listener_sent_it_then() {
+    let intake = Intake::start();
+    intake.platform.sql("select queue.create('others', row_type => 't_bip')");
+    let mut shipper = intake.hello("p", 1);
+    let mut plain = intake.connect();
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    shipper.send(&bips(1, 3));
+    plain.write_all(&bips(4, 6)).unwrap();
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("6"));
+    let port = intake.lines;
+    intake.platform.sql(&format!("select queue.listen({port}, queue => 'others', address => '127.0.0.1')"));
+    // Meanwhile they are tried again.
+    wait_for("the lock is not to be had", || intake.view("code").as_deref() == Some("55P03"));
+    std::thread::sleep(Duration::from_millis(500));
+    blocker.batch_execute("rollback").unwrap();
+    shipper.wait_for_ack(3);
+    assert_eq!(shipper.read().unwrap()["$error"]["code"], "57P01");
+    assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+    assert_eq!(intake.take_all(), [1, 2, 3, 4, 5, 6]);
+    let mut shipper = intake.hello("p", 1);
+    assert_eq!(shipper.sequence(), 0, "another queue has numbers of its own");
+    shipper.send(&bips(7, 7));
+    shipper.wait_for_ack(1);
+    let others = "select queue_length from queue.metrics('others')";
+    assert_eq!(intake.platform.value(others).as_deref(), Some("1"));
+    // What changes neither the place nor who may connect ends no connection.
+    intake.platform.sql(&format!(
+        "select queue.listen({port}, queue => 'others', address => '127.0.0.1', durability => 'memory')"
+    ));
+    std::thread::sleep(Duration::from_millis(200));
+    shipper.send(&bips(8, 8));
+    shipper.wait_for_ack(2);
+}
+
+#[test]
+fn what_was_read_is_stored_although_nobody_listens_any_more() {
+    let intake = Intake::with(&[], ", bucket_rows => 1");
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    let mut plain = intake.connect();
+    plain.write_all(&bips(1, 50)).unwrap();
+    // A bucket is under way, the next is full, and the other lines have no place yet.
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("2"));
+    intake.platform.sql(&format!("select queue.unlisten({})", intake.lines));
+    wait_for("nobody listens", || TcpStream::connect(("127.0.0.1", intake.lines)).is_err());
+    std::thread::sleep(Duration::from_millis(2500));
+    blocker.batch_execute("rollback").unwrap();
+    intake.wait_for_rows(50);
+    assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+}
+
+#[test]
 fn a_table_takes_lines() {
     let intake = Intake::start();
     intake.platform.sql("create table bip (userid bigint primary key, bip text)");
@@ -145,6 +204,50 @@ fn a_table_takes_lines() {
     assert_eq!(rejected[0]["$reject"]["sequence"], 1);
     assert_eq!(tables.platform.count("bip"), 7);
     assert_eq!(tables.hello("p", 1).sequence(), 3);
+    tables.platform.sql("drop table bip");
+    shipper.send(&bips(8, 8));
+    assert_eq!(shipper.read().unwrap()["$error"]["code"], "42P01");
+    let refused = tables.try_hello(json!({"producer": "p", "v": 1})).err().unwrap();
+    assert_eq!(refused["$error"]["code"], "42P01", "{refused}");
+}
+
+#[test]
+fn a_bucket_that_no_message_can_carry_ends_its_connection() {
+    let intake = Intake::with(&[("howdah.request_memory", "8MB")], ", bucket_bytes => 500000");
+    intake.platform.sql("update queue.listener set longest_line = 20000000");
+    let mut shipper = intake.hello("p", 1);
+    assert_eq!(shipper.hello["longest_line"], 20_000_000);
+    let sender = std::thread::spawn(move || {
+        shipper.send(format!("{{\"bip\":\"{}\"}}\n", "x".repeat(10 << 20)).as_bytes());
+        shipper.read().unwrap()
+    });
+    let error = sender.join().unwrap();
+    assert_eq!(error["$error"]["code"], "54000", "{error}");
+}
+
+#[test]
+fn requests_are_served_beside_buckets_that_wait() {
+    let settings =
+        [("howdah.max_requests", "16"), ("howdah.max_ingest_executors", "2"), ("howdah.lock_timeout", "60s")];
+    let intake = Intake::with(&settings, "");
+    intake.platform.sql(
+        "create function quick() returns text language sql volatile return 'ok';
+         select http.route('GET', '/quick', 'quick')",
+    );
+    let mut shippers: Vec<_> = (0..24).map(|number| intake.hello(&format!("p{number}"), 1)).collect();
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    shippers.iter_mut().for_each(|shipper| assert!(shipper.send(&bips(1, 1))));
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("24"));
+    let mut browser = intake.platform.connect();
+    for _ in 0..20 {
+        let begin = Instant::now();
+        assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    }
+    blocker.batch_execute("rollback").unwrap();
+    shippers.iter_mut().for_each(|shipper| assert!(shipper.wait_for_ack(1).is_empty()));
+    assert_eq!(intake.rows(), 24);
 }
 
 #[test]
@@ -176,6 +279,36 @@ fn a_listener_says_when_a_line_counts_as_committed() {
             format!("select string_agg(seen, ' ') from bip where userid between {number}0 and {number}9");
         assert_eq!(tables.platform.value(&seen).unwrap(), format!("{value} {value}"));
     }
+}
+
+#[test]
+fn what_no_standby_has_is_not_acknowledged() {
+    let intake = Intake::start();
+    let mut shipper = intake.hello("p", 1);
+    intake.platform.set("synchronous_standby_names", "nobody");
+    let waiting = "pg_stat_activity where wait_event = 'SyncRep' and query like 'queue.listen%'";
+    // The setting comes into force some time.
+    let mut last = 0;
+    wait_for("a commit waits", || {
+        last += 1;
+        shipper.send(&bips(last, last));
+        std::thread::sleep(Duration::from_millis(100));
+        intake.platform.count(waiting) == 1
+    });
+    let timeout = Some(Duration::from_millis(500));
+    shipper.socket().set_read_timeout(timeout).unwrap();
+    while shipper.read().is_some() {}
+    let mut signals = ["pg_cancel_backend", "pg_terminate_backend"].into_iter().cycle();
+    for _ in 0..4 {
+        wait_for("the commit waits", || intake.platform.count(waiting) == 1);
+        let signal = signals.next().unwrap();
+        intake.platform.value(&format!("select string_agg({signal}(pid)::text, '') from {waiting}"));
+        assert_eq!(shipper.read(), None, "after {signal}");
+    }
+    shipper.socket().set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    intake.platform.set("synchronous_standby_names", "");
+    shipper.wait_for_ack(last);
+    assert_eq!(intake.take_all(), (1..=last).collect::<Vec<_>>());
 }
 
 #[test]

@@ -231,6 +231,9 @@ impl Server {
         let found = listeners.iter().find(|listener| listener.id == id && !listener.is_draining());
         let Some(lines) = found.and_then(|listener| listener.lines.as_ref()) else { return false };
         lines.terms.replace(Rc::new(terms.clone()));
+        // Some may have to end.
+        let connections = self.shared.connections.borrow();
+        connections.iter().filter(|(_, link)| link.listener.id == id).for_each(|(_, link)| link.wake());
         true
     }
 

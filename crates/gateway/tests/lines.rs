@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use gateway::{Address, Limits, LinesReport, Listener, Poured, Server, Terms};
-use wire::{Answer, Failure, Full, Rejected, Work, Written};
+use wire::{Answer, Destination, Failure, Full, Rejected, Work, Written};
 
 struct Taking {
     server: Server,
@@ -16,9 +16,9 @@ struct Taking {
 fn terms() -> Terms {
     Terms {
         number: 4000,
-        target: "bips".into(),
+        destination: Destination { name: "bips".into(), ..Destination::default() },
         token: None,
-        allow: Vec::new(),
+        allow: None,
         full: Full { rows: 100, bytes: 1 << 20 },
         patience: Duration::from_millis(5),
         longest_line: 1000,
@@ -233,4 +233,53 @@ fn the_line_that_has_waited_longest_goes_when_memory_is_short() {
     clients[5].write_all(b"\"}\n").unwrap();
     let (_, _, text) = taking.bucket();
     assert_eq!(text.len(), line.len() + 3, "the last is not");
+}
+
+#[test]
+fn what_was_read_is_written_before_a_listener_closes() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    client.write_all(lines(0..250).as_bytes()).unwrap();
+    let (first, ..) = taking.bucket();
+    taking.rests();
+    taking.server.unlisten(1);
+    taking.rests();
+    taking.server.reply(first, stored(100));
+    for range in [100..200, 200..250] {
+        let (ticket, _, text) = taking.bucket();
+        assert_eq!(text, lines(range));
+        taking.server.reply(ticket, stored(u64::try_from(text.lines().count()).unwrap()));
+    }
+    taking.until("the connection is closed", |taking| taking.server.is_drained());
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn other_terms_end_connections_that_began_with_a_place_of_their_own() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = taking.connect();
+    client.write_all(lines(0..1).as_bytes()).unwrap();
+    let (ticket, ..) = taking.bucket();
+    taking.server.reply(ticket, stored(1));
+    taking.until("it is written", |taking| taking.report().stored == 1);
+    taking.server.set_terms(1, &Terms { streams: 3, ..terms() });
+    client.write_all(lines(1..2).as_bytes()).unwrap();
+    let (ticket, work, _) = taking.bucket();
+    let others = Terms { destination: Destination { name: "others".into(), ..work.destination }, ..terms() };
+    taking.server.set_terms(1, &others);
+    taking.rests();
+    assert_eq!(taking.report().connections.len(), 1, "open until all is committed");
+    taking.server.reply(ticket, stored(1));
+    taking.until("the connection is closed", |taking| taking.report().connections.is_empty());
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    taking.connect().write_all(lines(2..3).as_bytes()).unwrap();
+    assert_eq!(taking.bucket().1.destination.name, "others");
+}
+
+#[test]
+fn a_list_without_networks_admits_nobody() {
+    let mut taking = Taking::on(Terms { allow: Some(Vec::new()), ..terms() }, Limits::default());
+    let mut client = taking.connect();
+    taking.until("it is turned away", |taking| taking.report().refused == 1);
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
 }

@@ -63,9 +63,9 @@ impl Error {
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Connection { .. } | Self::Refused { .. } => true,
-            // Connection, resources, shutdown, the system, and what asks to be tried again.
+            // Connection, resources, shutdown, the system, what asks to be tried again, a lock that was not to be had.
             Self::Server { code, .. } => {
-                ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+                ["08", "40", "53", "55P03", "57", "58"].iter().any(|begin| code.starts_with(begin))
             }
             _ => false,
         }

@@ -22,4 +22,4 @@ pub use bucket::{Bucket, Full, TooLong};
 pub use cutter::Cutter;
 pub use hello::{Hello, Refusal, Token};
 pub use opening::{Decision, Opening};
-pub use work::{Answer, Failure, Origin, Rejected, Work, Written};
+pub use work::{Answer, Destination, Durability, Failure, Origin, Rejected, Work, Written};

@@ -17,11 +17,58 @@ pub struct Origin {
     pub first: i64,
 }
 
+/// When a line counts as committed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Durability {
+    /// When its commit is on this server's disk, and on those of the synchronous standbys, if there are any.
+    #[default]
+    Commit,
+    /// When synchronous standbys show it, too.
+    RemoteApply,
+    /// At once: the last moments before a crash may be lost.
+    Memory,
+}
+
+/// Where lines go, and how they are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// The name of the queue or table, which a hello may give.
+    pub name: String,
+    /// The table's oid; none for a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+    /// The oid of the role that writes.
+    pub role: u32,
+    /// The search_path in which triggers and the like resolve names.
+    pub search_path: String,
+    /// When a line counts as committed.
+    pub durability: Durability,
+    /// The column that gets the whole line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_column: Option<String>,
+    /// The column that gets the keys that have no column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_column: Option<String>,
+}
+
+impl Destination {
+    /// Whether lines go to the same place, however they are written there.
+    pub fn is_place_of(&self, other: &Destination) -> bool {
+        self.table == other.table && (self.table.is_some() || self.name == other.name)
+    }
+}
+
 /// What is to be done. Without lines and with an origin: say how far the producer is.
+///
+/// It says all that is to be known: its listener may be gone, or take lines for somewhere else, by the time it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The listener.
     pub listener: u32,
+    /// Where the lines go.
+    pub destination: Destination,
+    /// Bytes of a line at most.
+    pub longest_line: usize,
     /// Who sends; none from a plain connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -129,11 +176,20 @@ mod tests {
     fn work_and_answers_come_out_as_they_went_in() {
         let origin = Origin { producer: "a\n\"b\"".into(), epoch: 3, first: i64::MAX };
         let too_long = vec![TooLong { line: 2, length: u64::MAX }];
-        let work = Work { listener: 4000, origin: Some(origin), hello: false, too_long };
+        let queue = Destination { name: "bips".into(), role: 10, ..Destination::default() };
+        let table = Destination { table: Some(7), rest_column: Some("rest".into()), ..queue.clone() };
+        let of = |destination: Destination, origin| Work {
+            listener: 4000,
+            destination,
+            longest_line: 9,
+            origin,
+            hello: false,
+            too_long: Vec::new(),
+        };
+        let work = Work { too_long, ..of(table, Some(origin)) };
         let bytes = [&work.head(), b"{}\nx\n".as_slice()].concat();
         assert_eq!(Work::parse(&bytes).unwrap(), (work, b"{}\nx\n".as_slice()));
-        let plain = Work { listener: 1, origin: None, hello: false, too_long: Vec::new() };
-        assert_eq!(plain.head(), b"{\"listener\":1}\n");
+        let plain = of(queue, None);
         assert_eq!(Work::parse(&plain.head()).unwrap(), (plain, b"".as_slice()));
         let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "no".into() }];
         let written = Written { stored: 5, repeated: 1, rejected_count: 1, rejected, sequence: 9 };

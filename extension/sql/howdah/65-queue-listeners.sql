@@ -15,7 +15,7 @@ create table queue.listener (
   longest_line integer check (longest_line between 64 and 67108864),
   line_column text,
   rest_column text,
-  allow cidr[] not null,
+  allow cidr[] not null check (array_position(allow, null) is null),
   check (num_nonnulls(queue, into_table) = 1));
 comment on table queue.listener is 'Listeners for lines; change them by queue.listen() and queue.unlisten()';
 comment on column queue.listener.address is
@@ -106,12 +106,21 @@ as $body$
 #variable_conflict use_column
 declare
   runs_as regrole;
+  longest bigint := coalesce(listen.longest_line, (select setting::bigint from pg_settings where name = 'howdah.queue_longest_line'));
+  memory bigint := (select setting::bigint << 20 from pg_settings where name = 'howdah.request_memory');
 begin
   if listen.port is null or listen.port not between 1 and 65535 then
     raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
   elsif num_nonnulls(listen.queue, listen.into_table) <> 1 then
     raise exception 'name either a queue or a table' using errcode = '22023',
       hint = 'select queue.listen(4000, queue => ''bips''), or select queue.listen(4000, into_table => ''public.bips'').';
+  elsif listen.allow is null or array_position(listen.allow, null) is not null then
+    raise exception 'allow has a null, which is no network' using errcode = 'null_value_not_allowed',
+      hint = 'An empty array allows all.';
+  elsif listen.bucket_bytes + longest > memory / 4 then
+    raise exception 'bucket_bytes and the longest line are % bytes together; howdah.request_memory allows %',
+        listen.bucket_bytes + longest, memory / 4 using errcode = '22023',
+      hint = 'They may have a quarter of howdah.request_memory: raise it, or lower bucket_bytes or longest_line.';
   elsif exists (select from http.listener l where l.port = listen.port) then
     raise exception 'port % is a listener for HTTP', listen.port using errcode = 'object_in_use',
       hint = 'Choose another port, or http.unlisten() it first.';
@@ -130,7 +139,7 @@ begin
     listen.port, coalesce(listen.address, ''), listen.queue, listen.into_table, runs_as, coalesce(listen.search_path, 'pg_temp'),
     sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, listen.bucket_bytes,
     listen.bucket_milliseconds, listen.longest_line, listen.line_column, listen.rest_column,
-    coalesce(listen.allow, '{}'))
+    listen.allow)
   on conflict (port) do update set
     address = excluded.address, queue = excluded.queue, into_table = excluded.into_table, role = excluded.role,
     search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,

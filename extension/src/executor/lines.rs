@@ -2,20 +2,19 @@
 //!
 //! The answer leaves when the commit has returned, and so, under the listener's durability, when it is flushed.
 
-use std::ffi::CStr;
-use std::rc::Rc;
+use std::ffi::{CStr, CString};
 
-use pgrx::pg_sys;
-use wire::{Answer, Failure, Work, Written};
+use pgrx::pg_sys::{self, Oid};
+use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
 use crate::guard::{PgError, Report, attempt};
-use crate::ingest::{self, Target};
-use crate::intake::{self, Durability, Intake};
+use crate::ingest::{self, Keep, Target};
 use crate::pg;
 use crate::request::identity::Identity;
 use crate::request::transaction::{self, Scope};
 use crate::request::{Runner, changes};
 use crate::shared::shared;
+use crate::worker::signals;
 
 /// What is kept between two buckets.
 #[derive(Default)]
@@ -44,11 +43,21 @@ impl Lines {
         if changes::configuration_is_stale() && unsafe { runner.refresh(None) }.is_err() {
             return failed("58000", "the configuration cannot be read".into(), false);
         }
-        let Some(intake) = find(runner, work.listener) else {
-            return failed("42704", format!("nothing listens on port {}", work.listener), true);
-        };
-        match self.prepare(&intake).and_then(|()| write(&intake, &work, lines)) {
-            Ok(written) => Answer::Written(written),
+        let present = present(runner, &work);
+        let work = Work { destination: present.clone().unwrap_or(work.destination), ..work };
+        let cancels = signals::cancels();
+        match self.prepare(&work.destination).and_then(|role| write(role, &work, lines)) {
+            // What is sent again is known to be there: an answer too few does no harm.
+            Ok(_) if work.origin.is_some() && was_interrupted(cancels) => {
+                failed("57014", "the wait for the commit was cancelled".into(), false)
+            }
+            Ok((written, way)) => {
+                if present.is_some() {
+                    // SAFETY: PostgreSQL's own variable.
+                    shared().intakes.set_way(unsafe { pg_sys::MyDatabaseId }, work.listener, &way);
+                }
+                Answer::Written(written)
+            }
             Err(error) => {
                 let is_final = Self::is_final(&error, &work);
                 failed(error.sqlstate(), error.message.clone(), is_final)
@@ -56,18 +65,20 @@ impl Lines {
         }
     }
 
-    /// Puts the role's settings and the listener's durability in force.
-    fn prepare(&mut self, intake: &Intake) -> Result<(), PgError> {
-        if !self.identity.is(intake.role, &intake.search_path) {
+    /// Puts the role's settings and the listener's durability in force. The role.
+    fn prepare(&mut self, destination: &Destination) -> Result<Oid, PgError> {
+        let role = Oid::from(destination.role);
+        let search_path = text(&destination.search_path);
+        if !self.identity.is(role, &search_path) {
             self.durability = None;
         }
         // SAFETY: on the main thread, outside a transaction.
-        unsafe { self.identity.assume(intake.role, &intake.search_path)? };
-        if self.durability != Some(intake.durability) {
-            set(c"synchronous_commit", intake.durability.synchronous_commit())?;
-            self.durability = Some(intake.durability);
+        unsafe { self.identity.assume(role, &search_path)? };
+        if self.durability != Some(destination.durability) {
+            set(c"synchronous_commit", synchronous_commit(destination.durability))?;
+            self.durability = Some(destination.durability);
         }
-        Ok(())
+        Ok(role)
     }
 
     /// Whether trying the bucket again is in vain. Then an acknowledged connection is ended: nothing that it was told of
@@ -80,9 +91,32 @@ impl Lines {
     }
 }
 
-fn find(runner: &Runner, port: u32) -> Option<Rc<Intake>> {
-    let intakes = &runner.table()?.intakes;
-    intakes.iter().find(|intake| u32::from(intake.listener.port) == port).cloned()
+/// Whether a cancel or the end of this process was asked for since so many cancels had come. A commit that waits for a
+/// standby then returns although no standby has it.
+fn was_interrupted(cancels: u64) -> bool {
+    // SAFETY: PostgreSQL's own variable.
+    unsafe { pg_sys::ProcDiePending != 0 || signals::cancels() != cancels }
+}
+
+/// How the listener has lines written now, if it still takes them for the same place: whoever has mended its role or
+/// durability need not wait for connections to end. What is not its any more is written as it was when it was read.
+fn present(runner: &Runner, work: &Work) -> Option<Destination> {
+    let mut intakes = runner.table()?.intakes.iter();
+    let intake = intakes.find(|intake| u32::from(intake.listener.port) == work.listener)?;
+    intake.destination.is_place_of(&work.destination).then(|| intake.destination.clone())
+}
+
+fn synchronous_commit(durability: Durability) -> &'static CStr {
+    match durability {
+        Durability::Commit => c"on",
+        Durability::RemoteApply => c"remote_apply",
+        Durability::Memory => c"off",
+    }
+}
+
+fn text(text: &str) -> CString {
+    // What PostgreSQL has stored as text has no byte 0.
+    CString::new(text).unwrap_or_default()
 }
 
 fn failed(code: &str, error: String, is_final: bool) -> Answer {
@@ -108,17 +142,18 @@ fn set(name: &CStr, value: &CStr) -> Result<(), PgError> {
     })
 }
 
-/// Writes a bucket and commits it; of a hello, says how far the producer is.
-fn write(intake: &Intake, work: &Work, lines: &[u8]) -> Result<Written, PgError> {
-    let mut written = None;
-    let mut way = None;
+/// Writes a bucket and commits it; of a hello, its epoch, and says how far the producer is. With it, which way rows
+/// are written.
+fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgError> {
+    let mut done = Default::default();
+    let title = text(&format!("queue.listen({}) {}", work.listener, work.destination.name));
     // SAFETY: on the main thread, outside a transaction. What is called inside `pour` raises through pgrx's guards, so its
     // values are dropped; when the transaction begins and ends, no frame holds any.
     let result = unsafe {
         attempt(Report::Quiet, || {
-            pg::pgstat_report_activity(RUNNING, intake.title.as_ptr());
-            let begun = transaction::begin(Scope::Own { read_only: false }, intake.role);
-            pour(intake, work, lines, &mut written, &mut way);
+            pg::pgstat_report_activity(RUNNING, title.as_ptr());
+            let begun = transaction::begin(Scope::Own { read_only: false }, role);
+            done = pour(work, lines);
             transaction::finish(begun);
         })
     };
@@ -127,36 +162,34 @@ fn write(intake: &Intake, work: &Work, lines: &[u8]) -> Result<Written, PgError>
         unsafe { transaction::abort() };
         return Err(error);
     }
-    if let Some(way) = way {
-        // SAFETY: PostgreSQL's own variable.
-        shared().intakes.set_way(unsafe { pg_sys::MyDatabaseId }, work.listener, &way);
-    }
-    Ok(written.unwrap_or_default())
+    Ok(done)
 }
 
-fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written>, way: &mut Option<String>) {
-    let target = match &intake.target {
-        intake::Target::Queue(name) => Target::queue(name, intake.keep.clone()),
-        intake::Target::Table(table, _) => Target::table(*table, intake.keep.clone()),
+fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
+    let destination = &work.destination;
+    let keep = Keep { line: destination.line_column.clone(), rest: destination.rest_column.clone() };
+    let target = match destination.table {
+        Some(table) => Target::table(Oid::from(table), keep),
+        None => Target::queue(&destination.name, keep),
     };
     let origin = work.origin.as_ref().map(|origin| ingest::Sender {
         producer: &origin.producer,
         epoch: origin.epoch,
         first: origin.first,
     });
-    *way = Some(target.way());
+    target.check();
+    let way = target.way();
     if work.hello {
-        target.check();
-        let sequence = origin.and_then(|sender| target.resume(&sender)).unwrap_or(0);
-        *written = Some(Written { sequence, ..Written::default() });
-        return;
+        let flushed = destination.durability != Durability::Memory;
+        let sequence = origin.map_or(0, |sender| target.greet(&sender, flushed));
+        return (Written { sequence, ..Written::default() }, way);
     }
     let bucket = ingest::Bucket {
         lines,
         origin,
         listener: work.listener as i32,
         cut: &work.too_long,
-        longest: intake.longest_line(),
+        longest: work.longest_line,
     };
     let done = ingest::write(&target, &bucket);
     let rejected = done.rejected.into_iter().map(|line| wire::Rejected {
@@ -164,11 +197,12 @@ fn pour(intake: &Intake, work: &Work, lines: &[u8], written: &mut Option<Written
         code: String::from_utf8_lossy(&line.sqlstate).into_owned(),
         error: line.message,
     });
-    *written = Some(Written {
+    let written = Written {
         stored: done.stored,
         repeated: done.repeated,
         rejected_count: done.rejected_count,
         rejected: rejected.collect(),
         sequence: done.sequence,
-    });
+    };
+    (written, way)
 }

@@ -31,7 +31,7 @@ impl Buckets {
                 Ok(()) => {}
                 Err(Full::Slots | Full::Blocks) => return,
                 Err(Full::TooLarge) => {
-                    let answer = failure("54000", "the bucket is larger than howdah.request_memory");
+                    let answer = failure("54000", "the bucket is larger than howdah.request_memory", true);
                     server.reply(poured.ticket, answer);
                 }
             }
@@ -47,9 +47,9 @@ impl Buckets {
 
 /// The answer about a bucket whose executor has ended.
 pub fn died() -> Vec<u8> {
-    failure("57P01", "the process that wrote the bucket has ended")
+    failure("57P01", "the process that wrote the bucket has ended", false)
 }
 
-fn failure(code: &str, error: &str) -> Vec<u8> {
-    Answer::Failed(Failure { code: code.into(), error: error.into(), is_final: false }).write()
+fn failure(code: &str, error: &str, is_final: bool) -> Vec<u8> {
+    Answer::Failed(Failure { code: code.into(), error: error.into(), is_final }).write()
 }

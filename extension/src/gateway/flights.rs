@@ -185,11 +185,17 @@ impl Flights {
         }
     }
 
-    /// Hands a bucket to the executors of its lane. Buckets have half of the exchange's memory at most.
+    /// Hands a bucket to the executors of its lane. Those of all gateways together have half of the exchange at most; and
+    /// of a gateway no more are under way than keep the executors busy.
     pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
         let bytes = poured.head.len() + poured.lines.len();
-        let half = self.end.exchange().sizes().blocks as usize * exchange::BLOCK / 2;
-        if self.load.bytes > 0 && self.load.bytes + bytes > half {
+        let sizes = self.end.exchange().sizes();
+        let share = |all: u32| all as usize / 2 / settings::GATEWAYS.get() as usize;
+        let busy = 2 * settings::MAX_INGEST_EXECUTORS.get() as usize;
+        if self.load.buckets >= busy.min(share(sizes.slots)).max(1) {
+            return Err(Full::Slots);
+        }
+        if self.load.bytes > 0 && self.load.bytes + bytes > share(sizes.blocks) * exchange::BLOCK {
             return Err(Full::Blocks);
         }
         let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;

@@ -8,9 +8,9 @@ use crate::queue::append::Origin;
 use crate::queue::functions::statement::as_owner;
 use crate::queue::producer;
 
-/// Waits for the producer's other transactions, and returns the number of its last line that was committed. An error if a
-/// newer epoch has begun.
-pub fn resume(table: Oid, sender: &Sender) -> Option<i64> {
+/// Waits for the producer's other transactions, and returns its epoch and the number of its last line that was committed. An
+/// error if a newer epoch has begun.
+pub fn resume(table: Oid, sender: &Sender) -> Option<Origin> {
     producer::lock(("table", table.to_u32()), sender.producer);
     let query = "select epoch, sequence from queue.progress where into_table = $1 and producer = $2";
     let found = as_owner(|| {
@@ -22,7 +22,7 @@ pub fn resume(table: Oid, sender: &Sender) -> Option<i64> {
     match found {
         Ok((Some(epoch), Some(sequence))) => {
             producer::check_epoch(sender.producer, epoch, sender.epoch);
-            Some(sequence)
+            Some(Origin { producer: sender.producer.to_owned(), epoch, sequence })
         }
         Ok(_) | Err(pgrx::spi::Error::InvalidPosition) => None,
         Err(error) => error!("{error}"),

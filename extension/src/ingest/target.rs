@@ -7,6 +7,7 @@ use pgrx::prelude::*;
 
 use super::columns::Columns;
 use super::{Sender, progress, table};
+use crate::queue::append::{self, Origin};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse;
@@ -71,10 +72,29 @@ impl Target {
     /// The number of the producer's last line that is there. Its other transactions are waited for; an epoch that is over is
     /// an error.
     pub fn resume(&self, sender: &Sender) -> Option<i64> {
-        match &self.place {
-            Place::Queue(queue) => {
-                producer::resume(queue, sender.producer, sender.epoch).map(|origin| origin.sequence)
+        self.last(sender).map(|origin| origin.sequence)
+    }
+
+    /// Begins or goes on with an epoch: from the commit on, those before are over. The number of the producer's last line
+    /// that is there. With `flushed` the commit says so anew even if the epoch is known, and so its flush covers lines that
+    /// were committed without one.
+    pub fn greet(&self, sender: &Sender, flushed: bool) -> i64 {
+        let last = self.last(sender);
+        let sequence = last.as_ref().map_or(0, |last| last.sequence);
+        let is_known = last.is_some_and(|last| last.epoch == sender.epoch);
+        if !is_known || (flushed && sequence > 0) {
+            let origin = Origin { producer: sender.producer.to_owned(), epoch: sender.epoch, sequence };
+            match &self.place {
+                Place::Queue(queue) => append::note(queue, &origin),
+                Place::Table(table) => progress::note(*table, &origin),
             }
+        }
+        sequence
+    }
+
+    fn last(&self, sender: &Sender) -> Option<Origin> {
+        match &self.place {
+            Place::Queue(queue) => producer::resume(queue, sender.producer, sender.epoch),
             Place::Table(table) => progress::resume(*table, sender),
         }
     }

@@ -3,7 +3,7 @@
 //! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 
@@ -16,6 +16,9 @@ static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// A `fn() -> bool`, or null.
 static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Cancels that have come to this executor, be they consumed or not.
+static CANCELS: AtomicU64 = AtomicU64::new(0);
 
 /// Installs the handlers and lets signals in.
 ///
@@ -33,7 +36,7 @@ pub fn install(kind: Kind, index: usize) {
         Kind::Executor => [
             (libc::SIGTERM, Some(pg::die)),
             (libc::SIGHUP, Some(pg::SignalHandlerForConfigReload)),
-            (libc::SIGINT, Some(pg::StatementCancelHandler)),
+            (libc::SIGINT, Some(cancel_and_count)),
             (libc::SIGUSR1, Some(pg::procsignal_sigusr1_handler)),
         ],
     };
@@ -71,6 +74,17 @@ unsafe extern "C-unwind" fn cancel_and_wake(signal: c_int) {
     wake::notify(WAKE.load(Ordering::Relaxed));
 }
 
+unsafe extern "C-unwind" fn cancel_and_count(signal: c_int) {
+    CANCELS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: PostgreSQL's own handler.
+    unsafe { pg::StatementCancelHandler(signal) };
+}
+
+/// How many cancels this executor has been sent. A commit that waits for a standby consumes one with a mere warning.
+pub fn cancels() -> u64 {
+    CANCELS.load(Ordering::Relaxed)
+}
+
 unsafe extern "C-unwind" fn procsignal_and_wake(signal: c_int) {
     // SAFETY: PostgreSQL's own handler.
     unsafe { pg::procsignal_sigusr1_handler(signal) };
@@ -89,6 +103,7 @@ unsafe extern "C-unwind" fn cancel_if_meant(_signal: c_int) {
         let errno = *libc::__errno_location();
         let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
         if check() {
+            CANCELS.fetch_add(1, Ordering::Relaxed);
             pg_sys::InterruptPending = 1;
             pg_sys::QueryCancelPending = 1;
             pg::SetLatch(pg_sys::MyLatch);

@@ -79,7 +79,7 @@ impl Connection {
 
     /// Answers a hello and takes in what follows.
     pub(super) async fn converse(mut self, hello: Hello) {
-        if let Err(refusal) = hello.check(&self.terms.target, self.terms.token.as_ref()) {
+        if let Err(refusal) = hello.check(&self.terms.destination.name, self.terms.token.as_ref()) {
             return self.refuse(refusal).await;
         }
         let sequence = match self.ask_how_far(&hello).await {
@@ -118,8 +118,7 @@ impl Connection {
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
         let listener = self.place.link.listener.id;
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
-        let work =
-            Work { listener: self.terms.number, origin: Some(origin), hello: true, too_long: Vec::new() };
+        let work = Work { hello: true, ..self.terms.work(Some(origin), Vec::new()) };
         let mut in_flight = None;
         poll_fn(|context| {
             if self.place.link.is_aborted() || self.lines.aborted.get() {

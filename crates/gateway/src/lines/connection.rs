@@ -109,7 +109,7 @@ impl Connection {
         poll_fn(|context| {
             loop {
                 let link = &self.place.link;
-                if link.is_aborted() || link.is_draining() || link.take_expired() {
+                if link.is_aborted() || self.is_over() || link.take_expired() {
                     return Poll::Ready(None);
                 }
                 let read = ready!(shared.with_read_buffer(|buffer| {
@@ -131,6 +131,13 @@ impl Connection {
         .await
     }
 
+    /// Whether no more is to be read: the listener is closing, or has other terms now.
+    fn is_over(&self) -> bool {
+        let terms = self.lines.terms();
+        self.place.link.is_draining()
+            || !(Rc::ptr_eq(&terms, &self.terms) || terms.keep_those_of(&self.terms))
+    }
+
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize, End>> {
         Poll::Ready(match ready!(self.socket.poll_read(context, buffer)) {
             Ok(0) => Err(End::Finished),
@@ -149,7 +156,7 @@ impl Connection {
             if self.place.link.is_aborted() || self.lines.aborted.get() {
                 return Poll::Ready(End::Aborted);
             }
-            if self.place.link.is_draining() {
+            if self.rest.is_empty() && self.is_over() {
                 return Poll::Ready(End::Draining);
             }
             if stream.is_full() || !self.lines.has_room(&shared) {

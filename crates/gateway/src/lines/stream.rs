@@ -225,7 +225,7 @@ impl Stream {
         let (lines, too_long) = bucket.into_parts();
         let origin = self.origin.borrow().clone();
         let first = origin.as_ref().map_or(0, |origin| origin.first);
-        let work = Work { listener: self.terms.number, origin, hello: false, too_long };
+        let work = self.terms.work(origin, too_long);
         let lines = Rc::new(lines);
         // The next one fills meanwhile.
         self.lines.wake_waiting();
