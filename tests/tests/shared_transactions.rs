@@ -1,6 +1,6 @@
 //! Requests that share a transaction, and the plans that stay open in it, answer as each would alone.
 
-use howdah_tests::{Connection, Platform, Reply};
+use howdah_tests::{Connection, Platform, Reply, wait_for};
 
 const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 12;
@@ -208,4 +208,40 @@ fn an_error_touches_its_own_request_alone() {
         }
     }
     assert_ne!(inline(&platform, "/divide/{k}"), 0);
+}
+
+#[test]
+fn a_cursor_that_is_left_open_is_gone_for_the_next_request() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function leaves_a_cursor() returns text language plpgsql stable as $$
+           declare
+             rows cursor for select 'row';
+             found text;
+           begin
+             open rows;
+             fetch rows into found;
+             return found;
+           end $$;
+         select http.route('GET', '/cursor', 'leaves_a_cursor')",
+    );
+    let inline = || {
+        platform
+            .value("select inline from http.stats where pattern = '/cursor'")
+            .and_then(|n| n.parse::<i64>().ok())
+    };
+    wait_for("it runs in the gateway", || {
+        assert_eq!(platform.get("/cursor").text(), "row");
+        inline() > Some(0)
+    });
+    // Many at once, so that some of them share a turn and its transaction.
+    let mut connections: Vec<_> = (0..30).map(|_| platform.connect()).collect();
+    for _ in 0..20 {
+        connections.iter_mut().for_each(|connection| connection.send("GET", "/cursor", &[], b""));
+        for connection in &mut connections {
+            let reply = connection.read_reply(false).expect("an answer");
+            assert_eq!((reply.status, reply.text()), (200, "row".into()));
+        }
+    }
+    assert!(inline() > Some(300), "only {:?} ran in the gateway", inline());
 }
