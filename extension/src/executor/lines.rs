@@ -10,7 +10,7 @@ use wire::{Answer, Destination, Durability, Failure, Work, Written};
 use crate::guard::{PgError, Report, attempt};
 use crate::ingest::{self, Keep, Target};
 use crate::pg;
-use crate::request::identity::Identity;
+use crate::request::identity::{self, Identity};
 use crate::request::transaction::{self, Scope};
 use crate::request::{Runner, changes};
 use crate::shared::shared;
@@ -75,7 +75,11 @@ impl Lines {
         // SAFETY: on the main thread, outside a transaction.
         unsafe { self.identity.assume(role, &search_path)? };
         if self.durability != Some(destination.durability) {
-            set(c"synchronous_commit", synchronous_commit(destination.durability))?;
+            let value = synchronous_commit(destination.durability);
+            crate::worker::transaction::transaction(Report::Log, || {
+                // SAFETY: inside a transaction and a guard.
+                unsafe { identity::set(c"synchronous_commit", Some(value)) }
+            })?;
             self.durability = Some(destination.durability);
         }
         Ok(role)
@@ -121,25 +125,6 @@ fn text(text: &str) -> CString {
 
 fn failed(code: &str, error: String, is_final: bool) -> Answer {
     Answer::Failed(Failure { code: code.to_owned(), error, is_final })
-}
-
-/// Sets a setting for the session.
-fn set(name: &CStr, value: &CStr) -> Result<(), PgError> {
-    crate::worker::transaction::transaction(Report::Log, || {
-        // SAFETY: inside a transaction; constant texts.
-        unsafe {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_SUSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SET,
-                true,
-                pgrx::PgLogLevel::WARNING as i32,
-                false,
-            );
-        }
-    })
 }
 
 /// Writes a bucket and commits it; of a hello, its epoch, and says how far the producer is. With it, which way rows

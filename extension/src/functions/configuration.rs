@@ -9,7 +9,8 @@ use router::Router;
 
 use super::version_1;
 use crate::gateway::listeners;
-use crate::request::function::{Function, Input};
+use crate::request::function::Function;
+use crate::request::inputs::Input;
 use crate::request::plan;
 use crate::request::table::Listener;
 use crate::request::types::Types;

@@ -9,7 +9,8 @@ use form::body::{Field, File, Value as FieldValue};
 use message::Request;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::function::{Argument, Function, Input, TypeInput};
+use super::function::Function;
+use super::inputs::{Argument, Input, TypeInput};
 use super::json::{self, Object};
 use super::params;
 use super::types::Types;

@@ -111,8 +111,11 @@ unsafe fn set_base() {
 }
 
 /// Sets a setting for the session; none gives it back its default.
-unsafe fn set(name: &CStr, value: Option<&CStr>) {
-    // SAFETY: the caller's contract.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set(name: &CStr, value: Option<&CStr>) {
+    // SAFETY: by contract.
     unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET) }
 }
 

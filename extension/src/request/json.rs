@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use serde_json::value::RawValue;
 
 use super::arguments::{BindError, Value};
-use super::function::Input;
+use super::inputs::Input;
 
 /// The members of an object; of several with the same name the last.
 pub type Object<'a> = HashMap<String, &'a RawValue>;

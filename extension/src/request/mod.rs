@@ -4,7 +4,8 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`], [`plan`] and [`shape`]: from it to a cached plan.
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] and [`shape`]: from it to a
+//!   cached plan; [`standing`]: whether that still stands for the function.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
@@ -19,6 +20,7 @@ pub mod endpoint;
 pub mod function;
 pub mod grants;
 pub mod identity;
+pub mod inputs;
 pub mod json;
 pub mod open;
 pub mod params;
@@ -27,6 +29,7 @@ pub mod problem;
 pub mod receiver;
 pub mod run;
 pub mod shape;
+pub mod standing;
 pub mod table;
 pub mod transaction;
 pub mod types;

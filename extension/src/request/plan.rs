@@ -12,7 +12,8 @@ use std::ffi::{CStr, CString, c_char, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::function::{Argument, Function};
+use super::function::Function;
+use super::inputs::Argument;
 use super::shape::Shape;
 use super::types::Types;
 use crate::pg;

@@ -1,0 +1,148 @@
+//! What a function's arguments are, and what converts text into them.
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::plan::string;
+use super::types::Types;
+
+/// An argument that requests fill.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its type.
+    pub type_oid: Oid,
+    /// What converts text into it.
+    pub input: Input,
+}
+
+impl Argument {
+    /// Whether it takes the whole body: it has no name, and a type that can.
+    pub fn takes_body(&self) -> bool {
+        self.name.is_none() && matches!(self.input, Input::Text | Input::Bytes(_) | Input::Json(_))
+    }
+}
+
+/// How a value of the request becomes a value of the argument's type.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// text and varchar without a length: the bytes as they are.
+    Text,
+    /// bytea: a file's or the body's bytes as they are; a text through the type's input function.
+    Bytes(TypeInput),
+    /// json and jsonb, and domains over them: JSON as it is written.
+    Json(TypeInput),
+    /// Any other type, through its input function.
+    Value(TypeInput),
+    /// An array, of elements converted by their type's input function.
+    Array {
+        /// The elements.
+        element: TypeInput,
+        /// The elements' type.
+        element_type: Oid,
+        /// Its length, or -1.
+        length: i16,
+        /// Whether it is passed by value.
+        by_value: bool,
+        /// Its alignment.
+        align: i8,
+        /// The array's own input function, for a text like `{1,2}`.
+        whole: TypeInput,
+    },
+    /// `http.request`: the request.
+    Request,
+    /// `http.file`: an uploaded file.
+    File,
+}
+
+/// A type's input function and what it wants besides the text.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeInput {
+    /// The function, looked up; lives as long as the plan.
+    pub function: *mut pg_sys::FmgrInfo,
+    /// Its second argument.
+    pub parameter: Oid,
+    /// The typmod: that of a domain's base type is the domain's own concern.
+    pub typmod: i32,
+}
+
+/// The IN and INOUT arguments of a function. What converts them is kept in `keep`.
+///
+/// # Safety
+/// Inside a transaction; a row of pg_proc that has so many.
+pub unsafe fn arguments(
+    tuple: pg_sys::HeapTuple,
+    inputs: usize,
+    types: &Types,
+    keep: pg_sys::MemoryContext,
+) -> Vec<Argument> {
+    // SAFETY: a row of pg_proc; the three arrays have as many elements as is returned.
+    unsafe {
+        let (mut kinds, mut names, mut modes) =
+            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let count = pg_sys::get_func_arg_info(tuple, &mut kinds, &mut names, &mut modes) as usize;
+        let is_input =
+            |place: usize| modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v');
+        (0..count)
+            .filter(|&place| is_input(place))
+            .take(inputs)
+            .map(|place| {
+                let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
+                let type_oid = *kinds.add(place);
+                Argument {
+                    name: (!name.is_empty()).then_some(name),
+                    type_oid,
+                    input: input(type_oid, types, keep),
+                }
+            })
+            .collect()
+    }
+}
+
+/// How text becomes a value of this type.
+unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> Input {
+    if type_oid == types.request {
+        return Input::Request;
+    }
+    if type_oid == types.file {
+        return Input::File;
+    }
+    // SAFETY: inside a transaction; the type of an argument exists.
+    unsafe {
+        match type_oid {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => return Input::Text,
+            pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, keep)),
+            _ => {}
+        }
+        if matches!(pg_sys::getBaseType(type_oid), pg_sys::JSONOID | pg_sys::JSONBOID) {
+            return Input::Json(type_input(type_oid, keep));
+        }
+        let element_type = pg_sys::get_base_element_type(type_oid);
+        if element_type == Oid::INVALID {
+            return Input::Value(type_input(type_oid, keep));
+        }
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
+        Input::Array {
+            element: type_input(element_type, keep),
+            element_type,
+            length,
+            by_value,
+            align,
+            whole: type_input(type_oid, keep),
+        }
+    }
+}
+
+unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
+    // SAFETY: inside a transaction; the type exists. A type's input function may keep memory of its own
+    // beside its FmgrInfo.
+    unsafe {
+        let (mut function, mut parameter) = (Oid::INVALID, Oid::INVALID);
+        pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
+        let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
+            .cast::<pg_sys::FmgrInfo>();
+        pg_sys::fmgr_info_cxt(function, info, keep);
+        TypeInput { function: info, parameter, typmod: -1 }
+    }
+}
