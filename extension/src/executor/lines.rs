@@ -11,7 +11,7 @@ use crate::guard::{PgError, Report, attempt};
 use crate::ingest::{self, Keep, Target};
 use crate::pg;
 use crate::request::identity::{self, Identity};
-use crate::request::transaction::{self, Scope};
+use crate::request::transaction::{self, Leftovers, Scope};
 use crate::request::{Runner, changes};
 use crate::shared::shared;
 use crate::worker::signals;
@@ -139,7 +139,7 @@ fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgEr
             pg::pgstat_report_activity(RUNNING, title.as_ptr());
             let begun = transaction::begin(Scope::Own { read_only: false }, role);
             done = pour(work, lines);
-            transaction::finish(begun);
+            transaction::finish(begun, Leftovers::Possible);
         })
     };
     if let Err(error) = result {

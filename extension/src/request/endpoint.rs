@@ -122,7 +122,7 @@ impl Endpoint {
     /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only
     /// and calls nothing volatile.
     pub fn reads_only(&self) -> bool {
-        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().all(|plan| plan.reads_only))
+        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().all(Plan::reads_only))
     }
 }
 

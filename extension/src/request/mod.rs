@@ -4,8 +4,8 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] and [`shape`]: from it to a
-//!   cached plan; [`standing`]: whether that still stands for the function.
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`effects`] and [`shape`]:
+//!   from it to a cached plan; [`standing`]: whether that still stands for the function.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
@@ -16,6 +16,7 @@
 pub mod arguments;
 pub mod changes;
 pub mod current;
+pub mod effects;
 pub mod endpoint;
 pub mod function;
 pub mod grants;

@@ -45,6 +45,22 @@ pub struct OpenPlan {
 }
 
 impl OpenPlans {
+    /// Whether a plan is open as it is now.
+    pub fn has(&self, plan: &Plan) -> bool {
+        // SAFETY: a saved plan.
+        unsafe { (*plan.source).is_valid && self.place(plan).is_some() }
+    }
+
+    fn place(&self, plan: &Plan) -> Option<usize> {
+        // SAFETY: a saved plan. The address of a source that was dropped may come again; that of the plan, which is
+        // held, cannot.
+        let (source, generation, cached) =
+            unsafe { (plan.source, (*plan.source).generation, (*plan.source).gplan) };
+        self.plans
+            .iter()
+            .position(|open| open.source == source && open.generation == generation && open.cached == cached)
+    }
+
     /// Runs a plan for one request: rescans it if it is open, starts it otherwise, and keeps it if it can be
     /// rescanned. `parameters` are copied into the plan's own list.
     ///
@@ -54,14 +70,7 @@ impl OpenPlans {
     pub unsafe fn run(&mut self, plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
         // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
         unsafe {
-            let generation = (*plan.source).generation;
-            // The address of a source that was dropped may come again; that of the plan, which is held, cannot.
-            let known = self.plans.iter().position(|open| {
-                open.source == plan.source
-                    && open.generation == generation
-                    && open.cached == (*plan.source).gplan
-            });
-            if let Some(place) = known {
+            if let Some(place) = self.place(plan) {
                 let open = &self.plans[place];
                 take_parameters((*open.description).params, parameters);
                 open.rewind();

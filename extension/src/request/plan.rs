@@ -8,13 +8,16 @@
 //! nothing about the function needs a call (SECURITY DEFINER, SET, STRICT, a set), the plan is that of the
 //! body itself, with the arguments as parameters. Then who may execute the function is checked here.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::effects::{self, Effects};
 use super::function::Function;
-use super::inputs::Argument;
+use super::inputs::{Argument, Input};
 use super::shape::Shape;
+use super::transaction::Leftovers;
 use super::types::Types;
 use crate::pg;
 
@@ -32,8 +35,10 @@ pub struct Plan {
     pub given: u64,
     /// What it was made from.
     pub origin: Origin,
-    /// Nothing is written or locked, and nothing volatile is called.
-    pub reads_only: bool,
+    /// What it does, as it was planned last: what a view calls may change.
+    effects: Cell<Effects>,
+    /// The generation of the plan that `effects` are about.
+    judged: Cell<c_int>,
     /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
     pub runs_to_end: bool,
     /// It was a scalar subquery: a second row is an error.
@@ -66,6 +71,38 @@ impl Plan {
         if self.origin == Origin::Text {
             // SAFETY: a saved plan; plancache.c reads the flag before each use.
             unsafe { (*self.source).is_valid = false };
+        }
+    }
+
+    /// Nothing is written or locked, and nothing volatile is called.
+    pub fn reads_only(&self) -> bool {
+        self.effects.get().reads_only
+    }
+
+    /// What it may leave in the session.
+    pub fn leftovers(&self) -> Leftovers {
+        let is_trusted = |argument: &Argument| {
+            matches!(argument.input, Input::Request | Input::File)
+                || !effects::is_users_type(argument.type_oid)
+        };
+        if self.effects.get().leaves_nothing && self.arguments.iter().all(is_trusted) {
+            Leftovers::None
+        } else {
+            Leftovers::Possible
+        }
+    }
+
+    /// Looks at its effects again if it has been planned anew.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction, after PostgreSQL's `GetCachedPlan`.
+    pub unsafe fn judge(&self) {
+        // SAFETY: by contract; a saved plan with one query.
+        unsafe {
+            let generation = (*self.source).generation;
+            if self.judged.replace(generation) != generation {
+                self.effects.set(Effects::of(first((*self.source).query_list).cast()));
+            }
         }
     }
 
@@ -125,7 +162,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         let query = only_query(queries, "a handler's statement");
         let columns = result_columns(query);
         let (column, shape) = choose_column(&columns, types);
-        let (reads_only, runs_to_end) = (reads_only(query), writes(query));
+        let effects = Effects::of(query);
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -138,8 +175,18 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             true,
         );
         pg_sys::SaveCachedPlan(source);
-        let (arguments, given, origin) = (Vec::new(), 0, Origin::Statement);
-        Plan { source, shape, column, arguments, given, origin, reads_only, runs_to_end, scalar: false }
+        Plan {
+            source,
+            shape,
+            column,
+            arguments: Vec::new(),
+            given: 0,
+            origin: Origin::Statement,
+            effects: Cell::new(effects),
+            judged: Cell::new((*source).generation),
+            runs_to_end: effects.writes,
+            scalar: false,
+        }
     }
 }
 
@@ -174,7 +221,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             std::ptr::null_mut(),
         );
         let query = only_query(queries, "the call of a route's function");
-        let reads_only = reads_only(query);
+        let effects = Effects::of(query);
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -187,10 +234,19 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             true,
         );
         pg_sys::SaveCachedPlan(source);
-        let shape = function.shape(types);
-        // A function that writes does so while its one row is computed.
-        let (runs_to_end, origin) = (false, Origin::Call);
-        Plan { source, shape, column: 0, arguments, given, origin, reads_only, runs_to_end, scalar: false }
+        Plan {
+            source,
+            shape: function.shape(types),
+            column: 0,
+            arguments,
+            given,
+            origin: Origin::Call,
+            effects: Cell::new(effects),
+            judged: Cell::new((*source).generation),
+            // A function that writes does so while its one row is computed.
+            runs_to_end: false,
+            scalar: false,
+        }
     }
 }
 
@@ -230,11 +286,10 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             pg_sys::DropCachedPlan(source);
             return None;
         }
-        let (reads_only, writes) = (reads_only(query), writes(query));
+        let effects = Effects::of(query);
         // Called, a function that is not volatile fails when it writes or locks, and a subquery cannot write. It
         // must not succeed here.
-        let locks = locks_rows(query.cast(), std::ptr::null_mut());
-        if writes && scalar || (writes || locks) && !function.is_volatile() {
+        if effects.writes && scalar || (effects.writes || effects.locks) && !function.is_volatile() {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -250,10 +305,18 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             true,
         );
         pg_sys::SaveCachedPlan(source);
-        let arguments = function.given_arguments(given).cloned().collect();
-        let origin = if function.has_tree() { Origin::Tree } else { Origin::Text };
-        let runs_to_end = writes || !returns;
-        Some(Plan { source, shape, column: 0, arguments, given, origin, reads_only, runs_to_end, scalar })
+        Some(Plan {
+            source,
+            shape,
+            column: 0,
+            arguments: function.given_arguments(given).cloned().collect(),
+            given,
+            origin: if function.has_tree() { Origin::Tree } else { Origin::Text },
+            effects: Cell::new(effects),
+            judged: Cell::new((*source).generation),
+            runs_to_end: effects.writes || !returns,
+            scalar,
+        })
     }
 }
 
@@ -456,42 +519,6 @@ fn choose_column(columns: &[Oid], types: &Types) -> (usize, Shape) {
             "a handler's first column is no response",
             "Select http.response(...), text, json, jsonb or bytea as the first column.",
         ),
-    }
-}
-
-unsafe fn reads_only(query: *mut pg_sys::Query) -> bool {
-    // SAFETY: a query of the analyzer.
-    unsafe {
-        (*query).commandType == pg_sys::CmdType::CMD_SELECT
-            && !locks_rows(query.cast(), std::ptr::null_mut())
-            && !(*query).hasModifyingCTE
-            && !pg_sys::contain_volatile_functions(query.cast())
-    }
-}
-
-unsafe fn writes(query: *mut pg_sys::Query) -> bool {
-    // SAFETY: a query of the analyzer.
-    unsafe { (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE }
-}
-
-/// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
-unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    #[cfg(feature = "pg15")]
-    use pg_sys::{expression_tree_walker, query_tree_walker};
-    #[cfg(not(feature = "pg15"))]
-    use pg_sys::{
-        expression_tree_walker_impl as expression_tree_walker, query_tree_walker_impl as query_tree_walker,
-    };
-    // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ != pg_sys::NodeTag::T_Query {
-            return expression_tree_walker(node, Some(locks_rows), context);
-        }
-        let query = node.cast::<pg_sys::Query>();
-        !(*query).rowMarks.is_null() || query_tree_walker(query, Some(locks_rows), context, 0)
     }
 }
 

@@ -15,6 +15,11 @@ use super::types::Types;
 use crate::guard::{PgError, raise};
 use crate::pg;
 
+/// What a response has around its body: its frame, and the content type.
+const FRAME: usize = 256;
+/// What a response has around the name and the value of a header.
+const PER_HEADER: usize = 16;
+
 /// What a plan has returned.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -254,8 +259,10 @@ impl Receiver {
             return;
         }
         let mut buffer = std::mem::take(&mut self.buffer);
+        let headers_len: usize =
+            headers.iter().map(|header| header.name.len() + header.value.len() + PER_HEADER).sum();
         // More memory than there is must not end the process, and with it the cluster.
-        if buffer.try_reserve(body.len() + 4096).is_err() {
+        if buffer.try_reserve(body.len() + headers_len + FRAME).is_err() {
             self.answer = Answer::Invalid("out of memory for the response".into());
             return;
         }

@@ -18,7 +18,7 @@ use super::plan::{self, Origin, Plan};
 use super::problem::{Access, Problem};
 use super::receiver::{Answer, Receiver};
 use super::standing::{Standing, standing};
-use super::transaction::{self, Begun, Scope};
+use super::transaction::{self, Begun, Leftovers, Scope};
 use super::types::Types;
 use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
@@ -176,6 +176,7 @@ impl Job<'_, '_> {
             };
             let mut place = plan_for(endpoint, bound.given);
             if let Some(known) = place
+                && is_doubtful(endpoint, known, self.open)
                 && context.guarded(|| is_outdated(endpoint, known))?
             {
                 endpoint.forget_plans();
@@ -190,7 +191,7 @@ impl Job<'_, '_> {
                 return Err(Mishap::Problem(Problem::new(500, "the endpoint has no plan")));
             };
             let plan = &plans[place];
-            if self.shown && !plan.reads_only {
+            if self.shown && !plan.reads_only() {
                 // Made just now, and not what the gateway has judged: an executor runs it.
                 return Err(Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() }));
             }
@@ -209,7 +210,7 @@ impl Job<'_, '_> {
                     }
                     refuse_invalid(&self.receiver.answer);
                     if let Some(begun) = *begun {
-                        transaction::finish(begun);
+                        transaction::finish(begun, plan.leftovers());
                     }
                 })
             });
@@ -282,7 +283,7 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
         let made = attempt(Report::Log, || {
             let begun = transaction::begin(scope, role);
             make_ready(endpoint, types);
-            transaction::finish(begun);
+            transaction::finish(begun, Leftovers::None);
         });
         if made.is_err() {
             transaction::abort();
@@ -383,6 +384,11 @@ fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
     Mishap::Problem(Problem::new(500, shown))
 }
 
+/// Whether a plan may be outdated. One that is open in this transaction has its locks, and was right when it got them.
+fn is_doubtful(endpoint: &Endpoint, place: usize, open: &OpenPlans) -> bool {
+    matches!(&endpoint.plans, Plans::Made { plans, .. } if !open.has(&plans[place]))
+}
+
 unsafe fn is_outdated(endpoint: &Endpoint, place: usize) -> bool {
     // SAFETY: inside a guard and a transaction.
     matches!(&endpoint.plans, Plans::Made { plans, .. } if unsafe { plans[place].is_outdated() })
@@ -442,6 +448,7 @@ pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mu
         if plan::list_length((*cached).stmt_list) != 1 {
             refuse_rules();
         }
+        plan.judge();
         transaction::renew_snapshot();
         cached
     }

@@ -87,19 +87,30 @@ pub unsafe fn renew_snapshot() {
     }
 }
 
+/// Whether a request may have left cursors, advisory locks or prepared statements in the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leftovers {
+    /// It cannot have.
+    None,
+    /// It may have.
+    Possible,
+}
+
 /// Ends a request that has succeeded: what it has written is committed when this returns.
 ///
 /// # Safety
 /// Inside a guard, after [`begin`].
-pub unsafe fn finish(begun: Begun) {
+pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
     // SAFETY: by contract.
     unsafe {
         match begun.scope {
             Scope::Shared => {
-                // The transaction goes on, and these are not the next request's.
-                pg::PortalHashTableDeleteAll();
-                pg::LockReleaseAll(USER_LOCKMETHOD, true);
-                pg::DropAllPreparedStatements();
+                if leftovers == Leftovers::Possible {
+                    // The transaction goes on, and these are not the next request's.
+                    pg::PortalHashTableDeleteAll();
+                    pg::LockReleaseAll(USER_LOCKMETHOD, true);
+                    pg::DropAllPreparedStatements();
+                }
                 identity::leave(begun.entered);
             }
             Scope::Own { .. } => {

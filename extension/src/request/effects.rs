@@ -1,0 +1,101 @@
+//! What a statement does besides returning rows.
+
+use std::ffi::c_void;
+
+use pgrx::pg_sys::{self, Oid};
+
+/// What a query does, as far as the analyzer's tree tells.
+#[derive(Clone, Copy)]
+pub struct Effects {
+    /// Nothing is written or locked, and nothing volatile is called.
+    pub reads_only: bool,
+    /// It inserts, updates, deletes or merges, itself or in a WITH clause.
+    pub writes: bool,
+    /// It, or a query inside it, has FOR UPDATE or its kin.
+    pub locks: bool,
+    /// It reads only and calls functions of PostgreSQL's own alone: it leaves neither cursors nor advisory locks
+    /// nor prepared statements behind. A user's function that is declared stable may lie.
+    pub leaves_nothing: bool,
+}
+
+impl Effects {
+    /// Looks through a query.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction; a query of the analyzer, after the rewriter.
+    pub unsafe fn of(query: *mut pg_sys::Query) -> Self {
+        // SAFETY: by contract.
+        unsafe {
+            let writes = (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE;
+            let locks = locks_rows(query.cast(), std::ptr::null_mut());
+            let reads_only = !writes && !locks && !pg_sys::contain_volatile_functions(query.cast());
+            let leaves_nothing = reads_only && !calls_users_code(query.cast(), std::ptr::null_mut());
+            Effects { reads_only, writes, locks, leaves_nothing }
+        }
+    }
+}
+
+/// Whether the input function of a type, or the checks of a domain, may be a user's.
+pub fn is_users_type(type_oid: Oid) -> bool {
+    is_users(type_oid)
+}
+
+/// Whether an object is none of those that PostgreSQL brings.
+fn is_users(object: Oid) -> bool {
+    object.to_u32() >= pg_sys::FirstNormalObjectId
+}
+
+/// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
+unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: nodes of the analyzer.
+    unsafe {
+        let Some(query) = query_of(node) else { return walk(node, locks_rows, context) };
+        !(*query).rowMarks.is_null() || walk(node, locks_rows, context)
+    }
+}
+
+/// Whether a query, or one inside it, calls a function, or checks a domain, that PostgreSQL has not brought. A walker
+/// of PostgreSQL's.
+unsafe extern "C-unwind" fn calls_users_code(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: nodes of the analyzer.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == pg_sys::NodeTag::T_CoerceToDomain
+            || pg_sys::check_functions_in_node(node, Some(is_users_function), context)
+        {
+            return true;
+        }
+        walk(node, calls_users_code, context)
+    }
+}
+
+unsafe extern "C-unwind" fn is_users_function(function: Oid, _: *mut c_void) -> bool {
+    is_users(function)
+}
+
+type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
+
+/// Goes on with what is below a node.
+unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool {
+    #[cfg(feature = "pg15")]
+    use pg_sys::{expression_tree_walker, query_tree_walker};
+    #[cfg(not(feature = "pg15"))]
+    use pg_sys::{
+        expression_tree_walker_impl as expression_tree_walker, query_tree_walker_impl as query_tree_walker,
+    };
+    // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions; null is none.
+    unsafe {
+        match query_of(node) {
+            Some(query) => query_tree_walker(query, Some(walker), context, 0),
+            None if node.is_null() => false,
+            None => expression_tree_walker(node, Some(walker), context),
+        }
+    }
+}
+
+unsafe fn query_of(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Query> {
+    // SAFETY: null, or a node; the tag tells the type.
+    unsafe { (!node.is_null() && (*node).type_ == pg_sys::NodeTag::T_Query).then(|| node.cast()) }
+}
