@@ -16,13 +16,15 @@ class Goal:
     metric: str = "requests_per_second"
     at_most: bool = False
 
-    def ratio(self, medians):
-        """The ratio or the median, or None if this run has not measured what it takes."""
-        measured = medians.get((*self.measured, self.metric))
-        if self.against is None:
-            return measured
-        against = medians.get((*self.against, self.metric))
-        return measured / against if measured is not None and against else None
+    def ratio(self, entries):
+        """The ratio or the median, or None if no one run has measured what it takes."""
+        measured = entries.get((*self.measured, self.metric))
+        if measured is None or self.against is None:
+            return measured and measured["median"]
+        against = entries.get((*self.against, self.metric))
+        if against is None or not against["median"] or measured["run"] != against["run"]:
+            return None
+        return measured["median"] / against["median"]
 
     def reached(self, ratio):
         """Whether the ratio keeps the bound."""
@@ -30,11 +32,11 @@ class Goal:
 
 
 def judge(objects, goals):
-    """One line for each goal that this run can judge."""
-    medians = {(entry["case"], entry["system"], entry["metric"]): entry["median"] for entry in objects}
+    """One line for each goal that these objects can judge."""
+    entries = {(entry["case"], entry["system"], entry["metric"]): entry for entry in objects}
     lines = []
     for goal in goals:
-        ratio = goal.ratio(medians)
+        ratio = goal.ratio(entries)
         if ratio is not None:
             verdict = "reached" if goal.reached(ratio) else "SHORT"
             bound = f"at {'most' if goal.at_most else 'least'} {goal.bound:g}"

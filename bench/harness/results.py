@@ -55,6 +55,16 @@ def write(objects, area, whole):
     return path
 
 
+def with_committed(objects, area, cases):
+    """These objects of whole `cases`, behind what the committed AREA.json has of the others.
+
+    An object belongs to the case whose name its own begins with, up to the first underscore.
+    """
+    path = FOLDER / f"{area}.json"
+    committed = json.loads(path.read_text()) if path.exists() else []
+    return [entry for entry in committed if entry["case"].partition("_")[0] not in cases] + objects
+
+
 def describe_run():
     """The time, the commit and the machine of this run."""
     return {

@@ -1,11 +1,17 @@
 """Medians, progress and the picture."""
 
+import json
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
+from bench.harness import results
+from bench.harness.goals import Goal, judge
 from bench.harness.picture import Bar, draw
 from bench.harness.progress import Progress
-from bench.harness.results import Results
+from bench.harness.results import Results, with_committed
 
 
 class Objects(unittest.TestCase):
@@ -31,6 +37,34 @@ class Objects(unittest.TestCase):
                 }
             ],
         )
+
+
+def entry(case, run, median=1):
+    return {"case": case, "system": "howdah", "metric": "rate", "median": median, "run": run}
+
+
+class Committed(unittest.TestCase):
+    def test_measured_cases_replace_theirs_and_leave_the_others(self):
+        known = [entry("ladder", "old"), entry("pinned_send_1", "old"), entry("pinned_1", "old")]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(results, "FOLDER", Path(folder)):
+            (Path(folder) / "queue.json").write_text(json.dumps(known))
+            merged = with_committed([entry("pinned_1", "new")], "queue", {"pinned"})
+        self.assertEqual(merged, [entry("ladder", "old"), entry("pinned_1", "new")])
+
+    def test_without_committed_results_there_are_only_the_new_ones(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(results, "FOLDER", Path(folder)):
+            self.assertEqual(with_committed([entry("wal", "new")], "queue", {"wal"}), [entry("wal", "new")])
+
+
+class Goals(unittest.TestCase):
+    GOAL = Goal("twice", ("fast", "howdah"), ("slow", "howdah"), 2, metric="rate")
+
+    def test_a_ratio_is_judged_within_one_run(self):
+        objects = [entry("fast", "one", 6), entry("slow", "one", 2)]
+        self.assertEqual(judge(objects, [self.GOAL]), ["reached    3.00 (at least 2)  twice"])
+
+    def test_figures_of_two_runs_are_not_compared(self):
+        self.assertEqual(judge([entry("fast", "one", 6), entry("slow", "two", 2)], [self.GOAL]), [])
 
 
 class TimeLeft(unittest.TestCase):

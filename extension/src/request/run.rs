@@ -160,7 +160,12 @@ impl Job<'_, '_> {
         // SAFETY: by contract. Closures given to `guarded` own nothing that must be dropped, or call
         // PostgreSQL through pgrx's guards alone.
         unsafe {
-            context.guarded(|| *begun = Some(transaction::begin(scope, role)))?;
+            if scope == Scope::Shared {
+                // No more than becoming the role, which raises nothing.
+                *begun = Some(transaction::begin(scope, role));
+            } else {
+                context.guarded(|| *begun = Some(transaction::begin(scope, role)))?;
+            }
             if !is_ready(endpoint) {
                 context.guarded(|| make_ready(endpoint, self.types))?;
             }
