@@ -205,6 +205,89 @@ fn an_error_that_will_not_pass_ends_an_acknowledged_connection() {
     taking.rests();
 }
 
+/// A connection of an acknowledged producer whose hello is answered.
+fn greeted(taking: &mut Taking) -> TcpStream {
+    let mut client = taking.connect();
+    client.write_all(b"{\"$hello\":{\"v\":1,\"producer\":\"p\"}}\n").unwrap();
+    let (ticket, work, _) = taking.bucket();
+    assert!(work.hello);
+    taking.server.reply(ticket, stored(0));
+    client
+}
+
+#[test]
+fn two_full_buckets_of_a_producer_are_under_way_and_acknowledged_in_order() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = greeted(&mut taking);
+    client.write_all(lines(0..250).as_bytes()).unwrap();
+    let (first, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (1, lines(0..100)));
+    let (second, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (101, lines(100..200)));
+    taking.rests();
+    taking.server.reply(second, stored(100));
+    taking.rests();
+    assert_eq!(taking.report().stored, 0, "the second waits for the first");
+    taking.server.reply(first, stored(100));
+    let (third, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (201, lines(200..250)));
+    taking.server.reply(third, stored(50));
+    client.shutdown(Shutdown::Write).unwrap();
+    taking.until("the connection is closed", |taking| taking.report().connections.is_empty());
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    let said: Vec<&str> = answer.lines().skip(1).collect();
+    assert_eq!(said, ["{\"$ack\":100}", "{\"$ack\":200}", "{\"$ack\":250}"]);
+}
+
+#[test]
+fn a_bucket_that_comes_before_the_one_before_it_is_sent_again() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut client = greeted(&mut taking);
+    client.write_all(lines(0..200).as_bytes()).unwrap();
+    let (first, ..) = taking.bucket();
+    let (second, ..) = taking.bucket();
+    let gap = Failure { code: "55000".into(), error: "line 101 comes after line 0".into(), is_final: true };
+    taking.server.reply(second, Answer::Failed(gap.clone()).write());
+    taking.rests();
+    taking.server.reply(first, stored(100));
+    let (second, work, text) = taking.bucket();
+    assert_eq!((work.origin.unwrap().first, text), (101, lines(100..200)));
+    assert_eq!(taking.report().trouble, None);
+    // Now it is the first of those under way, and the error its own.
+    taking.server.reply(second, Answer::Failed(gap).write());
+    taking.until("the connection is closed", |taking| {
+        let _ = client.shutdown(Shutdown::Write);
+        taking.report().connections.is_empty()
+    });
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("{\"$ack\":100}\n{\"$error\":{\"code\":\"55000\""), "{answer}");
+}
+
+#[test]
+fn buckets_behind_one_that_fails_are_given_up_with_their_memory() {
+    // The buckets of a dozen failures fill the memory, if it is not given back.
+    let limits = Limits { max_lines: 4 << 20, ..Limits::default() };
+    let mut taking = Taking::on(terms(), limits);
+    let line = format!("{{\"x\":\"{}\"}}\n", "x".repeat(900));
+    for round in 0..30 {
+        let mut client = greeted(&mut taking);
+        client.write_all(line.repeat(200).as_bytes()).unwrap();
+        let (first, ..) = taking.bucket();
+        taking.until("the second of the round", |taking| !taking.poured.is_empty());
+        let failure = Failure { code: "42501".into(), error: format!("no {round}"), is_final: true };
+        taking.server.reply(first, Answer::Failed(failure).write());
+        taking.until("the connection is closed", |taking| {
+            let _ = client.shutdown(Shutdown::Write);
+            taking.report().connections.is_empty()
+        });
+        let behind = taking.poured.remove(0);
+        assert_eq!(taking.server.gone().collect::<Vec<_>>(), [behind.ticket]);
+    }
+    assert_eq!(taking.report().stored, 0);
+}
+
 #[test]
 fn the_line_that_has_waited_longest_goes_when_memory_is_short() {
     let limits = Limits { max_lines: 2 << 20, ..Limits::default() };

@@ -102,14 +102,14 @@ pub struct Rejected {
 /// the line to the dead letters; any other error is raised.
 pub fn write(target: &Target, bucket: &Bucket) -> Written {
     target.check();
-    let mut written = Written::default();
+    // Read before the producer's other transactions are waited for: the bucket before this one may be under way.
+    let mut read = Read::of(target, bucket, 0);
     let last = bucket.origin.and_then(|sender| target.resume(&sender));
-    let repeated = match (bucket.origin, last) {
-        (Some(sender), Some(last)) => repeated(&sender, last),
-        _ => 0,
-    };
-    let mut letters = Letters::new();
-    let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
+    let repeated = bucket.origin.map_or(0, |sender| repeated(&sender, last, bucket.listener));
+    if repeated > 0 {
+        read = Read::of(target, bucket, repeated);
+    }
+    let Read { rows, mut letters, mut written } = read;
     let origin = bucket.origin.map(|sender| sender.until(rows.lines, last));
     written.sequence = origin.as_ref().map_or(0, |origin| origin.sequence);
     if let (Place::Table(table), Some(origin)) = (&target.place, &origin) {
@@ -118,6 +118,22 @@ pub fn write(target: &Target, bucket: &Bucket) -> Written {
     store::store(target, &rows, origin.as_ref(), &mut written, &mut letters);
     letters.bury(target, bucket.listener, &mut written);
     written
+}
+
+/// A bucket that has been read.
+struct Read<'a> {
+    rows: bucket::Rows<'a>,
+    letters: Letters<'a>,
+    written: Written,
+}
+
+impl<'a> Read<'a> {
+    /// Reads a bucket but for so many lines at its start.
+    fn of(target: &Target, bucket: &Bucket<'a>, repeated: u64) -> Read<'a> {
+        let (mut letters, mut written) = (Letters::new(), Written::default());
+        let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
+        Read { rows, letters, written }
+    }
 }
 
 /// Lines of a part of [`write_in_parts`] at most.
@@ -178,7 +194,18 @@ impl Sender<'_> {
 }
 
 /// How many lines at the start of a bucket are there already.
-fn repeated(sender: &Sender, last: i64) -> u64 {
+fn repeated(sender: &Sender, last: Option<i64>, listener: i32) -> u64 {
+    let Some(last) = last else {
+        // Of a listener's producers the hello is known: one that is not has been forgotten since.
+        if listener != 0 {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("producer {} is not known any more", sender.producer),
+                "Say hello again.",
+            );
+        }
+        return 0;
+    };
     if sender.first > last.saturating_add(1) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -3,9 +3,14 @@
 //! A bucket is sent when it is full, or its first line has waited long enough. The first line after a pause is sent
 //! at once, so an idle stream has small buckets; and what comes while a bucket commits goes into the next, so a busy
 //! one has large ones.
+//!
+//! Of an acknowledged stream a full bucket is sent while another is under way: it is read meanwhile by another executor,
+//! which then waits for the producer's lock. The numbers of its lines tell if it comes too early: then it is sent
+//! again when the one before it is committed.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -26,6 +31,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Memory of a bucket that is kept for the next.
 const KEPT: usize = 8 << 20;
 
+/// Buckets of an acknowledged stream that are under way at a time.
+const UNDER_WAY: u64 = 2;
+
 /// Neighbouring lines of a bucket that came by one connection.
 struct Run {
     account: Rc<Account>,
@@ -40,6 +48,33 @@ pub(crate) trait Listening {
     fn failed(&self, failure: &Failure);
 }
 
+/// A bucket that no more lines go into.
+struct Closed {
+    /// Which of the stream's buckets it is, from 0.
+    number: u64,
+    work: Work,
+    lines: Rc<Vec<u8>>,
+    /// How many lines it has.
+    count: u64,
+    /// The sequence number of its first line.
+    first: i64,
+    runs: Vec<Run>,
+    /// Given up with the bucket, committed or not.
+    _held: Held,
+}
+
+/// Memory of a bucket that the listener's account has.
+struct Held {
+    listener: Rc<Lines>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.listener.in_buckets.set(self.listener.in_buckets.get() - self.bytes);
+    }
+}
+
 pub(crate) struct Stream {
     shared: Rc<Shared>,
     lines: Rc<Lines>,
@@ -50,6 +85,14 @@ pub(crate) struct Stream {
     terms: Rc<Terms>,
     filling: RefCell<Bucket>,
     runs: RefCell<Vec<Run>>,
+    /// Memory of a bucket that is committed, for another.
+    spare: RefCell<Vec<u8>>,
+    /// Buckets that have been sent.
+    sent: Cell<u64>,
+    /// Buckets that are committed: those that were sent first.
+    settled: Cell<u64>,
+    /// A bucket could not be committed, or everything ends.
+    has_failed: Cell<bool>,
     /// When the first line came into the bucket that fills.
     since: Cell<Millis>,
     /// When the last bucket was committed.
@@ -78,6 +121,10 @@ impl Stream {
             terms: Rc::clone(terms),
             filling: RefCell::default(),
             runs: RefCell::default(),
+            spare: RefCell::default(),
+            sent: Cell::new(0),
+            settled: Cell::new(0),
+            has_failed: Cell::new(false),
             since: Cell::new(0),
             last: Cell::new(None),
             hurried: Cell::new(false),
@@ -171,12 +218,17 @@ impl Stream {
             Poll::Ready(())
         })
         .await;
-        while self.has_lines().await {
-            self.bucket_is_due().await;
-            if !self.send().await {
+        let mut under_way = UnderWay::default();
+        while under_way.until(self.has_lines()).await {
+            under_way.until(self.bucket_is_due()).await;
+            under_way.until(self.may_send()).await;
+            if self.has_failed.get() {
                 break;
             }
+            under_way.add(self.send(self.close_bucket()));
         }
+        under_way.until(self.all_is_settled()).await;
+        drop(under_way);
         self.lines.in_buckets.set(self.lines.in_buckets.get() - self.filling.take().bytes());
         self.lines.streams.borrow_mut().retain(|known| !std::ptr::eq(known.as_ptr(), &*self));
         self.lines.wake_waiting();
@@ -185,7 +237,7 @@ impl Stream {
     /// Waits for a line. False if none will come.
     async fn has_lines(&self) -> bool {
         poll_fn(|_| {
-            if self.lines.aborted.get() {
+            if self.lines.aborted.get() || self.has_failed.get() {
                 Poll::Ready(false)
             } else if !self.filling.borrow().is_empty() {
                 Poll::Ready(true)
@@ -216,58 +268,100 @@ impl Stream {
         }
     }
 
-    /// Sends the bucket until it is committed. False if the stream must end.
-    async fn send(&self) -> bool {
+    /// Waits until the bucket that is due may be sent: when none is under way, or it is full and few are.
+    async fn may_send(&self) {
+        poll_fn(|_| {
+            let under_way = self.sent.get() - self.settled.get();
+            let room = under_way == 0 || (!self.is_plain() && under_way < UNDER_WAY && self.is_full());
+            if room || self.has_failed.get() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Waits until nothing is under way any more.
+    async fn all_is_settled(&self) {
+        poll_fn(|_| {
+            let over = self.sent == self.settled || self.has_failed.get();
+            if over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Closes the bucket that fills, and begins the next.
+    fn close_bucket(&self) -> Closed {
         self.hurried.set(false);
-        let bucket = self.filling.take();
-        let runs = self.runs.take();
-        let (count, held) = (bucket.count(), bucket.bytes());
+        let bucket = self.filling.replace(Bucket::reusing(self.spare.take()));
+        let number = self.sent.replace(self.sent.get() + 1);
+        let count = bucket.count();
         let (lines, too_long) = bucket.into_parts();
         let origin = self.origin.borrow().clone();
+        if let Some(origin) = self.origin.borrow_mut().as_mut() {
+            origin.first += count as i64;
+        }
         let first = origin.as_ref().map_or(0, |origin| origin.first);
         let work = self.terms.work(origin, too_long);
-        let lines = Rc::new(lines);
         // The next one fills meanwhile.
         self.lines.wake_waiting();
-        let written = self.commit(&work, &lines).await;
-        self.lines.in_buckets.set(self.lines.in_buckets.get() - held);
-        if let Ok(memory) = Rc::try_unwrap(lines)
-            && memory.capacity() <= KEPT
-            && self.filling.borrow().is_empty()
-        {
-            self.filling.replace(Bucket::reusing(memory));
-        }
-        let settled = match written {
+        let _held = Held { listener: Rc::clone(&self.lines), bytes: lines.len() };
+        Closed { number, work, lines: Rc::new(lines), count, first, runs: self.runs.take(), _held }
+    }
+
+    /// Sends a bucket until it is committed, and takes note of it when all before it are.
+    async fn send(&self, bucket: Closed) {
+        let written = self.commit(&bucket).await;
+        match written {
             Some(written) => {
-                self.settle(&runs, &written, first, count);
-                true
+                if self.all_before_are_settled(bucket.number).await {
+                    self.settle(&bucket, &written);
+                    self.settled.set(bucket.number + 1);
+                }
             }
-            None => false,
-        };
+            None => self.has_failed.set(true),
+        }
+        if let Ok(memory) = Rc::try_unwrap(bucket.lines)
+            && memory.capacity() <= KEPT
+        {
+            self.spare.replace(memory);
+        }
         self.lines.wake_waiting();
-        settled
+    }
+
+    /// Waits until every bucket before this one is committed. False if that is in vain.
+    async fn all_before_are_settled(&self, number: u64) -> bool {
+        poll_fn(|_| {
+            let are_settled = self.settled.get() == number;
+            let over = are_settled || self.has_failed.get() || self.lines.aborted.get();
+            if over { Poll::Ready(are_settled) } else { Poll::Pending }
+        })
+        .await
     }
 
     /// Tries again until the bucket is committed; none if that is in vain.
-    async fn commit(&self, work: &Work, lines: &Rc<Vec<u8>>) -> Option<Written> {
+    async fn commit(&self, bucket: &Closed) -> Option<Written> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let answer = self.ask(work, lines).await?;
-            match answer {
+            let may_come_too_early = self.settled.get() < bucket.number;
+            let failure = match self.ask(&bucket.work, &bucket.lines).await? {
                 Answer::Written(written) => {
                     self.lines.is_failing.set(false);
                     return Some(written);
                 }
-                Answer::Failed(failure) => {
-                    self.lines.fail(&failure.code, &failure.error);
-                    if let Some(hears) = self.hears.borrow().as_ref()
-                        && failure.is_final
-                    {
-                        // Nothing is lost: the producer keeps what is not acknowledged.
-                        hears.failed(&failure);
-                        return None;
-                    }
+                Answer::Failed(failure) => failure,
+            };
+            if may_come_too_early {
+                // Sent again, it says what is wrong with it alone.
+                if self.all_before_are_settled(bucket.number).await {
+                    continue;
                 }
+                return None;
+            }
+            self.lines.fail(&failure.code, &failure.error);
+            if let Some(hears) = self.hears.borrow().as_ref()
+                && failure.is_final
+            {
+                // Nothing is lost: the producer keeps what is not acknowledged.
+                hears.failed(&failure);
+                return None;
             }
             if !self.rest(pause).await {
                 return None;
@@ -301,7 +395,8 @@ impl Stream {
     }
 
     /// Takes note of what became of a bucket's lines.
-    fn settle(&self, runs: &[Run], written: &Written, first: i64, count: u64) {
+    fn settle(&self, bucket: &Closed, written: &Written) {
+        let runs = &bucket.runs;
         self.last.set(Some(self.shared.clock.now()));
         let add = |total: &Cell<u64>, more: u64| total.set(total.get() + more);
         add(&self.lines.stored, written.stored);
@@ -324,12 +419,28 @@ impl Stream {
             add(&run.account.settled, run.lines);
             begin = end;
         }
-        let last = first + count as i64 - 1;
-        if let Some(origin) = self.origin.borrow_mut().as_mut() {
-            origin.first = last + 1;
-        }
         if let Some(hears) = self.hears.borrow().as_ref() {
-            hears.committed(written, first, last);
+            hears.committed(written, bucket.first, bucket.first + bucket.count as i64 - 1);
         }
+    }
+}
+
+/// Buckets that are being sent, in order.
+#[derive(Default)]
+struct UnderWay<'s>(Vec<Pin<Box<dyn Future<Output = ()> + 's>>>);
+
+impl<'s> UnderWay<'s> {
+    fn add(&mut self, bucket: impl Future<Output = ()> + 's) {
+        self.0.push(Box::pin(bucket));
+    }
+
+    /// Waits for something while the buckets are being sent. They come first: what is waited for may depend on them.
+    async fn until<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let mut other = pin!(other);
+        poll_fn(|context| {
+            self.0.retain_mut(|bucket| bucket.as_mut().poll(context).is_pending());
+            other.as_mut().poll(context)
+        })
+        .await
     }
 }
