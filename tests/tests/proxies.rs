@@ -11,7 +11,9 @@ use tokio::net::TcpSocket;
 const WHO: &str = "
     create function who(request http.request) returns text language sql stable
       return coalesce(host((request).remote_address), 'nobody');
-    select http.route(method, '/who', 'who') from unnest(array['GET', 'POST']) method";
+    create function who_in_an_executor(request http.request) returns text language plpgsql volatile as
+      $$ begin return who(request); end $$;
+    select http.route('GET', '/who', 'who'), http.route('POST', '/who', 'who_in_an_executor')";
 
 const CLIENT: &str = "203.0.113.7";
 /// What a client has made up, and what its proxy has put behind it.

@@ -100,6 +100,7 @@ pub unsafe fn finish(begun: Begun) {
                 pg::PortalHashTableDeleteAll();
                 pg::LockReleaseAll(USER_LOCKMETHOD, true);
                 pg::DropAllPreparedStatements();
+                pg::AtEOXact_LargeObject(true);
                 identity::leave(begun.entered);
             }
             Scope::Own { .. } => {
