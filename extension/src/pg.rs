@@ -100,6 +100,9 @@ unsafe extern "C-unwind" {
     // nodes/params.h
     pub fn makeParamList(count: c_int) -> ParamListInfo;
 
+    // libpq/be-fsstubs.h
+    pub fn AtEOXact_LargeObject(commit: bool);
+
     // commands/trigger.h
     pub fn AfterTriggerFireDeferred();
 

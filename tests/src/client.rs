@@ -50,7 +50,12 @@ impl Connection {
 
     /// Connects to a port of 127.0.0.1; none if nobody listens.
     pub fn try_open(port: u16) -> Option<Connection> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        Connection::try_open_at("127.0.0.1", port)
+    }
+
+    /// Connects to a port of an address; none if nobody listens.
+    pub fn try_open_at(address: &str, port: u16) -> Option<Connection> {
+        let stream = TcpStream::connect((address, port)).ok()?;
         stream.set_nodelay(true).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
         Some(Connection { stream: BufReader::new(stream) })

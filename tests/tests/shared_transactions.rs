@@ -210,6 +210,92 @@ fn an_error_touches_its_own_request_alone() {
     assert_ne!(inline(&platform, "/divide/{k}"), 0);
 }
 
+/// What a request can leave behind although it is declared to only read, by a volatile function that it calls;
+/// what the next of the same role sees of it, and must see.
+const LEFT: &[(&str, &str, &str)] = &[
+    (
+        "select set_config('my.setting', 'left', false)",
+        "coalesce(current_setting('my.setting', true), '')",
+        "",
+    ),
+    ("select set_config('my.local', 'left', true)", "coalesce(current_setting('my.local', true), '')", ""),
+    ("set work_mem = '99MB'", "current_setting('work_mem')", "4MB"),
+    ("set search_path = left_behind", "current_setting('search_path')", "public, pg_temp"),
+    ("select pg_advisory_lock(1), pg_advisory_lock_shared(2, 2)", ADVISORY, "0"),
+    ("select pg_advisory_xact_lock(3), pg_advisory_xact_lock_shared(4, 4)", ADVISORY, "0"),
+    ("prepare left_plan as select 1", "(select count(*) from pg_prepared_statements)", "0"),
+    ("declare left_cursor cursor for select 1", CURSORS, "0"),
+    ("declare left_held cursor with hold for select 1", CURSORS, "0"),
+    ("select lo_open(4711, x'40000'::integer)", "read_large_object(0)", "none"),
+];
+const ADVISORY: &str =
+    "(select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())";
+/// The query of whoever looks may have a portal of its own.
+const CURSORS: &str = "(select count(*) from pg_cursors where name like 'left%')";
+/// What a transaction that only reads refuses, whatever calls it.
+const REFUSED: &[&str] = &[
+    "create temp table left_table (i integer)",
+    "set transaction read write",
+    "set transaction isolation level serializable",
+    "set role other",
+    "select nextval('numbers')",
+];
+
+/// The answer of `leave` and `look`: the start of the transaction, and what there was to see.
+fn seen(reply: &Reply) -> (String, String) {
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let (transaction, seen) =
+        reply.text().split_once('|').map(|(a, b)| (a.into(), b.into())).expect("two parts");
+    (transaction, seen)
+}
+
+#[test]
+fn what_a_request_leaves_behind_is_gone_for_the_next_of_its_transaction() {
+    let platform = platform();
+    platform.sql(
+        "create role other; grant other to howdah_web;
+         create sequence numbers; grant all on numbers to howdah_web; grant temp on database app to howdah_web;
+         select lo_from_bytea(4711, 'left'); grant select on large object 4711 to howdah_web;
+         create function command(sql text) returns void language plpgsql volatile as $$ begin execute sql; end $$;
+         create function leave(sql text) returns text language plpgsql stable as $$
+         begin perform command(sql); return extract(epoch from now()) || '|left'; end $$;
+         create function read_large_object(number integer) returns text language plpgsql volatile as $$
+         begin return loread(number, 4); exception when undefined_object then return 'none'; end $$;
+         create function look(sql text) returns text language plpgsql stable as $$
+         declare result text;
+         begin execute 'select ' || sql into result; return extract(epoch from now()) || '|' || result; end $$;
+         select http.route('GET', '/leave', 'leave'), http.route('GET', '/look', 'look'),
+           http.route('GET', '/refused', 'leave')",
+    );
+    let mut busy = platform.connect();
+    let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+    for (leave, look, expected) in LEFT {
+        let mut shared = 0;
+        for _ in 0..ROUNDS {
+            let replies = round(&mut busy, &mut connections, |place| match place % 2 {
+                0 => format!("/leave?sql={}", encoded(leave)),
+                _ => format!("/look?sql={}", encoded(look)),
+            });
+            let answers: Vec<_> = replies.iter().map(seen).collect();
+            for pair in answers.chunks(2) {
+                assert_eq!(pair[1].1, *expected, "after {leave}");
+                shared += usize::from(pair[0].0 == pair[1].0);
+            }
+        }
+        assert_ne!(shared, 0, "no two requests shared a transaction: {leave}");
+    }
+    for refused in REFUSED {
+        for reply in round(&mut busy, &mut connections, |_| format!("/refused?sql={}", encoded(refused))) {
+            assert!(reply.status >= 400, "{refused}: {} {}", reply.status, reply.text());
+        }
+    }
+}
+
+/// A value of a query string.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
 /// A function that is declared stable and leaves a cursor open.
 const LEAVES_A_CURSOR: &str = "create function leaves_a_cursor() returns text language plpgsql stable as $$
    declare

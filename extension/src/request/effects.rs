@@ -14,7 +14,7 @@ pub struct Effects {
     /// It, or a query inside it, has FOR UPDATE or its kin.
     pub locks: bool,
     /// It reads only and calls functions of PostgreSQL's own alone: it leaves neither cursors nor advisory locks
-    /// nor prepared statements behind. A user's function that is declared stable may lie.
+    /// nor prepared statements nor large objects behind. A user's function that is declared stable may lie.
     pub leaves_nothing: bool,
 }
 

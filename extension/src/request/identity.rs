@@ -5,6 +5,7 @@
 //! setting that a handler changes, are undone after each request.
 
 use std::ffi::{CStr, CString, c_int};
+use std::time::{Duration, Instant};
 
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
@@ -25,6 +26,35 @@ pub struct Identity {
     connected: Option<Vec<CString>>,
     /// [`crate::shared::settings_epoch`] when they were read.
     epoch: u64,
+    /// Set where that epoch stands still, because the settings change on another server.
+    standby: Option<News>,
+}
+
+/// What a standby can know of its primary's ALTER ROLE and ALTER DATABASE: that something has changed in some catalog. No
+/// callback is for pg_db_role_setting.
+struct News {
+    /// How many invalidations had come.
+    invalidations: u64,
+    looked: Instant,
+}
+
+/// Time between two looks of a standby at the settings of a role.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl News {
+    /// Call it before the settings are read: what changes meanwhile is read again.
+    fn now() -> Option<News> {
+        // SAFETY: PostgreSQL's own variables, on the main thread.
+        let (standby, invalidations) =
+            unsafe { (pg_sys::RecoveryInProgress(), pg_sys::SharedInvalidMessageCounter) };
+        standby.then(|| News { invalidations, looked: Instant::now() })
+    }
+
+    fn is_old(&self) -> bool {
+        // SAFETY: as above.
+        let invalidations = unsafe { pg_sys::SharedInvalidMessageCounter };
+        self.invalidations != invalidations && self.looked.elapsed() >= LOOK
+    }
 }
 
 /// What [`enter`] has changed.
@@ -41,6 +71,7 @@ impl Identity {
         self.role == Some(role)
             && *self.search_path == *search_path
             && self.epoch == crate::shared::settings_epoch()
+            && !self.standby.as_ref().is_some_and(News::is_old)
     }
 
     /// Nothing is taken to be in force any more: the next request sets everything anew.
@@ -57,7 +88,7 @@ impl Identity {
             return Ok(());
         }
         // Before the settings are read: what changes meanwhile is read again.
-        let epoch = crate::shared::settings_epoch();
+        let (epoch, standby) = (crate::shared::settings_epoch(), News::now());
         // Until it has succeeded nothing is known to be in force.
         self.role = None;
         let previous = std::mem::take(&mut self.settings);
@@ -91,6 +122,7 @@ impl Identity {
                 self.search_path = search_path.to_owned();
                 self.role = Some(role);
                 self.epoch = epoch;
+                self.standby = standby;
                 Ok(())
             }
             Err(error) => {

@@ -190,11 +190,16 @@ unsafe fn read() -> Result<Configuration, NoTable> {
     }
 }
 
-unsafe fn owner_and_version(extension: Oid) -> (Oid, String) {
-    let found = pgrx::Spi::get_two_with_args::<Oid, String>(
-        "select extowner, extversion from pg_catalog.pg_extension where oid = $1",
-        &[extension.into()],
-    );
+/// Without `Spi::get_two`, which takes a transaction id before it reads: a standby has none to give.
+fn owner_and_version(extension: Oid) -> (Oid, String) {
+    let found = pgrx::Spi::connect(|client| {
+        let rows = client.select(
+            "select extowner, extversion from pg_catalog.pg_extension where oid = $1",
+            Some(1),
+            &[extension.into()],
+        )?;
+        rows.first().get_two::<Oid, String>()
+    });
     match found {
         Ok((Some(owner), Some(version))) => (owner, version),
         _ => pgrx::error!("cannot find the owner of the extension howdah"),

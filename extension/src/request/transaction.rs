@@ -110,6 +110,7 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
                     pg::PortalHashTableDeleteAll();
                     pg::LockReleaseAll(USER_LOCKMETHOD, true);
                     pg::DropAllPreparedStatements();
+                    pg::AtEOXact_LargeObject(true);
                 }
                 identity::leave(begun.entered);
             }

@@ -1,0 +1,104 @@
+//! A hot standby answers what only reads, and follows its primary.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use cluster::{Life, Options, Shutdown, TemporaryCluster};
+use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
+
+/// Where the standby listens: the primary has the ports of 127.0.0.1.
+const ADDRESS: &str = "127.0.0.2";
+
+/// A standby of a platform, which listens on [`ADDRESS`].
+fn standby_of(platform: &Platform) -> TemporaryCluster {
+    let options = Options { preload: Some("howdah".into()), ..Options::default() }
+        .set("howdah.databases", DATABASE)
+        .set("howdah.listen_addresses", ADDRESS)
+        .set("max_worker_processes", 24);
+    let mut standby = TemporaryCluster::start(options).expect("a cluster starts");
+    standby.stop(Shutdown::Fast).expect("it stops");
+    // The folder stays: the server's account cannot make it anew.
+    for entry in fs::read_dir(standby.data()).expect("its data") {
+        let path = entry.expect("a file").path();
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.expect("its data goes");
+    }
+    let mut backup = Command::new(platform.cluster.installation().program("pg_basebackup"));
+    backup.arg("--pgdata").arg(standby.data()).args([
+        "--write-recovery-conf",
+        "--checkpoint=fast",
+        "--no-sync",
+    ]);
+    backup.arg("--dbname").arg(platform.cluster.connection_string("postgres").expect("a socket"));
+    backup.current_dir(standby.path());
+    if let Some(account) = standby.account() {
+        backup.uid(account.uid).gid(account.gid);
+    }
+    let backup = backup.output().expect("pg_basebackup runs");
+    assert!(backup.status.success(), "{}", String::from_utf8_lossy(&backup.stderr));
+    standby.start(Life::WithParent).expect("the standby starts");
+    standby
+}
+
+#[test]
+fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
+    let platform = Platform::start();
+    let port = free_port();
+    platform.sql(&format!(
+        "select http.listen({port});
+         create table note (text text); grant select, insert on note to howdah_web;
+         insert into note values ('first');
+         create function notes() returns text language sql stable return (select string_agg(text, ',') from note);
+         create function add(text text) returns void language sql begin atomic insert into note values (text); end;
+         create function tenant() returns text language sql stable return current_setting('my.tenant', true);
+         create function tenant_in_an_executor() returns text language plpgsql volatile as
+           $$ begin return current_setting('my.tenant', true); end $$;
+         alter role howdah_web set my.tenant = 'one';
+         select http.route('GET', '/notes', 'notes'), http.route('POST', '/notes', 'add'),
+           http.route('GET', '/tenant', 'tenant'), http.route('POST', '/tenant', 'tenant_in_an_executor')"
+    ));
+    let standby = standby_of(&platform);
+    wait_for("the standby listens", || Connection::try_open_at(ADDRESS, port).is_some());
+    let mut connection = Connection::try_open_at(ADDRESS, port).expect("a connection");
+    let mut ask = |method: &str, path: &str| {
+        let reply = connection.request(method, path, &[], b"");
+        (reply.status, reply.text())
+    };
+    assert_eq!(ask("GET", "/notes"), (200, "first".into()));
+    let (status, text) = ask("POST", "/notes?text=second");
+    assert_eq!(status, 500, "{text}");
+
+    // Enough requests for the gateway to run them itself.
+    for _ in 0..20 {
+        assert_eq!(ask("GET", "/tenant"), (200, "one".into()));
+        assert_eq!(ask("POST", "/tenant"), (200, "one".into()));
+    }
+    for (change, tenant) in [
+        ("alter role howdah_web set my.tenant = 'two'", "two"),
+        ("alter role howdah_web in database app set my.tenant = 'three'", "three"),
+    ] {
+        platform.sql(change);
+        for method in ["GET", "POST"] {
+            wait_for(&format!("{change} is in force for {method}"), || {
+                ask(method, "/tenant") == (200, tenant.into())
+            });
+        }
+    }
+
+    platform.sql("select http.unroute('GET', '/tenant')");
+    wait_for("the route is gone", || ask("GET", "/tenant").0 == 405);
+    platform.sql("insert into note values ('second')");
+    wait_for("the row has come", || ask("GET", "/notes").1 == "first,second");
+
+    standby
+        .connect("postgres")
+        .expect("a session")
+        .batch_execute("select pg_promote()")
+        .expect("it is promoted");
+    wait_for("it writes", || ask("POST", "/notes?text=third").0 == 204);
+    standby
+        .execute(DATABASE, "alter role howdah_web in database app set my.tenant = 'four'")
+        .expect("a change");
+    assert_eq!(ask("POST", "/tenant"), (200, "four".into()));
+}
