@@ -1,7 +1,9 @@
-//! Producers that wait for each other.
+//! Producers: waiting for each other, and being forgotten.
 
 use std::time::{Duration, Instant};
 
+use cluster::{Life, Shutdown};
+use howdah_tests::queues::{Queues, error, number};
 use howdah_tests::shippers::{Intake, bips};
 use howdah_tests::{Connection, wait_for};
 use serde_json::json;
@@ -75,4 +77,96 @@ impl<T, I: Iterator<Item = T>> PartitionMap<T> for I {
         }
         (first, second)
     }
+}
+
+/// Puts one row as a producer; how many were new.
+fn put(queues: &Queues, producer: &str, sequence: i64) -> i64 {
+    queues.number(&format!(
+        "select queue.put('bips', array[row(null, {sequence}, 1, 2, 'bip', 'user')::t_bip],
+                          producer => '{producer}', epoch => 1, sequence => {sequence})"
+    ))
+}
+
+/// Forgets a producer; whether it was known.
+fn forget(queues: &Queues, producer: &str) -> i64 {
+    queues.number(&format!("select queue.forget_producer('bips', '{producer}')::int::bigint"))
+}
+
+#[test]
+fn a_producer_that_is_forgotten_begins_anew_and_its_rows_stay() {
+    let mut queues = Queues::start();
+    assert_eq!(forget(&queues, "p"), 0, "it is not known");
+    assert_eq!((put(&queues, "p", 7), put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0, 1));
+    queues.sql("begin; select queue.forget_producer('bips', 'p'); rollback");
+    assert_eq!(put(&queues, "p", 7), 0);
+    assert_eq!((forget(&queues, "p"), forget(&queues, "p")), (1, 0));
+    assert_eq!(queues.number("select count(*) from queue.peek('bips', 100, null::t_bip)"), 2);
+    assert_eq!((put(&queues, "p", 7), put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0, 0));
+    // Neither a restart nor a segment that is truncated brings it back.
+    forget(&queues, "p");
+    assert_eq!(queues.number("select count(*) from queue.take('bips', 2, null::t_bip)"), 2);
+    queues.cluster.restart(Shutdown::Fast, Life::WithParent).unwrap();
+    queues.sql("select queue.purge_queue('bips')");
+    assert_eq!((put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0));
+    assert_eq!(queues.number("select queue_length from queue.metrics('bips')"), 1);
+}
+
+#[test]
+fn forgetting_waits_for_the_producer_and_loses_nothing_for_takers() {
+    let queues = Queues::start();
+    let mut sender = queues.session();
+    sender
+        .batch_execute(
+            "begin; select queue.put('bips', array[row(null, 1, 1, 2, 'bip', 'user')::t_bip],
+                                     producer => 'p', epoch => 1, sequence => 1)",
+        )
+        .unwrap();
+    let mut forgetter = queues.session();
+    let forgotten = std::thread::spawn(move || {
+        number(&mut forgetter, "select queue.forget_producer('bips', 'p')::int::bigint")
+    });
+    wait_for("it waits", || queues.number("select count(*) from pg_locks where not granted") > 0);
+    sender.batch_execute("commit").unwrap();
+    assert_eq!(forgotten.join().unwrap(), 1);
+    assert_eq!(put(&queues, "p", 1), 1);
+    assert_eq!(queues.number("select count(*) from queue.take('bips', 100, null::t_bip)"), 2);
+    // A snapshot from before does not see all of it: then nothing is forgotten.
+    let mut old = queues.session();
+    old.batch_execute("begin isolation level repeatable read; select 1").unwrap();
+    put(&queues, "p", 2);
+    let refused = error(&mut old, "select queue.forget_producer('bips', 'p')");
+    assert!(refused.starts_with("40001") && refused.contains("READ COMMITTED"), "{refused}");
+    old.batch_execute("rollback").unwrap();
+    assert_eq!(put(&queues, "p", 2), 0);
+}
+
+#[test]
+fn who_manages_may_forget() {
+    let queues = Queues::start();
+    queues.sql(
+        "create role keeper; create role sender; create table mine (userid bigint);
+         select queue.grant('bips', 'manage', 'keeper'), queue.grant('bips', 'send', 'sender');
+         create table theirs (userid bigint); alter table theirs owner to keeper;
+         select queue.put_lines(into_table => 'theirs', lines => '{}', producer => 'p', sequence => 1)",
+    );
+    let as_role = |role: &str, statement: &str| {
+        let mut session = queues.session();
+        session.batch_execute(&format!("set role {role}")).unwrap();
+        session.query_one(statement, &[]).map(|row| row.get::<_, bool>(0))
+    };
+    let (queue, table) = (
+        "select queue.forget_producer('bips', 'p')",
+        "select queue.forget_producer('theirs'::regclass, 'p')",
+    );
+    for statement in [queue, table] {
+        let refused = as_role("sender", statement).unwrap_err();
+        assert_eq!(refused.code().map(|code| code.code()), Some("42501"), "{refused}");
+    }
+    assert!(!as_role("keeper", queue).unwrap());
+    assert!(as_role("keeper", table).unwrap());
+    assert!(!as_role("keeper", table).unwrap());
+    let again = "select stored from queue.put_lines(into_table => 'theirs', lines => '{}', producer => 'p', sequence => 1)";
+    assert_eq!((queues.number(again), queues.number(again)), (1, 0));
+    let refused = as_role("keeper", "select queue.forget(1, 'p') is null").unwrap_err();
+    assert_eq!(refused.code().map(|code| code.code()), Some("42501"), "{refused}");
 }

@@ -99,7 +99,7 @@ fn tag(class: u16, name: u64) -> pg_sys::LOCKTAG {
 }
 
 /// The newest row of a producer in all ledgers.
-fn last(queue: &Definition, producer: &str) -> Option<Origin> {
+pub fn last(queue: &Definition, producer: &str) -> Option<Origin> {
     let ledgers = (0..SEGMENTS).map(|number| Segment::open(queue, number, Purpose::Look));
     ledgers
         .flat_map(|segment| newest(&segment, Some(producer)))
