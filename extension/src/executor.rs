@@ -15,6 +15,7 @@ use wire::Answer;
 
 use crate::guard::{Report, attempt};
 use crate::queue::later::{self, LATER, Later};
+use crate::queue::upkeep;
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner};
 use crate::shared::routes::Measured;
@@ -52,6 +53,7 @@ pub fn run(worker: &Worker) {
         lines: Lines::default(),
         answer: Vec::new(),
         scratch: Vec::new(),
+        looked: Instant::now(),
     };
     executor.serve();
     executor.executor.leave();
@@ -76,6 +78,8 @@ struct Serving<'w> {
     answer: Vec<u8>,
     /// For requests that do not lie in one place.
     scratch: Vec<u8>,
+    /// When it was last looked after queues.
+    looked: Instant,
 }
 
 impl Serving<'_> {
@@ -100,10 +104,21 @@ impl Serving<'_> {
                 Some(work) => self.run(work),
                 None => {
                     since_housekeeping = 0;
-                    self.worker.wait(None);
+                    self.look_after_queues();
+                    self.worker.wait(upkeep::interval());
                     self.notice_reload();
                 }
             }
+        }
+    }
+
+    /// A few loads for each queue, unless one is neglected.
+    fn look_after_queues(&mut self) {
+        if self.worker.lane != INGEST
+            && upkeep::interval().is_some_and(|interval| self.looked.elapsed() >= interval)
+        {
+            self.looked = Instant::now();
+            upkeep::look_after_queues();
         }
     }
 

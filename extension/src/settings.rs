@@ -63,6 +63,7 @@ integers! {
     MAX_ROUTES = "howdah.max_routes\0", 2048, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
     MAX_QUEUES = "howdah.max_queues\0", 256, 1, 65536, Postmaster, NONE, "Queues, over all databases, that can be used between two starts of the server.\0";
     SEGMENT_SIZE = "howdah.queue_segment_size\0", 64, 1, 65536, Sighup, MB, "Size from which a queue's segment is left for another, so that it can be truncated once it is drained.\0";
+    QUEUE_MAINTENANCE = "howdah.queue_maintenance\0", 60 * SECONDS, 0, 24 * HOUR, Sighup, MS, "How often an idle executor truncates drained segments of queues that nobody takes from; 0 for never.\0";
     LONGEST_LINE = "howdah.queue_longest_line\0", MIB, 1 << 10, 64 * MIB, Sighup, BYTE, "Longest line of a stream; a longer one becomes a dead letter.\0";
     DEAD_LETTERS = "howdah.queue_dead_letters\0", 10_000, 0, 10_000_000, Sighup, NONE, "Lines of a listener that are kept as dead letters of a queue or table; more are only counted.\0";
     GATEWAYS = "howdah.gateways\0", 1, 1, 16, Sighup, NONE, "Gateways of each served database.\0";

@@ -212,6 +212,21 @@ fn a_table_takes_lines() {
 }
 
 #[test]
+fn buckets_fit_into_the_memory_that_there_is() {
+    let intake = Intake::with(&[("howdah.request_memory", "8MB")], "");
+    let stored = "select bucket_bytes::text from queue.listener";
+    assert_eq!(intake.platform.value(stored).unwrap(), (1 << 20).to_string());
+    intake.pour(&bips(1, 10));
+    assert_eq!(intake.rows(), 10);
+    let listen = format!("select queue.listen({}, 'bips', longest_line => 3000000)", intake.lines);
+    let error = intake.platform.session().batch_execute(&listen).unwrap_err();
+    let hint = error.as_db_error().unwrap().hint().unwrap();
+    assert!(hint.contains("set howdah.request_memory to 12 MB and restart"), "{hint}");
+    let roomy = Intake::start();
+    assert_eq!(roomy.platform.value(stored).unwrap(), (4 << 20).to_string());
+}
+
+#[test]
 fn a_bucket_that_no_message_can_carry_ends_its_connection() {
     let intake = Intake::with(&[("howdah.request_memory", "8MB")], ", bucket_bytes => 500000");
     intake.platform.sql("update queue.listener set longest_line = 20000000");

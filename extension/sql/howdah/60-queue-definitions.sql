@@ -165,6 +165,20 @@ as $body$
 $body$;
 comment on function queue.disallow(integer, regrole, text) is 'Forgets a right; queue.revoke() calls it';
 
+create function queue.forget(queue integer, producer text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  for segment in 1..3 loop
+    execute format(
+      'update queue.ledger_%s_%s set producer = null, epoch = null, sequence = null where producer = $1',
+      forget.queue, segment) using forget.producer;
+  end loop;
+end
+$body$;
+comment on function queue.forget(integer, text) is
+  'Takes a producer''s name from the ledgers, which are locked; queue.forget_producer() calls it';
+
 -- What users call. Rights are checked inside: against the owner, and what queue.grant() has allowed.
 
 create function queue.create(
@@ -308,6 +322,6 @@ comment on event trigger howdah_queue_types is 'Lets the tables of queues follow
 revoke all on function
   queue.columns(regtype), queue.make(text, regtype, regrole, boolean, integer), queue.unmake(integer),
   queue.allow(integer, regrole, text), queue.disallow(integer, regrole, text), queue.has_no_rows(integer),
-  queue.reshape(integer), queue.follow_types(), queue.create(text, regtype, boolean, integer)
+  queue.reshape(integer), queue.follow_types(), queue.forget(integer, text), queue.create(text, regtype, boolean, integer)
 from public;
 grant execute on function queue.create(text, regtype, boolean, integer) to howdah_admin;

@@ -53,3 +53,15 @@ language c volatile rows 1
 as 'MODULE_PATHNAME', 'howdah_queue_put_lines';
 comment on function queue.put_lines(text, bytea, text, integer, bigint, text, text, regclass) is
   'Stores lines of JSON in a queue or table; bad ones become dead letters. A producer numbers its lines, the first here being number sequence; line_column gets the whole line, rest_column the keys that have no column';
+
+create function queue.forget_producer(queue_name text, producer text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_forget_producer';
+comment on function queue.forget_producer(text, text) is
+  'Forgets how far a producer of a queue is, for one that will not come back: what it sends again doubles. False if it is not known';
+
+create function queue.forget_producer(into_table regclass, producer text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_forget_producer_of_table';
+comment on function queue.forget_producer(regclass, text) is
+  'Forgets how far a producer of a table is, for one that will not come back: what it sends again doubles. False if it is not known';

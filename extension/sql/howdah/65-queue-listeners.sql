@@ -97,7 +97,7 @@ comment on function queue.check_target(text, regrole, boolean) is
 create function queue.listen(
   port integer, queue text default null, into_table regclass default null, address text default '',
   role text default null, token text default null, durability text default 'commit',
-  bucket_rows integer default 10000, bucket_bytes integer default 4194304, bucket_milliseconds integer default 5,
+  bucket_rows integer default 10000, bucket_bytes integer default null, bucket_milliseconds integer default 5,
   longest_line integer default null, line_column text default null, rest_column text default null,
   allow cidr[] default '{}', search_path text default http.registration_path())
 returns void
@@ -108,6 +108,7 @@ declare
   runs_as regrole;
   longest bigint := coalesce(listen.longest_line, (select setting::bigint from pg_settings where name = 'howdah.queue_longest_line'));
   memory bigint := (select setting::bigint << 20 from pg_settings where name = 'howdah.request_memory');
+  bytes bigint := coalesce(listen.bucket_bytes, greatest(least(4194304, memory / 4 - longest), 1));
 begin
   if listen.port is null or listen.port not between 1 and 65535 then
     raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
@@ -117,10 +118,12 @@ begin
   elsif listen.allow is null or array_position(listen.allow, null) is not null then
     raise exception 'allow has a null, which is no network' using errcode = 'null_value_not_allowed',
       hint = 'An empty array allows all.';
-  elsif listen.bucket_bytes + longest > memory / 4 then
+  elsif bytes + longest > memory / 4 then
     raise exception 'bucket_bytes and the longest line are % bytes together; howdah.request_memory allows %',
-        listen.bucket_bytes + longest, memory / 4 using errcode = '22023',
-      hint = 'They may have a quarter of howdah.request_memory: raise it, or lower bucket_bytes or longest_line.';
+        bytes + longest, memory / 4 using errcode = '22023',
+      hint = format(
+        'They may have a quarter of it: set howdah.request_memory to %s MB and restart, or lower bucket_bytes or longest_line.',
+        (4 * (bytes + longest) + 1048575) >> 20);
   elsif exists (select from http.listener l where l.port = listen.port) then
     raise exception 'port % is a listener for HTTP', listen.port using errcode = 'object_in_use',
       hint = 'Choose another port, or http.unlisten() it first.';
@@ -137,7 +140,7 @@ begin
   perform http.check_listener(listen.port, coalesce(listen.address, ''));
   insert into queue.listener as l values (
     listen.port, coalesce(listen.address, ''), listen.queue, listen.into_table, runs_as, coalesce(listen.search_path, 'pg_temp'),
-    sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, listen.bucket_bytes,
+    sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, bytes,
     listen.bucket_milliseconds, listen.longest_line, listen.line_column, listen.rest_column,
     listen.allow)
   on conflict (port) do update set

@@ -39,3 +39,15 @@ pub fn note(table: Oid, origin: &Origin) {
         error!("{error}");
     }
 }
+
+/// Forgets a producer, after its other transactions. False if it was not known.
+pub fn forget(table: Oid, producer: &str) -> bool {
+    producer::lock(("table", table.to_u32()), producer);
+    let statement = "delete from queue.progress where into_table = $1 and producer = $2 returning true";
+    let arguments = [table.into(), producer.into()];
+    match as_owner(|| Spi::get_one_with_args::<bool>(statement, &arguments)) {
+        Ok(forgotten) => forgotten.unwrap_or_default(),
+        Err(pgrx::spi::Error::InvalidPosition) => false,
+        Err(error) => error!("{error}"),
+    }
+}

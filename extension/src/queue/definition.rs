@@ -103,6 +103,12 @@ pub fn look_up(name: &str) -> Option<Rc<Definition>> {
     Some(definition)
 }
 
+/// The queue of this number, if there is one.
+pub fn of_number(id: u32) -> Option<Rc<Definition>> {
+    let row = tuples::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
+    look_up(&row[1].text()?)
+}
+
 /// The oid of a relation of schema `queue`; invalid if there is none.
 pub fn relation(name: &str) -> Oid {
     let name = CString::new(name).unwrap_or_default();

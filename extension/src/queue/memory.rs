@@ -127,6 +127,29 @@ impl Queues {
         number
     }
 
+    /// Queues of this database that have rows, consumed or not, and in which nobody has tried to truncate for so many
+    /// microseconds; as of now somebody has.
+    pub fn neglected(&self, microseconds: i64) -> Vec<u32> {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        let now = super::now();
+        let is_neglected = |number: &usize| {
+            let entry = &self.entries[*number];
+            if entry.database.load(Acquire) != database {
+                return false;
+            }
+            let mut lock = self.lock(*number);
+            let has_rows = lock.is_known && lock.segments.iter().any(|segment| !segment.is_clean);
+            let is_neglected = has_rows && now - lock.tidied >= microseconds;
+            if is_neglected {
+                lock.tidied = now;
+            }
+            is_neglected
+        };
+        let numbers = (0..self.entries.len()).filter(is_neglected);
+        numbers.map(|number| self.entries[number].queue.load(Acquire)).collect()
+    }
+
     /// The entry of this number.
     pub fn entry(&self, number: usize) -> &'static QueueMemory {
         &self.entries[number]

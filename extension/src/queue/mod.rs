@@ -12,6 +12,7 @@
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`producer`]: what a producer has had committed.
 //! - [`rotation`]: which segment is written to, and truncating.
+//! - [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them.
 //! - [`wake`]: who waits for rows.
@@ -36,6 +37,7 @@ pub mod rows;
 pub mod segment;
 pub mod settle;
 pub mod transactions;
+pub mod upkeep;
 pub mod wake;
 
 /// Segments of a queue.

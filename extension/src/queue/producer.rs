@@ -2,6 +2,9 @@
 //!
 //! Buckets of a producer are serialised by a lock on its name, kept until the transaction ends. Its newest row in a
 //! ledger tells how far it is; an older epoch is refused.
+//!
+//! A session may wait for that lock as it likes. An executor is everybody's: of those that write for a producer
+//! one waits, and the others say so and are free for other work.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::null_mut;
@@ -17,6 +20,8 @@ use super::segment::{Purpose, Segment};
 
 /// The class of the lock, among advisory locks: those of sessions have classes 1 and 2.
 const CLASS: u16 = 0x4851;
+/// The class of the lock that the one executor has which waits.
+const WAITING: u16 = 0x4852;
 
 /// Waits for the producer's other transactions, and returns its epoch and the sequence number of its last row that was
 /// committed; none if it has sent nothing yet. An error if a newer epoch has begun.
@@ -40,27 +45,61 @@ pub fn check_epoch(producer: &str, last: i32, epoch: i32) {
     }
 }
 
-/// Waits for the other transactions of a producer of a queue or table, whose number this is.
+/// Waits for the other transactions of a producer of a queue or table, whose number this is. An error in an executor if
+/// another waits already.
 pub fn lock(target: (&str, u32), producer: &str) {
     let mut hasher = DefaultHasher::new();
     (target, producer).hash(&mut hasher);
-    let hash = hasher.finish();
-    // SAFETY: PostgreSQL's own variable; a lock of a class that nobody else uses.
-    unsafe {
-        let tag = pg_sys::LOCKTAG {
-            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
-            locktag_field2: (hash >> 32) as u32,
-            locktag_field3: hash as u32,
-            locktag_field4: CLASS,
-            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
-        };
-        pg_sys::LockAcquire(&tag, pg_sys::ExclusiveLock as i32, false, false);
+    let name = hasher.finish();
+    let its = tag(CLASS, name);
+    if acquire(&its, Wait::No) {
+        return;
+    }
+    // SAFETY: PostgreSQL's own variable: null in a session.
+    let is_executor = unsafe { !pg_sys::MyBgworkerEntry.is_null() };
+    let place = tag(WAITING, name);
+    if is_executor && !acquire(&place, Wait::No) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+            &format!("producer {producer} has a transaction under way, and another that waits for it"),
+            "Use one connection for a producer, or a name for each; this one may try again.",
+        );
+    }
+    acquire(&its, Wait::Yes);
+    if is_executor {
+        // SAFETY: acquired above.
+        unsafe { pg_sys::LockRelease(&place, pg_sys::ExclusiveLock as i32, false) };
+    }
+}
+
+#[derive(PartialEq)]
+enum Wait {
+    No,
+    Yes,
+}
+
+/// Acquires a lock until the transaction ends; false if it cannot be had at once and is not waited for.
+fn acquire(tag: &pg_sys::LOCKTAG, wait: Wait) -> bool {
+    // SAFETY: inside a transaction.
+    let result = unsafe { pg_sys::LockAcquire(tag, pg_sys::ExclusiveLock as i32, false, wait == Wait::No) };
+    result != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+}
+
+/// A lock of a class that nobody else uses, on a hashed name of this database.
+fn tag(class: u16, name: u64) -> pg_sys::LOCKTAG {
+    pg_sys::LOCKTAG {
+        // SAFETY: PostgreSQL's own variable.
+        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+        locktag_field2: (name >> 32) as u32,
+        locktag_field3: name as u32,
+        locktag_field4: class,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+        locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
     }
 }
 
 /// The newest row of a producer in all ledgers.
-fn last(queue: &Definition, producer: &str) -> Option<Origin> {
+pub fn last(queue: &Definition, producer: &str) -> Option<Origin> {
     let ledgers = (0..SEGMENTS).map(|number| Segment::open(queue, number, Purpose::Look));
     ledgers
         .flat_map(|segment| newest(&segment, Some(producer)))

@@ -82,8 +82,21 @@ pub fn tidy(queue: &Definition) -> usize {
     if !known {
         learn(queue, Purpose::Look);
     }
+    // First: afterwards this transaction may have locks against senders on the others, and would keep them waiting.
+    leave_full(queue);
     let numbers = candidates(&queue.lock());
     numbers.into_iter().filter(|number| tidy_segment(queue, *number)).count()
+}
+
+/// Leaves the open segment for another if it is full and drained, as the next sender would: there may be none.
+fn leave_full(queue: &Definition) {
+    let (open, is_drained) = {
+        let lock = queue.lock();
+        (lock.open, lock.segments[lock.open].watch.is_drained())
+    };
+    if is_drained && Segment::open(queue, open, Purpose::Look).rows.pages() >= full() {
+        next(queue);
+    }
 }
 
 fn candidates(state: &super::memory::State) -> Vec<usize> {

@@ -40,6 +40,10 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
     // SAFETY: by contract.
     unsafe {
         if let Scope::Own { read_only } = scope {
+            if UNCLEAN.get() {
+                forget_session(true);
+                UNCLEAN.set(false);
+            }
             pg::SetCurrentStatementStartTimestamp();
             pg::StartTransactionCommand();
             // What the role's settings say, as for a session that connects as the role.
@@ -60,6 +64,8 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
 thread_local! {
     /// What had changed in the catalogs when the active snapshot was taken.
     static SNAPSHOT_EPOCH: Cell<u64> = const { Cell::new(0) };
+    /// Something of the last request's session could not be given up, and must be before the next begins.
+    static UNCLEAN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes a new snapshot the active one.
@@ -126,8 +132,19 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
                 identity::leave(begun.entered);
                 let temporary = pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0;
                 pg::CommitTransactionCommand();
-                forget_session(temporary);
+                clean_up(temporary);
             }
+        }
+    }
+}
+
+/// Forgets the session after a commit. What fails here must not look as if the commit had: whoever is told so
+/// sends again what is there already.
+unsafe fn clean_up(temporary: bool) {
+    // SAFETY: inside a guard, outside a transaction; nothing with a destructor is held.
+    unsafe {
+        if attempt(Report::Log, || forget_session(temporary)).is_err() {
+            abort();
         }
     }
 }
@@ -165,6 +182,7 @@ const USER_LOCKMETHOD: u16 = 2;
 pub unsafe fn abort() {
     // SAFETY: by contract. What fails here is logged; a second abort ends what is left.
     unsafe {
+        UNCLEAN.set(true);
         for _ in 0..2 {
             let aborted = attempt(Report::Log, || {
                 pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
@@ -172,6 +190,7 @@ pub unsafe fn abort() {
                 forget_session(true);
             });
             if aborted.is_ok() {
+                UNCLEAN.set(false);
                 return;
             }
         }

@@ -86,8 +86,8 @@ called!(
     }
 );
 
-/// An error unless the dead letters of the table are the current user's to send.
-fn check_owner(table: Oid) {
+/// An error unless what is kept of lines for the table is the current user's to change.
+pub fn check_owner(table: Oid) {
     let allowed = Spi::get_one_with_args::<bool>(
         "select pg_catalog.pg_has_role('howdah_admin', 'usage') or pg_catalog.pg_has_role(relowner, 'usage')
          from pg_catalog.pg_class where oid = $1",

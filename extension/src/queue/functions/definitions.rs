@@ -5,7 +5,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use super::called;
-use super::statement::{caller, literal, rows_as_owner, run_as_owner};
+use super::statement::{caller, literal, run_as_owner};
 use crate::queue::claim::learn;
 use crate::queue::count;
 use crate::queue::definition::{self, Definition, Right};
@@ -157,14 +157,7 @@ called!(
         queue.check(Right::Manage);
         // SAFETY: inside a transaction.
         unsafe { pg_sys::PreventCommandIfReadOnly(c"purging a queue".as_ptr()) };
-        for number in 0..SEGMENTS {
-            let (rows, ledger) = queue.tables(number);
-            // SAFETY: inside a transaction. Waits for those who send and take.
-            unsafe {
-                pg_sys::LockRelationOid(rows, pg_sys::AccessExclusiveLock as i32);
-                pg_sys::LockRelationOid(ledger, pg_sys::AccessExclusiveLock as i32);
-            }
-        }
+        lock_out(&queue);
         drop(learn(&queue, Purpose::Look));
         let rows = count::count(&queue).rows;
         let last = queue.lock().next.saturating_sub(1);
@@ -175,18 +168,25 @@ called!(
     }
 );
 
+/// Waits for those who send and take, and keeps others from it until the transaction ends.
+pub fn lock_out(queue: &Definition) {
+    for number in 0..SEGMENTS {
+        let (rows, ledger) = queue.tables(number);
+        // SAFETY: inside a transaction.
+        unsafe {
+            pg_sys::LockRelationOid(rows, pg_sys::AccessExclusiveLock as i32);
+            pg_sys::LockRelationOid(ledger, pg_sys::AccessExclusiveLock as i32);
+        }
+    }
+}
+
 called!(
     /// `queue.is_drained(queue_id)`: whether nothing is left, by the ledgers alone. For `queue.reshape`.
     howdah_queue_is_drained,
     pg_finfo_howdah_queue_is_drained,
     |call| {
         let id: i32 = call.need(0, "queue");
-        let names = rows_as_owner(&format!("select name from queue.queue where id = {id}"), |row| {
-            row.get::<String>(1).ok().flatten()
-        });
-        let Some(queue) = names.first().and_then(|name| definition::look_up(name)) else {
-            return Datum::from(true);
-        };
+        let Some(queue) = definition::of_number(id as u32) else { return Datum::from(true) };
         let segments = claim::learn(&queue, Purpose::Look);
         Datum::from(segments.iter().all(rotation::is_drained))
     }

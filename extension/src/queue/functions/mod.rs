@@ -6,6 +6,7 @@
 //! - [`messages`]: send, read, pop and so on of messages.
 //! - [`settled`]: ack, nack, and what counts and tidies.
 //! - [`dead`]: dead letters.
+//! - [`producers`]: producers that will not come back.
 //! - [`doors`]: what the HTTP door needs beside SQL.
 //! - [`statement`]: SQL that is run as the extension's owner.
 
@@ -13,6 +14,7 @@ pub mod dead;
 pub mod definitions;
 pub mod doors;
 pub mod messages;
+pub mod producers;
 pub mod returned;
 pub mod settled;
 pub mod statement;

@@ -1,0 +1,58 @@
+//! Producers that will not come back.
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use super::called;
+use super::dead::check_owner;
+use super::definitions::lock_out;
+use super::statement::{literal, rows_as_owner};
+use crate::ingest::progress;
+use crate::queue::definition::{self, Right};
+use crate::queue::producer;
+use crate::queue::refuse::refuse_with_hint;
+
+called!(
+    /// `queue.forget_producer(queue_name, producer)`
+    howdah_queue_forget_producer,
+    pg_finfo_howdah_queue_forget_producer,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Manage);
+        let name: String = call.need(1, "producer");
+        begin();
+        producer::lock(("queue", queue.id), &name);
+        if producer::last(&queue, &name).is_none() {
+            return Datum::from(false);
+        }
+        // Rows of the ledger move, and who reads it without a lock might miss a batch on its way.
+        lock_out(&queue);
+        rows_as_owner(&format!("select queue.forget({}, {})", queue.id, literal(&name)), |_| Some(()));
+        if producer::last(&queue, &name).is_some() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+                &format!("producer {name} has sent rows that this transaction does not see"),
+                "Forget it in a transaction of its own, under READ COMMITTED.",
+            );
+        }
+        Datum::from(true)
+    }
+);
+
+called!(
+    /// `queue.forget_producer(into_table, producer)`
+    howdah_queue_forget_producer_of_table,
+    pg_finfo_howdah_queue_forget_producer_of_table,
+    |call| {
+        let table: Oid = call.need(0, "into_table");
+        check_owner(table);
+        let name: String = call.need(1, "producer");
+        begin();
+        Datum::from(progress::forget(table, &name))
+    }
+);
+
+fn begin() {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"forgetting a producer".as_ptr()) };
+}
