@@ -57,7 +57,7 @@ select http.route('POST', '/shadow', 'shadow');
 "#,
     );
     // Type, text in a query or form, JSON value, what comes out.
-    let mut types = [
+    let mut types = vec![
         ("int", "%20-7", json!(-7), "-7"),
         ("bigint", "9223372036854775807", json!(9_223_372_036_854_775_807_i64), "9223372036854775807"),
         ("numeric", "1e3", json!("1e3"), "1000"),
