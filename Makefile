@@ -60,7 +60,7 @@ test-long: setup-test build ## the long tests too
 	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
 
-test-versions: setup ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
+test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)
 
 lint: setup ## formatting, clippy, shell scripts, SQL style; warnings are errors

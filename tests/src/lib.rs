@@ -4,8 +4,10 @@
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
 //! - [`queues`]: a cluster with queues.
 //! - [`shippers`]: connections that bring lines.
+//! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
 
+pub mod abilities;
 pub mod client;
 pub mod http2;
 pub mod platform;

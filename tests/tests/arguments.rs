@@ -1,5 +1,6 @@
 //! From the request to the function's arguments.
 
+use howdah_tests::abilities::is_built_for;
 use howdah_tests::{Platform, Reply};
 use serde_json::json;
 
@@ -56,7 +57,7 @@ select http.route('POST', '/shadow', 'shadow');
 "#,
     );
     // Type, text in a query or form, JSON value, what comes out.
-    let types = [
+    let mut types = vec![
         ("int", "%20-7", json!(-7), "-7"),
         ("bigint", "9223372036854775807", json!(9_223_372_036_854_775_807_i64), "9223372036854775807"),
         ("numeric", "1e3", json!("1e3"), "1000"),
@@ -90,8 +91,10 @@ select http.route('POST', '/shadow', 'shadow');
         ("varchar", "%C3%BCx", json!("üx"), "üx"),
         ("char", "x", json!("x"), "x"),
         ("name", "n", json!("n"), "n"),
-        ("xml", "%3Ca/%3E", json!("<a/>"), "<a/>"),
     ];
+    if is_built_for(&mut platform.session(), "select '<a/>'::xml", "an argument of type xml") {
+        types.push(("xml", "%3Ca/%3E", json!("<a/>"), "<a/>"));
+    }
     for (name, text, value, expected) in &types {
         let path = format!("/show_{name}");
         assert_eq!(ok(&platform.get(&format!("{path}?a={text}"))), *expected, "{name} in the query");

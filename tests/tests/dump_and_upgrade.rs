@@ -1,7 +1,8 @@
 //! The configuration outlives a dump, an upgrade of the extension and one of the server.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -110,8 +111,8 @@ fn pg_upgrade_finds_nothing_against_a_populated_cluster() {
     let mut new = start(&[]);
     platform.cluster.stop(Shutdown::Fast).unwrap();
     new.stop(Shutdown::Fast).unwrap();
-    copy_programs(&platform.cluster);
-    copy_programs(&new);
+    replace_links(&platform.cluster);
+    replace_links(&new);
     let (old, new) = (&platform.cluster, &new);
     let bin = |cluster: &Cluster| cluster.installation().bindir.clone();
     let ports = (free_port(), free_port());
@@ -136,17 +137,20 @@ fn pg_upgrade_finds_nothing_against_a_populated_cluster() {
     }
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && said.contains("*Clusters are compatible*"), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("*Clusters are compatible*"), "{said}{errors}");
 }
 
-/// Puts copies into place of the links to PostgreSQL's programs: those that look for others beside themselves
-/// follow a link first.
-fn copy_programs(cluster: &Cluster) {
+/// Puts scripts into place of the links to PostgreSQL's programs. A program looks for others beside the name that it
+/// is called by, and would follow a link first; it may look for its libraries beside its file, so a copy would not do.
+fn replace_links(cluster: &Cluster) {
     for entry in fs::read_dir(&cluster.installation().bindir).unwrap() {
         let path = entry.unwrap().path();
         if let Ok(target) = fs::read_link(&path) {
+            let script = format!("#!/bin/bash\nexec -a \"$0\" '{}' \"$@\"\n", target.display());
             fs::remove_file(&path).unwrap();
-            fs::copy(target, &path).unwrap();
+            fs::write(&path, script).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         }
     }
 }

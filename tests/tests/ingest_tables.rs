@@ -1,6 +1,7 @@
 //! Lines of JSON into tables: every kind of table, whatever a table does with a row, and who may.
 
 use cluster::postgres::Client;
+use howdah_tests::abilities::brings_extension;
 use howdah_tests::queues::{Queues, error, number};
 
 /// Puts lines into a table; counts of stored and rejected.
@@ -275,6 +276,9 @@ fn who_sees_the_dead_letters_of_a_table() {
 
 #[test]
 fn a_foreign_table_gets_rows_on_its_server() {
+    if !brings_extension("postgres_fdw", "rows for a foreign table") {
+        return;
+    }
     let (queues, mut session) = start("create table far (id int primary key, label text default 'far')");
     let (folder, port) = {
         let row = session

@@ -1,6 +1,7 @@
 //! A request is its role and nobody else; settings follow the role and the database.
 
 use howdah_tests::Platform;
+use howdah_tests::abilities::is_at_least;
 use howdah_tests::platform::wait_for;
 
 /// Runs the SQL of the body as the request, and returns what the last statement of it says.
@@ -238,6 +239,30 @@ fn only_members_register_for_a_role_and_only_admins_register() {
     platform.sql("grant app to admin");
     session.batch_execute("select http.route('GET', '/app', 'hello', role => 'app')").expect("a route");
     assert_eq!(platform.get("/web").text(), "howdah_web");
+    assert_eq!(platform.get("/app").text(), "app");
+}
+
+#[test]
+fn a_member_that_may_not_set_the_role_does_not_register_for_it() {
+    // Before, a member may always become the role.
+    if !is_at_least(16, "a membership without SET") {
+        return;
+    }
+    let platform = Platform::start();
+    platform.sql(
+        "create role app; create role admin in role howdah_admin; grant create on database app to admin;
+         grant app to admin with set false, inherit true;
+         create function hello() returns text language sql stable as 'select current_user::text'",
+    );
+    let mut session = platform.session();
+    session.batch_execute("set session authorization admin").expect("an admin");
+    let route = "select http.route('GET', '/app', 'hello', role => 'app')";
+    let error = session.batch_execute(route).expect_err("a route");
+    assert_eq!(error.code().map(|code| code.code()), Some("42501"), "{error:?}");
+    let hint = error.as_db_error().and_then(|error| error.hint()).unwrap_or_default();
+    assert!(hint.starts_with("grant app to the role that registers with set true"), "{hint}");
+    platform.sql("grant app to admin with set true");
+    session.batch_execute(route).expect("a route");
     assert_eq!(platform.get("/app").text(), "app");
 }
 

@@ -144,8 +144,8 @@ fn a_command_that_fails_or_is_refused_leaves_the_database_served() {
     wait_for_all(&platform);
 
     // The command itself fails, after the workers have left.
-    let failure = command(&platform, "create database copy template app lc_collate 'nonsense'");
-    assert_eq!(failure, Err("invalid locale name: \"nonsense\"".into()));
+    let failure = command(&platform, "create database copy template app lc_collate 'nonsense'").unwrap_err();
+    assert!(failure.ends_with("locale name: \"nonsense\""), "{failure}");
     wait_for_all(&platform);
 
     // Its session is ended while another one keeps the database from being empty.

@@ -23,20 +23,34 @@ use crate::shared::{attached, shared, wake};
 #[pg_extern]
 fn check_role(role: Oid) {
     // SAFETY: look-ups inside a transaction.
-    let member = unsafe {
+    let allowed = unsafe {
         let user = pg_sys::GetOuterUserId();
-        pg_sys::superuser_arg(user) || role == web_role() || pg_sys::is_member_of_role(user, role)
+        pg_sys::superuser_arg(user) || role == web_role() || may_become(user, role)
     };
-    if !member {
+    if !allowed {
         // SAFETY: a role that a regrole names, or its number.
         let name = unsafe { plan::string(pg_sys::GetUserNameFromId(role, true)) };
         refuse(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             &format!("requests may run as {name} only if you are a member of it"),
-            &format!("grant {name} to the role that registers, or name another role"),
+            &format!("grant {name} to the role that registers{WITH_SET}, or name another role"),
         );
     }
 }
+
+/// Whether a user may SET ROLE to a role. From version 16 on a membership may come without that.
+unsafe fn may_become(user: Oid, role: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::is_member_of_role(user, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::member_can_set_role(user, role);
+    }
+}
+
+/// What a grant says so that its member may become the role.
+const WITH_SET: &str = if cfg!(feature = "pg15") { "" } else { " with set true" };
 
 fn web_role() -> Oid {
     // SAFETY: a look-up inside a transaction.

@@ -15,7 +15,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * A PostgreSQL of the tests' own: made in a temporary folder when first asked for, gone with the process.
+ * A PostgreSQL of the tests' own: made in a temporary folder when first asked for, gone with the process. PG_CONFIG names
+ * which, otherwise it is that of the pg_config on the path.
  *
  * <p>PostgreSQL refuses to run as root, so root runs it as the user postgres or nobody.
  */
@@ -79,7 +80,9 @@ public final class PrivateServer {
   }
 
   private static String bin(String program) {
-    return Path.of(output(List.of("pg_config", "--bindir")).trim(), program).toString();
+    String named = System.getenv("PG_CONFIG");
+    String config = named == null || named.isEmpty() ? "pg_config" : named;
+    return Path.of(output(List.of(config, "--bindir")).trim(), program).toString();
   }
 
   private static String output(List<String> command) {

@@ -3,6 +3,7 @@ package dev.howdah.pg.jdbc;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.howdah.pg.PrivateServer;
+import dev.howdah.pg.ServerBuild;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.sql.Connection;
@@ -121,6 +122,11 @@ class DifferentialTest {
     theirs = DriverManager.getConnection(PrivateServer.shared().jdbcUrl());
     // pgjdbc sets the session's time zone to the JVM's; here the server's own stays.
     Howdah.execute(theirs, "set timezone to 'UTC'");
+    try (var connection = PrivateServer.connect()) {
+      if (!ServerBuild.readsXml(connection, "values of type xml in both drivers")) {
+        VALUES.remove("xml");
+      }
+    }
   }
 
   @AfterAll
