@@ -170,3 +170,21 @@ fn who_manages_may_forget() {
     let refused = as_role("keeper", "select queue.forget(1, 'p') is null").unwrap_err();
     assert_eq!(refused.code().map(|code| code.code()), Some("42501"), "{refused}");
 }
+
+#[test]
+fn a_producer_that_is_forgotten_while_it_sends_must_say_hello_again() {
+    let intake = Intake::with(&[], "");
+    let mut shipper = intake.hello("p", 1);
+    shipper.send(&bips(1, 2));
+    assert!(shipper.wait_for_ack(2).is_empty());
+    intake.platform.sql("select queue.forget_producer('bips', 'p')");
+    shipper.send(&bips(3, 4));
+    let refused = shipper.read().expect("an error");
+    assert_eq!(refused["$error"]["code"], "55000", "{refused}");
+    assert!(refused["$error"]["error"].as_str().unwrap().contains("not known any more"), "{refused}");
+    assert_eq!(intake.rows(), 2);
+    let mut again = intake.hello("p", 1);
+    again.send(&bips(3, 4));
+    assert!(again.wait_for_ack(2).is_empty());
+    assert_eq!(intake.take_all(), [1, 2, 3, 4]);
+}
