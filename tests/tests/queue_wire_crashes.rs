@@ -18,12 +18,14 @@ use serde_json::json;
 /// How often the postmaster is killed.
 const KILLS: u64 = if cfg!(feature = "long") { 200 } else { 10 };
 const PRODUCERS: i64 = 3;
+/// Of a busy producer two buckets are under way at a time, once they are full.
+const FEW_ROWS: &str = ", bucket_rows => 50";
 /// Rows of a producer have userids from its number times this on.
 const RANGE: i64 = 1_000_000_000;
 
 #[test]
 fn nothing_acknowledged_is_lost_or_doubled() {
-    let mut intake = Intake::start();
+    let mut intake = Intake::with(&[], FEW_ROWS);
     intake.platform.sql("create table taken (userid bigint, session int)");
     let over = Arc::new(AtomicBool::new(false));
     let connection = intake.platform.cluster.connection_string("app").unwrap();
@@ -61,7 +63,7 @@ fn nothing_acknowledged_is_lost_or_doubled() {
 
 #[test]
 fn executors_and_gateways_may_end_at_any_moment() {
-    let intake = Intake::start();
+    let intake = Intake::with(&[], FEW_ROWS);
     let over = Arc::new(AtomicBool::new(false));
     let producers: Vec<_> =
         (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
