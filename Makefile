@@ -24,7 +24,7 @@ TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspac
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test build run run-bips test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client build run run-bips test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ setup: ## install what is missing (Debian, as root), or say how
 
 setup-test: setup
 	@CARGO="$(CARGO)" scripts/setup test
+
+setup-client: setup
+	@CARGO="$(CARGO)" scripts/setup client
 
 build: setup ## build the extension and the howdah command
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
@@ -51,7 +54,7 @@ test: setup-test build ## every test but the long ones
 	@python3 -m unittest discover -s bench -t .
 	@$(MAKE) --no-print-directory test-client
 
-test-client: setup ## the JVM client alone
+test-client: setup-client ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
 # Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.

@@ -96,9 +96,9 @@ fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
 fn require_free(port: u16) -> Result<()> {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            Err(Failure::Said(format!("port {port} is taken by another program; choose another with --port")))
-        }
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(Failure::Said(format!(
+            "port {port} is taken by another program; choose another with --port (make run PORT=…)"
+        ))),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(Failure::Said(format!(
             "port {port} needs rights that you do not have; choose one above 1023 with --port"
         ))),

@@ -171,7 +171,12 @@ fn read_stats() -> TableIterator<
 }
 
 fn mean_ms(sum_us: u64, requests: i64) -> Option<f64> {
-    (requests > 0).then(|| sum_us as f64 / requests as f64 / 1000.0)
+    (requests > 0).then(|| milliseconds(sum_us as f64 / requests as f64))
+}
+
+/// Nothing is measured more exactly than in microseconds, and digits that mean nothing only hinder reading.
+fn milliseconds(us: f64) -> f64 {
+    us.round() / 1000.0
 }
 
 /// The time, in milliseconds, that this part of the requests did not exceed: within its class of the histogram
@@ -188,7 +193,7 @@ fn percentile_ms(counters: &RouteCounters, part: f64) -> Option<f64> {
             } else {
                 (f64::powi(2.0, class as i32 - 1), f64::powi(2.0, class as i32))
             };
-            return Some((start + (end - start) * (rank - below) / count) / 1000.0);
+            return Some(milliseconds(start + (end - start) * (rank - below) / count));
         }
         below += count;
     }
