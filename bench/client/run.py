@@ -30,7 +30,7 @@ from bench.harness.results import Results, describe_run, write
 AREA = "client"
 CLIENT = Path(__file__).resolve().parent.parent.parent / "client"
 CASES = ("t1", "t2", "t3", "t4", "t5", "t6", "codecs")
-SYSTEMS = ("howdah", "howdah_pool", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
+SYSTEMS = ("howdah", "howdah_shared", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
 LENGTHS = {"RUNS": 20, "WARM": 8, "DURATION": 5, "ROUNDS": 3, "ROWS": 50_000}
 
 

@@ -41,8 +41,8 @@ final class HttpAnswers implements AutoCloseable {
   Map<String, HttpServer.Answer> bySystem() {
     String sql = Queries.t6();
     Map<String, HttpServer.Answer> answers = new LinkedHashMap<>();
-    answers.put("howdah", () -> shared[turn.getAndIncrement() & SHARED - 1].json(sql));
-    answers.put("howdah_pool", () -> pool.with(connection -> connection.json(sql)));
+    answers.put("howdah", () -> pool.with(connection -> connection.json(sql)));
+    answers.put("howdah_shared", () -> shared[turn.getAndIncrement() & SHARED - 1].json(sql));
     answers.put("socket", () -> drained(sql));
     answers.put("pgjdbc_maps",
         () -> (byte[]) Pgjdbc.borrowed(lender, sql, rows -> Pgjdbc.JACKSON.writeValueAsBytes(Pgjdbc.maps(rows))));
