@@ -62,9 +62,16 @@ class PoolTest {
       int process = pool.with(Connection::process);
       // The reader stops after the first rows: the server has sent a part of one and waits for the socket when it is killed.
       OutputStream stopped = new OutputStream() {
+        private boolean killed;
+
         @Override
         public void write(byte[] bytes, int offset, int length) {
-          other.query("select pg_terminate_backend($1, 60000)", process);
+          if (!killed) {
+            killed = true;
+            // Before that it may be between two rows, and say that it ends.
+            awaitFullSocket(other, process);
+            other.query("select pg_terminate_backend($1, 60000)", process);
+          }
         }
 
         @Override
@@ -77,6 +84,13 @@ class PoolTest {
       assertInstanceOf(ConnectionException.class, error);
       assertEquals(1, pool.query("select 1").size());
       assertTrue(pool.with(Connection::process) != process);
+    }
+  }
+
+  private static void awaitFullSocket(Connection other, int process) {
+    long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (other.query("select pid from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite'", process).isEmpty()) {
+      assertTrue(System.nanoTime() < deadline, "the server waits for the socket");
     }
   }
 
