@@ -35,13 +35,8 @@ impl Effects {
     }
 }
 
-/// Whether the input function of a type, or the checks of a domain, may be a user's.
-pub fn is_users_type(type_oid: Oid) -> bool {
-    is_users(type_oid)
-}
-
-/// Whether an object is none of those that PostgreSQL brings.
-fn is_users(object: Oid) -> bool {
+/// Whether a function or a type is none of those that PostgreSQL brings.
+pub fn is_users(object: Oid) -> bool {
     object.to_u32() >= pg_sys::FirstNormalObjectId
 }
 
@@ -54,20 +49,28 @@ unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_
     }
 }
 
-/// Whether a query, or one inside it, calls a function, or checks a domain, that PostgreSQL has not brought. A walker
-/// of PostgreSQL's.
+/// Whether a query, or one inside it, calls a function that PostgreSQL has not brought, or has a value of such a type:
+/// its casts and comparisons, which json_agg() and sorting call, may be a user's. A walker of PostgreSQL's.
 unsafe extern "C-unwind" fn calls_users_code(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
     // SAFETY: nodes of the analyzer.
     unsafe {
         if node.is_null() {
             return false;
         }
-        if (*node).type_ == pg_sys::NodeTag::T_CoerceToDomain
-            || pg_sys::check_functions_in_node(node, Some(is_users_function), context)
-        {
+        if is_of_users_type(node) || pg_sys::check_functions_in_node(node, Some(is_users_function), context) {
             return true;
         }
         walk(node, calls_users_code, context)
+    }
+}
+
+/// Whether a node is where a value comes from, or is checked, and the value's type is a user's.
+unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
+    use pg_sys::NodeTag::*;
+    // SAFETY: a node of the analyzer; these are expressions.
+    unsafe {
+        matches!((*node).type_, T_Var | T_Const | T_Param | T_RowExpr | T_CoerceToDomain | T_FieldSelect)
+            && is_users(pg_sys::exprType(node))
     }
 }
 

@@ -82,8 +82,7 @@ impl Plan {
     /// What it may leave in the session.
     pub fn leftovers(&self) -> Leftovers {
         let is_trusted = |argument: &Argument| {
-            matches!(argument.input, Input::Request | Input::File)
-                || !effects::is_users_type(argument.type_oid)
+            matches!(argument.input, Input::Request | Input::File) || !effects::is_users(argument.type_oid)
         };
         if self.effects.get().leaves_nothing && self.arguments.iter().all(is_trusted) {
             Leftovers::None

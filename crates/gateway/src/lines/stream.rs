@@ -60,7 +60,7 @@ struct Closed {
     first: i64,
     runs: Vec<Run>,
     /// Given up with the bucket, committed or not.
-    _held: Held,
+    held: Held,
 }
 
 /// Memory of a bucket that the listener's account has.
@@ -302,8 +302,8 @@ impl Stream {
         let work = self.terms.work(origin, too_long);
         // The next one fills meanwhile.
         self.lines.wake_waiting();
-        let _held = Held { listener: Rc::clone(&self.lines), bytes: lines.len() };
-        Closed { number, work, lines: Rc::new(lines), count, first, runs: self.runs.take(), _held }
+        let held = Held { listener: Rc::clone(&self.lines), bytes: lines.len() };
+        Closed { number, work, lines: Rc::new(lines), count, first, runs: self.runs.take(), held }
     }
 
     /// Sends a bucket until it is committed, and takes note of it when all before it are.
@@ -323,6 +323,7 @@ impl Stream {
         {
             self.spare.replace(memory);
         }
+        drop(bucket.held);
         self.lines.wake_waiting();
     }
 
