@@ -350,18 +350,3 @@ fn what_a_view_has_come_to_call_leaves_nothing_either() {
     platform.sql("create or replace view shown as select leaves_a_cursor() as value");
     all_answer_row(&platform, "/view");
 }
-
-#[test]
-fn what_a_cast_calls_leaves_nothing_either() {
-    let platform = Platform::start();
-    platform.sql(&format!(
-        "{LEAVES_A_CURSOR}
-         create type mood as enum ('row');
-         create function as_json(mood) returns json language sql stable as 'select to_json(leaves_a_cursor())';
-         create cast (mood as json) with function as_json(mood);
-         create function show_moods() returns text language sql stable
-           as $$select json_agg(m) ->> 0 from (values (mood 'row')) moods (m)$$;
-         select http.route('GET', '/moods', 'show_moods')"
-    ));
-    all_answer_row(&platform, "/moods");
-}
