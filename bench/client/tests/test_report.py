@@ -65,8 +65,11 @@ class Chosen(unittest.TestCase):
     def test_without_variables_the_run_is_whole(self):
         self.assertTrue(choose({}).whole)
 
-    def test_a_part_or_a_shorter_run_is_not(self):
-        for variables in ({"CASES": "t1"}, {"SYSTEMS": "howdah"}, *({name: "1"} for name in LENGTHS)):
+    def test_a_part_is_whole_if_no_system_is_left_out(self):
+        self.assertTrue(choose({"CASES": "t1"}).whole)
+
+    def test_a_run_without_all_systems_or_a_shorter_one_is_not(self):
+        for variables in ({"SYSTEMS": "howdah"}, *({name: "1"} for name in LENGTHS)):
             self.assertFalse(choose(variables).whole)
 
     def test_an_unknown_name_is_refused(self):
