@@ -93,7 +93,8 @@ def _measure(choice, cluster, results):
     environment = {**os.environ, **choice.environment(), **cluster.environment(SUPERUSER, "tcp")}
     java = os.environ.get("JAVA", "java")
     classes = f"{CLIENT}/bench/target/classes:{CLIENT}/bench/target/dependency/*"
-    command = [java, "-Xmx3g", "-cp", classes, "dev.howdah.pg.bench.Main"]
+    # A heap that grows and shrinks would take its time from whoever comes next.
+    command = [java, "-Xms3g", "-Xmx3g", "-cp", classes, "dev.howdah.pg.bench.Main"]
     settings = {"java": _version(java), "postgresql": cluster.version, **choice.lengths}
     try:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

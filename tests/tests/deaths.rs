@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cluster::Life;
+use howdah_tests::abilities::is_at_least;
 use howdah_tests::{Platform, wait_for};
 
 const ROUTES: &str = "
@@ -135,4 +136,21 @@ fn the_postmaster_is_killed(platform: &mut Platform) {
     assert!(begin.elapsed() < Duration::from_secs(1), "the last process ended after {:?}", begin.elapsed());
     platform.cluster.start(Life::WithParent).unwrap();
     expect_served(platform);
+}
+
+#[test]
+fn a_transaction_too_long_for_the_server_costs_its_request_alone() {
+    if !is_at_least(17, "transaction_timeout") {
+        return;
+    }
+    let platform = Platform::start();
+    platform.sql(
+        "create function nap(seconds float) returns integer language sql as
+           'select pg_backend_pid() from pg_sleep(seconds)';
+         create role hasty; alter role hasty set transaction_timeout = '200ms';
+         select http.route('GET', '/hasty', 'nap', role => 'hasty')",
+    );
+    let reply = platform.get("/hasty?seconds=30");
+    assert_eq!(reply.status, 502, "{}", reply.text());
+    assert_eq!(platform.get("/hasty?seconds=0").status, 200);
 }

@@ -162,7 +162,7 @@ pub fn write_in_parts(target: &Target, bucket: &Bucket) -> Written {
 /// The first lines of a text, as many as a part has, and how many they are.
 fn part(lines: &[u8]) -> (&[u8], usize) {
     let mut count = 0;
-    for (place, _) in lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+    for place in memchr::memchr_iter(b'\n', lines) {
         count += 1;
         if count == PART_LINES || place >= PART_BYTES {
             return (&lines[..=place], count);

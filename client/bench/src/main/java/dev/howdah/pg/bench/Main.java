@@ -2,12 +2,15 @@ package dev.howdah.pg.bench;
 
 import dev.howdah.pg.Config;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 
 /**
- * Runs the client cases against the server that libpq's variables name: every way of every system in turn, round after round.
+ * Runs the client cases against the server that libpq's variables name: every way of every system once a round, in an
+ * order of each round's own.
  * Each figure is a line of JSON on the standard output. The environment says what is run:
  * CASES and SYSTEMS with commas, RUNS, WARM, DURATION of each load in seconds, ROUNDS of loads, ROWS.
  */
@@ -61,14 +64,17 @@ public final class Main {
         measure.warm();
       }
     }
+    Random random = new Random(1);
     for (int i = 0; i < runs; i++) {
       // Once a round, not before each run: a collection takes longer than most runs.
       System.gc();
+      // What comes first after it, or after another client's garbage, is not always the same.
+      Collections.shuffle(all, random);
       for (Measure measure : all) {
         measure.run();
       }
     }
-    for (Measure measure : all) {
+    for (Measure measure : measures.values()) {
       if (measure.keepsItsResult()) {
         measure.retain();
       }
