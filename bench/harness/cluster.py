@@ -68,6 +68,18 @@ class Cluster:
         command = [self.programs / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-U", SUPERUSER, "-d", database]
         return run([*map(str, command), "-h", str(self.folder), "-p", str(self.port)], input=text).strip()
 
+    def recycle_wal(self, megabytes):
+        """Leaves so many megabytes of WAL files to write over, as a server has that has run for a while.
+
+        A server that has just been made writes each file full of zeros before it uses it, and all commits wait.
+        """
+        self.sql(f"alter system set min_wal_size = '{megabytes}MB'; select pg_reload_conf()")
+        self.sql(
+            "select count(pg_logical_emit_message(false, 'bench', repeat('x', 1024 * 1024)))"
+            f" from generate_series(1, {megabytes})"
+        )
+        self.sql("checkpoint")
+
     def environment(self, user, over):
         """libpq's variables for a client that connects over "unix" or over "tcp"."""
         host = {"unix": str(self.folder), "tcp": "127.0.0.1"}[over]

@@ -6,6 +6,8 @@ from bench.queue import latency as paced
 from bench.queue.ladder import EACH_CONNECTIONS, queue_with_listener
 
 LATENCY_RATES = (1, 1_000, 50_000)
+# More than a run of `latency` writes.
+RECYCLED_MEGABYTES = 800
 
 
 def come_in(case, cluster, system, records, results, _seconds):
@@ -27,6 +29,7 @@ def come_in(case, cluster, system, records, results, _seconds):
 
 def latency(_case, cluster, system, records, results, seconds):
     """From a record's last byte to its acknowledgement, at several rates."""
+    cluster.recycle_wal(RECYCLED_MEGABYTES)
     port = queue_with_listener(cluster, system.listen)
     for rate in LATENCY_RATES:
         lines = records.lines(rate * seconds)
