@@ -38,6 +38,9 @@ class Records:
         self.plain = self.folder / "bips.ndjson"
         command = [howdah(), "generate", "bips", "--records", str(self.count), "--out"]
         run([*command, str(self.plain)])
+        # Or the kernel writes it half a minute later, while something is measured.
+        with open(self.plain, "rb") as plain:
+            os.fsync(plain.fileno())
         return self
 
     def __exit__(self, *_):

@@ -14,7 +14,7 @@ use super::ledger::{self, Row};
 use super::refuse::refuse;
 use super::segment::{Opened, Segment};
 use super::transactions::{self, Server};
-use super::{now, rotation, wake};
+use super::{now, rotation, wake, write_behind};
 
 /// Rows in the order of a row type's attributes.
 pub trait Source {
@@ -87,14 +87,16 @@ pub fn write(queue: &Definition, count: usize, until: i64, origin: Option<&Origi
     }
     let mut writer = Writer::new(&segment, count);
     let mut rows = Vec::new();
-    let mut place = 0;
+    let (mut place, mut lowest, mut highest) = (0, u32::MAX, 0);
     for part in span.by_block() {
         let (low, high) = writer.write(part, place, make);
+        (lowest, highest) = (lowest.min(low), highest.max(high));
         rows.push(Row::Batch(Batch { span: part, at, until, low, high, writer: 0 }));
         place += part.len() as usize;
     }
     writer.finish();
     ledger::append(&segment, &rows, origin);
+    write_behind::written(queue, &segment, lowest, highest);
     wake::at_commit(queue);
     span
 }

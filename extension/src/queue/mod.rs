@@ -10,6 +10,7 @@
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
+//! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
 //! - [`rotation`]: which segment is written to, and truncating.
 //! - [`upkeep`]: the same for queues that nobody uses.
@@ -39,6 +40,7 @@ pub mod settle;
 pub mod transactions;
 pub mod upkeep;
 pub mod wake;
+pub mod write_behind;
 
 /// Segments of a queue.
 pub const SEGMENTS: usize = 3;
