@@ -66,9 +66,8 @@ def pinned(_case, cluster, system, records, results, seconds):
         # As many rows come in as go out, in one transaction for each batch.
         sending = SENDING.format(batch=batch, send=system.send)
         together = f"{sending};\n{system.take.format(qty=batch)}"
-        # The peers are there for comparison: a part of the time will do.
-        share = seconds if system.name == "howdah" else seconds / TURNS
-        _compare(cluster, system, results, f"pinned_{batch}", share, _Sql({together: 1}, batch))
+        # It is there for comparison with the peers: a part of the time will do.
+        _compare(cluster, system, results, f"pinned_{batch}", seconds / TURNS, _Sql({together: 1}, batch))
         if system.name == "howdah":
             # A transaction for each row.
             one = SENDING.format(batch=1, send=system.send)
