@@ -110,8 +110,19 @@ fn a_row_that_a_constraint_or_a_trigger_refuses_is_a_dead_letter_and_its_neighbo
 fn more_bad_rows_than_are_worth_halving_for_cost_nothing_else() {
     let (_queues, mut session) = start("create table t (id int check (id % 3 <> 0))");
     let lines: String = (1..=3000).map(|id| format!("{{\"id\": {id}}}\n")).collect();
+    let backend = number(&mut session, "select pg_backend_pid()::bigint");
+    let before = most_memory(backend);
     assert_eq!(put(&mut session, "t", &lines), (2000, 1000));
     assert_eq!(number(&mut session, "select count(*) from t"), 2000);
+    let more = most_memory(backend) - before;
+    assert!(more < 30 << 10, "attempts that failed have kept {more} KiB");
+}
+
+/// KiB that a process has had at most.
+fn most_memory(process: i64) -> i64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[test]

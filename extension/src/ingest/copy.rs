@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::columns::Column;
 use super::encode::Encoder;
+use super::scratch::Scratch;
 use super::subtransaction::in_subtransaction;
 use super::table;
 use crate::guard::PgError;
@@ -33,8 +34,10 @@ pub fn copy(table: Oid, columns: &[&Column], encoder: &mut Encoder<'_, '_>) -> R
     let relation = *table;
     // A trigger may put lines itself: what was the source before is it again.
     let before = SOURCE.replace(std::ptr::from_mut(encoder).cast());
+    // A COPY that fails leaves what it had for the end of the transaction, in which there may be thousands.
+    let memory = Scratch::new();
     // SAFETY: the relation is open for longer than COPY; the closure owns nothing with a destructor.
-    let result = unsafe {
+    let result = memory.with(|| unsafe {
         let (state, names, options) = arguments(relation, columns);
         in_subtransaction(|| {
             let (condition, file) = (null_mut(), std::ptr::null());
@@ -44,7 +47,8 @@ pub fn copy(table: Oid, columns: &[&Column], encoder: &mut Encoder<'_, '_>) -> R
             pg::EndCopyFrom(copy);
             count
         })
-    };
+    });
+    memory.delete();
     SOURCE.set(before);
     result
 }

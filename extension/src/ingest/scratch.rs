@@ -1,4 +1,4 @@
-//! Memory for what a conversion needs meanwhile.
+//! Memory for what a conversion, or a COPY, needs meanwhile.
 
 use pgrx::pg_sys::{self, MemoryContext};
 
@@ -12,7 +12,7 @@ impl Scratch {
         Scratch(unsafe {
             pg_sys::AllocSetContextCreateInternal(
                 pg_sys::CurrentMemoryContext,
-                c"howdah line".as_ptr(),
+                c"howdah scratch".as_ptr(),
                 pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
