@@ -69,11 +69,11 @@ impl Lines {
     fn prepare(&mut self, destination: &Destination) -> Result<Oid, PgError> {
         let role = Oid::from(destination.role);
         let search_path = text(&destination.search_path);
-        if !self.identity.is(role, &search_path) {
+        // SAFETY: on the main thread, outside a transaction.
+        if unsafe { self.identity.assume(role, &search_path)? } {
+            // The role's settings may have another.
             self.durability = None;
         }
-        // SAFETY: on the main thread, outside a transaction.
-        unsafe { self.identity.assume(role, &search_path)? };
         if self.durability != Some(destination.durability) {
             let value = synchronous_commit(destination.durability);
             crate::worker::transaction::transaction(Report::Log, || {

@@ -79,13 +79,13 @@ impl Identity {
         self.role = None;
     }
 
-    /// Puts the role's settings and the search_path in force, in a transaction of its own.
+    /// Puts the role's settings and the search_path in force, in a transaction of its own. False if they were.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn assume(&mut self, role: Oid, search_path: &CStr) -> Result<(), PgError> {
+    pub unsafe fn assume(&mut self, role: Oid, search_path: &CStr) -> Result<bool, PgError> {
         if self.is(role, search_path) {
-            return Ok(());
+            return Ok(false);
         }
         // Before the settings are read: what changes meanwhile is read again.
         let (epoch, standby) = (crate::shared::settings_epoch(), News::now());
@@ -123,7 +123,7 @@ impl Identity {
                 self.role = Some(role);
                 self.epoch = epoch;
                 self.standby = standby;
-                Ok(())
+                Ok(true)
             }
             Err(error) => {
                 self.settings = previous;
