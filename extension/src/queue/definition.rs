@@ -144,8 +144,23 @@ fn read(name: &str) -> Option<Definition> {
     })
 }
 
+/// Whether a queue exists for anybody: also one that a transaction which still runs, perhaps this, has made or dropped.
 fn exists(table: Oid, queue: u32) -> bool {
-    tuples::<7>(table).iter().any(|row| row[0].number() == queue)
+    let is_it = |rows: Vec<[Field; 1]>| rows.iter().any(|row| row[0].number() == queue);
+    // SAFETY: inside a transaction. A dirty snapshot needs nothing but its type.
+    unsafe {
+        let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
+        dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+        if is_it(tuples_as_of(table, &raw mut dirty)) {
+            return true;
+        }
+        // What this transaction has dropped is there before its first command.
+        let before = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+        (*before).curcid = 0;
+        let is_dropped_here = is_it(tuples_as_of(table, before));
+        pg_sys::UnregisterSnapshot(before);
+        is_dropped_here
+    }
 }
 
 /// A value of a tuple.
@@ -165,19 +180,22 @@ impl Field {
 
 /// The first columns of all rows of a small table, as of now.
 fn tuples<const N: usize>(table: Oid) -> Vec<[Field; N]> {
+    // SAFETY: without a snapshot the scan takes one itself.
+    unsafe { tuples_as_of(table, std::ptr::null_mut()) }
+}
+
+/// The same as of a snapshot.
+///
+/// # Safety
+/// The snapshot lives for as long as the call.
+unsafe fn tuples_as_of<const N: usize>(table: Oid, snapshot: pg_sys::Snapshot) -> Vec<[Field; N]> {
     let mut rows = Vec::new();
     // SAFETY: a scan inside a transaction; what it returns is copied into the current memory context.
     unsafe {
         let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as i32);
         let descriptor = (*relation).rd_att;
-        let scan = pg_sys::systable_beginscan(
-            relation,
-            Oid::INVALID,
-            false,
-            std::ptr::null_mut(),
-            0,
-            std::ptr::null_mut(),
-        );
+        let scan =
+            pg_sys::systable_beginscan(relation, Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
         loop {
             let tuple = pg_sys::systable_getnext(scan);
             if tuple.is_null() {

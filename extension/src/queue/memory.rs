@@ -94,7 +94,7 @@ impl Queues {
     }
 
     /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
-    /// still exists.
+    /// exists for anybody: as long as a transaction may still use it, its entry is not given to another.
     pub fn number_of(&self, queue: u32, exists: impl Fn(u32) -> bool) -> usize {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
@@ -108,7 +108,10 @@ impl Queues {
         if let Some(number) = self.entries.iter().position(is_it) {
             return number;
         }
-        let Some(number) = self.entries.iter().position(|entry| entry.is_unused(database, &exists)) else {
+        let is_free = |entry: &QueueMemory| entry.database.load(Acquire) == 0;
+        let free = self.entries.iter().position(is_free);
+        let gone = || self.entries.iter().position(|entry| entry.is_gone(database, &exists));
+        let Some(number) = free.or_else(gone) else {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                 &format!("{} queues are in use, and there is room for no more", self.entries.len()),
@@ -163,9 +166,9 @@ impl Queues {
 }
 
 impl QueueMemory {
-    fn is_unused(&self, database: u32, exists: &impl Fn(u32) -> bool) -> bool {
+    /// Whether its queue is gone.
+    fn is_gone(&self, database: u32, exists: &impl Fn(u32) -> bool) -> bool {
         match self.database.load(Acquire) {
-            0 => true,
             own if own == database => !exists(self.queue.load(Acquire)),
             other => {
                 let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
