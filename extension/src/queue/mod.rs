@@ -13,7 +13,7 @@
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
 //! - [`rotation`]: which segment is written to, and truncating.
-//! - [`upkeep`]: the same for queues that nobody uses.
+//! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them.
 //! - [`wake`]: who waits for rows.
@@ -37,6 +37,7 @@ pub mod rotation;
 pub mod rows;
 pub mod segment;
 pub mod settle;
+pub mod tidy;
 pub mod transactions;
 pub mod upkeep;
 pub mod wake;

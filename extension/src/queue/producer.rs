@@ -98,12 +98,16 @@ fn tag(class: u16, name: u64) -> pg_sys::LOCKTAG {
     }
 }
 
-/// The newest row of a producer in all ledgers.
+/// The newest row of a producer in all ledgers. No lock on them is kept: whoever sends all the time would never let a segment
+/// be truncated. A truncation carries that row over, and the producer's lock keeps others from adding one.
 pub fn last(queue: &Definition, producer: &str) -> Option<Origin> {
-    let ledgers = (0..SEGMENTS).map(|number| Segment::open(queue, number, Purpose::Look));
-    ledgers
-        .flat_map(|segment| newest(&segment, Some(producer)))
-        .max_by_key(|origin| (origin.epoch, origin.sequence))
+    let newest_of = |number| {
+        let segment = Segment::open(queue, number, Purpose::Look);
+        let found = newest(&segment, Some(producer));
+        segment.release(Purpose::Look);
+        found
+    };
+    (0..SEGMENTS).flat_map(newest_of).max_by_key(|origin| (origin.epoch, origin.sequence))
 }
 
 /// How far each producer is, or one, as a ledger has it now, whatever the caller's snapshot.

@@ -12,7 +12,7 @@ use super::functions::statement::{self, table_name};
 use super::ledger::{self, Row, Scan};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, now, producer};
+use super::{SEGMENTS, now, producer, tidy};
 use crate::settings;
 
 /// Microseconds between two attempts of takers to truncate.
@@ -60,7 +60,7 @@ fn next(queue: &Definition) -> Option<Segment> {
     None
 }
 
-/// Truncates drained segments, if nobody has tried lately.
+/// Truncates drained segments when this transaction commits, if nobody has tried lately.
 pub fn tidy_sometimes(queue: &Definition) {
     let now = now();
     let due = {
@@ -72,7 +72,7 @@ pub fn tidy_sometimes(queue: &Definition) {
         due
     };
     if due {
-        tidy(queue);
+        tidy::at_commit(queue);
     }
 }
 

@@ -118,6 +118,23 @@ impl Segment {
         locked.then(|| Segment::open(queue, number, purpose))
     }
 
+    /// Closes it and gives its locks back, for others that may want to truncate it.
+    pub fn release(self, purpose: Purpose) {
+        let (rows_lock, ledger_lock) = purpose.locks();
+        let oid = |relation: &Opened| {
+            // SAFETY: the relation is open.
+            unsafe { (***relation).rd_id }
+        };
+        let ledger =
+            [&self.by_producer, &self.by_first, &self.ledger].map(|relation| (oid(relation), ledger_lock));
+        let rows = (oid(&self.rows), rows_lock);
+        drop(self);
+        for (relation, lock) in ledger.into_iter().chain([rows]) {
+            // SAFETY: the lock was taken by opening the segment.
+            unsafe { pg_sys::UnlockRelationOid(relation, lock) };
+        }
+    }
+
     fn of_tables(number: usize, rows: Opened, ledger: Opened, ledger_lock: i32, purpose: Purpose) -> Segment {
         // SAFETY: both tables are open and locked; the list is in the current memory context.
         unsafe {
