@@ -142,8 +142,8 @@ pub(crate) struct Load {
     pub(crate) queue: Option<String>,
     /// Who sends: the queue remembers for each producer which line was the last.
     ///
-    /// By default a name made from this machine's and the files' names and first lines, so that the same command
-    /// goes on where it ended; for the standard input a new one each time.
+    /// By default each file is one, named after its path and first line, so that the same command goes on where it
+    /// ended; for the standard input it is a new one each time. A name that is given has all files as one stream.
     #[arg(long, value_name = "NAME")]
     pub(crate) producer: Option<String>,
     /// Of two loaders with the same producer the one with the higher epoch goes on, and the other is refused.

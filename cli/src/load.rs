@@ -1,6 +1,8 @@
 //! `howdah load`.
 
 use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -17,47 +19,153 @@ const NAMED: u64 = 100;
 const SHOWN: usize = 10;
 
 /// Sends the files' lines and says what came of it.
+///
+/// Each file is a producer of its own, so that the queue knows how far each is whatever files there are besides, and however
+/// the others have grown. A producer that is named has all of them as one stream.
 pub(crate) fn run(arguments: Load) -> Result<()> {
-    let source = Source::open(&arguments.files)?;
-    let producer = match arguments.producer {
-        Some(producer) => producer,
-        None => loader::producer_name(&source)?,
+    let all = Source::open(&arguments.files)?;
+    let length = all.length();
+    let sources = if arguments.producer.is_some() {
+        vec![all]
+    } else {
+        let of_file = |file: &PathBuf| Source::open(slice::from_ref(file));
+        arguments.files.iter().map(of_file).collect::<std::result::Result<_, _>>()?
     };
-    let options = Options {
+    let mut screen = Screen::new(length, arguments.producer.is_some());
+    let mut options = Options {
         to: arguments.to,
         queue: arguments.queue,
-        producer,
+        producer: String::new(),
         epoch: arguments.epoch,
         token: arguments.token,
         window: arguments.window,
         patience: Duration::from_secs(arguments.patience),
     };
-    let mut screen = Screen::new(&options, &source);
-    let loaded = loader::load(&options, &source, &mut |event| screen.show(event));
+    let mut total = Total::default();
+    for source in &sources {
+        options.producer = match &arguments.producer {
+            Some(producer) => producer.clone(),
+            None => loader::producer_name(source)?,
+        };
+        screen.begin(&options.producer, source);
+        match loader::load(&options, source, &mut |event| screen.show(event)) {
+            Ok(summary) => total.add(&summary, source),
+            Err(error) => {
+                screen.bar.finish_and_clear();
+                return Err(screen.explain(&error));
+            }
+        }
+        screen.end();
+    }
     screen.bar.finish_and_clear();
-    let summary = loaded.map_err(|error| screen.explain(&error))?;
-    report(&summary, screen.begin.elapsed());
-    if summary.rejected_count > 0 { Err(rejected(&summary, &source)) } else { Ok(()) }
+    total.report(screen.begin.elapsed());
+    if total.rejected_count > 0 { Err(total.rejected()) } else { Ok(()) }
+}
+
+/// What came of all files.
+#[derive(Default)]
+struct Total {
+    lines: u64,
+    skipped: u64,
+    rejected_count: u64,
+    /// The first rejected lines, with their places.
+    rejected: Vec<String>,
+    /// Whether more lines may be rejected than have been counted.
+    is_at_least: bool,
+}
+
+impl Total {
+    fn add(&mut self, summary: &Summary, source: &Source) {
+        self.lines += summary.lines;
+        self.skipped += summary.skipped;
+        self.rejected_count += summary.rejected_count;
+        self.is_at_least |= summary.rejected_count >= NAMED;
+        let room = SHOWN - self.rejected.len();
+        let shown = summary.rejected.iter().take(room);
+        self.rejected.extend(shown.map(|rejected| {
+            let place = match source.place(rejected.sequence) {
+                Some((name, line)) => format!("{name} line {line}"),
+                None => format!("line {}", rejected.sequence),
+            };
+            format!("{place}: {} ({})", rejected.error, rejected.code)
+        }));
+    }
+
+    fn report(&self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let already = match self.skipped {
+            0 => String::new(),
+            skipped => format!(", and {} were there before", grouped(skipped)),
+        };
+        say(&format!(
+            "Loaded {} lines in {seconds:.1} s ({} lines/s){already}.",
+            grouped(self.lines),
+            grouped((self.lines as f64 / seconds) as u64)
+        ));
+    }
+
+    /// The rejected lines, the first of them with their places.
+    fn rejected(&self) -> Failure {
+        let mut text = format!(
+            "{}{} of the lines were rejected; they are dead letters (see queue.dead_letters):",
+            if self.is_at_least { "At least " } else { "" },
+            grouped(self.rejected_count)
+        );
+        for rejected in &self.rejected {
+            text.push_str(&format!("\n    {rejected}"));
+        }
+        if self.rejected_count > SHOWN as u64 {
+            text.push_str(&format!("\n    and {} more", grouped(self.rejected_count - SHOWN as u64)));
+        }
+        Failure::Rejected(text)
+    }
 }
 
 /// What is shown meanwhile.
 struct Screen {
     bar: ProgressBar,
     begin: Instant,
+    /// Whether the producer was named on the command line.
+    is_named: bool,
     producer: String,
+    /// Whether the same file has the same producer next time.
+    can_be_read_again: bool,
+    /// Bytes and lines of the files before.
+    bytes_before: u64,
+    lines_before: u64,
+    length: u64,
     skipped: u64,
     acknowledged: u64,
 }
 
 impl Screen {
-    fn new(options: &Options, source: &Source) -> Self {
+    fn new(length: Option<u64>, is_named: bool) -> Self {
         Self {
-            bar: progress::of_files(source.length()),
+            bar: progress::of_files(length),
             begin: Instant::now(),
-            producer: options.producer.clone(),
+            is_named,
+            producer: String::new(),
+            can_be_read_again: false,
+            bytes_before: 0,
+            lines_before: 0,
+            length: 0,
             skipped: 0,
             acknowledged: 0,
         }
+    }
+
+    /// A source begins.
+    fn begin(&mut self, producer: &str, source: &Source) {
+        self.producer = producer.to_owned();
+        self.can_be_read_again = source.length().is_some();
+        self.length = source.length().unwrap_or(0);
+        (self.skipped, self.acknowledged) = (0, 0);
+    }
+
+    /// All of it is in the queue.
+    fn end(&mut self) {
+        self.bytes_before += self.length;
+        self.lines_before += self.acknowledged.saturating_sub(self.skipped);
     }
 
     fn show(&mut self, event: Event) {
@@ -74,10 +182,10 @@ impl Screen {
             }
             Event::Progress { acknowledged, position } => {
                 self.acknowledged = acknowledged;
-                self.bar.set_position(position);
-                let lines = acknowledged.saturating_sub(self.skipped);
+                self.bar.set_position(self.bytes_before + position);
+                let lines = self.lines_before + acknowledged.saturating_sub(self.skipped);
                 let rate = lines as f64 / self.begin.elapsed().as_secs_f64();
-                self.bar.set_message(format!("{} lines  {}/s", grouped(acknowledged), grouped(rate as u64)));
+                self.bar.set_message(format!("{} lines  {}/s", grouped(lines), grouped(rate as u64)));
             }
             Event::Broken { error, pause } => {
                 self.say(&format!("{error}; trying again in {:.1} s", pause.as_secs_f64()));
@@ -102,46 +210,17 @@ impl Screen {
     /// The error, and what is safe nevertheless.
     fn explain(&self, error: &loader::Error) -> Failure {
         let mut text = error.to_string();
-        if self.acknowledged > 0 {
+        let lines = self.lines_before + self.acknowledged;
+        if lines > 0 {
+            let again = match self.is_named || self.can_be_read_again {
+                true => "the same command".to_owned(),
+                false => format!("the same command with --producer {}", self.producer),
+            };
             text.push_str(&format!(
-                "\n{} lines are in the queue; the same command with --producer {} goes on behind them.",
-                grouped(self.acknowledged),
-                self.producer
+                "\n{} lines are in the queue; {again} goes on behind them.",
+                grouped(lines)
             ));
         }
         Failure::Said(text)
     }
-}
-
-fn report(summary: &Summary, took: Duration) {
-    let seconds = took.as_secs_f64();
-    let already = match summary.skipped {
-        0 => String::new(),
-        skipped => format!(", and {} were there before", grouped(skipped)),
-    };
-    say(&format!(
-        "Loaded {} lines in {seconds:.1} s ({} lines/s){already}.",
-        grouped(summary.lines),
-        grouped((summary.lines as f64 / seconds) as u64)
-    ));
-}
-
-/// The rejected lines, the first of them with their places.
-fn rejected(summary: &Summary, source: &Source) -> Failure {
-    let mut text = format!(
-        "{}{} of the lines were rejected; they are dead letters (see queue.dead_letters):",
-        if summary.rejected_count < NAMED { "" } else { "At least " },
-        grouped(summary.rejected_count)
-    );
-    for rejected in summary.rejected.iter().take(SHOWN) {
-        let place = match source.place(rejected.sequence) {
-            Some((name, line)) => format!("{name} line {line}"),
-            None => format!("line {}", rejected.sequence),
-        };
-        text.push_str(&format!("\n    {place}: {} ({})", rejected.error, rejected.code));
-    }
-    if summary.rejected_count > SHOWN as u64 {
-        text.push_str(&format!("\n    and {} more", grouped(summary.rejected_count - SHOWN as u64)));
-    }
-    Failure::Rejected(text)
 }

@@ -217,6 +217,24 @@ fn files_are_loaded_into_a_queue() {
     assert!(printed(&bad).contains("bad line 2: "), "{}", printed(&bad));
     assert_eq!(platform.query("select queue_length from queue.metrics('bips')"), "5002");
 
+    // Of several files each may grow, and others may be named beside them.
+    let write = |name: &str, ids: &[i64]| {
+        let lines: String =
+            ids.iter().map(|id| format!("{{\"userid\": {id}, \"bip\": \"{name}\"}}\n")).collect();
+        fs::write(platform.folder.path().join(name), lines).unwrap();
+    };
+    write("one", &[1, 2]);
+    write("two", &[3]);
+    assert!(printed(&load(&["one", "two"])).contains("Loaded 3 lines"));
+    write("one", &[1, 2, 4]);
+    write("three", &[5]);
+    let grown = load(&["one", "two", "three"]);
+    assert!(printed(&grown).contains("Loaded 2 lines") && printed(&grown).contains("3 were there before"));
+    let stored =
+        "select string_agg(userid::text, ',' order by userid) from queue.take('bips', 10000, null::t_bip)
+                  where bip in ('one', 'two', 'three')";
+    assert_eq!(platform.query(stored), "1,2,3,4,5");
+
     let stranger = platform.run(&["load", "bad", "--to", &to, "--token", "guessed"]);
     assert_eq!(stranger.status.code(), Some(1));
     assert!(printed(&stranger).contains("token"), "{}", printed(&stranger));
