@@ -1,7 +1,8 @@
 //! The extension: PostgreSQL answers HTTP with SQL.
 //!
 //! - [`settings`]: the `howdah.*` settings.
-//! - [`guard`]: one guard around many calls into PostgreSQL; errors become values.
+//! - [`guard`]: one guard around many calls into PostgreSQL; errors become values; [`subtransaction`]: the same, and the
+//!   transaction goes on.
 //! - [`request`]: running a request; [`proxies`]: whose it is.
 //! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`queue`]: queues: rows in, rows out.
@@ -28,6 +29,7 @@ pub mod request;
 pub mod settings;
 pub mod shared;
 pub mod status;
+pub mod subtransaction;
 pub mod supervisor;
 pub mod utility;
 pub mod worker;

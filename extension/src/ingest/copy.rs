@@ -9,10 +9,10 @@ use pgrx::pg_sys::{self, Oid};
 use super::columns::Column;
 use super::encode::Encoder;
 use super::scratch::Scratch;
-use super::subtransaction::in_subtransaction;
 use super::table;
 use crate::guard::PgError;
 use crate::pg;
+use crate::subtransaction::in_subtransaction;
 
 thread_local! {
     /// What COPY reads now: its callback gets no argument.

@@ -8,8 +8,8 @@ use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 use super::arena::Arena;
 use super::blame::{Refusal, is_a_lines_fault, raise};
 use super::scratch::Scratch;
-use super::subtransaction::in_subtransaction;
 use crate::pg;
+use crate::subtransaction::in_subtransaction;
 
 /// A type's input function.
 pub struct Input {

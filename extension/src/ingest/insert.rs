@@ -7,10 +7,10 @@ use pgrx::pg_sys::{self, Datum, Oid, TupleDesc, Tuplestorestate};
 
 use super::bucket::Rows;
 use super::columns::Column;
-use super::subtransaction::in_subtransaction;
 use crate::guard::PgError;
 use crate::pg;
 use crate::queue::functions::statement::table_name;
+use crate::subtransaction::in_subtransaction;
 
 /// Writes the rows at these places into these columns of the table, in a subtransaction. Returns how many there are now.
 pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) -> Result<u64, PgError> {

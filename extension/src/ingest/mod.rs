@@ -8,7 +8,7 @@
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
 //! - [`table`]: tables as targets; [`copy`] with [`mod@encode`], and [`insert`]: the two ways into them.
 //! - [`progress`]: what producers have had committed in tables.
-//! - [`subtransaction`]: work that may fail; [`blame`]: which errors are a line's fault.
+//! - [`blame`]: which errors are a line's fault.
 //! - [`letters`]: lines that were refused, and dead letters.
 //! - [`functions`]: what SQL calls.
 
@@ -28,7 +28,6 @@ pub mod moment;
 pub mod progress;
 pub mod scratch;
 pub mod store;
-pub mod subtransaction;
 pub mod table;
 pub mod target;
 

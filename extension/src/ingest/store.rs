@@ -9,7 +9,6 @@ use super::bucket::Rows;
 use super::columns::Column;
 use super::encode::Encoder;
 use super::letters::Letters;
-use super::subtransaction::in_subtransaction;
 use super::table::{self, Way};
 use super::target::Place;
 use super::{Target, Written, copy, insert};
@@ -17,6 +16,7 @@ use crate::guard::PgError;
 use crate::queue::append::{self, Origin, Source};
 use crate::queue::definition::Definition;
 use crate::queue::functions::messages;
+use crate::subtransaction::in_subtransaction;
 
 /// Halvings until rows are written one by one.
 const HALVINGS: usize = 64;

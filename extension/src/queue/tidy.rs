@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 
 use super::definition::{self, Definition};
 use super::rotation;
-use crate::ingest::subtransaction::in_subtransaction;
+use crate::subtransaction::in_subtransaction;
 
 thread_local! {
     /// Names of the queues that are due.
