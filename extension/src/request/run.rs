@@ -134,6 +134,8 @@ impl Job<'_, '_> {
             let result = self.run_inside(endpoint, path, scope, &mut begun, &context);
             if let Err(mishap) = &result {
                 current::clear();
+                // The text is the plan's, which may go.
+                pg_sys::debug_query_string = std::ptr::null();
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
