@@ -22,6 +22,7 @@ use super::transaction::{self, Begun, Leftovers, Scope};
 use super::types::Types;
 use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
+use crate::queue::later;
 use crate::{pg, settings};
 
 /// A request on its way through the endpoints.
@@ -126,6 +127,8 @@ impl Job<'_, '_> {
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
     ) -> Result<Answer, Mishap> {
+        // What an attempt before has asked for went with it.
+        later::take();
         let scope = self.scope;
         let mut begun = None;
         let context = ErrorContext { request: self.request };
