@@ -475,3 +475,27 @@ fn a_parsed_body_needs_no_right_to_the_schemas_that_it_names() {
     platform.sql("revoke all on app.item from howdah_web");
     check(Err("42501"), Err("42501"));
 }
+
+#[test]
+fn a_route_calls_what_its_functions_name_stands_for() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create schema app; create schema next; grant usage on schema app, next to howdah_web;
+         create function app.by_text() returns text language sql stable as $$ select 'first' $$;
+         create function next.by_text() returns text language sql stable as $$ select 'second' $$;
+         create function app.by_tree() returns text language sql stable return 'first';
+         create function next.by_tree() returns text language sql stable return 'second';
+         create function app.by_call() returns text language plpgsql stable as $$ begin return 'first'; end $$;
+         create function next.by_call() returns text language plpgsql stable as $$ begin return 'second'; end $$;
+         select http.route('POST', '/' || name, 'app.' || name) from unnest(array['by_text', 'by_tree', 'by_call']) name",
+    );
+    for path in ["/by_text", "/by_tree", "/by_call"] {
+        assert_eq!(ask(&platform, path), Ok(Some("first".into())), "{path}");
+        platform.sql("begin; alter schema app rename to old; alter schema next rename to app; commit");
+        assert_eq!(ask(&platform, path), Ok(Some("second".into())), "{path}");
+        platform.sql("alter schema app rename to next");
+        assert_eq!(platform.post(path, "text/plain", b"").status, 500, "{path}");
+        platform.sql("alter schema old rename to app");
+        assert_eq!(ask(&platform, path), Ok(Some("first".into())), "{path}");
+    }
+}
