@@ -48,6 +48,7 @@ unsafe extern "C-unwind" {
         environment: *mut QueryEnvironment,
     ) -> *mut CachedPlan;
     pub fn ReleaseCachedPlan(plan: *mut CachedPlan, owner: ResourceOwner);
+    pub fn ResetPlanCache();
 
     // executor/executor.h, tcop/pquery.h
     pub fn CreateQueryDesc(

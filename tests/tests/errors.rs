@@ -361,6 +361,23 @@ fn what_fails_because_of_others_runs_once_more_as_a_whole() {
 }
 
 #[test]
+fn an_error_is_logged_with_its_own_statement_alone() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create function fails() returns text language plpgsql as $$ begin raise 'it fails'; end $$;
+         create function half(number integer) returns integer language sql immutable return number / 2;
+         select http.route('POST', '/fails', 'fails'), http.route('POST', '/half', 'half')",
+    );
+    assert_eq!(platform.post("/fails", "text/plain", b"").status, 400);
+    // Before its statement runs.
+    assert_eq!(platform.post("/half?number=one", "text/plain", b"").status, 400);
+    let log = platform.log();
+    let (first, second) = log.split_once("invalid input syntax for type integer").expect("two errors");
+    assert!(first.contains("STATEMENT:  select public.fails()"), "{first}");
+    assert!(second.contains("POST /half") && !second.contains("STATEMENT"), "{second}");
+}
+
+#[test]
 fn a_real_deadlock_ends_well_for_both() {
     let platform = Platform::with(&[("deadlock_timeout", "50ms"), ("howdah.min_executors", "4")]);
     platform.sql(

@@ -217,3 +217,35 @@ fn a_write_in_a_get_is_refused_and_a_post_is_committed_before_its_response() {
     assert_eq!(platform.post("/children?id=3&parent=1", "text/plain", b"").text(), executor);
     assert_eq!(platform.pids(), pids, "a worker has ended");
 }
+
+#[test]
+fn a_worker_goes_on_when_it_cannot_clean_up_after_an_error() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+        ("howdah.lock_timeout", "100ms"),
+    ]);
+    platform.sql(
+        "grant temp on database app to howdah_web;
+         create function makes_a_table() returns text language plpgsql as
+           $$ begin create temp table left_table (i int); return 'made'; end $$;
+         create function fails() returns text language plpgsql as $$ begin raise 'it fails'; end $$;
+         select http.route('POST', '/makes', 'makes_a_table'), http.route('POST', '/fails', 'fails')",
+    );
+    let post = |path| platform.post(path, "text/plain", b"").status;
+    assert_eq!(post("/makes"), 200);
+    let pids = platform.pids();
+    let schema = platform.value("select nspname from pg_namespace where nspname like 'pg_temp_%'");
+    let mut holder = platform.session();
+    for round in 0..5 {
+        // The schema cannot be emptied while somebody holds it.
+        let held = format!("begin; comment on schema {} is 'held'", schema.as_deref().expect("a schema"));
+        holder.batch_execute(&held).expect("a lock on the schema");
+        assert_eq!(post("/fails"), 400, "round {round}");
+        // Nothing runs in a session that has not been cleaned.
+        assert_eq!(post("/makes"), 503, "round {round}");
+        holder.batch_execute("rollback").expect("an end");
+        assert_eq!(post("/makes"), 200, "round {round}");
+    }
+    assert_eq!(platform.pids(), pids, "a worker has ended");
+}

@@ -228,3 +228,23 @@ fn an_answer_waits_no_longer_than_it_was_told() {
     platform.sql("select queue.put('bips', row(1, 'x')::bip)");
     assert_eq!(connection.read_reply(false).expect("an answer").json()["rows"][0]["row"]["userid"], json!(1));
 }
+
+#[test]
+fn what_failed_and_ran_again_does_not_wait_for_what_it_has_found() {
+    let platform = platform();
+    platform.sql(
+        "create sequence tries; grant all on tries to howdah_web;
+         create function found_the_second_time() returns text language plpgsql as $$
+         begin
+           if nextval('tries') = 1 then
+             perform queue.answer_later('mail', queue.arrivals('mail'), 20000);
+             raise 'once more' using errcode = '40001';
+           end if;
+           return (select count(*) from queue.read('mail', 3600, 10));
+         end $$;
+         select http.route('POST', '/found', 'found_the_second_time');
+         select queue.send('mail', '{}')",
+    );
+    assert_eq!(post(&platform, "/found").text(), "1");
+    assert_eq!(platform.value("select last_value from tries").as_deref(), Some("2"));
+}

@@ -350,3 +350,22 @@ fn what_a_view_has_come_to_call_leaves_nothing_either() {
     platform.sql("create or replace view shown as select leaves_a_cursor() as value");
     all_answer_row(&platform, "/view");
 }
+
+#[test]
+fn a_cast_of_a_users_type_that_was_made_on_the_way_leaves_nothing_either() {
+    let platform = Platform::start();
+    platform.sql(&format!(
+        "{LEAVES_A_CURSOR}
+         create type mood as enum ('happy');
+         create function mood_as_json(mood) returns json language plpgsql stable as
+           $$ begin return to_json(leaves_a_cursor()); end $$;
+         create cast (mood as json) with function mood_as_json(mood);
+         create function show_mood() returns text language sql stable as
+           $$ select to_json(lower('HAPPY')::mood) #>> '{{}}' $$;
+         create function show_moods() returns text language sql stable as
+           $$ select to_json(string_to_array('happy', ',')::mood[]) ->> 0 $$;
+         select http.route('GET', '/mood', 'show_mood'), http.route('GET', '/moods', 'show_moods')"
+    ));
+    all_answer_row(&platform, "/mood");
+    all_answer_row(&platform, "/moods");
+}

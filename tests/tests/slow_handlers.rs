@@ -260,3 +260,30 @@ fn planning_for_the_gateway_waits_for_no_lock() {
     assert!(slowest < FAST, "a fast request took {slowest:?}");
     assert_eq!(connection.read_reply(false).unwrap().text(), "row 10");
 }
+
+#[test]
+fn a_role_whose_transactions_wait_for_a_safe_snapshot_stops_nobody_else() {
+    let platform = platform_with_a_short_route();
+    platform.sql(
+        "create role careful; grant select, insert on rows to careful;
+         alter role careful set default_transaction_isolation = 'serializable';
+         alter role careful set default_transaction_deferrable = on;
+         select http.route('GET', '/careful', 'rows_and_place', role => 'careful')",
+    );
+    let mut careful = platform.connect();
+    wait_for("the route runs in the gateway", || {
+        careful.request("GET", "/careful", &[], b"").status == 200 && inline_count(&platform, "/careful") > 0
+    });
+    let mut writer = platform.session();
+    writer
+        .batch_execute("begin isolation level serializable; insert into rows values (20)")
+        .expect("a transaction that others are not safe from");
+    careful.send("GET", "/careful", &[], b"");
+    let waits = "pg_stat_activity where backend_type = 'howdah executor' and wait_event = 'SafeSnapshot'";
+    let slowest = slowest_of(platform.port, 50);
+    wait_for("an executor waits for a safe snapshot", || platform.count(waits) == 1);
+    assert!(slowest < FAST, "a fast request took {slowest:?}");
+    writer.batch_execute("rollback").expect("an end");
+    let reply = careful.read_reply(false).expect("an answer");
+    assert_eq!((reply.status, &reply.json()["rows"]), (200, &serde_json::json!(10)), "{}", reply.text());
+}

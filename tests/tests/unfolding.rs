@@ -437,3 +437,65 @@ fn a_get_of_a_function_that_returns_nothing_says_so() {
         assert_eq!(platform.get("/nothing").status, 204);
     }
 }
+
+#[test]
+fn a_parsed_body_needs_no_right_to_the_schemas_that_it_names() {
+    let platform = Platform::start();
+    platform.sql(
+        "create schema app; create table app.item (name text); insert into app.item values ('one');
+         grant select, insert on app.item to howdah_web;
+         create function by_tree() returns text language sql stable begin atomic select name from app.item; end;
+         create function by_return() returns text language sql stable return (select name from app.item);
+         create function adds() returns text language sql begin atomic
+           insert into app.item values ('added') returning name; end;
+         create function by_text() returns text language sql stable as 'select name from app.item';
+         select http.route('POST', '/' || name, name) from unnest(array['by_tree', 'by_return', 'adds', 'by_text']) name",
+    );
+    let mut session = platform.session();
+    session.batch_execute("set session authorization howdah_web").expect("the role");
+    let mut check = |tree: Result<&str, &str>, text: Result<&str, &str>| {
+        for (name, expected) in
+            [("by_tree", tree), ("by_return", tree), ("adds", tree.map(|_| "added")), ("by_text", text)]
+        {
+            let expected = expected.map(|value| Some(value.to_owned())).map_err(str::to_owned);
+            session.batch_execute("begin").expect("begin");
+            assert_eq!(call(&mut session, &format!("{name}()")), expected, "{name}");
+            session.batch_execute("rollback").expect("rollback");
+            for _ in 0..3 {
+                assert_eq!(ask(&platform, &format!("/{name}")), expected, "/{name}");
+            }
+        }
+        platform.sql("delete from app.item where name = 'added'");
+    };
+    check(Ok("one"), Err("42501"));
+    platform.sql("grant usage on schema app to howdah_web");
+    check(Ok("one"), Ok("one"));
+    platform.sql("revoke usage on schema app from howdah_web");
+    check(Ok("one"), Err("42501"));
+    platform.sql("revoke all on app.item from howdah_web");
+    check(Err("42501"), Err("42501"));
+}
+
+#[test]
+fn a_route_calls_what_its_functions_name_stands_for() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create schema app; create schema next; grant usage on schema app, next to howdah_web;
+         create function app.by_text() returns text language sql stable as $$ select 'first' $$;
+         create function next.by_text() returns text language sql stable as $$ select 'second' $$;
+         create function app.by_tree() returns text language sql stable return 'first';
+         create function next.by_tree() returns text language sql stable return 'second';
+         create function app.by_call() returns text language plpgsql stable as $$ begin return 'first'; end $$;
+         create function next.by_call() returns text language plpgsql stable as $$ begin return 'second'; end $$;
+         select http.route('POST', '/' || name, 'app.' || name) from unnest(array['by_text', 'by_tree', 'by_call']) name",
+    );
+    for path in ["/by_text", "/by_tree", "/by_call"] {
+        assert_eq!(ask(&platform, path), Ok(Some("first".into())), "{path}");
+        platform.sql("begin; alter schema app rename to old; alter schema next rename to app; commit");
+        assert_eq!(ask(&platform, path), Ok(Some("second".into())), "{path}");
+        platform.sql("alter schema app rename to next");
+        assert_eq!(platform.post(path, "text/plain", b"").status, 500, "{path}");
+        platform.sql("alter schema old rename to app");
+        assert_eq!(ask(&platform, path), Ok(Some("first".into())), "{path}");
+    }
+}

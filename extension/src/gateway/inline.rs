@@ -105,7 +105,7 @@ impl Inline {
             let own = settings::INLINE.get() == Mode::Transaction;
             // SAFETY: on the main thread, outside a transaction.
             now = unsafe {
-                if own || !runner.assume(endpoint) || !begin_shared() {
+                if own || !runner.assume(endpoint) || is_serializable() || !begin_shared() {
                     self.run_first(runner, Lane::OwnReadOnly, server, flights, now)
                 } else {
                     self.run_shared(runner, server, flights, now, over)
@@ -240,6 +240,13 @@ fn record(done: &Done, since: Instant) {
         sql_us: done.took.as_micros() as u64,
         total_us: (done.ended - since).as_micros() as u64,
     });
+}
+
+/// Whether transactions of the role that is assumed are serializable by default. What such a one has read counts only
+/// once it has committed, and a deferrable one waits before it begins: each request gets its own, within its deadline.
+fn is_serializable() -> bool {
+    // SAFETY: PostgreSQL's own variable, on the main thread.
+    unsafe { pg_sys::DefaultXactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
 /// Begins the transaction that requests share. False if it cannot.

@@ -4,11 +4,13 @@ use std::cell::Cell;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::pg;
+
 /// Configuration tables.
 pub const TABLES_WATCHED: usize = 4;
 
 thread_local! {
-    /// Grows with every change of a function, type, schema, role or role membership.
+    /// Grows with every change of a relation, function, type, schema, role or role membership.
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
@@ -25,10 +27,16 @@ pub fn watch() {
             pg_sys::SysCacheIdentifier::PROCOID,
             pg_sys::SysCacheIdentifier::TYPEOID,
             pg_sys::SysCacheIdentifier::NAMESPACEOID,
-            pg_sys::SysCacheIdentifier::AUTHOID,
-            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
         ] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(catalog_changed), Datum::from(0));
+        }
+        for cache in [
+            pg_sys::SysCacheIdentifier::AUTHOID,
+            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
+            // Whoever owns the database is a member of pg_database_owner.
+            pg_sys::SysCacheIdentifier::DATABASEOID,
+        ] {
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(roles_changed), Datum::from(0));
         }
     }
 }
@@ -69,4 +77,14 @@ unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
 
 unsafe extern "C-unwind" fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
     EPOCH.set(EPOCH.get() + 1);
+}
+
+/// Which policies of row security count, and whether the call of a function may be replaced by its body, is decided by the
+/// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
+/// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
+/// plans are made anew, those that PL/pgSQL keeps as well.
+unsafe extern "C-unwind" fn roles_changed(_: Datum, _cache: i32, _hash: u32) {
+    EPOCH.set(EPOCH.get() + 1);
+    // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
+    unsafe { pg::ResetPlanCache() };
 }

@@ -64,13 +64,37 @@ unsafe extern "C-unwind" fn calls_users_code(node: *mut pg_sys::Node, context: *
     }
 }
 
-/// Whether a node is where a value comes from, or is checked, and the value's type is a user's.
+/// Whether a node makes a value, of whatever it names or is given, and the value's type is a user's.
 unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
     use pg_sys::NodeTag::*;
     // SAFETY: a node of the analyzer; these are expressions.
     unsafe {
-        matches!((*node).type_, T_Var | T_Const | T_Param | T_RowExpr | T_CoerceToDomain | T_FieldSelect)
-            && is_users(pg_sys::exprType(node))
+        // Not every node is an expression; exprType() raises an error for the others.
+        let is_value = matches!(
+            (*node).type_,
+            T_Var
+                | T_Const
+                | T_Param
+                | T_RowExpr
+                | T_ArrayExpr
+                | T_FieldSelect
+                | T_SubscriptingRef
+                | T_CaseExpr
+                | T_CoalesceExpr
+                | T_MinMaxExpr
+                | T_RelabelType
+                | T_CoerceViaIO
+                | T_CoerceToDomain
+                | T_ArrayCoerceExpr
+                | T_ConvertRowtypeExpr
+                | T_FuncExpr
+                | T_OpExpr
+                | T_Aggref
+                | T_WindowFunc
+        );
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        let is_value = is_value || (*node).type_ == T_JsonExpr;
+        is_value && is_users(pg_sys::exprType(node))
     }
 }
 

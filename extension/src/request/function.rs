@@ -36,22 +36,18 @@ pub struct Function {
 }
 
 impl Function {
-    /// Finds the function that the text names, for example `user_card(text)`. Raises PostgreSQL's error if
+    /// The oid of the function that the text names, for example `user_card(text)`. Raises PostgreSQL's error if
     /// there is none.
     ///
     /// # Safety
     /// Inside a transaction, with the endpoint's search_path in force.
-    pub unsafe fn look_up(signature: &str, types: &Types) -> Function {
-        // SAFETY: by contract; pgrx guards each call. Strings of the catalog are copied before release.
+    pub unsafe fn look_up(signature: &str) -> Oid {
+        let text = CString::new(signature).unwrap_or_default();
+        // SAFETY: by contract; pgrx guards the call.
         unsafe {
-            let text = CString::new(signature).unwrap_or_default();
-            let oid = pgrx::direct_function_call::<Oid>(
-                pg_sys::regprocedurein,
-                &[Some(Datum::from(text.as_ptr()))],
-            )
-            .unwrap_or(Oid::INVALID);
-            Self::of(oid, types)
+            pgrx::direct_function_call::<Oid>(pg_sys::regprocedurein, &[Some(Datum::from(text.as_ptr()))])
         }
+        .unwrap_or(Oid::INVALID)
     }
 
     /// The function of this oid.
@@ -59,7 +55,7 @@ impl Function {
     /// # Safety
     /// Inside a transaction.
     pub unsafe fn of(oid: Oid, types: &Types) -> Function {
-        // SAFETY: by contract; pgrx guards each call.
+        // SAFETY: by contract; pgrx guards each call. Strings of the catalog are copied before release.
         unsafe {
             let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(oid));
             if tuple.is_null() {
@@ -77,7 +73,7 @@ impl Function {
         types: &Types,
         keep: pg_sys::MemoryContext,
     ) -> Function {
-        // SAFETY: the tuple is a row of pg_proc held by `look_up`.
+        // SAFETY: the tuple is a row of pg_proc held by `of`.
         unsafe {
             let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
             let arguments = arguments(tuple, row.pronargs as usize, types, keep);
@@ -215,7 +211,7 @@ impl Function {
 
     /// The statement around the call: single values as they are, everything else as JSON.
     fn select(&self, call: &str) -> String {
-        // SAFETY: inside a transaction, as `look_up` was.
+        // SAFETY: inside a transaction, as `of` was.
         let composite = unsafe { pg_sys::type_is_rowtype(self.result) };
         if self.returns_set && self.is_response {
             format!("select result from {call} result")

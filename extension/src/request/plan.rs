@@ -19,6 +19,8 @@ use super::inputs::{Argument, Input};
 use super::shape::Shape;
 use super::transaction::Leftovers;
 use super::types::Types;
+use crate::guard::raise;
+use crate::ingest::subtransaction::in_subtransaction;
 use crate::pg;
 
 /// A plan that is kept.
@@ -196,10 +198,17 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
 pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: by contract.
     unsafe {
-        if let Some(plan) = of_body(function, given, types) {
-            return plan;
-        }
-        of_call(function, given, types)
+        let body = match function.has_tree() {
+            false => of_body(function, given, types),
+            // PostgreSQL has looked up the names of a tree when the function was made. Its text is looked up by the
+            // role, which need not have a right to their schemas for the call.
+            true => match in_subtransaction(|| of_body(function, given, types)) {
+                Err(error) if error.sqlstate() == "42501" => None,
+                Err(error) => raise(error),
+                Ok(plan) => plan,
+            },
+        };
+        body.unwrap_or_else(|| of_call(function, given, types))
     }
 }
 

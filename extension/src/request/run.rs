@@ -22,6 +22,7 @@ use super::transaction::{self, Begun, Leftovers, Scope};
 use super::types::Types;
 use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
+use crate::queue::later;
 use crate::{pg, settings};
 
 /// A request on its way through the endpoints.
@@ -126,6 +127,8 @@ impl Job<'_, '_> {
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
     ) -> Result<Answer, Mishap> {
+        // What an attempt before has asked for went with it.
+        later::take();
         let scope = self.scope;
         let mut begun = None;
         let context = ErrorContext { request: self.request };
@@ -134,6 +137,8 @@ impl Job<'_, '_> {
             let result = self.run_inside(endpoint, path, scope, &mut begun, &context);
             if let Err(mishap) = &result {
                 current::clear();
+                // The text is the plan's, which may go.
+                pg_sys::debug_query_string = std::ptr::null();
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
@@ -305,7 +310,10 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
     unsafe {
         if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
             match standing(&function.version(), role) {
-                Standing::Unchanged if plans.iter().all(|plan| function.still_returns(plan, types)) => {
+                Standing::Unchanged
+                    if is_named(function, &endpoint.registration.target)
+                        && plans.iter().all(|plan| function.still_returns(plan, types)) =>
+                {
                     plans.iter().for_each(Plan::read_again);
                     *checked = changes::epoch();
                     return;
@@ -329,6 +337,19 @@ unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
     }
 }
 
+/// Whether this is still the function that the route names: its schema may have been renamed, and another have the
+/// name now.
+unsafe fn is_named(function: &Function, target: &Target) -> bool {
+    let Target::Function { function: signature, .. } = target else { return false };
+    // SAFETY: the contract of `make_ready`.
+    match unsafe { attempt(Report::Quiet, || Function::look_up(signature)) } {
+        Ok(named) => named == function.version().oid,
+        // Made anew, the plans say so.
+        Err(error) if is_lasting(&error) => false,
+        Err(error) => crate::guard::raise(error),
+    }
+}
+
 /// Whether an endpoint whose plans fail so cannot be served until it changes. A missing right may be granted at any
 /// time, and is 403 until then; a lock is waited for in vain, a query cancelled, memory short.
 fn is_lasting(error: &PgError) -> bool {
@@ -346,7 +367,7 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
                 Plans::Made { function: None, plans: vec![plan], checked }
             }
             Target::Function { function, .. } => {
-                let function = Function::look_up(function, types);
+                let function = Function::of(Function::look_up(function), types);
                 if let Some(obstacle) = function.obstacle() {
                     pgrx::error!("{obstacle}");
                 }

@@ -180,17 +180,22 @@ const USER_LOCKMETHOD: u16 = 2;
 /// # Safety
 /// On the main thread.
 pub unsafe fn abort() {
-    // SAFETY: by contract. What fails here is logged; a second abort ends what is left.
+    // SAFETY: by contract. What fails here is logged; a second abort ends what is left, and leaves the cleaning to the next
+    // request.
     unsafe {
         UNCLEAN.set(true);
-        for _ in 0..2 {
+        // What is current may be the transaction's and go with it, and the guard would come back to it.
+        pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
+        for cleans in [true, false] {
             let aborted = attempt(Report::Log, || {
                 pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
                 pg::AbortCurrentTransaction();
-                forget_session(true);
+                if cleans {
+                    forget_session(true);
+                }
             });
             if aborted.is_ok() {
-                UNCLEAN.set(false);
+                UNCLEAN.set(!cleans);
                 return;
             }
         }
