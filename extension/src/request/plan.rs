@@ -20,8 +20,8 @@ use super::shape::Shape;
 use super::transaction::Leftovers;
 use super::types::Types;
 use crate::guard::raise;
-use crate::ingest::subtransaction::in_subtransaction;
 use crate::pg;
+use crate::subtransaction::in_subtransaction;
 
 /// A plan that is kept.
 pub struct Plan {
