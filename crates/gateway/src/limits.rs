@@ -13,14 +13,15 @@ pub struct Limits {
     pub max_headers: usize,
     /// Bytes of a request's body. Beyond: 413, as soon as Content-Length or a chunk's size tells. Default 8 MiB.
     pub max_body: usize,
-    /// Bytes of all bodies in memory, from their arrival to the reply. Beyond: 503. Default 256 MiB.
+    /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
+    /// Default 256 MiB.
     pub max_bodies: usize,
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.
     pub head_timeout: Duration,
     /// From the end of a head to the end of its body. Beyond: 408. Default 60 s.
     pub body_timeout: Duration,
-    /// Bytes per second that a body must come by over HTTP/1, after a grace of `head_timeout`; 0 for none.
+    /// Bytes per second that a body must come by, after a grace of `head_timeout`; 0 for none.
     /// Below: 408. Default 240.
     pub min_body_rate: u64,
     /// How long a connection may wait for its next request. Default 75 s.
@@ -70,6 +71,12 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How long a body may take of which so much has come: as long as all of one may, and no longer than it takes
+    /// at the least rate.
+    pub(crate) fn body_time(&self, received: usize) -> Duration {
+        self.body_timeout.min(self.head_timeout.saturating_add(time_at(self.min_body_rate, received)))
+    }
+
     /// The limits that the codec of HTTP/1 looks at.
     pub(crate) fn sizes(&self) -> ::http1::Limits {
         ::http1::Limits {
@@ -78,5 +85,13 @@ impl Limits {
             max_headers: self.max_headers,
             max_body: self.max_body,
         }
+    }
+}
+
+/// How long so many bytes take at a rate of bytes per second; for ever without one.
+fn time_at(rate: u64, bytes: usize) -> Duration {
+    match (bytes as u64).saturating_mul(1000).checked_div(rate) {
+        Some(milliseconds) => Duration::from_millis(milliseconds),
+        None => Duration::MAX,
     }
 }
