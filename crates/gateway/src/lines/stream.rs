@@ -234,13 +234,15 @@ impl Stream {
         self.lines.wake_waiting();
     }
 
-    /// Waits for a line. False if none will come.
+    /// Waits for a line. False if none will come: while a bucket is under way, connections may still join.
     async fn has_lines(&self) -> bool {
         poll_fn(|_| {
             if self.lines.aborted.get() || self.has_failed.get() {
                 Poll::Ready(false)
             } else if !self.filling.borrow().is_empty() {
                 Poll::Ready(true)
+            } else if self.sent != self.settled {
+                Poll::Pending
             } else if self.users.get() == 0 {
                 Poll::Ready(false)
             } else {
