@@ -3,9 +3,11 @@
 mod taking;
 
 use std::io::Write;
+use std::net::TcpStream;
 
 use gateway::{Limits, Terms};
-use taking::{Taking, lines, stored, terms};
+use taking::{Taking, greeted, lines, stored, terms};
+use wire::Full;
 
 #[test]
 fn a_connection_may_join_a_stream_whose_last_bucket_is_under_way() {
@@ -27,4 +29,46 @@ fn a_connection_may_join_a_stream_whose_last_bucket_is_under_way() {
     assert_eq!(text, lines(1..3));
     taking.server.reply(ticket, stored(2));
     taking.until("they are written", |taking| taking.report().stored == 3);
+}
+
+#[test]
+fn producers_that_stay_after_a_burst_hold_no_memory() {
+    const PRODUCERS: usize = 24;
+    let full = Full { rows: u64::MAX, bytes: 4 << 20 };
+    let mut taking = Taking::on(Terms { full, ..terms() }, Limits::default());
+    let burst = format!("{{\"x\":\"{}\"}}\n", "x".repeat(900)).repeat(6000);
+    let before = anonymous_memory();
+    let producers: Vec<TcpStream> = (0..PRODUCERS).map(|_| send_burst(&mut taking, &burst)).collect();
+    assert_eq!(taking.report().connections.len(), producers.len());
+    let growth = anonymous_memory().saturating_sub(before);
+    assert!(growth < 48 << 10, "{PRODUCERS} connections that rest hold {growth} kB");
+}
+
+/// Sends buckets that are large because none is written before all have come.
+fn send_burst(taking: &mut Taking, burst: &str) -> TcpStream {
+    let mut producer = greeted(taking);
+    producer.set_nonblocking(true).unwrap();
+    let mut left = burst.as_bytes();
+    taking.until("the burst is sent", |_| {
+        let sent = producer.write(left).unwrap_or(0);
+        left = &left[sent..];
+        left.is_empty()
+    });
+    let received = taking.report().received;
+    taking.until("the burst is written", |taking| {
+        for poured in std::mem::take(&mut taking.poured) {
+            let count = poured.lines.iter().filter(|&&byte| byte == b'\n').count();
+            taking.server.reply(poured.ticket, stored(count as u64));
+        }
+        let report = taking.report();
+        report.received >= received && report.stored == report.received && report.received % 6000 == 0
+    });
+    producer
+}
+
+/// In kilobytes.
+fn anonymous_memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

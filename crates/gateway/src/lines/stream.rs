@@ -234,7 +234,8 @@ impl Stream {
         self.lines.wake_waiting();
     }
 
-    /// Waits for a line. False if none will come: while a bucket is under way, connections may still join.
+    /// Waits for a line. False if none will come: while a bucket is under way, connections may still join. A stream
+    /// that rests has no memory.
     async fn has_lines(&self) -> bool {
         poll_fn(|_| {
             if self.lines.aborted.get() || self.has_failed.get() {
@@ -246,6 +247,8 @@ impl Stream {
             } else if self.users.get() == 0 {
                 Poll::Ready(false)
             } else {
+                self.filling.take();
+                self.spare.take();
                 Poll::Pending
             }
         })
