@@ -4,10 +4,11 @@ mod taking;
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use gateway::{Limits, Terms};
 use taking::{Taking, greeted, lines, stored, terms};
-use wire::Full;
+use wire::{Answer, Failure, Full};
 
 #[test]
 fn a_connection_may_join_a_stream_whose_last_bucket_is_under_way() {
@@ -71,4 +72,44 @@ fn anonymous_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn what_a_producer_that_has_gone_did_not_get_acknowledged_is_not_tried_for_ever() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut producer = greeted(&mut taking);
+    producer.write_all(lines(0..2).as_bytes()).unwrap();
+    let (ticket, ..) = taking.bucket();
+    // The answer to the hello has not been read, so the connection is reset.
+    drop(producer);
+    taking.until("the connection is seen to be gone", |taking| taking.report().connections.is_empty());
+    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false };
+    taking.server.reply(ticket, Answer::Failed(failure).write());
+    // Two pauses would be over.
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(500) {
+        taking.turn();
+    }
+    assert!(taking.poured.is_empty(), "{:?}", taking.poured);
+}
+
+#[test]
+fn a_producer_that_leaves_while_its_bucket_rests_ends_the_trials() {
+    let mut taking = Taking::on(terms(), Limits::default());
+    let mut producer = greeted(&mut taking);
+    producer.write_all(lines(0..2).as_bytes()).unwrap();
+    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false };
+    for _ in 0..2 {
+        let (ticket, _, text) = taking.bucket();
+        assert_eq!(text, lines(0..2), "tried again while its producer waits");
+        taking.server.reply(ticket, Answer::Failed(failure.clone()).write());
+    }
+    taking.turn();
+    drop(producer);
+    taking.until("the connection is seen to be gone", |taking| taking.report().connections.is_empty());
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(500) {
+        taking.turn();
+    }
+    assert!(taking.poured.is_empty(), "{:?}", taking.poured);
 }

@@ -391,13 +391,20 @@ impl Stream {
         .await
     }
 
-    /// False if everything ends meanwhile.
+    /// Waits before a bucket is tried again. False if that is in vain.
     async fn rest(&self, pause: Duration) -> bool {
-        let aborted = poll_fn(|_| if self.lines.aborted.get() { Poll::Ready(()) } else { Poll::Pending });
+        let in_vain = poll_fn(|_| if self.is_in_vain() { Poll::Ready(()) } else { Poll::Pending });
         tokio::select! {
-            () = aborted => false,
+            biased;
+            () = in_vain => false,
             () = sleep(pause) => true,
         }
+    }
+
+    /// Whether everything ends, or the producer has gone: it sends again what is not acknowledged. Lines of plain
+    /// connections are nowhere else.
+    fn is_in_vain(&self) -> bool {
+        self.lines.aborted.get() || !self.is_plain() && self.users.get() == 0
     }
 
     /// Takes note of what became of a bucket's lines.
