@@ -358,7 +358,7 @@ impl Flights {
 
     /// Has requests run again for which there may be rows, and answers those whose time is over; all with `hurry`.
     pub fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
-        while let Some(ended) = self.parked.next(hurry) {
+        for ended in self.parked.end(hurry) {
             match ended {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
