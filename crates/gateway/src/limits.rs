@@ -28,6 +28,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// How long a client may take none of its response before the connection is closed. Default 30 s.
     pub write_timeout: Duration,
+    /// Bytes per second that a client must take of its response over HTTP/1, after a grace of `write_timeout`; 0 for
+    /// none. Below, the connection is closed. Default 240.
+    pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
     /// Open connections for lines. Beyond: closed at once. Default 1,000.
@@ -60,6 +63,7 @@ impl Default for Limits {
             min_body_rate: 240,
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            min_response_rate: 240,
             max_connections: 10_000,
             max_line_connections: 1000,
             max_lines: 256 << 20,
@@ -75,6 +79,11 @@ impl Limits {
     /// at the least rate.
     pub(crate) fn body_time(&self, received: usize) -> Duration {
         self.body_timeout.min(self.head_timeout.saturating_add(time_at(self.min_body_rate, received)))
+    }
+
+    /// How long a response may take of which so much has been taken.
+    pub(crate) fn response_time(&self, taken: usize) -> Duration {
+        self.write_timeout.saturating_add(time_at(self.min_response_rate, taken))
     }
 
     /// The limits that the codec of HTTP/1 looks at.
