@@ -86,6 +86,13 @@ struct Flight {
     until: Option<Instant>,
 }
 
+impl Flight {
+    /// Whether so much more of the response may come: somebody wants it, and there is memory.
+    fn has_memory_for(&mut self, more: usize) -> bool {
+        self.ticket.is_some() && self.response.try_reserve(more).is_ok()
+    }
+}
+
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
 const GRACE: Duration = Duration::from_secs(1);
 /// Bytes of a request that is kept while it runs, so that it can be run again.
@@ -321,7 +328,12 @@ impl Flights {
             let Some(mut completion) = self.end.take() else { return };
             let slot = completion.ticket().slot() as usize;
             let Some(flight) = self.flights[slot].as_mut() else { continue };
-            completion.append_to(&mut flight.response);
+            if flight.has_memory_for(completion.length()) {
+                completion.append_to(&mut flight.response);
+            } else if let Some(ticket) = flight.ticket.take() {
+                flight.response = Vec::new();
+                server.reply(ticket, out_of_memory(&flight.id));
+            }
             let outcome = completion.outcome();
             if completion.more() && outcome != Outcome::Died {
                 continue;
@@ -465,6 +477,10 @@ fn id_of(arrived: &Arrived) -> String {
 
 fn died(id: &str) -> Vec<u8> {
     Problem::new(502, "the process that ran the request has ended").write(Vec::new(), id)
+}
+
+fn out_of_memory(id: &str) -> Vec<u8> {
+    Problem::new(503, "there is no memory for the response").write(Vec::new(), id)
 }
 
 fn waited_too_long(id: &str) -> Vec<u8> {
