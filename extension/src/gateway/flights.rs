@@ -54,14 +54,28 @@ struct Gate {
     limit: u32,
     /// Requests of this gateway that hold a slot.
     flights: usize,
+    /// Bytes of those that hold blocks too.
+    bytes: usize,
+}
+
+impl Gate {
+    fn gain(&mut self, flight: &Flight) {
+        self.flights += 1;
+        self.bytes += flight.bytes_in_blocks();
+    }
+
+    fn lose(&mut self, flight: &Flight) {
+        self.flights -= 1;
+        self.bytes -= flight.bytes_in_blocks();
+    }
 }
 
 impl Load {
     fn lose(&mut self, flight: &Flight) {
         self.count -= 1;
-        if let Some(bytes) = flight.bucket {
+        if flight.is_bucket {
             self.buckets -= 1;
-            self.bytes -= bytes;
+            self.bytes -= flight.size;
         }
     }
 }
@@ -77,8 +91,10 @@ struct Flight {
     response: Vec<u8>,
     /// For the answer if there is none.
     id: String,
-    /// Bytes, if it is a bucket of lines.
-    bucket: Option<usize>,
+    /// Bytes of the request.
+    size: usize,
+    /// It is a bucket of lines.
+    is_bucket: bool,
     gate: u32,
     /// The request itself, if it is small enough to be run again.
     kept: Option<Arrived>,
@@ -87,6 +103,10 @@ struct Flight {
 }
 
 impl Flight {
+    fn bytes_in_blocks(&self) -> usize {
+        if self.size > exchange::INLINE { self.size } else { 0 }
+    }
+
     /// Whether so much more of the response may come: somebody wants it, and there is memory.
     fn has_memory_for(&mut self, more: usize) -> bool {
         self.ticket.is_some() && self.response.try_reserve(more).is_ok()
@@ -146,11 +166,13 @@ impl Flights {
         }
     }
 
-    /// Whether another request of a gate may take a slot. One gate gets half of them at most, so that requests that
-    /// wait for a gate's limit leave room to others. All gateways together have no more than that.
+    /// Whether another request of a gate may go into the exchange. One gate gets half of its slots and blocks, so that
+    /// requests that wait for a gate's limit leave room to others. All gateways together have no more than that.
     fn has_share(&self, gate: u32) -> bool {
-        let share = self.half_of(self.end.exchange().sizes().slots).max(1);
-        self.gates.get(gate as usize).is_none_or(|gate| gate.flights < share)
+        let sizes = self.end.exchange().sizes();
+        let (slots, bytes) = (self.half_of(sizes.slots), self.half_of(sizes.blocks) * exchange::BLOCK);
+        let has = |gate: &Gate| gate.flights == 0 || gate.flights < slots && gate.bytes < bytes;
+        self.gates.get(gate as usize).is_none_or(has)
     }
 
     /// This gateway's share of a half of the exchange.
@@ -164,10 +186,13 @@ impl Flights {
         while let Some(late) = self.waiting.late(patience) {
             server.reply(late.arrived.ticket, waited_too_long(&id_of(&late.arrived)));
         }
-        while let Some(gate) = self.waiting.first(|gate| self.has_share(gate)) {
+        // Where one finds no room, those of other gates may need less.
+        let mut stuck = Vec::new();
+        while let Some(gate) = self.waiting.first(|gate| self.has_share(gate) && !stuck.contains(&gate)) {
             let Some(request) = self.waiting.pop(gate) else { return };
             if let Err(request) = self.try_submit(request, server) {
-                return self.waiting.put_back(request);
+                self.waiting.put_back(request);
+                stuck.push(gate);
             }
         }
     }
@@ -190,22 +215,24 @@ impl Flights {
 
     fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
         let waiting::Request { arrived, gate, since, until } = request;
-        self.flights[ticket.slot() as usize] = Some(Flight {
+        let flight = Flight {
             ticket: Some(arrived.ticket),
             exchange: ticket,
             since,
             cancelled: None,
             response: Vec::new(),
             id: id_of(&arrived),
-            bucket: None,
+            size: arrived.request.len(),
+            is_bucket: false,
             gate,
             kept: (arrived.request.len() <= KEPT).then_some(arrived),
             until,
-        });
+        };
         self.load.count += 1;
         if let Some(gate) = self.gates.get_mut(gate as usize) {
-            gate.flights += 1;
+            gate.gain(&flight);
         }
+        self.flights[ticket.slot() as usize] = Some(flight);
     }
 
     /// Takes out a flight that holds its slot no longer.
@@ -213,7 +240,7 @@ impl Flights {
         let flight = self.flights[slot].take()?;
         self.load.lose(&flight);
         if let Some(gate) = self.gates.get_mut(flight.gate as usize) {
-            gate.flights -= 1;
+            gate.lose(&flight);
         }
         Some(flight)
     }
@@ -238,7 +265,8 @@ impl Flights {
             cancelled: None,
             response: Vec::new(),
             id: String::new(),
-            bucket: Some(bytes),
+            size: bytes,
+            is_bucket: true,
             gate: NO_GATE,
             kept: None,
             until: None,
@@ -347,7 +375,7 @@ impl Flights {
                     continue;
                 }
                 Outcome::Answered(_) => flight.response,
-                Outcome::Died if flight.bucket.is_some() => buckets::died(),
+                Outcome::Died if flight.is_bucket => buckets::died(),
                 Outcome::Died => died(&flight.id),
             };
             server.reply(ticket, response);
@@ -428,7 +456,7 @@ impl Flights {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
         for slot in 0..self.flights.len() {
             let Some(flight) = &mut self.flights[slot] else { continue };
-            if flight.bucket.is_some() {
+            if flight.is_bucket {
                 // It waits for as long as it takes: its stream reads no more meanwhile.
                 continue;
             }
