@@ -7,7 +7,8 @@
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
-//! A request whose answer waits for rows of a queue is [`parked`] meanwhile.
+//! A request whose answer waits for rows of a queue is [`parked`] meanwhile; one for which the exchange has no room is
+//! [`waiting`].
 //! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
@@ -18,6 +19,7 @@ mod flights;
 mod inline;
 pub mod listeners;
 mod parked;
+mod waiting;
 
 use std::cell::Cell;
 use std::ffi::CStr;

@@ -248,3 +248,29 @@ fn what_failed_and_ran_again_does_not_wait_for_what_it_has_found() {
     assert_eq!(post(&platform, "/found").text(), "1");
     assert_eq!(platform.value("select last_value from tries").as_deref(), Some("2"));
 }
+
+#[test]
+fn thousands_of_answers_that_wait_hold_up_nobody_when_a_row_comes() {
+    const ANSWERS: usize = 6000;
+    let platform = platform();
+    let waiting: Vec<Connection> = (0..ANSWERS)
+        .map(|_| {
+            let mut connection = platform.connect();
+            connection.send("POST", "/queues/bips/read?qty=1&wait=60+s", &[], b"");
+            connection
+        })
+        .collect();
+    let reads = "select coalesce(sum(requests), 0) >= 6000 from http.stats where pattern like '%/read'";
+    wait_for("all have looked", || platform.value(reads).as_deref() == Some("t"));
+    let mut fast = platform.connect();
+    let mut slowest = Duration::ZERO;
+    let begin = Instant::now();
+    platform.sql("select queue.put('bips', row(1, 'x')::bip)");
+    while begin.elapsed() < Duration::from_secs(3) {
+        let asked = Instant::now();
+        assert_eq!(fast.request("GET", "/fast", &[], b"").text(), "fast");
+        slowest = slowest.max(asked.elapsed());
+    }
+    drop(waiting);
+    assert!(slowest < Duration::from_millis(250), "another request took {slowest:?}");
+}

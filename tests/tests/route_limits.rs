@@ -76,6 +76,64 @@ fn a_route_that_fills_the_exchange_is_limited_as_well() {
     assert_eq!(touch(port).0.status, 204);
 }
 
+#[test]
+fn a_route_that_fills_the_exchange_leaves_room_to_others() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "4"),
+        ("howdah.max_executors", "4"),
+        ("howdah.max_requests", "16"),
+        ("howdah.inline", "off"),
+        ("howdah.lock_timeout", "1s"),
+        ("howdah.queue_timeout", "2500ms"),
+    ]);
+    platform.sql(ROUTES);
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
+    let port = platform.port;
+    let over = AtomicBool::new(false);
+    let (answers, slowest) = thread::scope(|threads| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| threads.spawn(move || touch(port))).collect();
+        wait_for("the route waits for the lock", || platform.running("POST /locked") > 0);
+        let fast = threads.spawn(|| slowest_until(port, &over));
+        let answers: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+        over.store(true, Ordering::Relaxed);
+        (answers, fast.join().unwrap())
+    });
+    assert!(slowest < Duration::from_millis(250), "a request of another route took {slowest:?}");
+    check_refusals(&answers);
+    let longest = answers.iter().map(|(_, took)| *took).max().unwrap();
+    assert!(longest < Duration::from_millis(2500 + 1500), "{longest:?}: more than one wait and a lock's");
+}
+
+#[test]
+fn a_route_whose_bodies_fill_the_exchange_leaves_room_to_others() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "4"),
+        ("howdah.max_executors", "4"),
+        ("howdah.request_memory", "8MB"),
+        ("howdah.lock_timeout", "1s"),
+        ("howdah.queue_timeout", "2500ms"),
+    ]);
+    platform.sql(ROUTES);
+    platform.sql("create function size(bytea) returns integer language sql as 'select length($1)'");
+    platform.sql("select http.route('POST', '/size', 'size')");
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
+    let (body, port) = (vec![b'x'; 1_000_000], platform.port);
+    let large = || Connection::open(port).request("POST", "/locked", &[], &body);
+    thread::scope(|threads| {
+        let clients: Vec<_> = (0..30).map(|_| threads.spawn(large)).collect();
+        wait_for("the route waits for the lock", || platform.running("POST /locked") > 0);
+        let mut other = platform.connect();
+        for _ in 0..200 {
+            let begin = Instant::now();
+            assert_eq!(other.request("POST", "/size", &[], &body[..5000]).text(), "5000");
+            assert!(begin.elapsed() < Duration::from_millis(250), "another route took {:?}", begin.elapsed());
+        }
+        assert!(clients.into_iter().all(|client| client.join().unwrap().status == 503));
+    });
+}
+
 fn touch(port: u16) -> (Reply, Duration) {
     let begin = Instant::now();
     let reply = Connection::open(port).request("POST", "/locked", &[], b"");

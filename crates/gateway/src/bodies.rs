@@ -1,4 +1,4 @@
-//! How much memory the bodies of requests hold, all together.
+//! How much memory the bodies of requests hold, all together; those of HTTP/2 with their heads.
 
 use std::cell::Cell;
 use std::rc::Rc;

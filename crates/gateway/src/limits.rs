@@ -13,20 +13,24 @@ pub struct Limits {
     pub max_headers: usize,
     /// Bytes of a request's body. Beyond: 413, as soon as Content-Length or a chunk's size tells. Default 8 MiB.
     pub max_body: usize,
-    /// Bytes of all bodies in memory, from their arrival to the reply. Beyond: 503. Default 256 MiB.
+    /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
+    /// Default 256 MiB.
     pub max_bodies: usize,
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.
     pub head_timeout: Duration,
     /// From the end of a head to the end of its body. Beyond: 408. Default 60 s.
     pub body_timeout: Duration,
-    /// Bytes per second that a body must come by over HTTP/1, after a grace of `head_timeout`; 0 for none.
+    /// Bytes per second that a body must come by, after a grace of `head_timeout`; 0 for none.
     /// Below: 408. Default 240.
     pub min_body_rate: u64,
     /// How long a connection may wait for its next request. Default 75 s.
     pub idle_timeout: Duration,
     /// How long a client may take none of its response before the connection is closed. Default 30 s.
     pub write_timeout: Duration,
+    /// Bytes per second that a client must take of its response over HTTP/1, after a grace of `write_timeout`; 0 for
+    /// none. Below, the connection is closed. Default 240.
+    pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
     /// Open connections for lines. Beyond: closed at once. Default 1,000.
@@ -59,6 +63,7 @@ impl Default for Limits {
             min_body_rate: 240,
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            min_response_rate: 240,
             max_connections: 10_000,
             max_line_connections: 1000,
             max_lines: 256 << 20,
@@ -70,6 +75,17 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How long a body may take of which so much has come: as long as all of one may, and no longer than it takes
+    /// at the least rate.
+    pub(crate) fn body_time(&self, received: usize) -> Duration {
+        self.body_timeout.min(self.head_timeout.saturating_add(time_at(self.min_body_rate, received)))
+    }
+
+    /// How long a response may take of which so much has been taken.
+    pub(crate) fn response_time(&self, taken: usize) -> Duration {
+        self.write_timeout.saturating_add(time_at(self.min_response_rate, taken))
+    }
+
     /// The limits that the codec of HTTP/1 looks at.
     pub(crate) fn sizes(&self) -> ::http1::Limits {
         ::http1::Limits {
@@ -78,5 +94,13 @@ impl Limits {
             max_headers: self.max_headers,
             max_body: self.max_body,
         }
+    }
+}
+
+/// How long so many bytes take at a rate of bytes per second; for ever without one.
+fn time_at(rate: u64, bytes: usize) -> Duration {
+    match (bytes as u64).saturating_mul(1000).checked_div(rate) {
+        Some(milliseconds) => Duration::from_millis(milliseconds),
+        None => Duration::MAX,
     }
 }

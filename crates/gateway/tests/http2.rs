@@ -4,7 +4,7 @@ mod harness;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gateway::Limits;
@@ -238,4 +238,59 @@ fn idle_connections_and_clients_that_take_nothing_are_closed() {
     read_to_end(&mut closed);
     running.until(|server| server.counters().open == 0);
     assert_eq!(running.run(|server| server.counters().requests), 1);
+}
+
+/// `X: x…`, 4,000 bytes, to be remembered in HPACK's dynamic table, where it is [`REMEMBERED`].
+fn remembered() -> Vec<u8> {
+    let length = [0x7f, (4000 - 127) as u8 & 0x7f | 0x80, ((4000 - 127) >> 7) as u8];
+    [&[0x40, 1, b'x'][..], &length, &[b'x'; 4000]].concat()
+}
+
+const REMEMBERED: u8 = 0x80 | 62;
+
+/// [`headers`] that four long ones are added to.
+fn long_headers(stream: u32, first: &[u8]) -> Vec<u8> {
+    let block = [&[0x82, 0x86, 0x84, 0x01, 1, b'a'], first, &[REMEMBERED; 3]].concat();
+    frame(1, 4, stream, &block)
+}
+
+#[test]
+fn heads_count_among_bodies_until_their_requests_end() {
+    let running = Running::start(Limits { max_bodies: 100_000, ..Limits::default() });
+    let mut stream = raw(&running, &[]);
+    stream.write_all(&long_headers(1, &remembered())).unwrap();
+    for id in (3..40).step_by(2) {
+        stream.write_all(&long_headers(id, &[REMEMBERED])).unwrap();
+    }
+    running.until(|server| server.counters().rejects == [(503, 14)]);
+    drop(stream);
+    running.until(|server| server.counters().open == 0);
+    with_client(&running, async |mut client| {
+        let response = client.send_request(request("POST", "/echo", vec![b'y'; 90_000])).await.unwrap();
+        assert_eq!(response.status(), 200, "the memory is given back");
+    });
+}
+
+#[test]
+fn a_body_below_the_least_rate_gets_408() {
+    let limits =
+        Limits { head_timeout: Duration::from_millis(300), body_timeout: PATIENCE * 2, ..Limits::default() };
+    let running = Running::start(Limits { min_body_rate: 1000, ..limits });
+    let mut stream = raw(&running, &[]);
+    stream.write_all(&headers(1, 4, "/echo")).unwrap();
+    let begin = Instant::now();
+    while running.run(|server| server.counters().rejects) != [(408, 1)] {
+        assert!(begin.elapsed() < PATIENCE, "it goes on");
+        stream.write_all(&frame(0, 0, 1, b"x")).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // 2,000 bytes at a time are more than enough.
+    stream.write_all(&headers(3, 4, "/echo")).unwrap();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(200));
+        stream.write_all(&frame(0, 0, 3, &[b'x'; 2000])).unwrap();
+    }
+    stream.write_all(&frame(0, 1, 3, b"")).unwrap();
+    running.until(|server| server.counters().requests == 1);
+    assert_eq!(running.run(|server| server.counters().rejects), [(408, 1)]);
 }

@@ -1,86 +1,13 @@
 //! Lines of JSON through the event loop, with a test in the place of those who write them.
 
+mod taking;
+
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::{Shutdown, TcpStream};
 
-use gateway::{Address, Limits, LinesReport, Listener, Poured, Server, Terms};
-use wire::{Answer, Destination, Failure, Full, Rejected, Work, Written};
-
-struct Taking {
-    server: Server,
-    address: SocketAddr,
-    poured: Vec<Poured>,
-}
-
-fn terms() -> Terms {
-    Terms {
-        number: 4000,
-        destination: Destination { name: "bips".into(), ..Destination::default() },
-        token: None,
-        allow: None,
-        full: Full { rows: 100, bytes: 1 << 20 },
-        patience: Duration::from_millis(5),
-        longest_line: 1000,
-        streams: 1,
-    }
-}
-
-impl Taking {
-    fn on(terms: Terms, limits: Limits) -> Taking {
-        let mut server = Server::new(limits).unwrap();
-        let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let listener = Listener { lines: Some(terms), ..Listener::new(1, address) };
-        let Address::Tcp(address) = server.listen(&listener).unwrap() else { unreachable!() };
-        Taking { server, address, poured: Vec::new() }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream
-    }
-
-    fn turn(&mut self) {
-        let _ = self.server.turn(Some(Duration::from_millis(5)), &mut || true);
-        self.poured.extend(self.server.poured());
-    }
-
-    fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Taking) -> bool) {
-        let begin = Instant::now();
-        while !holds(self) {
-            assert!(begin.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
-            self.turn();
-        }
-    }
-
-    /// The next bucket: what it is, and its lines.
-    fn bucket(&mut self) -> (gateway::Ticket, Work, String) {
-        self.until("a bucket", |taking| !taking.poured.is_empty());
-        let poured = self.poured.remove(0);
-        let bytes = [&poured.head[..], &poured.lines[..]].concat();
-        let (work, lines) = Work::parse(&bytes).unwrap();
-        (poured.ticket, work, String::from_utf8(lines.to_vec()).unwrap())
-    }
-
-    fn report(&self) -> LinesReport {
-        self.server.lines().remove(0)
-    }
-
-    /// Nothing comes, for some turns.
-    fn rests(&mut self) {
-        (0..10).for_each(|_| self.turn());
-        assert!(self.poured.is_empty(), "{:?}", self.poured);
-    }
-}
-
-fn stored(count: u64) -> Vec<u8> {
-    Answer::Written(Written { stored: count, ..Written::default() }).write()
-}
-
-fn lines(range: std::ops::Range<u32>) -> String {
-    range.map(|number| format!("{{\"n\":{number}}}\n")).collect()
-}
+use gateway::{Limits, Terms};
+use taking::{Taking, greeted, lines, stored, terms};
+use wire::{Answer, Destination, Failure, Full, Rejected, Written};
 
 #[test]
 fn one_bucket_is_under_way_and_the_next_fills() {
@@ -203,16 +130,6 @@ fn an_error_that_will_not_pass_ends_an_acknowledged_connection() {
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.ends_with("{\"$error\":{\"code\":\"55000\",\"error\":\"over\"}}\n"), "{answer}");
     taking.rests();
-}
-
-/// A connection of an acknowledged producer whose hello is answered.
-fn greeted(taking: &mut Taking) -> TcpStream {
-    let mut client = taking.connect();
-    client.write_all(b"{\"$hello\":{\"v\":1,\"producer\":\"p\"}}\n").unwrap();
-    let (ticket, work, _) = taking.bucket();
-    assert!(work.hello);
-    taking.server.reply(ticket, stored(0));
-    client
 }
 
 #[test]

@@ -172,6 +172,25 @@ fn a_client_that_does_not_take_its_response_is_closed() {
 }
 
 #[test]
+fn a_client_that_takes_its_response_below_the_least_rate_is_closed() {
+    const LENGTH: usize = 50_000_000;
+    let running = Running::start(Limits { min_response_rate: 100_000_000, ..quick() });
+    let mut client = running.connect();
+    client.send(format!("GET /big/{LENGTH} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    // A quarter of that rate at most, and never nothing.
+    let (mut buffer, mut taken) = (vec![0; 250_000], 0);
+    while let Ok(read @ 1..) = client.stream.read(&mut buffer) {
+        taken += read;
+        if taken >= LENGTH {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(taken < LENGTH, "the client got all of it");
+    running.until(|server| server.counters().open == 0);
+}
+
+#[test]
 fn a_request_that_takes_long_to_answer_outlives_all_timers() {
     let running = Running::start(quick());
     let mut client = running.connect();

@@ -1,6 +1,5 @@
 //! Requests on their way through the exchange: submitted, running, or coming back.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Poured, Server, Ticket};
@@ -9,6 +8,7 @@ use message::Request;
 
 use super::buckets;
 use super::parked::{Ended, Parked};
+use super::waiting::{self, Waiting};
 use crate::queue::later::{LATER, Later};
 use crate::request::problem::Problem;
 use crate::settings;
@@ -26,14 +26,13 @@ pub struct Flights {
     /// By the number of their slot.
     flights: Vec<Option<Flight>>,
     load: Load,
-    /// Those for which the exchange had no room, in their order.
-    waiting: VecDeque<Waiting>,
+    /// Those for which there is no room in the exchange yet.
+    waiting: Waiting,
     /// Those whose answer waits for rows of a queue.
     parked: Parked,
     /// This gateway's number.
     number: usize,
-    /// The limit that each gate was last given by this gateway.
-    limits: Vec<u32>,
+    gates: Vec<Gate>,
     executors: u32,
     supervisor_nudged: Option<Instant>,
 }
@@ -48,12 +47,35 @@ struct Load {
     bytes: usize,
 }
 
+/// A gate as this gateway sees it.
+#[derive(Default, Clone, Copy)]
+struct Gate {
+    /// The limit that this gateway has given it last.
+    limit: u32,
+    /// Requests of this gateway that hold a slot.
+    flights: usize,
+    /// Bytes of those that hold blocks too.
+    bytes: usize,
+}
+
+impl Gate {
+    fn gain(&mut self, flight: &Flight) {
+        self.flights += 1;
+        self.bytes += flight.bytes_in_blocks();
+    }
+
+    fn lose(&mut self, flight: &Flight) {
+        self.flights -= 1;
+        self.bytes -= flight.bytes_in_blocks();
+    }
+}
+
 impl Load {
     fn lose(&mut self, flight: &Flight) {
         self.count -= 1;
-        if let Some(bytes) = flight.bucket {
+        if flight.is_bucket {
             self.buckets -= 1;
-            self.bytes -= bytes;
+            self.bytes -= flight.size;
         }
     }
 }
@@ -62,27 +84,33 @@ struct Flight {
     /// Whose answer it is; none if the client has gone.
     ticket: Option<Ticket>,
     exchange: exchange::Ticket,
+    /// Since when it waits, or has waited, for an executor.
     since: Instant,
     cancelled: Option<Instant>,
     /// What of the response has come.
     response: Vec<u8>,
     /// For the answer if there is none.
     id: String,
-    /// Bytes, if it is a bucket of lines.
-    bucket: Option<usize>,
-    /// The request itself, if it is small enough to be run again, with its gate.
-    kept: Option<(Arrived, u32)>,
+    /// Bytes of the request.
+    size: usize,
+    /// It is a bucket of lines.
+    is_bucket: bool,
+    gate: u32,
+    /// The request itself, if it is small enough to be run again.
+    kept: Option<Arrived>,
     /// Until when its answer waits for rows, if it has waited before.
     until: Option<Instant>,
 }
 
-/// A request for which the exchange had no room.
-struct Waiting {
-    arrived: Arrived,
-    gate: u32,
-    since: Instant,
-    /// As in [`Flight`].
-    until: Option<Instant>,
+impl Flight {
+    fn bytes_in_blocks(&self) -> usize {
+        if self.size > exchange::INLINE { self.size } else { 0 }
+    }
+
+    /// Whether so much more of the response may come: somebody wants it, and there is memory.
+    fn has_memory_for(&mut self, more: usize) -> bool {
+        self.ticket.is_some() && self.response.try_reserve(more).is_ok()
+    }
 }
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
@@ -105,10 +133,10 @@ impl Flights {
             database: worker.database,
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             load: Load::default(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             parked: Parked::default(),
             number: worker.index,
-            limits: vec![0; shared().routes.capacity()],
+            gates: vec![Gate::default(); shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
         }
@@ -130,59 +158,91 @@ impl Flights {
     }
 
     fn submit_until(&mut self, arrived: Arrived, gate: u32, until: Option<Instant>, server: &mut Server) {
-        self.waiting.push_back(Waiting { arrived, gate, since: Instant::now(), until });
-        if self.waiting.len() == 1 {
-            self.retry(server);
+        let request = waiting::Request { arrived, gate, since: Instant::now(), until };
+        if !self.waiting.is_empty() || !self.has_share(gate) {
+            self.waiting.push(request);
+        } else if let Err(request) = self.try_submit(request, server) {
+            self.waiting.push(request);
         }
+    }
+
+    /// Whether another request of a gate may go into the exchange. One gate gets half of its slots and blocks, so that
+    /// requests that wait for a gate's limit leave room to others. All gateways together have no more than that.
+    fn has_share(&self, gate: u32) -> bool {
+        let sizes = self.end.exchange().sizes();
+        let (slots, bytes) = (self.half_of(sizes.slots), self.half_of(sizes.blocks) * exchange::BLOCK);
+        let has = |gate: &Gate| gate.flights == 0 || gate.flights < slots && gate.bytes < bytes;
+        self.gates.get(gate as usize).is_none_or(has)
+    }
+
+    /// This gateway's share of a half of the exchange.
+    fn half_of(&self, all: u32) -> usize {
+        all as usize / 2 / settings::GATEWAYS.get() as usize
     }
 
     /// Submits what waits for room, as far as there is any, and answers what has waited for too long.
     pub fn retry(&mut self, server: &mut Server) {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
-        while let Some(Waiting { arrived, gate, since, until }) = self.waiting.pop_front() {
-            if since.elapsed() > patience {
-                let id = Request::parse(&arrived.request).map(|request| request.id().to_owned());
-                server.reply(arrived.ticket, waited_too_long(&id.unwrap_or_default()));
-            } else if let Err(arrived) = self.try_submit(arrived, gate, until, server) {
-                self.waiting.push_front(Waiting { arrived, gate, since, until });
-                return;
+        while let Some(late) = self.waiting.late(patience) {
+            server.reply(late.arrived.ticket, waited_too_long(&id_of(&late.arrived)));
+        }
+        // Where one finds no room, those of other gates may need less.
+        let mut stuck = Vec::new();
+        while let Some(gate) = self.waiting.first(|gate| self.has_share(gate) && !stuck.contains(&gate)) {
+            let Some(request) = self.waiting.pop(gate) else { return };
+            if let Err(request) = self.try_submit(request, server) {
+                self.waiting.put_back(request);
+                stuck.push(gate);
             }
         }
     }
 
     /// Gives the request back if there is no room now.
-    fn try_submit(
-        &mut self,
-        arrived: Arrived,
-        gate: u32,
-        until: Option<Instant>,
-        server: &mut Server,
-    ) -> Result<(), Arrived> {
-        self.limit(gate);
-        match self.end.submit(self.lane, gate, &[&arrived.request]) {
+    fn try_submit(&mut self, request: waiting::Request, server: &mut Server) -> Result<(), waiting::Request> {
+        self.limit(request.gate);
+        match self.end.submit(self.lane, request.gate, &[&request.arrived.request]) {
             Ok(ticket) => {
-                let id = Request::parse(&arrived.request).map(|request| request.id().to_owned());
-                let flight = Flight {
-                    ticket: Some(arrived.ticket),
-                    exchange: ticket,
-                    since: Instant::now(),
-                    cancelled: None,
-                    response: Vec::new(),
-                    id: id.unwrap_or_default(),
-                    bucket: None,
-                    kept: (arrived.request.len() <= KEPT).then_some((arrived, gate)),
-                    until,
-                };
-                self.flights[ticket.slot() as usize] = Some(flight);
-                self.load.count += 1;
+                self.take_off(ticket, request);
                 Ok(())
             }
-            Err(Full::Slots | Full::Blocks) => Err(arrived),
+            Err(Full::Slots | Full::Blocks) => Err(request),
             Err(Full::TooLarge) => {
-                server.fail(arrived.ticket, 413);
+                server.fail(request.arrived.ticket, 413);
                 Ok(())
             }
         }
+    }
+
+    fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
+        let waiting::Request { arrived, gate, since, until } = request;
+        let flight = Flight {
+            ticket: Some(arrived.ticket),
+            exchange: ticket,
+            since,
+            cancelled: None,
+            response: Vec::new(),
+            id: id_of(&arrived),
+            size: arrived.request.len(),
+            is_bucket: false,
+            gate,
+            kept: (arrived.request.len() <= KEPT).then_some(arrived),
+            until,
+        };
+        self.load.count += 1;
+        if let Some(gate) = self.gates.get_mut(gate as usize) {
+            gate.gain(&flight);
+        }
+        self.flights[ticket.slot() as usize] = Some(flight);
+    }
+
+    /// Takes out a flight that holds its slot no longer.
+    fn land(&mut self, slot: usize) -> Option<Flight> {
+        let flight = self.flights[slot].take()?;
+        self.load.lose(&flight);
+        if let Some(gate) = self.gates.get_mut(flight.gate as usize) {
+            gate.lose(&flight);
+        }
+        Some(flight)
     }
 
     /// Hands a bucket to the executors of its lane. Those of all gateways together have half of the exchange at most; and
@@ -190,12 +250,11 @@ impl Flights {
     pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
         let bytes = poured.head.len() + poured.lines.len();
         let sizes = self.end.exchange().sizes();
-        let share = |all: u32| all as usize / 2 / settings::GATEWAYS.get() as usize;
         let busy = 2 * settings::MAX_INGEST_EXECUTORS.get() as usize;
-        if self.load.buckets >= busy.min(share(sizes.slots)).max(1) {
+        if self.load.buckets >= busy.min(self.half_of(sizes.slots)).max(1) {
             return Err(Full::Slots);
         }
-        if self.load.bytes > 0 && self.load.bytes + bytes > share(sizes.blocks) * exchange::BLOCK {
+        if self.load.bytes > 0 && self.load.bytes + bytes > self.half_of(sizes.blocks) * exchange::BLOCK {
             return Err(Full::Blocks);
         }
         let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;
@@ -206,7 +265,9 @@ impl Flights {
             cancelled: None,
             response: Vec::new(),
             id: String::new(),
-            bucket: Some(bytes),
+            size: bytes,
+            is_bucket: true,
+            gate: NO_GATE,
             kept: None,
             until: None,
         });
@@ -223,7 +284,7 @@ impl Flights {
         }
         let share = self.executors * settings::ROUTE_SHARE.get() as u32 / 100;
         let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
-        let known = &mut self.limits[gate as usize];
+        let known = &mut self.gates[gate as usize].limit;
         if *known != share {
             *known = share;
             self.end.set_gate_limit(gate, share);
@@ -237,8 +298,8 @@ impl Flights {
             return;
         }
         self.executors = executors;
-        for gate in 0..self.limits.len() as u32 {
-            if self.limits[gate as usize] != 0 {
+        for gate in 0..self.gates.len() as u32 {
+            if self.gates[gate as usize].limit != 0 {
                 self.limit(gate);
             }
         }
@@ -295,14 +356,18 @@ impl Flights {
             let Some(mut completion) = self.end.take() else { return };
             let slot = completion.ticket().slot() as usize;
             let Some(flight) = self.flights[slot].as_mut() else { continue };
-            completion.append_to(&mut flight.response);
+            if flight.has_memory_for(completion.length()) {
+                completion.append_to(&mut flight.response);
+            } else if let Some(ticket) = flight.ticket.take() {
+                flight.response = Vec::new();
+                server.reply(ticket, out_of_memory(&flight.id));
+            }
             let outcome = completion.outcome();
             if completion.more() && outcome != Outcome::Died {
                 continue;
             }
             drop(completion);
-            let Some(flight) = self.flights[slot].take() else { continue };
-            self.load.lose(&flight);
+            let Some(flight) = self.land(slot) else { continue };
             let Some(ticket) = flight.ticket else { continue };
             let response = match outcome {
                 Outcome::Answered(code) if code & LATER != 0 => {
@@ -310,7 +375,7 @@ impl Flights {
                     continue;
                 }
                 Outcome::Answered(_) => flight.response,
-                Outcome::Died if flight.bucket.is_some() => buckets::died(),
+                Outcome::Died if flight.is_bucket => buckets::died(),
                 Outcome::Died => died(&flight.id),
             };
             server.reply(ticket, response);
@@ -323,7 +388,7 @@ impl Flights {
         flight.response.drain(..Later::LENGTH.min(flight.response.len()));
         match (later, flight.kept) {
             (Some(later), Some(kept)) => {
-                self.parked.park(self.number, later, flight.until, kept, flight.response);
+                self.parked.park(self.number, later, flight.until, (kept, flight.gate), flight.response);
             }
             _ => {
                 server.reply(ticket, flight.response);
@@ -333,7 +398,7 @@ impl Flights {
 
     /// Has requests run again for which there may be rows, and answers those whose time is over; all with `hurry`.
     pub fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
-        while let Some(ended) = self.parked.next(hurry) {
+        for ended in self.parked.end(hurry) {
             match ended {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
@@ -352,11 +417,7 @@ impl Flights {
 
     /// Cancels the request of a client that has gone. False if it is not here.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        if let Some(place) = self.waiting.iter().position(|waiting| waiting.arrived.ticket == ticket) {
-            self.waiting.remove(place);
-            return true;
-        }
-        if self.parked.forget(ticket) {
+        if self.waiting.forget(ticket) || self.parked.forget(ticket) {
             return true;
         }
         let found = self
@@ -378,9 +439,7 @@ impl Flights {
         let cancel = self.end.cancel(ticket);
         match cancel {
             Cancel::NeverRan => {
-                if let Some(flight) = self.flights[slot].take() {
-                    self.load.lose(&flight);
-                }
+                self.land(slot);
             }
             Cancel::Running(target) => target.signal(),
             Cancel::TooLate => {}
@@ -397,7 +456,7 @@ impl Flights {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
         for slot in 0..self.flights.len() {
             let Some(flight) = &mut self.flights[slot] else { continue };
-            if flight.bucket.is_some() {
+            if flight.is_bucket {
                 // It waits for as long as it takes: its stream reads no more meanwhile.
                 continue;
             }
@@ -440,8 +499,16 @@ impl Flights {
     }
 }
 
+fn id_of(arrived: &Arrived) -> String {
+    Request::parse(&arrived.request).map(|request| request.id().to_owned()).unwrap_or_default()
+}
+
 fn died(id: &str) -> Vec<u8> {
     Problem::new(502, "the process that ran the request has ended").write(Vec::new(), id)
+}
+
+fn out_of_memory(id: &str) -> Vec<u8> {
+    Problem::new(503, "there is no memory for the response").write(Vec::new(), id)
 }
 
 fn waited_too_long(id: &str) -> Vec<u8> {

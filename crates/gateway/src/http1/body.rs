@@ -142,14 +142,7 @@ impl Connection {
 
     /// When the body is late: after the time for all of it, or when it comes more slowly than it may.
     fn body_deadline(&self, progress: &Progress, message: usize) -> Millis {
-        let limits = self.place.shared.limits();
-        let whole = progress.begun.saturating_add(limits.body_timeout.as_millis() as Millis);
-        if limits.min_body_rate == 0 {
-            return whole;
-        }
-        let received = (message - progress.start) as u64;
-        let earned = received.saturating_mul(1000) / limits.min_body_rate;
-        let grace = limits.head_timeout.as_millis() as Millis;
-        whole.min(progress.begun.saturating_add(grace).saturating_add(earned))
+        let time = self.place.shared.limits().body_time(message - progress.start);
+        progress.begun.saturating_add(time.as_millis() as Millis)
     }
 }

@@ -8,6 +8,7 @@ use ::http1::{Persistence, Reject, ResponseHead, response::is_bodiless};
 use message::Response;
 
 use super::Connection;
+use crate::clock::{Millis, NEVER};
 use crate::counters::add;
 use crate::problem;
 
@@ -28,6 +29,8 @@ struct Outgoing<'a> {
     head: &'a [u8],
     body: &'a [u8],
     written: usize,
+    /// When writing has begun.
+    begun: Millis,
     /// The client has been given a time to take more.
     is_timed: bool,
 }
@@ -96,8 +99,17 @@ impl Connection {
     }
 
     async fn write(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
-        let mut outgoing = Outgoing { head, body, written: 0, is_timed: false };
+        let begun = self.place.shared.clock.now();
+        let mut outgoing = Outgoing { head, body, written: 0, begun, is_timed: false };
         poll_fn(|context| self.poll_write(context, &mut outgoing)).await
+    }
+
+    /// When the client is late: it takes nothing for a time, or takes more slowly than it may.
+    fn write_deadline(&self, outgoing: &Outgoing<'_>) -> Millis {
+        let (clock, limits) = (&self.place.shared.clock, self.place.shared.limits());
+        let time = limits.response_time(outgoing.written).as_millis();
+        let at_least_rate = outgoing.begun.saturating_add(Millis::try_from(time).unwrap_or(NEVER));
+        clock.after(limits.write_timeout).min(at_least_rate)
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>, outgoing: &mut Outgoing<'_>) -> Poll<io::Result<()>> {
@@ -118,8 +130,7 @@ impl Connection {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending if !outgoing.is_timed => {
                     outgoing.is_timed = true;
-                    let timeout = self.place.shared.limits().write_timeout;
-                    self.place.set_deadline(self.place.shared.clock.after(timeout));
+                    self.place.set_deadline(self.write_deadline(outgoing));
                     return Poll::Pending;
                 }
                 Poll::Pending if self.place.link.take_expired() => {

@@ -6,6 +6,7 @@ use http::header::{CONTENT_LENGTH, COOKIE, HOST};
 use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use tokio::time::{Instant, timeout_at};
 
 use ::http1::{Reject, Target, target::check_authority};
 use message::{RequestBuilder, RequestLine, Scheme, Version};
@@ -15,7 +16,8 @@ use crate::connection::Peer;
 use crate::limits::Limits;
 use crate::shared::Shared;
 
-/// Receives a request whole: the message, and what its body holds of the memory for bodies.
+/// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too: a few
+/// bytes can name a long one that has come before (RFC 7541, 2.3.2), on many streams at a time.
 pub(super) async fn receive(
     shared: &Rc<Shared>,
     peer: Peer,
@@ -24,11 +26,11 @@ pub(super) async fn receive(
     let limits = shared.limits();
     let (parts, body) = incoming.into_parts();
     let mut message = head(&parts, peer, &limits)?;
+    drop(parts);
     let mut charge = Charge::new(shared);
+    charge.grow_to(message.len())?;
     if !hyper::body::Body::is_end_stream(&body) {
-        let reading = read_body(body, &mut message, &mut charge, limits.max_body);
-        let read = tokio::time::timeout(limits.body_timeout, reading).await;
-        read.map_err(|_| Reject::new(408, "the body of the request took too long"))??;
+        read_body(body, &mut message, &mut charge, &limits).await?;
     }
     Ok((message, charge))
 }
@@ -37,21 +39,23 @@ async fn read_body(
     mut body: Incoming,
     message: &mut Vec<u8>,
     charge: &mut Charge,
-    max_body: usize,
+    limits: &Limits,
 ) -> Result<(), Reject> {
-    let start = message.len();
-    while let Some(frame) = body.frame().await {
+    let (begun, start) = (Instant::now(), message.len());
+    let late = |_| Reject::new(408, "the body of the request took too long");
+    loop {
+        let deadline = begun + limits.body_time(message.len() - start);
+        let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(late)? else { return Ok(()) };
         let frame = frame.map_err(|_| Reject::bad("the body of the request was cut short"))?;
         // What is no data is a trailer, which nobody reads.
         let Ok(chunk) = frame.into_data() else { continue };
-        let length = message.len() - start + chunk.len();
-        if length > max_body {
+        let length = message.len() + chunk.len();
+        if length - start > limits.max_body {
             return Err(TOO_LARGE);
         }
         charge.grow_to(length)?;
         message.extend_from_slice(&chunk);
     }
-    Ok(())
 }
 
 const TOO_LARGE: Reject = Reject::new(413, "the body is too large");

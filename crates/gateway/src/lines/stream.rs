@@ -234,16 +234,21 @@ impl Stream {
         self.lines.wake_waiting();
     }
 
-    /// Waits for a line. False if none will come.
+    /// Waits for a line. False if none will come: while a bucket is under way, connections may still join. A stream
+    /// that rests has no memory.
     async fn has_lines(&self) -> bool {
         poll_fn(|_| {
             if self.lines.aborted.get() || self.has_failed.get() {
                 Poll::Ready(false)
             } else if !self.filling.borrow().is_empty() {
                 Poll::Ready(true)
+            } else if self.sent != self.settled {
+                Poll::Pending
             } else if self.users.get() == 0 {
                 Poll::Ready(false)
             } else {
+                self.filling.take();
+                self.spare.take();
                 Poll::Pending
             }
         })
@@ -386,13 +391,20 @@ impl Stream {
         .await
     }
 
-    /// False if everything ends meanwhile.
+    /// Waits before a bucket is tried again. False if that is in vain.
     async fn rest(&self, pause: Duration) -> bool {
-        let aborted = poll_fn(|_| if self.lines.aborted.get() { Poll::Ready(()) } else { Poll::Pending });
+        let in_vain = poll_fn(|_| if self.is_in_vain() { Poll::Ready(()) } else { Poll::Pending });
         tokio::select! {
-            () = aborted => false,
+            biased;
+            () = in_vain => false,
             () = sleep(pause) => true,
         }
+    }
+
+    /// Whether everything ends, or the producer has gone: it sends again what is not acknowledged. Lines of plain
+    /// connections are nowhere else.
+    fn is_in_vain(&self) -> bool {
+        self.lines.aborted.get() || !self.is_plain() && self.users.get() == 0
     }
 
     /// Takes note of what became of a bucket's lines.

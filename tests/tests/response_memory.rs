@@ -1,0 +1,44 @@
+//! A response for which a gateway has no memory.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use howdah_tests::Platform;
+
+const ROUTES: &str = "
+    create function large() returns text language sql as $$select repeat('x', 30000000)$$;
+    create function fast() returns text language sql stable return 'fast';
+    select http.route('GET', '/fast', 'fast'), http.route('POST', '/large', 'large')";
+
+#[test]
+fn want_of_memory_for_a_response_is_an_error_of_its_request_alone() {
+    let platform = Platform::start();
+    platform.sql(ROUTES);
+    assert_eq!(platform.get("/fast").text(), "fast");
+    let gateways = platform.workers("gateway");
+    limit_memory(gateways[0], &(memory(gateways[0]) + (12 << 20)).to_string());
+    let reply = platform.post("/large", "text/plain", b"");
+    assert_eq!(reply.status, 503, "{}", reply.text());
+    assert!(reply.text().contains("no memory for the response"), "{}", reply.text());
+    assert_eq!(platform.get("/fast").text(), "fast");
+    limit_memory(gateways[0], "unlimited");
+    assert_eq!(platform.post("/large", "text/plain", b"").body.len(), 30_000_000);
+    assert_eq!(platform.workers("gateway"), gateways, "it has lived on");
+}
+
+/// Bytes of a process' address space.
+fn memory(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// As the user of the process, to whom its limits belong.
+fn limit_memory(pid: i32, bytes: &str) {
+    let owner = fs::metadata(format!("/proc/{pid}")).unwrap();
+    let mut prlimit = Command::new("prlimit");
+    prlimit.args(["--pid", &pid.to_string(), &format!("--as={bytes}:")]).uid(owner.uid()).gid(owner.gid());
+    assert!(prlimit.status().unwrap().success());
+}
