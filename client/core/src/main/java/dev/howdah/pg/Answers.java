@@ -59,8 +59,8 @@ final class Answers {
   private RowSink begin(Statement statement, Reception reception, Outcome outcome) {
     try {
       return reception.begin(statement.shape);
-    } catch (RuntimeException e) {
-      outcome.failure = e;
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be made", e);
       return RowSink.NONE;
     }
   }
@@ -75,8 +75,8 @@ final class Answers {
     try {
       sink.row(wire);
       return sink;
-    } catch (RuntimeException | Error e) {
-      outcome.failure = e instanceof RuntimeException runtime ? runtime : new PgException("58000", "rows could not be taken", e);
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be taken", e);
       session.tryCancel();
       return RowSink.NONE;
     }

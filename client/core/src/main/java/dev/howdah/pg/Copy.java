@@ -74,8 +74,8 @@ final class Copy {
     try {
       sink.row(session.wire);
       return sink;
-    } catch (RuntimeException e) {
-      outcome.failure = e;
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be taken", e);
       session.tryCancel();
       return RowSink.NONE;
     }
@@ -142,12 +142,13 @@ final class Copy {
           break;
         }
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
       out.clear();
+      outcome.failure = e instanceof IOException io ? new UncheckedIOException(io)
+          : PgException.unchecked("the source of COPY's data failed", e);
       if (!session.isOpen()) {
-        throw e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
+        throw outcome.failure;
       }
-      outcome.failure = e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
       int message = out.begin('f');
       out.cstring("the client's source of data failed");
       out.end(message);

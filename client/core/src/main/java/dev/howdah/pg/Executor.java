@@ -164,7 +164,7 @@ final class Executor {
         Requests.utility(first, out);
       }
       Requests.bind(statement, parameters, out);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       out.truncate(start);
       if (parsed) {
         session.synchronize(deadline);

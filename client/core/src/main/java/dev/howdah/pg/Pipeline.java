@@ -83,7 +83,7 @@ public final class Pipeline implements AutoCloseable {
     int start = session.wire.output().size();
     try {
       Requests.bind(statement, parameters, session.wire.output());
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       session.wire.output().truncate(start);
       if (pending.isEmpty()) {
         end();

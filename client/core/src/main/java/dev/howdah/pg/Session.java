@@ -115,8 +115,8 @@ final class Session {
   private void handle(Runnable handler) {
     try {
       handler.run();
-    } catch (RuntimeException e) {
-      handlerFailure = e;
+    } catch (Throwable e) {
+      handlerFailure = PgException.unchecked("a handler of notices or notifications failed", e);
     }
   }
 

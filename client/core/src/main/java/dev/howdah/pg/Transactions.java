@@ -42,7 +42,7 @@ final class Transactions {
     T value;
     try {
       value = work.apply(connection);
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       undo(savepoint, e);
       throw e;
     }
