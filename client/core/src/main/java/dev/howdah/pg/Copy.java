@@ -32,10 +32,7 @@ final class Copy {
       return true;
     }
     if (type == 'G') {
-      int fail = session.wire.output().begin('f');
-      session.wire.output().cstring("not wanted");
-      session.wire.output().end(fail);
-      session.flush(deadline);
+      refuse("not wanted", deadline);
     }
     if (type == 'E') {
       executor.answers.failed(outcome);
@@ -59,7 +56,8 @@ final class Copy {
         case 'd' -> sink = deliver(sink, outcome);
         case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
         case 'E' -> executor.answers.failed(outcome);
-        case 'c', 'T', 'D', 'I', 'H', 'G' -> { }
+        case 'c', 'T', 'D', 'I', 'H' -> { }
+        case 'G' -> refuse("a COPY FROM STDIN runs alone", deadline);
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
@@ -68,6 +66,15 @@ final class Copy {
         default -> throw session.unexpected(type, "while COPY runs");
       }
     }
+  }
+
+  /** Refuses to send the data of a COPY FROM STDIN, which ends it. */
+  private void refuse(String why, Deadline deadline) {
+    WireOutput out = session.wire.output();
+    int fail = out.begin('f');
+    out.cstring(why);
+    out.end(fail);
+    session.flush(deadline);
   }
 
   private RowSink deliver(RowSink sink, Outcome outcome) {
@@ -122,7 +129,7 @@ final class Copy {
     });
   }
 
-  /** Sends until the source ends, or until the server has something to say, which can only be an error. */
+  /** Sends until the source ends, or until the server answers, which can only be by an error. */
   private void send(Source source, Outcome outcome, Deadline deadline) {
     WireOutput out = session.wire.output();
     try {
@@ -138,7 +145,7 @@ final class Copy {
         out.advance(count);
         out.end(message);
         session.flush(deadline);
-        if (session.wire.hasInput()) {
+        if (session.isAnswering()) {
           break;
         }
       }
@@ -149,9 +156,7 @@ final class Copy {
       if (!session.isOpen()) {
         throw outcome.failure;
       }
-      int message = out.begin('f');
-      out.cstring("the client's source of data failed");
-      out.end(message);
+      refuse("the client's source of data failed", deadline);
     }
     session.flush(deadline);
   }

@@ -91,6 +91,22 @@ final class Session {
         + "; the connection is closed");
   }
 
+  /** Handles what has come aside of the answer, without waiting; returns whether the answer, too, begins to come. */
+  boolean isAnswering() {
+    try {
+      for (int type = wire.arrived(); type != 0; type = wire.arrived()) {
+        if (type != 'N' && type != 'S' && type != 'A') {
+          return true;
+        }
+        handledAside(wire.next(Long.MAX_VALUE));
+      }
+      return false;
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
   /** Messages that may come at any time. */
   private boolean handledAside(int type) {
     switch (type) {

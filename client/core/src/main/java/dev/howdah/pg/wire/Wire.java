@@ -332,6 +332,32 @@ public final class Wire {
     return head != tail;
   }
 
+  /**
+   * The type of the next message if it is in memory, so that {@link #next} would not wait, else 0. Reads what
+   * is there.
+   */
+  public int arrived() {
+    int known = whole();
+    if (known != 0) {
+      return known;
+    }
+    try {
+      absorb();
+    } catch (IOException e) {
+      throw lost("reading from", e);
+    }
+    return whole();
+  }
+
+  /** The type of the next message if it is whole, or has a length for which {@link #next} refuses it; else 0. */
+  private int whole() {
+    if (tail - head < 5) {
+      return 0;
+    }
+    int size = BigEndian.int4(buffer, head + 1);
+    return size > tail - head - 1 && size - 4 <= maxMessage ? 0 : buffer[head];
+  }
+
   /** Waits for input until the deadline; returns whether there is any. */
   public boolean awaitInput(long deadline) {
     try {
