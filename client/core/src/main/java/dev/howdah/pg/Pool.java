@@ -21,6 +21,7 @@ public final class Pool implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
   /** Idle connections, the one used last in front, so that few stay in use when there is little to do. */
   private final ArrayDeque<Idle> idle = new ArrayDeque<>();
+  /** By the object that was handed out, which is another for each loan: one that was given back cannot end the next. */
   private final Map<Connection, Loan> lent = new HashMap<>();
   private boolean closed;
 
@@ -142,10 +143,11 @@ public final class Pool implements AutoCloseable {
 
   private Connection lend(Connection connection, long born) {
     Throwable where = settings.leakLimit().isZero() ? null : new Throwable("borrowed here");
+    Connection loaned = connection.again();
     lock.lock();
     try {
-      lent.put(connection, new Loan(born, System.nanoTime(), where));
-      return connection;
+      lent.put(loaned, new Loan(born, System.nanoTime(), where));
+      return loaned;
     } finally {
       lock.unlock();
     }

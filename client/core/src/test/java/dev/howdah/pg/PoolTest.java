@@ -3,8 +3,7 @@ package dev.howdah.pg;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotSame;
-import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,7 +26,21 @@ class PoolTest {
       first.begin(TransactionOptions.DEFAULT);
       pool.release(first);
       assertFalse(first.inTransaction());
-      assertSame(first, pool.borrow());
+      assertEquals(first.process(), pool.borrow().process());
+    }
+  }
+
+  @Test
+  void aConnectionThatWasGivenBackTwiceDoesNotEndTheNextLoan() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection first = pool.borrow();
+      pool.release(first);
+      Connection second = pool.borrow();
+      assertThrows(PgException.class, () -> pool.release(first));
+      assertEquals(0, pool.idle());
+      assertTrue(second.isOpen());
+      pool.release(second);
+      assertEquals(1, pool.idle());
     }
   }
 
@@ -100,7 +113,7 @@ class PoolTest {
       Connection first = pool.borrow();
       pool.release(first);
       assertFalse(first.isOpen());
-      assertNotSame(first, pool.borrow());
+      assertNotEquals(first.process(), pool.borrow().process());
     }
   }
 
