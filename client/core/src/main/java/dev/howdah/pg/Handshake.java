@@ -92,7 +92,7 @@ final class Handshake {
 
   /** Without sslmode: no TLS on this machine, and all of it elsewhere. */
   private static Endpoint endpoint(Config config, Config.Address address, SocketAddress socket) {
-    String mode = config.text(Setting.SSLMODE);
+    String mode = config.sslMode();
     if (address.isUnix()) {
       return new Endpoint(address, socket, "disable", true);
     }

@@ -192,6 +192,17 @@ class AuthenticationTest {
   }
 
   @Test
+  void theRootsOfTheSystemAreTrustedForTheHostsThatTheyNameAlone() {
+    for (String weaker : List.of("disable", "allow", "prefer", "require", "verify-ca")) {
+      IllegalArgumentException weak = assertThrows(IllegalArgumentException.class,
+          () -> as("by_scram", "").set("sslrootcert", "system").set("sslmode", weaker).build());
+      assertTrue(weak.getMessage().contains("use verify-full"), weak.getMessage());
+    }
+    assertThrows(ConnectionException.class, () -> usesTls(as("by_scram", "päss wörd").set("sslrootcert", "system").build()),
+        "without sslmode it must be verify-full, here too");
+  }
+
+  @Test
   void muchDataGoesThroughTls() {
     assumeTrue(tls);
     try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
