@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -104,6 +106,31 @@ class PoolTest {
     long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
     while (other.query("select pid from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite'", process).isEmpty()) {
       assertTrue(System.nanoTime() < deadline, "the server waits for the socket");
+    }
+  }
+
+  @Test
+  void aServerThatFellSilentKeepsABorrowerForNoLongerThanItsLimit() throws IOException, InterruptedException {
+    for (Duration limit : List.of(Duration.ofSeconds(1), Duration.ZERO)) {
+      try (Pool pool = pool(Pool.Settings.DEFAULT.size(3).waitLimit(limit).checkAfter(Duration.ZERO))) {
+        List<Connection> lent = List.of(pool.borrow(), pool.borrow(), pool.borrow());
+        lent.forEach(pool::release);
+        signal("STOP", lent);
+        try {
+          Connection fresh = assertTimeoutPreemptively(limit.plusSeconds(5), pool::borrow);
+          assertTrue(lent.stream().noneMatch(stopped -> stopped.process() == fresh.process()));
+          assertEquals(0, pool.idle());
+        } finally {
+          signal("CONT", lent);
+        }
+      }
+    }
+  }
+
+  /** A process that is stopped is what a server looks like that is gone without a word. */
+  private static void signal(String name, List<Connection> connections) throws IOException, InterruptedException {
+    for (Connection connection : connections) {
+      assertEquals(0, new ProcessBuilder("kill", "-" + name, Integer.toString(connection.process())).start().waitFor());
     }
   }
 
