@@ -62,7 +62,7 @@ public final class TypeRegistry {
    * @param element the element's number for an array, else 0
    * @param base the base type of a domain, else 0
    * @param bound the type of a range's bounds, the range of a multirange, else 0
-   * @param delimiter between elements of its arrays
+   * @param delimiter between elements: of its arrays, or its own for an array
    * @param fields the fields of a composite
    */
   public record Description(int oid, String name, char kind, int element, int base, int bound, char delimiter, List<Attribute> fields) {
@@ -106,9 +106,8 @@ public final class TypeRegistry {
       return custom;
     }
     if (type.element() != 0) {
-      Description element = descriptions.get(type.element());
-      char delimiter = element == null ? ',' : element.delimiter();
-      return new ArrayCodec(type.name(), resolve(type.element(), table, descriptions), type.element(), delimiter, options.arrays());
+      Codec element = resolve(type.element(), table, descriptions);
+      return new ArrayCodec(type.name(), element, type.element(), type.delimiter(), options.arrays());
     }
     return switch (type.kind()) {
       case 'e' -> new TextCodec(type.name());
