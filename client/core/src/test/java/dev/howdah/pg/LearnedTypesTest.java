@@ -29,4 +29,12 @@ class LearnedTypesTest {
     Row row = connection.query(Options.DEFAULT.binary(false), "select '{(1,1),(0,0);(3,3),(2,2)}'::crate[]").get(0);
     assertEquals(2, ((List<?>) row.getObject(0)).size());
   }
+
+  @Test
+  void aLookupThatEndedEarlyDoesNotStandInTheWayOfTheNext() {
+    // What a lookup leaves that is cancelled while its query runs.
+    connection.script("create type mood as enum ('glad'); prepare howdah_catalog as select 1");
+    assertEquals("glad", connection.query("select 'glad'::mood").get(0).getString(0));
+    assertEquals(0, connection.query("select 1 from pg_prepared_statements where name = 'howdah_catalog'").size());
+  }
 }
