@@ -34,6 +34,8 @@ final class Session {
   /** Portals to be closed in the server with the next message that is sent. */
   final List<String> closingPortals = new ArrayList<>();
   private volatile boolean foreignEncoding;
+  /** Whether the server has not said that it has dealt with a cancel, for which the session was closed. */
+  private volatile boolean cancelUnconfirmed;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
   /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
@@ -197,7 +199,8 @@ final class Session {
         }
       } catch (ConnectionException e) {
         close();
-        throw e;
+        throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
+            + " could still hit another query; the connection is closed", e) : e;
       }
     }
   }
@@ -328,10 +331,14 @@ final class Session {
     return open && wire.transport().isOpen();
   }
 
-  /** Cancels what runs; false if nothing does. */
+  /** Cancels what runs; false if nothing does. Closes the session if the server does not say that it has done so. */
   boolean cancel() {
     return isOpen() && gate.cancel(() -> {
-      Handshake.cancel(config, endpoint, process, secret);
+      if (!Handshake.cancel(config, endpoint, process, secret)) {
+        // The signal may still come, and would hit whatever runs then.
+        cancelUnconfirmed = true;
+        close();
+      }
       // The thread that waits for the answer sends it again until there is one.
       wire.disturb();
     });

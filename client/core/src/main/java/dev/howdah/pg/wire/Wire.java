@@ -373,6 +373,26 @@ public final class Wire {
     }
   }
 
+  /** Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. */
+  public boolean awaitEnd(long deadline) {
+    boolean interrupted = false;
+    try {
+      while (System.nanoTime() - deadline < 0) {
+        absorb();
+        transport.await(Transport.READ, deadline);
+        // A wait ends at once while the flag is set.
+        interrupted |= Thread.interrupted();
+      }
+      return false;
+    } catch (IOException e) {
+      return true;
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
   /** Reads the single byte that answers a request for TLS. */
   public int readByte(long deadline) {
     need(1, deadline);
