@@ -82,11 +82,12 @@ final class Answers {
     }
   }
 
-  /** Definitions that change may change what a statement returns, so it is described again. */
+  /** Definitions that change may change what a statement returns and what a type is made of, so both are asked for again. */
   void completed(String tag, Outcome outcome) {
     outcome.tag = tag;
     if (tag.startsWith("ALTER") || tag.startsWith("DROP")) {
       session.statements.invalidate();
+      session.types.doubt();
     } else if (tag.equals("DISCARD ALL") || tag.startsWith("DEALLOCATE ALL")) {
       session.statements.forget();
     }

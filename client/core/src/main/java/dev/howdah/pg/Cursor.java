@@ -66,7 +66,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     }
     Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
-      session.statements.remove(statement);
+      session.discard(statement);
       begin(parameters, false);
       return;
     }

@@ -147,7 +147,7 @@ public final class Pipeline implements AutoCloseable {
     Harvest<Result> rows = executor.kept(options);
     Outcome outcome = executor.answers.complete(answer.statement, rows, deadline);
     if (outcome.error != null && Executor.isStale(outcome.error)) {
-      session.statements.remove(answer.statement);
+      session.discard(answer.statement);
     }
     try {
       String tag = outcome.tagOrThrow(answer.statement.sql, deadline);

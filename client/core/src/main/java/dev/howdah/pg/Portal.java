@@ -71,7 +71,7 @@ public final class Portal implements AutoCloseable {
     }
     Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && Executor.isStale(outcome.error)) {
-      session.statements.remove(statement);
+      session.discard(statement);
       if (opens && heal) {
         executor.alone("ROLLBACK", deadline);
         return begin(parameters, deadline, false);

@@ -279,6 +279,12 @@ final class Session {
     closingPortals.clear();
   }
 
+  /** A statement does not fit its tables any more, or a pooler has lost it. What was learned of their types may be as old. */
+  void discard(Statement statement) {
+    statements.remove(statement);
+    types.doubt();
+  }
+
   /** Sends Sync and reads up to where the server is ready. */
   void synchronize(Deadline deadline) {
     wire.output().message('S');

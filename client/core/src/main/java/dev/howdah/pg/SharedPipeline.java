@@ -130,7 +130,7 @@ final class SharedPipeline {
       return null;
     }
     if (call.outcome.error != null && Executor.isStale(call.outcome.error)) {
-      session.statements.remove(call.statement);
+      session.discard(call.statement);
       return null;
     }
     call.outcome.tagOrThrow(call.statement.sql, call.deadline);
