@@ -49,6 +49,9 @@ final class Answers {
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
+          if (!outcome.isSuccess()) {
+            reception.drop();
+          }
           return outcome;
         }
         default -> throw session.unexpected(type, "while a statement runs");
