@@ -78,6 +78,12 @@
 (deftest the-keys-of-a-statement-are-made-once-for-a-key-function
   (is (= 3 (calls-of 5 keyword))))
 
+(deftest a-transaction-is-rolled-back-whatever-its-body-throws
+  (doseq [thrown [(java.io.IOException. "no") (ex-info "no" {}) (AssertionError. "no")]]
+    (is (identical? thrown (try (pg/with-transaction [tx *conn*] (throw thrown))
+                                (catch Throwable caught caught))))
+    (is (= :I (pg/status *conn*)))))
+
 (deftest a-key-function-is-not-kept-for-ever
   (let [kept (java.lang.ref.WeakReference. (fn [name] (keyword name)))]
     (pg/execute *conn* three {:params [1] :key-fn (.get kept)})
