@@ -30,7 +30,7 @@ final class Answers {
           }
           sink = deliver(statement.shape, sink, outcome);
         }
-        case '2' -> sink = opening ? null : begin(statement, reception, outcome);
+        case '2' -> sink = opening ? null : begin(statement.shape, reception, outcome);
         case 'C' -> {
           if (!opening) {
             completed(session.wire.cstring(), outcome);
@@ -59,9 +59,10 @@ final class Answers {
     }
   }
 
-  private RowSink begin(Statement statement, Reception reception, Outcome outcome) {
+  /** Asks for the sink of the rows to come. Where none can be made they are read and not kept. */
+  RowSink begin(Shape shape, Reception reception, Outcome outcome) {
     try {
-      return reception.begin(statement.shape);
+      return reception.begin(shape);
     } catch (Throwable e) {
       outcome.failure = PgException.unchecked("rows could not be made", e);
       return RowSink.NONE;

@@ -87,6 +87,8 @@ class CheckedExceptionTest {
     assertThrows(IOException.class, () -> connection.portal(FAILING.opening("BEGIN"), NUMBERS, 5));
     connection.rollback();
     assertUsable();
+    assertCause(IOException.class, () -> connection.script(FAILING, "select 1; select 2"));
+    assertUsable();
   }
 
   @Test
