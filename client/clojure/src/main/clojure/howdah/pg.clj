@@ -36,7 +36,7 @@
            (dev.howdah.pg.types PgArray TypeOptions)
            (java.io InputStream OutputStream)
            (java.time Duration)
-           (java.util List Map)
+           (java.util List)
            (java.util.function Consumer Function)))
 
 (set! *warn-on-reflection* true)
@@ -137,17 +137,8 @@
 
 (def ^:private keyword-rows (RowMaps. keyword))
 
-(def ^:private row-makers
-  "Row makers of other key functions; a statement keeps its table of keys only while it meets the same maker."
-  (java.util.Collections/synchronizedMap (java.util.WeakHashMap.)))
-
 (defn ^:private row-maker ^RowMaps [key-fn]
-  (if (or (nil? key-fn) (identical? key-fn keyword))
-    keyword-rows
-    (or (.get ^Map row-makers key-fn)
-        (let [maker (RowMaps. key-fn)]
-          (.put ^Map row-makers key-fn maker)
-          maker))))
+  (if key-fn (RowMaps. key-fn) keyword-rows))
 
 (defn ^:private options ^Options [{:keys [key-fn timeout-ms binary? fetch-size] :or {binary? true}}]
   (cond-> (.rows Options/DEFAULT (row-maker key-fn))

@@ -66,6 +66,34 @@
     (is (= [1 1] (map row [:id :id])))
     (is (= plain (java.util.HashMap. ^java.util.Map row)))))
 
+(defn- calls-of
+  "How often a key function was called that a connection meets in some executions of a statement."
+  [executions key-fn]
+  (let [calls (atom 0)
+        counted (fn [name] (swap! calls inc) (key-fn name))]
+    (dotimes [_ executions]
+      (pg/execute *conn* three {:params [1] :key-fn counted}))
+    @calls))
+
+(deftest the-keys-of-a-statement-are-made-once-for-a-key-function
+  (is (= 3 (calls-of 5 keyword))))
+
+(deftest a-transaction-is-rolled-back-whatever-its-body-throws
+  (doseq [thrown [(java.io.IOException. "no") (ex-info "no" {}) (AssertionError. "no")]]
+    (is (identical? thrown (try (pg/with-transaction [tx *conn*] (throw thrown))
+                                (catch Throwable caught caught))))
+    (is (= :I (pg/status *conn*)))))
+
+(deftest a-key-function-is-not-kept-for-ever
+  (let [kept (java.lang.ref.WeakReference. (fn [name] (keyword name)))]
+    (pg/execute *conn* three {:params [1] :key-fn (.get kept)})
+    (pg/execute *conn* three {:params [1]})
+    (is (loop [tries 200]
+          (System/gc)
+          (cond (nil? (.get kept)) true
+                (zero? tries) false
+                :else (recur (dec tries)))))))
+
 (defn- decoded-columns
   "How many cells of a row were decoded: those that come out the same object twice were kept before."
   [^dev.howdah.pg.Row row]

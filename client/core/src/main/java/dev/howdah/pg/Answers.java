@@ -30,7 +30,7 @@ final class Answers {
           }
           sink = deliver(statement.shape, sink, outcome);
         }
-        case '2' -> sink = opening ? null : begin(statement, reception, outcome);
+        case '2' -> sink = opening ? null : begin(statement.shape, reception, outcome);
         case 'C' -> {
           if (!opening) {
             completed(session.wire.cstring(), outcome);
@@ -49,6 +49,9 @@ final class Answers {
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
+          if (!outcome.isSuccess()) {
+            reception.drop();
+          }
           return outcome;
         }
         default -> throw session.unexpected(type, "while a statement runs");
@@ -56,11 +59,12 @@ final class Answers {
     }
   }
 
-  private RowSink begin(Statement statement, Reception reception, Outcome outcome) {
+  /** Asks for the sink of the rows to come. Where none can be made they are read and not kept. */
+  RowSink begin(Shape shape, Reception reception, Outcome outcome) {
     try {
-      return reception.begin(statement.shape);
-    } catch (RuntimeException e) {
-      outcome.failure = e;
+      return reception.begin(shape);
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be made", e);
       return RowSink.NONE;
     }
   }
@@ -75,18 +79,19 @@ final class Answers {
     try {
       sink.row(wire);
       return sink;
-    } catch (RuntimeException | Error e) {
-      outcome.failure = e instanceof RuntimeException runtime ? runtime : new PgException("58000", "rows could not be taken", e);
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be taken", e);
       session.tryCancel();
       return RowSink.NONE;
     }
   }
 
-  /** Definitions that change may change what a statement returns, so it is described again. */
+  /** Definitions that change may change what a statement returns and what a type is made of, so both are asked for again. */
   void completed(String tag, Outcome outcome) {
     outcome.tag = tag;
     if (tag.startsWith("ALTER") || tag.startsWith("DROP")) {
       session.statements.invalidate();
+      session.types.doubt();
     } else if (tag.equals("DISCARD ALL") || tag.startsWith("DEALLOCATE ALL")) {
       session.statements.forget();
     }

@@ -39,6 +39,10 @@ public final class Config {
     if (text(Setting.SSLMODE) != null) {
       oneOf(Setting.SSLMODE, SSL_MODES);
     }
+    if (trustsSystem() && !sslMode().equals("verify-full")) {
+      // Anyone may have a certificate of these roots, so without its name checked it proves nothing.
+      throw new IllegalArgumentException("sslmode=" + sslMode() + " may not be used with sslrootcert=system; use verify-full");
+    }
     addresses();
     connectTimeout();
     queryTimeout();
@@ -83,6 +87,17 @@ public final class Config {
       value = environment.get(setting.variable);
     }
     return value == null || value.isEmpty() ? setting.standard : value;
+  }
+
+  /** How TLS is used, as it is set or follows from other settings; null if that depends on where the server is. */
+  String sslMode() {
+    String mode = text(Setting.SSLMODE);
+    return mode == null && trustsSystem() ? "verify-full" : mode;
+  }
+
+  /** Whether the roots to trust are those that came with the JDK, whoever they have certified. */
+  boolean trustsSystem() {
+    return "system".equals(text(Setting.SSLROOTCERT));
   }
 
   String environment(String name) {

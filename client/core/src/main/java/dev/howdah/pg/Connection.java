@@ -41,6 +41,18 @@ public final class Connection implements AutoCloseable {
     this.turns = executor.turns;
   }
 
+  private Connection(Connection other) {
+    this.config = other.config;
+    this.session = other.session;
+    this.executor = other.executor;
+    this.turns = other.turns;
+  }
+
+  /** The same connection as another object, so that each loan of a {@link Pool} can be told from the one before. */
+  Connection again() {
+    return new Connection(this);
+  }
+
   /** Connects. */
   public static Connection open(Config config) {
     return new Connection(config, Handshake.open(config));

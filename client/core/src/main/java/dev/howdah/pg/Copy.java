@@ -32,10 +32,7 @@ final class Copy {
       return true;
     }
     if (type == 'G') {
-      int fail = session.wire.output().begin('f');
-      session.wire.output().cstring("not wanted");
-      session.wire.output().end(fail);
-      session.flush(deadline);
+      refuse("not wanted", deadline);
     }
     if (type == 'E') {
       executor.answers.failed(outcome);
@@ -59,7 +56,8 @@ final class Copy {
         case 'd' -> sink = deliver(sink, outcome);
         case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
         case 'E' -> executor.answers.failed(outcome);
-        case 'c', 'T', 'D', 'I', 'H', 'G' -> { }
+        case 'c', 'T', 'D', 'I', 'H' -> { }
+        case 'G' -> refuse("a COPY FROM STDIN runs alone", deadline);
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
@@ -70,12 +68,21 @@ final class Copy {
     }
   }
 
+  /** Refuses to send the data of a COPY FROM STDIN, which ends it. */
+  private void refuse(String why, Deadline deadline) {
+    WireOutput out = session.wire.output();
+    int fail = out.begin('f');
+    out.cstring(why);
+    out.end(fail);
+    session.flush(deadline);
+  }
+
   private RowSink deliver(RowSink sink, Outcome outcome) {
     try {
       sink.row(session.wire);
       return sink;
-    } catch (RuntimeException e) {
-      outcome.failure = e;
+    } catch (Throwable e) {
+      outcome.failure = PgException.unchecked("rows could not be taken", e);
       session.tryCancel();
       return RowSink.NONE;
     }
@@ -122,7 +129,7 @@ final class Copy {
     });
   }
 
-  /** Sends until the source ends, or until the server has something to say, which can only be an error. */
+  /** Sends until the source ends, or until the server answers, which can only be by an error. */
   private void send(Source source, Outcome outcome, Deadline deadline) {
     WireOutput out = session.wire.output();
     try {
@@ -138,19 +145,18 @@ final class Copy {
         out.advance(count);
         out.end(message);
         session.flush(deadline);
-        if (session.wire.hasInput()) {
+        if (session.isAnswering()) {
           break;
         }
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
       out.clear();
+      outcome.failure = e instanceof IOException io ? new UncheckedIOException(io)
+          : PgException.unchecked("the source of COPY's data failed", e);
       if (!session.isOpen()) {
-        throw e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
+        throw outcome.failure;
       }
-      outcome.failure = e instanceof RuntimeException runtime ? runtime : new UncheckedIOException((IOException) e);
-      int message = out.begin('f');
-      out.cstring("the client's source of data failed");
-      out.end(message);
+      refuse("the client's source of data failed", deadline);
     }
     session.flush(deadline);
   }

@@ -19,6 +19,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
   private final Options options;
   private final RowCollector collector = RowCollector.streamed();
   private Statement statement;
+  private RowMaker maker;
   private Segment[] segments = {};
   private int segment;
   private int index;
@@ -39,7 +40,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     open = true;
     try {
       begin(parameters, true);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       finish();
       throw e;
     }
@@ -57,14 +58,15 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     int start = session.wire.output().size();
     try {
       Requests.bind(statement, parameters, session.wire.output());
-    } catch (RuntimeException e) {
+      maker = statement.shape.maker(options.rows());
+    } catch (Throwable e) {
       session.wire.output().truncate(start);
       session.synchronize(deadline);
       throw e;
     }
     Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
-      session.statements.remove(statement);
+      session.discard(statement);
       begin(parameters, false);
       return;
     }
@@ -77,7 +79,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     session.wire.output().message('H');
     session.flush(deadline);
     Outcome outcome = new Outcome();
-    collector.begin(statement.shape, statement.shape.maker(options.rows()));
+    collector.begin(statement.shape, maker);
     long bytes = 0;
     boolean done = false;
     while (!done) {

@@ -137,7 +137,7 @@ final class Executor {
     send(statement, parameters, opening ? first : null, !cached, options.mostRows(), deadline);
     Outcome outcome = answers.complete(statement, reception, deadline, opening);
     if (outcome.error != null && cached && isStale(outcome.error)) {
-      session.statements.remove(statement);
+      session.discard(statement);
       if (heal && before == 'I') {
         alone(first == null ? null : "ROLLBACK", deadline);
         return attempt(sql, parameters, options, reception, deadline, false);
@@ -164,7 +164,7 @@ final class Executor {
         Requests.utility(first, out);
       }
       Requests.bind(statement, parameters, out);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       out.truncate(start);
       if (parsed) {
         session.synchronize(deadline);

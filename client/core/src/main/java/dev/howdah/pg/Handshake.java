@@ -92,7 +92,7 @@ final class Handshake {
 
   /** Without sslmode: no TLS on this machine, and all of it elsewhere. */
   private static Endpoint endpoint(Config config, Config.Address address, SocketAddress socket) {
-    String mode = config.text(Setting.SSLMODE);
+    String mode = config.sslMode();
     if (address.isUnix()) {
       return new Endpoint(address, socket, "disable", true);
     }
@@ -213,8 +213,22 @@ final class Handshake {
     }
   }
 
-  /** Asks the server to cancel what a session runs; returns when the server has done so. */
-  static void cancel(Config config, Endpoint endpoint, int process, byte[] secret) {
+  /**
+   * Asks the server to cancel what a session runs; returns when the server has done so, or false if it has not
+   * said so within cancel_timeout. An interrupt waits meanwhile: the query that is cancelled is the answer to it.
+   */
+  static boolean cancel(Config config, Endpoint endpoint, int process, byte[] secret) {
+    boolean interrupted = Thread.interrupted();
+    try {
+      return requestCancel(config, endpoint, process, secret);
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static boolean requestCancel(Config config, Endpoint endpoint, int process, byte[] secret) {
     long limit = System.nanoTime() + Math.max(1, config.cancelTimeout().toNanos());
     Wire wire = connect(config, endpoint, limit);
     try {
@@ -225,9 +239,10 @@ final class Handshake {
       wire.output().end(start);
       wire.flush(limit);
       // The server sends nothing; it closes the connection once it has signalled the session.
-      wire.awaitInput(limit);
+      return wire.awaitEnd(limit);
     } catch (ConnectionException ignored) {
       // That it closed is the answer.
+      return true;
     } finally {
       wire.close();
     }

@@ -24,6 +24,11 @@ final class KeptRows implements Harvest<Result> {
   }
 
   @Override
+  public void drop() {
+    collector.take();
+  }
+
+  @Override
   public Result end(String tag) {
     return new Result(shape, shape == NO_COLUMNS ? new Segment[0] : collector.take(), tag);
   }

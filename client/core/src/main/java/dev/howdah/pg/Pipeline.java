@@ -72,7 +72,7 @@ public final class Pipeline implements AutoCloseable {
       Statement statement = executor.preparation.prepare(sql, options.binary(), deadline);
       session.synchronize(deadline);
       return statement;
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       end();
       throw e;
     }
@@ -83,7 +83,7 @@ public final class Pipeline implements AutoCloseable {
     int start = session.wire.output().size();
     try {
       Requests.bind(statement, parameters, session.wire.output());
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       session.wire.output().truncate(start);
       if (pending.isEmpty()) {
         end();
@@ -127,31 +127,33 @@ public final class Pipeline implements AutoCloseable {
         read(pending.element());
         pending.remove();
       }
-    } catch (ConnectionException e) {
+    } catch (Throwable e) {
+      // What the server still owes would be read as the answer to another statement.
+      session.close();
       pending.forEach(answer -> fail(answer, e));
-      pending.clear();
       throw e;
     } finally {
+      pending.clear();
       end();
     }
   }
 
-  private static void fail(Answer answer, RuntimeException error) {
+  private static void fail(Answer answer, Throwable error) {
     answer.done = true;
-    answer.error = error;
+    answer.error = PgException.unchecked("the rows of a statement could not be taken", error);
   }
 
   private void read(Answer answer) {
     Harvest<Result> rows = executor.kept(options);
     Outcome outcome = executor.answers.complete(answer.statement, rows, deadline);
     if (outcome.error != null && Executor.isStale(outcome.error)) {
-      session.statements.remove(answer.statement);
+      session.discard(answer.statement);
     }
     try {
       String tag = outcome.tagOrThrow(answer.statement.sql, deadline);
       answer.result = rows.end(tag);
       answer.done = true;
-    } catch (PgException e) {
+    } catch (Throwable e) {
       fail(answer, e);
     }
   }

@@ -3,6 +3,7 @@ package dev.howdah.pg;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -15,12 +16,17 @@ import java.util.function.Function;
  * connection comes back rolled back, and one that is broken or too old is closed and replaced.
  */
 public final class Pool implements AutoCloseable {
+  /** How long a connection may take to show that it lives, in nanoseconds; even one whose borrower has waited to its limit. */
+  private static final long LONGEST_CHECK = 5_000_000_000L;
+  private static final long SHORTEST_CHECK = 100_000_000L;
+
   private final Config config;
   private final Settings settings;
   private final Semaphore places;
   private final ReentrantLock lock = new ReentrantLock();
   /** Idle connections, the one used last in front, so that few stay in use when there is little to do. */
   private final ArrayDeque<Idle> idle = new ArrayDeque<>();
+  /** By the object that was handed out, which is another for each loan: one that was given back cannot end the next. */
   private final Map<Connection, Loan> lent = new HashMap<>();
   private boolean closed;
 
@@ -34,7 +40,8 @@ public final class Pool implements AutoCloseable {
    * @param size how many connections there are at most
    * @param waitLimit how long a borrower waits for one
    * @param maxLifetime after how long a connection is replaced; zero for never
-   * @param checkAfter after how long unused a connection is asked whether it lives before it is lent
+   * @param checkAfter after how long unused a connection is asked whether it lives before it is lent; it has
+   *     what is left of the borrower's limit to answer, and at most five seconds
    * @param leakLimit after how long a loan counts as a leak; zero for never
    * @param leaks receives a message with the place where a leaked connection was borrowed
    */
@@ -85,6 +92,7 @@ public final class Pool implements AutoCloseable {
   /** Borrows a connection; give it back with {@link #release}. Whoever waits longer than the limit gets an error. */
   public Connection borrow() {
     reportLeaks();
+    long end = System.nanoTime() + settings.waitLimit().toNanos();
     await();
     try {
       while (true) {
@@ -92,7 +100,7 @@ public final class Pool implements AutoCloseable {
         if (next == null) {
           return lend(Connection.open(config), System.nanoTime());
         }
-        if (usable(next)) {
+        if (usable(next, end)) {
           return lend(next.connection(), next.born());
         }
         next.connection().close();
@@ -128,12 +136,43 @@ public final class Pool implements AutoCloseable {
     }
   }
 
-  private boolean usable(Idle candidate) {
+  private boolean usable(Idle candidate, long end) {
     if (!candidate.connection().isOpen() || isOld(candidate.born())) {
       return false;
     }
-    boolean fresh = System.nanoTime() - candidate.since() < settings.checkAfter().toNanos();
-    return fresh || candidate.connection().isHealthy(settings.waitLimit());
+    if (!isDue(candidate) || answers(candidate.connection(), end)) {
+      return true;
+    }
+    // What has silenced one, such as a server that is gone, has most likely silenced the others: none is worth another wait.
+    closeDue();
+    return false;
+  }
+
+  /** Whether it was unused for so long that it must be asked before it is lent. */
+  private boolean isDue(Idle candidate) {
+    return System.nanoTime() - candidate.since() >= settings.checkAfter().toNanos();
+  }
+
+  /** Asks the server. A borrower waits for it at most for what is left of its limit, and is not kept by a cancel. */
+  private static boolean answers(Connection connection, long end) {
+    long left = Math.max(SHORTEST_CHECK, Math.min(LONGEST_CHECK, end - System.nanoTime()));
+    try {
+      return connection.query(Options.DEFAULT.closeAfter(Duration.ofNanos(left)), "select 1").size() == 1;
+    } catch (PgException e) {
+      return false;
+    }
+  }
+
+  private void closeDue() {
+    List<Idle> due;
+    lock.lock();
+    try {
+      due = idle.stream().filter(this::isDue).toList();
+      idle.removeAll(due);
+    } finally {
+      lock.unlock();
+    }
+    due.forEach(entry -> entry.connection().close());
   }
 
   private boolean isOld(long born) {
@@ -142,10 +181,11 @@ public final class Pool implements AutoCloseable {
 
   private Connection lend(Connection connection, long born) {
     Throwable where = settings.leakLimit().isZero() ? null : new Throwable("borrowed here");
+    Connection loaned = connection.again();
     lock.lock();
     try {
-      lent.put(connection, new Loan(born, System.nanoTime(), where));
-      return connection;
+      lent.put(loaned, new Loan(born, System.nanoTime(), where));
+      return loaned;
     } finally {
       lock.unlock();
     }

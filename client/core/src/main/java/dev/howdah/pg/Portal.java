@@ -13,6 +13,7 @@ public final class Portal implements AutoCloseable {
   private final String name;
   private final RowCollector collector = RowCollector.kept();
   private Statement statement;
+  private RowMaker maker;
   private Result first;
   private String tag = "";
   private long era;
@@ -62,14 +63,15 @@ public final class Portal implements AutoCloseable {
     try {
       session.writeClosing(session.wire.output());
       Requests.bind(statement, name, parameters, session.wire.output());
-    } catch (RuntimeException e) {
+      maker = statement.shape.maker(options.rows());
+    } catch (Throwable e) {
       session.wire.output().truncate(start);
       session.synchronize(deadline);
       throw e;
     }
     Outcome outcome = fetch(deadline);
     if (outcome.error != null && cached && Executor.isStale(outcome.error)) {
-      session.statements.remove(statement);
+      session.discard(statement);
       if (opens && heal) {
         executor.alone("ROLLBACK", deadline);
         return begin(parameters, deadline, false);
@@ -82,7 +84,7 @@ public final class Portal implements AutoCloseable {
     Requests.execute(name, Math.max(1, options.fetchSize()), session.wire.output());
     session.wire.output().message('S');
     session.flush(deadline);
-    collector.begin(statement.shape, statement.shape.maker(options.rows()));
+    collector.begin(statement.shape, maker);
     suspended = false;
     return read(deadline);
   }

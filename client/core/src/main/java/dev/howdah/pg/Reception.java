@@ -5,4 +5,7 @@ package dev.howdah.pg;
 interface Reception {
   /** The sink for rows of a shape. May be asked again when a statement must be run a second time. */
   RowSink begin(Shape shape);
+
+  /** Lets go of the rows that came before their statement failed. */
+  default void drop() {}
 }

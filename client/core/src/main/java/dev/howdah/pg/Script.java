@@ -48,19 +48,21 @@ final class Script {
     List<Result> results = new ArrayList<>();
     Outcome outcome = new Outcome();
     RowCollector collector = RowCollector.kept();
+    KeptRows rows = new KeptRows(collector, options.rows());
     Shape shape = NO_COLUMNS;
-    RowSink sink = collector;
+    RowSink sink = RowSink.NONE;
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
         case 'T' -> {
           shape = executor.preparation.textShape();
-          collector.begin(shape, shape.maker(options.rows()));
+          sink = executor.answers.begin(shape, rows, outcome);
         }
         case 'D' -> sink = executor.answers.deliver(shape, sink, outcome);
         case 'C' -> {
           executor.answers.completed(session.wire.cstring(), outcome);
-          results.add(new Result(shape, collector.take(), outcome.tag));
+          results.add(rows.end(outcome.tag));
+          rows = new KeptRows(collector, options.rows());
           shape = NO_COLUMNS;
         }
         case 'I' -> results.add(new Result(NO_COLUMNS, new Segment[0], ""));

@@ -34,6 +34,8 @@ final class Session {
   /** Portals to be closed in the server with the next message that is sent. */
   final List<String> closingPortals = new ArrayList<>();
   private volatile boolean foreignEncoding;
+  /** Whether the server has not said that it has dealt with a cancel, for which the session was closed. */
+  private volatile boolean cancelUnconfirmed;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
   /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
@@ -91,6 +93,22 @@ final class Session {
         + "; the connection is closed");
   }
 
+  /** Handles what has come aside of the answer, without waiting; returns whether the answer, too, begins to come. */
+  boolean isAnswering() {
+    try {
+      for (int type = wire.arrived(); type != 0; type = wire.arrived()) {
+        if (type != 'N' && type != 'S' && type != 'A') {
+          return true;
+        }
+        handledAside(wire.next(Long.MAX_VALUE));
+      }
+      return false;
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
   /** Messages that may come at any time. */
   private boolean handledAside(int type) {
     switch (type) {
@@ -115,8 +133,8 @@ final class Session {
   private void handle(Runnable handler) {
     try {
       handler.run();
-    } catch (RuntimeException e) {
-      handlerFailure = e;
+    } catch (Throwable e) {
+      handlerFailure = PgException.unchecked("a handler of notices or notifications failed", e);
     }
   }
 
@@ -181,7 +199,8 @@ final class Session {
         }
       } catch (ConnectionException e) {
         close();
-        throw e;
+        throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
+            + " could still hit another query; the connection is closed", e) : e;
       }
     }
   }
@@ -260,6 +279,12 @@ final class Session {
     closingPortals.clear();
   }
 
+  /** A statement does not fit its tables any more, or a pooler has lost it. What was learned of their types may be as old. */
+  void discard(Statement statement) {
+    statements.remove(statement);
+    types.doubt();
+  }
+
   /** Sends Sync and reads up to where the server is ready. */
   void synchronize(Deadline deadline) {
     wire.output().message('S');
@@ -312,10 +337,14 @@ final class Session {
     return open && wire.transport().isOpen();
   }
 
-  /** Cancels what runs; false if nothing does. */
+  /** Cancels what runs; false if nothing does. Closes the session if the server does not say that it has done so. */
   boolean cancel() {
     return isOpen() && gate.cancel(() -> {
-      Handshake.cancel(config, endpoint, process, secret);
+      if (!Handshake.cancel(config, endpoint, process, secret)) {
+        // The signal may still come, and would hit whatever runs then.
+        cancelUnconfirmed = true;
+        close();
+      }
       // The thread that waits for the answer sends it again until there is one.
       wire.disturb();
     });

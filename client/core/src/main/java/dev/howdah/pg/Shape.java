@@ -90,7 +90,7 @@ public final class Shape {
 
   RowMaker maker(RowMaker.Factory factory) {
     Made last = made;
-    if (last == null || last.factory() != factory) {
+    if (last == null || !last.factory().equals(factory)) {
       last = new Made(factory, factory.maker(this));
       made = last;
     }

@@ -67,7 +67,7 @@ final class SharedPipeline {
     int start = out.size();
     try {
       Requests.bind(call.statement, parameters, out);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       out.truncate(start);
       throw e;
     }
@@ -83,7 +83,7 @@ final class SharedPipeline {
       do {
         next = readOne(next);
       } while (next != null && session.wire.holds('Z'));
-    } catch (RuntimeException | Error e) {
+    } catch (Throwable e) {
       session.close();
       failAll(e);
       next = null;
@@ -130,7 +130,7 @@ final class SharedPipeline {
       return null;
     }
     if (call.outcome.error != null && Executor.isStale(call.outcome.error)) {
-      session.statements.remove(call.statement);
+      session.discard(call.statement);
       return null;
     }
     call.outcome.tagOrThrow(call.statement.sql, call.deadline);

@@ -55,9 +55,12 @@ final class TlsSettings {
 
   /** The file of trusted roots; null for those of the JDK. As with libpq, a file in the home folder counts. */
   private static Path rootCertificates(Config config) {
+    if (config.trustsSystem()) {
+      return null;
+    }
     String named = config.text(Setting.SSLROOTCERT);
     if (named != null) {
-      return named.equals("system") ? null : Path.of(named);
+      return Path.of(named);
     }
     String home = System.getProperty("user.home");
     Path usual = home == null ? null : Path.of(home, ".postgresql", "root.crt");

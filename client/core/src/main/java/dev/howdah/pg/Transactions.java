@@ -39,19 +39,18 @@ final class Transactions {
   }
 
   private <T> T ended(Function<Connection, T> work, String savepoint) {
-    T value;
     try {
-      value = work.apply(connection);
-    } catch (RuntimeException | Error e) {
+      T value = work.apply(connection);
+      if (savepoint == null && connection.inTransaction()) {
+        commit();
+      } else if (connection.inTransaction()) {
+        connection.command("RELEASE SAVEPOINT " + savepoint);
+      }
+      return value;
+    } catch (Throwable e) {
       undo(savepoint, e);
       throw e;
     }
-    if (savepoint != null && connection.inTransaction()) {
-      connection.command("RELEASE SAVEPOINT " + savepoint);
-    } else if (savepoint == null && connection.inTransaction()) {
-      commit();
-    }
-    return value;
   }
 
   private void undo(String savepoint, Throwable reason) {

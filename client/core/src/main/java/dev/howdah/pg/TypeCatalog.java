@@ -93,6 +93,8 @@ final class TypeCatalog {
   /** The rows of a query as text. */
   private List<String[]> rows(String sql) {
     WireOutput out = session.wire.output();
+    // A lookup that was cancelled has left its statement behind. To close one that is not there is no error.
+    Requests.close('S', NAME, out);
     int parse = out.begin('P');
     out.cstring(NAME);
     out.cstring(sql);
@@ -120,7 +122,7 @@ final class TypeCatalog {
   private List<String[]> read() {
     List<String[]> rows = new ArrayList<>();
     int closed = 0;
-    while (closed < 2) {
+    while (closed < 3) {
       int type = session.receive(deadline);
       switch (type) {
         case '1', '2', 'C' -> { }

@@ -33,6 +33,11 @@ final class WrittenRows implements Harvest<byte[]>, RowSink {
   }
 
   @Override
+  public void drop() {
+    buffer.clear();
+  }
+
+  @Override
   public byte[] end(String tag) {
     if (notation == null) {
       begin(new Shape(List.of()));

@@ -3,17 +3,20 @@ package dev.howdah.pg;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Random;
@@ -189,6 +192,17 @@ class AuthenticationTest {
   }
 
   @Test
+  void theRootsOfTheSystemAreTrustedForTheHostsThatTheyNameAlone() {
+    for (String weaker : List.of("disable", "allow", "prefer", "require", "verify-ca")) {
+      IllegalArgumentException weak = assertThrows(IllegalArgumentException.class,
+          () -> as("by_scram", "").set("sslrootcert", "system").set("sslmode", weaker).build());
+      assertTrue(weak.getMessage().contains("use verify-full"), weak.getMessage());
+    }
+    assertThrows(ConnectionException.class, () -> usesTls(as("by_scram", "päss wörd").set("sslrootcert", "system").build()),
+        "without sslmode it must be verify-full, here too");
+  }
+
+  @Test
   void muchDataGoesThroughTls() {
     assumeTrue(tls);
     try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
@@ -196,9 +210,18 @@ class AuthenticationTest {
       assertEquals(large.length, connection.query("select length($1::bytea)", large).get(0).getInt(0));
       assertEquals(200_000, connection.query("select x, repeat('x', 50) from generate_series(1, 200000) x").size());
       PgTimeoutException late = assertThrows(PgTimeoutException.class,
-          () -> connection.query(Options.DEFAULT.timeout(java.time.Duration.ofMillis(50)), "select pg_sleep(20)"));
+          () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(50)), "select pg_sleep(20)"));
       assertEquals("57014", late.sqlState());
     }
+  }
+
+  @Test
+  void whatIsWrittenAfterTlsWasClosedIsAnError() {
+    assumeTrue(tls);
+    Session session = Handshake.open(as("by_tls", "secret").set("sslmode", "require").build());
+    session.close();
+    assertTimeoutPreemptively(Duration.ofSeconds(20),
+        () -> assertThrows(IOException.class, () -> session.wire.transport().write(ByteBuffer.allocate(1))));
   }
 
   @Test

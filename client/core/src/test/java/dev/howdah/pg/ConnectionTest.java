@@ -232,6 +232,21 @@ class ConnectionTest {
   }
 
   @Test
+  void aFailedInnerTransactionIsRolledBackAlone() {
+    connection.script("drop table if exists partly; create table partly (a int)");
+    connection.transaction(outer -> {
+      outer.execute("insert into partly values (1)");
+      PgException error = assertThrows(PgException.class, () -> outer.transaction(inner -> {
+        inner.execute("insert into partly values (2)");
+        return assertThrows(PgException.class, () -> inner.query("select nonsense"));
+      }));
+      assertEquals("25P02", error.sqlState());
+      return outer.execute("insert into partly values (4)");
+    });
+    assertEquals(5, connection.query("select sum(a) from partly").get(0).getLong(0));
+  }
+
+  @Test
   void aTimeoutNamesItsLimitAndLeavesTheConnectionUsable() {
     PgTimeoutException error = assertThrows(PgTimeoutException.class,
         () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(100)), "select pg_sleep(30)"));

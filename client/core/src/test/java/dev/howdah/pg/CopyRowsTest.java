@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayInputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -89,5 +91,35 @@ class CopyRowsTest {
     assertEquals(4, seen.size());
     assertThrows(ServerException.class, () -> connection.copyOut(format, "select nonsense", row -> { }));
     assertEquals(1, connection.query("select 1").size());
+  }
+
+  @Test
+  void noticesDoNotEndACopy() {
+    List<String> seen = new ArrayList<>();
+    Config config = PrivateServer.shared().config().notices(notice -> seen.add(notice.message()))
+        .set("query_timeout", 20).build();
+    try (Connection noisy = Connection.open(config)) {
+      noisy.script("""
+          create temp table watched (a int);
+          create function pg_temp.watch() returns trigger language plpgsql as $$
+            begin if new.a % 1000 = 0 then raise notice 'row %', new.a; end if; return new; end $$;
+          create trigger watch before insert on watched for each row execute function pg_temp.watch();
+          """);
+      List<List<?>> rows = IntStream.rangeClosed(1, 100_000).<List<?>>mapToObj(List::of).toList();
+      assertEquals(100_000, noisy.copyIn("copy watched from stdin (format binary)", List.of("int"), rows));
+      assertEquals(100, seen.size());
+      assertEquals(100_000, noisy.query("select count(*) from watched").get(0).getLong(0));
+    }
+  }
+
+  @Test
+  void aSecondCopyBehindTheFirstIsRefused() {
+    try (Connection limited = Connection.open(PrivateServer.shared().config().set("query_timeout", 20).build())) {
+      limited.script("create temp table first_copy (a int); create temp table second_copy (a int)");
+      ServerException refused = assertThrows(ServerException.class,
+          () -> limited.copyIn("copy first_copy from stdin; copy second_copy from stdin", new ByteArrayInputStream("1\n".getBytes())));
+      assertTrue(refused.getMessage().contains("runs alone"), refused.getMessage());
+      assertEquals(0, limited.query("select count(*) from first_copy").get(0).getLong(0));
+    }
   }
 }

@@ -115,6 +115,21 @@ class LazyRowTest {
   }
 
   @Test
+  void theRowsOfAStatementThatFailedAreNotKept() {
+    try (Connection connection = PrivateServer.connect()) {
+      String sql = "select repeat('x', 10000), 1 / (5000 - x) from generate_series(1, 10000) x";
+      long before = used();
+      for (int i = 0; i < 2; i++) {
+        // Alone, while it is new, and then beside others.
+        assertThrows(ServerException.class, () -> connection.query(sql));
+        assertThrows(ServerException.class, () -> connection.json(sql));
+        long kept = used() - before;
+        assertTrue(kept < 10_000_000, "it keeps " + kept + " bytes of 50 MB");
+      }
+    }
+  }
+
+  @Test
   void aSurvivingRowDoesNotKeepItsResult() {
     try (Connection connection = PrivateServer.connect()) {
       String sql = "select x, repeat('x', 100) from generate_series(1, 10000) x";

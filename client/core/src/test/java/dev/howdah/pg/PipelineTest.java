@@ -2,8 +2,10 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -61,6 +63,40 @@ class PipelineTest {
         assertTrue(busy.getMessage().contains("pipeline"), busy.getMessage());
       }
       answers.forEach(answer -> assertEquals(100_000, answer.get().get(0).getString(0).length()));
+    }
+  }
+
+  @Test
+  void aSessionThatEndsInMidPipelineEndsEveryAnswerAndFreesTheConnection() {
+    try (Connection connection = PrivateServer.connect()) {
+      connection.query("select 1");
+      Pipeline pipeline = connection.pipeline();
+      Pipeline.Answer doomed = pipeline.query("select pg_terminate_backend(pg_backend_pid())");
+      Pipeline.Answer behind = pipeline.query("select 1");
+      assertThrows(PgException.class, pipeline::close);
+      pipeline.close();
+      assertThrows(PgException.class, doomed::get);
+      assertThrows(PgException.class, behind::get);
+      // From another thread, so that a turn that was given back twice or never would be noticed.
+      assertTimeoutPreemptively(Duration.ofSeconds(20),
+          () -> assertThrows(ConnectionException.class, () -> connection.query("select 1")));
+    }
+  }
+
+  @Test
+  void rowsThatCannotBeMadeFailTheirStatementsAndNoOther() {
+    try (Connection connection = PrivateServer.connect()) {
+      connection.query("select 1");
+      Options failing = Options.DEFAULT.rows(shape -> {
+        throw new IllegalStateException("no rows");
+      });
+      Pipeline pipeline = connection.pipeline(failing);
+      Pipeline.Answer first = pipeline.query("select 1");
+      Pipeline.Answer second = pipeline.query("select 1");
+      assertThrows(IllegalStateException.class, first::get);
+      assertThrows(IllegalStateException.class, second::get);
+      pipeline.close();
+      assertEquals(2, connection.query("select 2").get(0).getInt(0));
     }
   }
 }

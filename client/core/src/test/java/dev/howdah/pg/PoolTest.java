@@ -3,11 +3,12 @@ package dev.howdah.pg;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotSame;
-import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,7 +28,21 @@ class PoolTest {
       first.begin(TransactionOptions.DEFAULT);
       pool.release(first);
       assertFalse(first.inTransaction());
-      assertSame(first, pool.borrow());
+      assertEquals(first.process(), pool.borrow().process());
+    }
+  }
+
+  @Test
+  void aConnectionThatWasGivenBackTwiceDoesNotEndTheNextLoan() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection first = pool.borrow();
+      pool.release(first);
+      Connection second = pool.borrow();
+      assertThrows(PgException.class, () -> pool.release(first));
+      assertEquals(0, pool.idle());
+      assertTrue(second.isOpen());
+      pool.release(second);
+      assertEquals(1, pool.idle());
     }
   }
 
@@ -95,12 +110,37 @@ class PoolTest {
   }
 
   @Test
+  void aServerThatFellSilentKeepsABorrowerForNoLongerThanItsLimit() throws IOException, InterruptedException {
+    for (Duration limit : List.of(Duration.ofSeconds(1), Duration.ZERO)) {
+      try (Pool pool = pool(Pool.Settings.DEFAULT.size(3).waitLimit(limit).checkAfter(Duration.ZERO))) {
+        List<Connection> lent = List.of(pool.borrow(), pool.borrow(), pool.borrow());
+        lent.forEach(pool::release);
+        signal("STOP", lent);
+        try {
+          Connection fresh = assertTimeoutPreemptively(limit.plusSeconds(5), pool::borrow);
+          assertTrue(lent.stream().noneMatch(stopped -> stopped.process() == fresh.process()));
+          assertEquals(0, pool.idle());
+        } finally {
+          signal("CONT", lent);
+        }
+      }
+    }
+  }
+
+  /** A process that is stopped is what a server looks like that is gone without a word. */
+  private static void signal(String name, List<Connection> connections) throws IOException, InterruptedException {
+    for (Connection connection : connections) {
+      assertEquals(0, new ProcessBuilder("kill", "-" + name, Integer.toString(connection.process())).start().waitFor());
+    }
+  }
+
+  @Test
   void anOldConnectionIsReplaced() {
     try (Pool pool = pool(Pool.Settings.DEFAULT.size(1).maxLifetime(Duration.ofNanos(1)))) {
       Connection first = pool.borrow();
       pool.release(first);
       assertFalse(first.isOpen());
-      assertNotSame(first, pool.borrow());
+      assertNotEquals(first.process(), pool.borrow().process());
     }
   }
 

@@ -6,15 +6,13 @@ import dev.howdah.pg.RowMaker;
 import dev.howdah.pg.Segment;
 import dev.howdah.pg.Shape;
 
-/** Makes rows that are maps, their keys made of the columns' names by a function. */
-public final class RowMaps implements RowMaker.Factory {
-  private final IFn keyFunction;
-
-  /** Rows whose keys are what the function makes of the columns' names. */
-  public RowMaps(IFn keyFunction) {
-    this.keyFunction = keyFunction;
-  }
-
+/**
+ * Makes rows that are maps, their keys made of the columns' names by a function. Two with the same function
+ * are equal, so that a statement keeps its table of keys as long as it meets the same function.
+ *
+ * @param keyFunction what makes a key of a column's name
+ */
+public record RowMaps(IFn keyFunction) implements RowMaker.Factory {
   @Override
   public RowMaker maker(Shape shape) {
     return new Maker(new Keys(shape, keyFunction));

@@ -19,7 +19,10 @@ public final class TypeRegistry {
   private static final int RECORD_ARRAY = 2287;
 
   private final TypeOptions options;
+  private final Set<Integer> builtIn;
   private volatile Map<Integer, Codec> codecs;
+  /** Types that may have been altered since they were learned. Until they are learned again they are read as before. */
+  private volatile Set<Integer> doubtful = Set.of();
 
   /** A registry that knows the built-in types. */
   public TypeRegistry(TypeOptions options) {
@@ -29,6 +32,7 @@ public final class TypeRegistry {
     CompositeCodec record = new CompositeCodec("record", null, oid -> codecs.get(oid));
     table.put(RECORD, record);
     table.put(RECORD_ARRAY, new ArrayCodec("_record", record, RECORD, ',', options.arrays()));
+    this.builtIn = Set.copyOf(table.keySet());
     this.codecs = table;
   }
 
@@ -42,11 +46,18 @@ public final class TypeRegistry {
     return codec instanceof TextFormat ? codec : new TextFormat(codec);
   }
 
-  /** Which of these types are not known yet. */
+  /** Definitions may have changed: what was learned is asked for again when it is used next. */
+  public void doubt() {
+    Set<Integer> learned = new HashSet<>(codecs.keySet());
+    learned.removeAll(builtIn);
+    doubtful = learned;
+  }
+
+  /** Which of these types are not known, or not for certain. */
   public Set<Integer> unknown(Collection<Integer> oids) {
     Set<Integer> unknown = new HashSet<>();
     for (int oid : oids) {
-      if (oid != 0 && !codecs.containsKey(oid)) {
+      if (oid != 0 && (!codecs.containsKey(oid) || doubtful.contains(oid))) {
         unknown.add(oid);
       }
     }
@@ -62,7 +73,7 @@ public final class TypeRegistry {
    * @param element the element's number for an array, else 0
    * @param base the base type of a domain, else 0
    * @param bound the type of a range's bounds, the range of a multirange, else 0
-   * @param delimiter between elements of its arrays
+   * @param delimiter between elements: of its arrays, or its own for an array
    * @param fields the fields of a composite
    */
   public record Description(int oid, String name, char kind, int element, int base, int bound, char delimiter, List<Attribute> fields) {
@@ -81,10 +92,17 @@ public final class TypeRegistry {
   public void learn(Collection<Integer> asked, Collection<Description> found) {
     Map<Integer, Codec> table = new HashMap<>(codecs);
     Map<Integer, Description> descriptions = new HashMap<>();
-    found.forEach(description -> descriptions.put(description.oid(), description));
+    for (Description description : found) {
+      descriptions.put(description.oid(), description);
+      table.remove(description.oid());
+    }
     found.forEach(description -> resolve(description.oid(), table, descriptions));
     asked.forEach(oid -> table.putIfAbsent(oid, new TextOnlyCodec("type " + oid)));
     codecs = table;
+    Set<Integer> left = new HashSet<>(doubtful);
+    left.removeAll(asked);
+    left.removeAll(descriptions.keySet());
+    doubtful = left;
   }
 
   private Codec resolve(int oid, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
@@ -106,9 +124,8 @@ public final class TypeRegistry {
       return custom;
     }
     if (type.element() != 0) {
-      Description element = descriptions.get(type.element());
-      char delimiter = element == null ? ',' : element.delimiter();
-      return new ArrayCodec(type.name(), resolve(type.element(), table, descriptions), type.element(), delimiter, options.arrays());
+      Codec element = resolve(type.element(), table, descriptions);
+      return new ArrayCodec(type.name(), element, type.element(), type.delimiter(), options.arrays());
     }
     return switch (type.kind()) {
       case 'e' -> new TextCodec(type.name());

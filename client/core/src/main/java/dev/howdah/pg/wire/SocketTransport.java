@@ -7,12 +7,16 @@ import java.net.SocketTimeoutException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 
 /** A plain TCP or UNIX socket. */
 public final class SocketTransport implements Transport {
+  private static final String CLOSED = "the connection was closed";
+
   private final SocketChannel channel;
   private final Selector selector;
   private final SelectionKey key;
@@ -96,7 +100,11 @@ public final class SocketTransport implements Transport {
 
   @Override
   public int await(int operations, long deadline) throws IOException {
-    return select(operations, deadline);
+    try {
+      return select(operations, deadline);
+    } catch (CancelledKeyException | ClosedSelectorException e) {
+      throw new IOException(CLOSED, e);
+    }
   }
 
   private int select(int operations, long deadline) throws IOException {
@@ -113,7 +121,7 @@ public final class SocketTransport implements Transport {
     }
     selector.select(timeout);
     if (!selector.isOpen()) {
-      throw new IOException("the connection was closed by another thread");
+      throw new IOException(CLOSED);
     }
     // The key's ready operations are those of the last time it was selected, so it must be selected now.
     boolean selected = selector.selectedKeys().remove(key);

@@ -146,10 +146,10 @@ public final class TlsTransport implements Transport {
     return larger.put(buffer);
   }
 
-  private void encrypt(ByteBuffer source) throws IOException {
+  private SSLEngineResult encrypt(ByteBuffer source) throws IOException {
     sending.compact();
     try {
-      engine.wrap(source, sending);
+      return engine.wrap(source, sending);
     } finally {
       sending.flip();
     }
@@ -211,7 +211,10 @@ public final class TlsTransport implements Transport {
       return false;
     }
     while (source.hasRemaining()) {
-      encrypt(source);
+      SSLEngineResult result = encrypt(source);
+      if (result.getStatus() == SSLEngineResult.Status.CLOSED || result.bytesConsumed() == 0 && result.bytesProduced() == 0) {
+        throw new SSLException("the TLS connection is closed");
+      }
       if (!inner.write(sending)) {
         return false;
       }

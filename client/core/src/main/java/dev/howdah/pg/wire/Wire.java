@@ -332,6 +332,32 @@ public final class Wire {
     return head != tail;
   }
 
+  /**
+   * The type of the next message if it is in memory, so that {@link #next} would not wait, else 0. Reads what
+   * is there.
+   */
+  public int arrived() {
+    int known = whole();
+    if (known != 0) {
+      return known;
+    }
+    try {
+      absorb();
+    } catch (IOException e) {
+      throw lost("reading from", e);
+    }
+    return whole();
+  }
+
+  /** The type of the next message if it is whole, or has a length for which {@link #next} refuses it; else 0. */
+  private int whole() {
+    if (tail - head < 5) {
+      return 0;
+    }
+    int size = BigEndian.int4(buffer, head + 1);
+    return size > tail - head - 1 && size - 4 <= maxMessage ? 0 : buffer[head];
+  }
+
   /** Waits for input until the deadline; returns whether there is any. */
   public boolean awaitInput(long deadline) {
     try {
@@ -344,6 +370,26 @@ public final class Wire {
       return true;
     } catch (IOException e) {
       throw lost("reading from", e);
+    }
+  }
+
+  /** Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. */
+  public boolean awaitEnd(long deadline) {
+    boolean interrupted = false;
+    try {
+      while (System.nanoTime() - deadline < 0) {
+        absorb();
+        transport.await(Transport.READ, deadline);
+        // A wait ends at once while the flag is set.
+        interrupted |= Thread.interrupted();
+      }
+      return false;
+    } catch (IOException e) {
+      return true;
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.howdah.pg.types.Interval;
@@ -225,6 +226,22 @@ class PreparedStatementTest {
       assertEquals(1200L, Howdah.value(connection, "select count(*) from t"));
       assertEquals(0, insert.executeBatch().length);
     }
+  }
+
+  @Test
+  void aBatchWhoseBackendEndsIsAnErrorAndRollingBackDoesNotHang() throws SQLException {
+    Howdah.execute(connection, "create temp table t (name text)");
+    connection.setAutoCommit(false);
+    try (PreparedStatement insert = connection.prepareStatement(
+        "insert into t (name) select 'x' where ?::int <> 2 or pg_terminate_backend(pg_backend_pid())")) {
+      for (int i = 1; i <= 3; i++) {
+        insert.setInt(1, i);
+        insert.addBatch();
+      }
+      assertThrows(BatchUpdateException.class, insert::executeBatch);
+    }
+    assertTimeoutPreemptively(Duration.ofSeconds(20), () -> assertThrows(SQLException.class, connection::rollback));
+    assertTrue(connection.isClosed());
   }
 
   @Test
