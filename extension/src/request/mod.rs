@@ -5,7 +5,7 @@
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`effects`] and [`shape`]:
-//!   from it to a cached plan; [`standing`]: whether that still stands for the function.
+//!   from it to a cached plan; [`standing`]: whether that still stands for the function; [`ready`]: all of it together.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
@@ -27,6 +27,7 @@ pub mod open;
 pub mod params;
 pub mod plan;
 pub mod problem;
+pub mod ready;
 pub mod receiver;
 pub mod run;
 pub mod shape;
@@ -176,7 +177,7 @@ impl Runner {
             return endpoint.reads_only();
         }
         // SAFETY: by contract.
-        unsafe { run::make_plans(endpoint, &table.types, &mut self.identity) && endpoint.reads_only() }
+        unsafe { ready::make_plans(endpoint, &table.types, &mut self.identity) && endpoint.reads_only() }
     }
 
     /// Puts in force what the endpoint at this place runs with. False if that fails.

@@ -9,18 +9,17 @@ use pgrx::pg_sys;
 
 use super::arguments::{self, Bound};
 use super::current::{self, PathParameter};
-use super::endpoint::{Endpoint, Plans, Target};
-use super::function::Function;
+use super::endpoint::{Endpoint, Plans};
 use super::identity::Identity;
 use super::open::OpenPlans;
 use super::params::RequestSource;
 use super::plan::{self, Origin, Plan};
 use super::problem::{Access, Problem};
+use super::ready::{is_ready, make_ready};
 use super::receiver::{Answer, Receiver};
-use super::standing::{Standing, standing};
-use super::transaction::{self, Begun, Leftovers, Scope};
+use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{changes, grants, params};
+use super::{grants, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::queue::later;
 use crate::{pg, settings};
@@ -267,137 +266,6 @@ fn refuse_invalid(answer: &Answer) {
     if let Answer::Invalid(reason) = answer {
         crate::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
-}
-
-/// Whether the endpoint's plans are made and still those of the function as it is now.
-fn is_ready(endpoint: &Endpoint) -> bool {
-    match &endpoint.plans {
-        Plans::Unmade => false,
-        Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
-        Plans::Made { checked, function, .. } => function.is_none() || *checked == changes::epoch(),
-    }
-}
-
-/// Makes an endpoint's plans in a transaction of their own. False if they cannot be made.
-///
-/// # Safety
-/// On the main thread, outside a transaction.
-pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) -> bool {
-    let role = endpoint.registration.role;
-    let scope = Scope::Own { read_only: true };
-    // SAFETY: by contract; nothing with a destructor is held across PostgreSQL's own calls.
-    unsafe {
-        if identity.assume(role, &endpoint.registration.search_path).is_err() {
-            return false;
-        }
-        let made = attempt(Report::Log, || {
-            let begun = transaction::begin(scope, role);
-            make_ready(endpoint, types);
-            transaction::finish(begun, Leftovers::None);
-        });
-        if made.is_err() {
-            transaction::abort();
-        }
-        made.is_ok()
-    }
-}
-
-/// Makes the endpoint's first plan, or makes sure that what is there is still right.
-unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
-    let role = endpoint.registration.role;
-    // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
-    // through pgrx's guards.
-    unsafe {
-        if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
-            match standing(&function.version(), role) {
-                Standing::Unchanged
-                    if is_named(function, &endpoint.registration.target)
-                        && plans.iter().all(|plan| function.still_returns(plan, types)) =>
-                {
-                    plans.iter().for_each(Plan::read_again);
-                    *checked = changes::epoch();
-                    return;
-                }
-                Standing::Forbidden => refuse_function(function),
-                Standing::Unchanged | Standing::Changed => endpoint.forget_plans(),
-            }
-        }
-        let made = attempt(Report::Quiet, || compile(endpoint, types));
-        match made {
-            Ok(plans) => endpoint.plans = plans,
-            Err(error) => {
-                if is_lasting(&error) {
-                    log_broken(endpoint, &error);
-                    endpoint.plans =
-                        Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
-                }
-                crate::guard::raise(error);
-            }
-        }
-    }
-}
-
-/// Whether this is still the function that the route names: its schema may have been renamed, and another have the
-/// name now.
-unsafe fn is_named(function: &Function, target: &Target) -> bool {
-    let Target::Function { function: signature, .. } = target else { return false };
-    // SAFETY: the contract of `make_ready`.
-    match unsafe { attempt(Report::Quiet, || Function::look_up(signature)) } {
-        Ok(named) => named == function.version().oid,
-        // Made anew, the plans say so.
-        Err(error) if is_lasting(&error) => false,
-        Err(error) => crate::guard::raise(error),
-    }
-}
-
-/// Whether an endpoint whose plans fail so cannot be served until it changes. A missing right may be granted at any
-/// time, and is 403 until then; a lock is waited for in vain, a query cancelled, memory short.
-fn is_lasting(error: &PgError) -> bool {
-    let state = error.sqlstate();
-    state != "42501" && !["40", "53", "55", "57", "58"].iter().any(|class| state.starts_with(class))
-}
-
-unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
-    // SAFETY: the contract of `make_ready`.
-    unsafe {
-        let checked = changes::epoch();
-        match &endpoint.registration.target {
-            Target::Statement { statement, .. } => {
-                let plan = plan::for_statement(statement, types);
-                Plans::Made { function: None, plans: vec![plan], checked }
-            }
-            Target::Function { function, .. } => {
-                let function = Function::of(Function::look_up(function), types);
-                if let Some(obstacle) = function.obstacle() {
-                    pgrx::error!("{obstacle}");
-                }
-                if !function.may_be_executed_by(endpoint.registration.role) {
-                    refuse_function(&function);
-                }
-                let plans = vec![plan::for_function(&function, function.all_given(), types)];
-                Plans::Made { function: Some(function), plans, checked }
-            }
-        }
-    }
-}
-
-/// "Permission denied", and which grant is missing.
-fn refuse_function(function: &Function) -> ! {
-    pgrx::pg_sys::panic::ErrorReport::new(
-        pgrx::PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for function {}", function.qualified_name()),
-        "howdah",
-    )
-    .report(pgrx::PgLogLevel::ERROR);
-    unreachable!("an ERROR report does not return")
-}
-
-/// Logs why an endpoint cannot be served: once, until the reason changes.
-fn log_broken(endpoint: &Endpoint, error: &PgError) {
-    if matches!(&endpoint.plans, Plans::Broken { message, .. } if *message == error.message) {
-        return;
-    }
-    pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), error.message);
 }
 
 fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
