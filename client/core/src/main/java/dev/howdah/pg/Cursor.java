@@ -65,8 +65,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       throw e;
     }
     Outcome outcome = fetch(deadline);
-    if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
-      session.discard(statement);
+    if (cached && executor.discardedAsStale(statement, outcome) && heal && before == 'I') {
       begin(parameters, false);
       return;
     }
