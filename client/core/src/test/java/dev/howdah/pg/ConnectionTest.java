@@ -129,6 +129,15 @@ class ConnectionTest {
   }
 
   @Test
+  void aStatementThatEndsTooEarlyIsShownToo() {
+    ServerException error = assertThrows(ServerException.class, () -> connection.query("select 1 +\n  (2"));
+    assertEquals("42601", error.sqlState());
+    assertTrue(error.getMessage().endsWith("at character 16, line 2:   (2"), error.getMessage());
+    ServerException empty = assertThrows(ServerException.class, () -> connection.query("select ("));
+    assertTrue(empty.getMessage().endsWith("at character 9, line 1: select ("), empty.getMessage());
+  }
+
+  @Test
   void anErrorCarriesEveryField() {
     connection.script("drop table if exists checked; create table checked (a int constraint positive check (a > 0))");
     ServerException error = assertThrows(ServerException.class, () -> connection.query("insert into checked values ($1)", -1));
