@@ -73,9 +73,9 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     }
   }
 
-  /** Whether the statement returns rows, be it none. */
+  /** Whether the statement returns rows, be it none. One like create table … as does not, though its tag counts some. */
   public boolean hasRows() {
-    return shape.size() > 0 || tag.startsWith("SELECT");
+    return shape != Shape.NO_ROWS;
   }
 
   @Override
@@ -108,6 +108,12 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
       known[index] = row;
     }
     return row;
+  }
+
+  /** The same rows, read in another way. */
+  Result as(Shape other, RowMaker.Factory maker) {
+    RowMaker made = other.maker(maker);
+    return new Result(other, Arrays.stream(segments).map(segment -> segment.as(other, made)).toArray(Segment[]::new), tag);
   }
 
   /** The row at an index, made anew: the result keeps neither it nor what is decoded of it. */

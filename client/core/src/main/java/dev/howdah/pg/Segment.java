@@ -40,6 +40,11 @@ public final class Segment {
     return maker.row(this, starts[index]);
   }
 
+  /** The same bytes, read in another way. */
+  Segment as(Shape other, RowMaker otherMaker) {
+    return new Segment(bytes, starts, other, otherMaker);
+  }
+
   /** A segment that holds one row's bytes and no other's. */
   Segment alone(int start) {
     int end = start + 2;
