@@ -180,7 +180,6 @@ class AuthenticationTest {
     assertFalse(usesTls(as("by_scram", "päss wörd").set("sslmode", "allow").build()));
     assertTrue(usesTls(as("by_scram", "päss wörd").set("sslmode", "prefer").build()));
     assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").build()));
-    assertThrows(ConnectionException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
     Config.Builder trusting = as("by_tls", "secret").set("sslrootcert", root);
     assertTrue(usesTls(trusting.set("sslmode", "verify-ca").build()));
     assertTrue(usesTls(trusting.set("sslmode", "verify-full").host("localhost").build()));
@@ -189,6 +188,32 @@ class AuthenticationTest {
     assertTrue(usesTls(trusting.host("localhost").set("channel_binding", "require").build()));
     assertThrows(ConnectionException.class,
         () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
+  }
+
+  @Test
+  void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
+    assumeTrue(tls);
+    String home = System.setProperty("user.home", folder.toString());
+    try {
+      assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
+      for (String mode : List.of("require", "verify-ca", "verify-full")) {
+        Config.Builder missing = as("by_tls", "secret").set("sslmode", mode).set("sslrootcert", folder.resolve("missing.crt"));
+        assertFailure("missing.crt, which sslrootcert names", missing);
+      }
+      Path empty = Files.write(folder.resolve("empty.crt"), new byte[0]);
+      assertFailure("has no certificate", as("by_tls", "secret").set("sslmode", "verify-ca").set("sslrootcert", empty));
+      Path usual = Files.createDirectories(folder.resolve(".postgresql")).resolve("root.crt");
+      Files.copy(root, usual);
+      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
+      Files.delete(usual);
+    } finally {
+      System.setProperty("user.home", home);
+    }
+  }
+
+  private static void assertFailure(String wanted, Config.Builder config) {
+    ConnectionException error = assertThrows(ConnectionException.class, () -> usesTls(config.build()));
+    assertTrue(error.getMessage().contains(wanted), error.getMessage());
   }
 
   @Test
