@@ -106,6 +106,28 @@ class HostileServerTest {
   }
 
   @Test
+  void settingsWithoutEndAreRefused() {
+    Consumer<WireOutput> many = out -> {
+      for (int i = 0; i < 20_000; i++) {
+        message(out, 'S', ("setting" + i + "\0value\0").getBytes(StandardCharsets.US_ASCII));
+      }
+      ready(out);
+    };
+    PgException names = against(many, out -> { }, Map.of());
+    assertTrue(names.getMessage().contains("settings that the server reports"), names.getMessage());
+    PgException values = answering(out -> message(out, 'S', ("x\0" + "y".repeat(2_000_000) + "\0").getBytes(StandardCharsets.US_ASCII)));
+    assertTrue(values.getMessage().contains("settings that the server reports"), values.getMessage());
+    // A setting that changes often is one setting.
+    PgException changes = answering(out -> {
+      for (int i = 0; i < 20_000; i++) {
+        message(out, 'S', ("setting\0value" + i + "\0").getBytes(StandardCharsets.US_ASCII));
+      }
+      message(out, '?');
+    });
+    assertTrue(changes.getMessage().contains("type '?'"), changes.getMessage());
+  }
+
+  @Test
   void messagesOutOfOrderAreRefused() {
     assertTrue(answering(out -> message(out, 'D', (byte) 0, (byte) 0)).getMessage().contains("type 'D'"));
     assertTrue(answering(out -> message(out, 'T', (byte) 0, (byte) 0)).getMessage().contains("before the parameters"));
