@@ -157,10 +157,11 @@
   (object-array (:params opts)))
 
 (def ^:private counted-commands
-  {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied})
+  {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied
+   "SELECT" :selected})
 
 (defn ^:private outcome
-  "What a statement without rows did: {:inserted 1}, {:command \"CREATE TABLE\"}."
+  "What a statement without rows did: {:inserted 1}, {:command \"CREATE TABLE\"}; {:selected 2} with create table … as."
   [^Result result]
   (let [tag (.tag result)
         command (first (re-seq #"[A-Z]+(?: [A-Z]+)*" tag))]

@@ -174,6 +174,7 @@
   (is (= {:updated 2} (pg/execute *conn* "update did set a = a + 1")))
   (is (= {:deleted 1} (pg/execute *conn* "delete from did where a = 2")))
   (is (= [{:a 3}] (pg/execute *conn* "delete from did returning a")))
+  (is (= {:selected 2} (pg/execute *conn* "create temp table chosen as select generate_series(1, 2)")))
   (is (= {:command "CREATE INDEX"} (pg/query *conn* "create index on did (a)")))
   (is (= [[{:a 1}] [{:b 2}]] (pg/query *conn* "select 1 as a; select 2 as b"))))
 

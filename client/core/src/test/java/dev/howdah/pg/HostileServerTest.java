@@ -248,7 +248,8 @@ class HostileServerTest {
       message(out, 'Z', (byte) 'I');
       message(out, 'H', (byte) 1, (byte) 0, (byte) 1, (byte) 0, (byte) 1);
       data.accept(out);
-    }, Map.of("max_message_bytes", "2000", "query_timeout", "0.5", "cancel_timeout", "0.3"), connection -> connection.copyOut(format, "select 1", row -> { }));
+    }, Map.of("max_message_bytes", "2000", "query_timeout", "0.5", "cancel_timeout", "0.3"),
+        connection -> connection.copyOut(format, "select 1", row -> { }));
   }
 
   private static void copyData(WireOutput out, int extension, int columns, int length) {
