@@ -1,8 +1,11 @@
 //! Listeners: at commit, within bounds, and with what is wrong said to whoever asks.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
@@ -24,6 +27,8 @@ fn listeners_take_effect_at_commit_and_taken_ports_are_errors() {
     what_fails_later_stands_in_the_view(&platform);
     the_setting_bounds_what_sql_may_bind(&platform);
     addresses_of_every_family_are_served(&platform);
+    a_socket_of_another_process_is_an_error(&platform);
+    a_socket_of_another_database_is_an_error(&platform);
 }
 
 fn listening_takes_effect_at_commit(platform: &Platform) {
@@ -134,14 +139,22 @@ fn the_setting_bounds_what_sql_may_bind(platform: &Platform) {
     wait_for("it listens again", || Connection::try_open(platform.port).is_some());
 }
 
-fn addresses_of_every_family_are_served(platform: &Platform) {
-    let (port, folder) = (free_port(), platform.cluster.socket().unwrap());
-    let folder = folder.to_str().unwrap();
-    platform.set("howdah.listen_addresses", &format!("localhost, {folder}"));
+/// Lets SQL listen in the folder of the server's own sockets, and returns it.
+fn allow_folder(platform: &Platform) -> String {
+    let folder = platform.cluster.socket().unwrap().to_str().unwrap().to_owned();
+    allow(platform, &format!("localhost, {folder}"));
+    folder
+}
+
+fn allow(platform: &Platform, addresses: &str) {
+    platform.set("howdah.listen_addresses", addresses);
     wait_for("the setting is in force", || {
-        let setting = platform.value("show howdah.listen_addresses");
-        setting.is_some_and(|setting| setting.contains(folder))
+        platform.value("show howdah.listen_addresses").as_deref() == Some(addresses)
     });
+}
+
+fn addresses_of_every_family_are_served(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
     platform.sql(&format!("select http.listen({port})"));
     wait_for("it listens", || Connection::try_open(port).is_some());
     let path = format!("{folder}/.s.howdah.{port}");
@@ -151,7 +164,49 @@ fn addresses_of_every_family_are_served(platform: &Platform) {
         expect_hello(TcpStream::connect(("::1", port)).unwrap());
     }
     platform.sql(&format!("select http.unlisten({port})"));
-    wait_for("the UNIX socket is gone", || !std::path::Path::new(&path).exists());
+    wait_for("the UNIX socket is gone", || !Path::new(&path).exists());
+}
+
+fn a_socket_of_another_process_is_an_error(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
+    let path = format!("{folder}/.s.howdah.{port}");
+    let listen = format!("select http.listen({port}, '{folder}')");
+    let stranger = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    let message = error(platform, DATABASE, &listen);
+    assert!(message.contains(&path) && message.contains("in use"), "{message}");
+    assert_eq!(platform.count(&format!("http.listener where port = {port}")), 0);
+
+    // What a process has left behind is nobody's.
+    drop(stranger);
+    platform.sql(&listen);
+    wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
+    expect_hello(UnixStream::connect(&path).unwrap());
+    platform.sql(&listen);
+    platform.sql(&format!("select http.unlisten({port})"));
+    wait_for("the UNIX socket is gone", || !Path::new(&path).exists());
+
+    fs::write(&path, "no socket").unwrap();
+    let message = error(platform, DATABASE, &listen);
+    assert!(message.contains(&path) && message.contains("in use"), "{message}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "no socket");
+    fs::remove_file(&path).unwrap();
+
+    for (folder, reason) in [("/usr", "Permission denied"), ("/usr/no such folder", "No such file")] {
+        allow(platform, &format!("localhost, {folder}"));
+        let message = error(platform, DATABASE, &format!("select http.listen({port}, '{folder}')"));
+        assert!(message.contains(folder) && message.contains(reason), "{message}");
+    }
+}
+
+fn a_socket_of_another_database_is_an_error(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
+    let listen = format!("select http.listen({port}, '{folder}')");
+    platform.sql(&listen);
+    let path = format!("{folder}/.s.howdah.{port}");
+    wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
+    let message = error(platform, "other", &listen);
+    assert!(message.contains("the database app of this server"), "{message}");
 }
 
 fn expect_hello(mut stream: impl Read + Write) {

@@ -8,7 +8,7 @@
 //! - [`server`]: [`Server`], [`Arrived`].
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
-//! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`port_is_free`].
+//! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`address_is_free`].
 //! - [`tickets`]: [`Ticket`]: which request a reply belongs to.
 //! - [`lines`]: [`Terms`] of listeners that take lines of JSON, and what the owner sees of them.
 //! - [`counters`]: [`Counters`]: what the server has done.
@@ -75,7 +75,7 @@ pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
-pub use listener::{Address, Listener, Sharing, port_is_free};
+pub use listener::{Address, Listener, Sharing, address_is_free};
 pub use server::{Arrived, Poured, Server};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -1,8 +1,9 @@
 //! What registering checks, and what a change of the configuration sets off.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
 
-use ::gateway::{Address, port_is_free};
+use ::gateway::{Address, address_is_free};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use router::Router;
@@ -143,15 +144,18 @@ fn check_address(address: &Address) {
             "",
         );
     }
-    if let Address::Tcp(address) = address
-        && !ports.is_held_by_another(text, port, database, usize::MAX)
-        && let Err(error) = port_is_free(*address)
+    if !ports.is_held_by_another(text, port, database, usize::MAX)
+        && let Err(error) = address_is_free(address)
     {
-        let hint = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => {
+        let hint = match (address, error.kind()) {
+            (_, ErrorKind::AddrInUse) => "Choose another port, or end the process that has it.",
+            (Address::Unix(_), _) => {
+                "The folder must be there, and PostgreSQL's user must be able to write there."
+            }
+            (Address::Tcp(_), ErrorKind::PermissionDenied) => {
                 "Ports below 1024 need net.ipv4.ip_unprivileged_port_start, or a proxy in front."
             }
-            _ => "Choose another port, or end the process that has it.",
+            (Address::Tcp(_), _) => "Choose an address of this machine.",
         };
         refuse(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, &format!("cannot listen on {name}: {error}"), hint);
     }
