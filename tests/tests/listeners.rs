@@ -1,5 +1,6 @@
 //! Listeners: at commit, within bounds, and with what is wrong said to whoever asks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -207,6 +208,44 @@ fn a_socket_of_another_database_is_an_error(platform: &Platform) {
     wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
     let message = error(platform, "other", &listen);
     assert!(message.contains("the database app of this server"), "{message}");
+}
+
+#[test]
+fn each_listener_shows_its_own_addresses_and_errors() {
+    let platform = Platform::with(&[("howdah.gateways", "2")]);
+    wait_for("both gateways", || platform.workers("gateway").len() == 2);
+    let folder = platform.cluster.socket().unwrap().to_str().unwrap().to_owned();
+    allow(&platform, &format!("127.0.0.1, {folder}"));
+    let port = free_port();
+    let socket = format!("{folder}/.s.howdah.{port}");
+    let of_tcp = "127.0.0.1: 127.0.0.1 in 2, 0 errors".to_owned();
+    let of_folder = format!("{folder}: {socket} in 2, 1 errors");
+    let of_all = [": 127.0.0.1 in 2, 0 errors".to_owned(), format!(": {socket} in 2, 1 errors")];
+    let shows = |expected: &[&String]| {
+        wait_for(&format!("the view shows {expected:?}"), || {
+            shown(&platform, port) == expected.iter().copied().cloned().collect()
+        });
+    };
+
+    platform.sql(&format!("select http.listen({port}, '127.0.0.1'), http.listen({port}, '{folder}')"));
+    shows(&[&of_tcp, &of_folder]);
+    // A listener that wants what others have bound already.
+    platform.sql(&format!("select http.listen({port})"));
+    shows(&[&of_tcp, &of_folder, &of_all[0], &of_all[1]]);
+    platform.sql(&format!("select http.unlisten({port}, '{folder}')"));
+    shows(&[&of_tcp, &of_all[0], &of_all[1]]);
+    // What is no longer wanted is no longer an error.
+    allow(&platform, "127.0.0.1");
+    shows(&[&of_tcp, &of_all[0]]);
+}
+
+/// What the view says of a port: for each listener and address, how many gateways and how many errors.
+fn shown(platform: &Platform, port: u16) -> BTreeSet<String> {
+    let query = format!(
+        "select format('%s: %s in %s, %s errors', address, bound, count(distinct gateway), count(error))
+         from http.listeners where port = {port} group by address, bound"
+    );
+    platform.session().query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
 
 fn expect_hello(mut stream: impl Read + Write) {

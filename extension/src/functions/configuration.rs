@@ -194,6 +194,7 @@ fn read_ports() -> TableIterator<
         name!(address, Option<String>),
         name!(gateway, Option<i32>),
         name!(error, Option<String>),
+        name!(wanted_by, Vec<String>),
     ),
 > {
     // SAFETY: PostgreSQL's own variable.
@@ -204,7 +205,7 @@ fn read_ports() -> TableIterator<
             port => Some(i32::from(port)),
         };
         let pid = shared().workers.get(held.gateway).map(|worker| worker.pid());
-        (port, Some(held.address), pid, held.error)
+        (port, Some(held.address), pid, held.error, held.wanted_by)
     });
     TableIterator::new(rows)
 }

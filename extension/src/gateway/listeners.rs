@@ -43,6 +43,8 @@ struct Wanted {
     name: String,
     port: u16,
     terms: Option<Terms>,
+    /// Of the listeners that want it, the addresses that the user has given.
+    listeners: Vec<String>,
 }
 
 /// What the tables ask for. Where both doors ask for the same address, HTTP has it.
@@ -53,8 +55,17 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>]) -> Vec<Wanted> {
     for (listener, terms) in http.chain(intakes) {
         for address in expand(listener, &allowed()) {
             let name = name(&address);
-            if wanted.iter().all(|other| other.name != name) {
-                wanted.push(Wanted { address, name, port: listener.port, terms: terms.clone() });
+            let given = listener.address.clone();
+            match wanted.iter_mut().find(|other| other.name == name) {
+                None => wanted.push(Wanted {
+                    address,
+                    name,
+                    port: listener.port,
+                    terms: terms.clone(),
+                    listeners: vec![given],
+                }),
+                Some(other) if other.terms.is_some() == terms.is_some() => other.listeners.push(given),
+                Some(_) => {}
             }
         }
     }
@@ -114,8 +125,10 @@ impl Listeners {
         for name in gone.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             self.let_go(&name, server);
         }
+        self.forget_complaints(&wanted);
         for wanted in wanted {
-            match self.bound.get_mut(&wanted.name) {
+            let (name, listeners) = (wanted.name.clone(), wanted.listeners.clone());
+            match self.bound.get_mut(&name) {
                 None => self.bind(wanted, server),
                 Some(bound) if bound.terms != wanted.terms => {
                     if let Some(terms) = &wanted.terms {
@@ -125,7 +138,22 @@ impl Listeners {
                 }
                 Some(_) => {}
             }
+            let (address, port) = split(&name);
+            shared().ports.attribute(address, port, self.gateway, &listeners);
         }
+    }
+
+    /// What nobody wants any more is nobody's error.
+    fn forget_complaints(&mut self, wanted: &[Wanted]) {
+        let gateway = self.gateway;
+        self.complaints.retain(|name, _| {
+            let is_wanted = wanted.iter().any(|wanted| wanted.name == *name);
+            if !is_wanted {
+                let (address, port) = split(name);
+                shared().ports.forget_complaint(address, port, gateway);
+            }
+            is_wanted
+        });
     }
 
     fn let_go(&mut self, name: &str, server: &mut Server) {
@@ -139,7 +167,7 @@ impl Listeners {
     }
 
     fn bind(&mut self, wanted: Wanted, server: &mut Server) {
-        let Wanted { address, name, port: number, terms } = wanted;
+        let Wanted { address, name, port: number, terms, .. } = wanted;
         let (text, port) = split(&name);
         let ports = &shared().ports;
         let joining = ports.is_held_by_another(text, port, self.database, self.gateway);
