@@ -18,6 +18,7 @@ mod deadline;
 mod flights;
 mod inline;
 pub mod listeners;
+pub mod names;
 mod parked;
 mod waiting;
 
