@@ -177,6 +177,13 @@ fn hold_large_ones(platform: &Platform) -> (Vec<Connection>, Reply) {
     }
 }
 
+/// Bytes of its own that the gateway has in memory.
+fn memory(platform: &Platform) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway(platform, "pid"))).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
 #[test]
 fn responses_that_nobody_reads_hold_bounded_memory_and_others_are_served() {
     let platform = Platform::with(&[
@@ -196,11 +203,16 @@ fn responses_that_nobody_reads_hold_bounded_memory_and_others_are_served() {
             });
         }
         let (errors, inline) = (column("server_errors"), column("inline"));
+        let before = memory(&platform);
         let (holders, refused) = hold_large_ones(&platform);
         assert!(!holders.is_empty() && holders.len() <= 2, "{} are held", holders.len());
         expect_problem(&refused, 503, "large-1", "howdah.max_responses");
         wait_for("it is counted", || column("server_errors") == errors + 1.0);
         assert_eq!(column("inline") > inline, lane == "on", "the other lane is tested");
+        let more: Vec<_> = (0..8).map(|_| hold_large_ones(&platform)).collect();
+        assert!(more.iter().all(|(holders, _)| holders.is_empty()), "more are held");
+        let grown = memory(&platform).saturating_sub(before) >> 20;
+        assert!(grown < 100, "the gateway has grown by {grown} MB");
         assert_eq!(reader.request("GET", "/fast", &[], b"").text(), "fast");
         let mut client = Http2::open(platform.port);
         let (fast, large) = (client.get("/fast"), client.get(LARGE));
