@@ -119,9 +119,11 @@ impl Flight {
         if self.size > exchange::INLINE { self.size } else { 0 }
     }
 
-    /// Why so much more of the response may not come. There is `room` for those that are not small.
+    /// Why so much more of the response may not come. There is `room` for those that are not small. What is said of a
+    /// bucket is always taken: its stream waits for it.
     fn lacks_memory(&mut self, more: usize, room: impl Fn() -> usize) -> Option<&'static str> {
-        if self.response.len() + more > SMALL_REPLY && more > room() {
+        let is_small = self.is_bucket || self.response.len() + more <= SMALL_REPLY;
+        if !is_small && more > room() {
             return Some(NO_ROOM);
         }
         self.response.try_reserve(more).err().map(|_| "there is no memory for the response")
