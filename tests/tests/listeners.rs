@@ -321,3 +321,34 @@ fn expect_passed(connections: Vec<Connection>) {
         assert!(connection.is_closed(), "the connection goes on");
     }
 }
+
+#[test]
+fn a_host_name_is_not_asked_for_again_while_an_address_cannot_be_bound() {
+    // Not the name that is known without asking.
+    let platform = Platform::with(&[("howdah.listen_addresses", "127.0.0.1, LOCALHOST")]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    platform.sql(&format!("insert into http.listener values ({port}, 'LOCALHOST')"));
+    let fails = format!("http.listeners where port = {port} and error is not null");
+    wait_for("it cannot be bound", || platform.count(&fails) == 1);
+    let gateway = platform.workers("gateway")[0];
+    let before = bytes_read(gateway);
+    std::thread::sleep(Duration::from_millis(2500));
+    let read = bytes_read(gateway) - before;
+    let hosts = std::fs::metadata("/etc/hosts").unwrap().len();
+    assert!(read < hosts, "{read} bytes were read: each look at the names takes {hosts} and more");
+    drop(taken);
+    wait_for("it is tried again", || Connection::try_open(port).is_some());
+    // Another name, and the setting, are looked up at once.
+    platform.set("howdah.listen_addresses", "127.0.0.1, LocalHost");
+    let other = free_port();
+    platform.sql(&format!("insert into http.listener values ({other}, 'LocalHost')"));
+    wait_for("it is served", || Connection::try_open(other).is_some());
+}
+
+/// Bytes that a process has read so far.
+fn bytes_read(pid: i32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+    line.parse().unwrap()
+}

@@ -18,7 +18,7 @@
 //! - `clock`: the time, read once per turn. `deadlines`: one timer for all connections.
 //! - `stream`: a TCP or UNIX socket.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
-//! - `bodies`: how much memory bodies hold.
+//! - `bodies`: how much memory bodies hold. `replies`: how much replies do.
 //! - `problem`: answers that the gateway gives by itself.
 //! - `accept`: takes connections in. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
@@ -63,6 +63,7 @@ pub mod limits;
 pub mod lines;
 pub mod listener;
 mod problem;
+mod replies;
 pub mod server;
 mod shared;
 mod stream;
@@ -76,6 +77,7 @@ pub use limits::Limits;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, address_is_free};
+pub use replies::SMALL_REPLY;
 pub use server::{Arrived, Poured, Server};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -16,6 +16,9 @@ pub struct Limits {
     /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
     /// Default 256 MiB.
     pub max_bodies: usize,
+    /// Bytes of all replies in memory above [`crate::SMALL_REPLY`], until their clients have taken them. The owner
+    /// looks at [`crate::Server::room_for_replies`] before it hands one in. Default 256 MiB.
+    pub max_replies: usize,
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.
     pub head_timeout: Duration,
@@ -26,10 +29,11 @@ pub struct Limits {
     pub min_body_rate: u64,
     /// How long a connection may wait for its next request. Default 75 s.
     pub idle_timeout: Duration,
-    /// How long a client may take none of its response before the connection is closed. Default 30 s.
+    /// How long a client may take none of its response before the connection is closed; over HTTP/2 the stream is
+    /// reset. Default 30 s.
     pub write_timeout: Duration,
-    /// Bytes per second that a client must take of its response over HTTP/1, after a grace of `write_timeout`; 0 for
-    /// none. Below, the connection is closed. Default 240.
+    /// Bytes per second that a client must take of its response, after a grace of `write_timeout`; 0 for none. Below,
+    /// the connection is closed; over HTTP/2 the stream is reset. Default 240.
     pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
@@ -58,6 +62,7 @@ impl Default for Limits {
             max_headers: sizes.max_headers,
             max_body: sizes.max_body,
             max_bodies: 256 << 20,
+            max_replies: 256 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(60),
             min_body_rate: 240,

@@ -14,6 +14,7 @@ use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
+use crate::replies::{Replies, Reply};
 use crate::server::{Arrived, Poured};
 use crate::tickets::{Ticket, Tickets};
 
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub deadlines: Deadlines,
     pub tally: Tally,
     pub bodies: Bodies,
+    pub replies: Replies,
     pub connections: RefCell<Slab<Rc<Link>>>,
     pub listeners: RefCell<Vec<Rc<ListenerState>>>,
     pub tickets: RefCell<Tickets>,
@@ -63,6 +65,7 @@ impl Shared {
             deadlines: Deadlines::new(),
             tally: Tally::new(),
             bodies: Bodies::default(),
+            replies: Replies::default(),
             connections: RefCell::default(),
             listeners: RefCell::default(),
             tickets: RefCell::default(),
@@ -172,7 +175,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn poll_reply(&mut self) -> Poll<Vec<u8>> {
+    pub(crate) fn poll_reply(&mut self) -> Poll<Reply> {
         match self.shared.tickets.borrow_mut().take_reply(self.ticket) {
             Some(reply) => {
                 self.answered = true;

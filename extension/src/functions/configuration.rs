@@ -10,6 +10,7 @@ use router::Router;
 
 use super::version_1;
 use crate::gateway::listeners;
+use crate::gateway::names::Names;
 use crate::request::function::Function;
 use crate::request::inputs::Input;
 use crate::request::plan;
@@ -116,7 +117,7 @@ fn check_statement(statement: &str) {
 fn check_listener(port: i32, address: &str) {
     let listener = Listener { port: u16::try_from(port).unwrap_or_default(), address: address.to_owned() };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
-    let addresses = listeners::expand(&listener, &allowed);
+    let addresses = listeners::expand(&listener, &allowed, &mut Names::default());
     if addresses.is_empty() && !(address.is_empty() && allowed.is_empty()) {
         refuse(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

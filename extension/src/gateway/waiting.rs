@@ -61,13 +61,13 @@ impl Waiting {
         self.pop(gate)
     }
 
-    /// Drops the request of a client that has gone. False if it is not here.
-    pub fn forget(&mut self, ticket: Ticket) -> bool {
+    /// Takes out the request of a client that has gone. None if it is not here.
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
         let place =
             |queue: &VecDeque<Request>| queue.iter().position(|request| request.arrived.ticket == ticket);
         let found = self.queues.iter().find_map(|(&gate, queue)| Some((gate, place(queue)?)));
-        let Some((gate, place)) = found else { return false };
-        self.take(gate, |queue| queue.remove(place)).is_some()
+        let (gate, place) = found?;
+        self.take(gate, |queue| queue.remove(place))
     }
 
     fn take(

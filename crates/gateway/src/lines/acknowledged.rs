@@ -127,7 +127,7 @@ impl Connection {
             let in_flight = in_flight.get_or_insert_with(|| {
                 self.place.shared.pour(listener, work.head(), Rc::default(), context.waker())
             });
-            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply.bytes)))
         })
         .await
     }

@@ -386,7 +386,7 @@ impl Stream {
             let in_flight = in_flight.get_or_insert_with(|| {
                 self.shared.pour(self.listener, work.head(), Rc::clone(lines), context.waker())
             });
-            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply.bytes)))
         })
         .await
     }
