@@ -17,6 +17,7 @@ mod buckets;
 mod deadline;
 mod flights;
 mod inline;
+mod line;
 pub mod listeners;
 mod parked;
 mod waiting;

@@ -7,7 +7,7 @@ use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
 
 use super::buckets;
-use super::parked::{Ended, Parked};
+use super::parked::{Ended, Parked, Waited};
 use super::waiting::{self, Waiting};
 use crate::queue::later::{LATER, Later};
 use crate::request::problem::Problem;
@@ -30,8 +30,6 @@ pub struct Flights {
     waiting: Waiting,
     /// Those whose answer waits for rows of a queue.
     parked: Parked,
-    /// This gateway's number.
-    number: usize,
     gates: Vec<Gate>,
     executors: u32,
     supervisor_nudged: Option<Instant>,
@@ -98,8 +96,8 @@ struct Flight {
     gate: u32,
     /// The request itself, if it is small enough to be run again.
     kept: Option<Arrived>,
-    /// Until when its answer waits for rows, if it has waited before.
-    until: Option<Instant>,
+    /// If its answer has waited for rows before.
+    waited: Option<Waited>,
 }
 
 impl Flight {
@@ -134,8 +132,7 @@ impl Flights {
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             load: Load::default(),
             waiting: Waiting::default(),
-            parked: Parked::default(),
-            number: worker.index,
+            parked: Parked::new(worker.index),
             gates: vec![Gate::default(); shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -154,11 +151,12 @@ impl Flights {
 
     /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
-        self.submit_until(arrived, gate.unwrap_or(NO_GATE), None, server);
+        self.submit_again(arrived, gate.unwrap_or(NO_GATE), None, server);
     }
 
-    fn submit_until(&mut self, arrived: Arrived, gate: u32, until: Option<Instant>, server: &mut Server) {
-        let request = waiting::Request { arrived, gate, since: Instant::now(), until };
+    /// The same for a request that may have waited for rows.
+    fn submit_again(&mut self, arrived: Arrived, gate: u32, waited: Option<Waited>, server: &mut Server) {
+        let request = waiting::Request { arrived, gate, since: Instant::now(), waited };
         if !self.waiting.is_empty() || !self.has_share(gate) {
             self.waiting.push(request);
         } else if let Err(request) = self.try_submit(request, server) {
@@ -214,7 +212,7 @@ impl Flights {
     }
 
     fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
-        let waiting::Request { arrived, gate, since, until } = request;
+        let waiting::Request { arrived, gate, since, waited } = request;
         let flight = Flight {
             ticket: Some(arrived.ticket),
             exchange: ticket,
@@ -226,7 +224,7 @@ impl Flights {
             is_bucket: false,
             gate,
             kept: (arrived.request.len() <= KEPT).then_some(arrived),
-            until,
+            waited,
         };
         self.load.count += 1;
         if let Some(gate) = self.gates.get_mut(gate as usize) {
@@ -269,7 +267,7 @@ impl Flights {
             is_bucket: true,
             gate: NO_GATE,
             kept: None,
-            until: None,
+            waited: None,
         });
         self.load.count += 1;
         self.load.buckets += 1;
@@ -388,7 +386,7 @@ impl Flights {
         flight.response.drain(..Later::LENGTH.min(flight.response.len()));
         match (later, flight.kept) {
             (Some(later), Some(kept)) => {
-                self.parked.park(self.number, later, flight.until, (kept, flight.gate), flight.response);
+                self.parked.park(later, flight.waited, (kept, flight.gate), flight.response);
             }
             _ => {
                 server.reply(ticket, flight.response);
@@ -403,8 +401,8 @@ impl Flights {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
                 }
-                Ended::Again(request) => {
-                    self.submit_until(request.arrived, request.gate, Some(request.until), server);
+                Ended::Again(request, waited) => {
+                    self.submit_again(request.arrived, request.gate, Some(waited), server);
                 }
             }
         }
