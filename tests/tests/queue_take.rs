@@ -214,7 +214,7 @@ fn sixteen_at_once_find_all_that_is_free_under_every_isolation_level() {
     let queues = Queues::start();
     let short = Mutex::new(Vec::new());
     for level in ["read committed", "repeatable read", "serializable"] {
-        let turn = Barrier::new(CONSUMERS as usize + 1);
+        let (turn, mut sender) = (Barrier::new(CONSUMERS as usize + 1), queues.session());
         let batch_of = |round: i32| [1, 7, 40][round as usize % 3];
         let consume = |consumer: i32| {
             let mut session = queues.session();
@@ -251,8 +251,8 @@ fn sixteen_at_once_find_all_that_is_free_under_every_isolation_level() {
             for round in 0..12 {
                 turn.wait();
                 let rows = i64::from(CONSUMERS * batch_of(round));
-                queues.put(1, rows / 2);
-                (rows / 2..rows).for_each(|row| queues.put(row, row));
+                put(&mut sender, 1, rows - 10);
+                (0..10).for_each(|row| put(&mut sender, row, row));
                 turn.wait();
             }
             consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
