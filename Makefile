@@ -57,7 +57,7 @@ test: setup-test build ## every test but the long ones
 test-client: setup-client ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
-# Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
+# Long tests are test targets with required-features = ["long"], and parts of others with that feature; the models of the exchange need loom.
 test-long: setup-test build ## the long tests too
 	@$(TEST) --all-features
 	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60

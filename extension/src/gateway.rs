@@ -7,8 +7,8 @@
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
-//! A request whose answer waits for rows of a queue is [`parked`] meanwhile; one for which the exchange has no room is
-//! [`waiting`]. What is answered without running anything is counted by [`refusals`].
+//! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
+//! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
@@ -17,6 +17,7 @@ mod buckets;
 mod deadline;
 mod flights;
 mod inline;
+mod line;
 pub mod listeners;
 pub mod names;
 mod parked;

@@ -132,6 +132,18 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         ("select queue.take('jobs', 1, null::t_bip)", "queue.pop(name, qty)"),
         ("select queue.read('jobs', 1, '1 s', null::t_bip)", "queue.read(name, vt, qty)"),
         ("select queue.peek('jobs', 1, null::t_bip)", "queue.peek(name, qty)"),
+        (
+            "select queue.read_with_poll('rows', 30, 1)",
+            "queue.read_with_poll(name, qty, vt, max_poll, null::row_type)",
+        ),
+        (
+            "select queue.read_with_poll('jobs', 1, '1 s', '1 s', null::t_bip)",
+            "queue.read_with_poll(name, vt, qty, max_poll_seconds)",
+        ),
+        (
+            "select queue.take_with_poll('jobs', 1, '1 s', null::t_bip)",
+            "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)",
+        ),
         ("select queue.take('rows', 1, null::text)", "holds rows of type t_bip, not text"),
         ("select queue.put('rows', 1)", "holds rows of type t_bip, not integer"),
         ("select queue.send('nowhere', '{}')", "there is no queue \"nowhere\""),

@@ -10,7 +10,7 @@ use late::{expired, record_left, settle, waited_too_long};
 use message::Request;
 
 use super::buckets;
-use super::parked::{Ended, Parked};
+use super::parked::{Ended, Parked, Waited};
 use super::refusals::{Refusals, Refused};
 use super::waiting::{self, Waiting};
 use crate::queue::later::{LATER, Later};
@@ -37,8 +37,6 @@ pub struct Flights {
     parked: Parked,
     /// What is answered without an executor.
     pub refusals: Refusals,
-    /// This gateway's number.
-    number: usize,
     gates: Vec<Gate>,
     executors: u32,
     supervisor_nudged: Option<Instant>,
@@ -110,8 +108,8 @@ struct Flight {
     gate: u32,
     /// The request itself, if it is small enough to be run again.
     kept: Option<Arrived>,
-    /// Until when its answer waits for rows, if it has waited before.
-    until: Option<Instant>,
+    /// If its answer has waited for rows before.
+    waited: Option<Waited>,
 }
 
 impl Flight {
@@ -156,9 +154,8 @@ impl Flights {
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             load: Load::default(),
             waiting: Waiting::default(),
-            parked: Parked::default(),
+            parked: Parked::new(worker.index),
             refusals: Refusals::new(worker.entry()),
-            number: worker.index,
             gates: vec![Gate::default(); shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -177,11 +174,12 @@ impl Flights {
 
     /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
-        self.submit_until(arrived, gate.unwrap_or(NO_GATE), None, server);
+        self.submit_again(arrived, gate.unwrap_or(NO_GATE), None, server);
     }
 
-    fn submit_until(&mut self, arrived: Arrived, gate: u32, until: Option<Instant>, server: &mut Server) {
-        let request = waiting::Request { arrived, gate, since: Instant::now(), until };
+    /// The same for a request that may have waited for rows.
+    fn submit_again(&mut self, arrived: Arrived, gate: u32, waited: Option<Waited>, server: &mut Server) {
+        let request = waiting::Request { arrived, gate, since: Instant::now(), waited };
         if !self.waiting.is_empty() || !self.has_share(gate) {
             self.waiting.push(request);
         } else if let Err(request) = self.try_submit(request, server) {
@@ -243,7 +241,7 @@ impl Flights {
     }
 
     fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
-        let waiting::Request { arrived, gate, since, until } = request;
+        let waiting::Request { arrived, gate, since, waited } = request;
         let flight = Flight {
             ticket: Some(arrived.ticket),
             exchange: ticket,
@@ -256,7 +254,7 @@ impl Flights {
             is_bucket: false,
             gate,
             kept: (arrived.request.len() <= KEPT).then_some(arrived),
-            until,
+            waited,
         };
         self.load.count += 1;
         if let Some(gate) = self.gates.get_mut(gate as usize) {
@@ -300,7 +298,7 @@ impl Flights {
             is_bucket: true,
             gate: NO_GATE,
             kept: None,
-            until: None,
+            waited: None,
         });
         self.load.count += 1;
         self.load.buckets += 1;
@@ -449,7 +447,7 @@ impl Flights {
         flight.response.drain(..Later::LENGTH.min(flight.response.len()));
         match (later, flight.kept) {
             (Some(later), Some(kept)) => {
-                self.parked.park(self.number, later, flight.until, (kept, flight.gate), flight.response);
+                self.parked.park(later, flight.waited, (kept, flight.gate), flight.response);
             }
             _ => {
                 server.reply(ticket, flight.response);
@@ -464,8 +462,8 @@ impl Flights {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
                 }
-                Ended::Again(request) => {
-                    self.submit_until(request.arrived, request.gate, Some(request.until), server);
+                Ended::Again(request, waited) => {
+                    self.submit_again(request.arrived, request.gate, Some(waited), server);
                 }
             }
         }

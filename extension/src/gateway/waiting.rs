@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Ticket};
 
+use super::parked::Waited;
+
 /// A request that waits.
 pub struct Request {
     /// To be submitted.
@@ -15,8 +17,8 @@ pub struct Request {
     pub gate: u32,
     /// Since when it waits for an executor.
     pub since: Instant,
-    /// Until when its answer waits for rows, if it has waited before.
-    pub until: Option<Instant>,
+    /// If its answer has waited for rows before.
+    pub waited: Option<Waited>,
 }
 
 /// All that wait.
