@@ -73,6 +73,7 @@ mod watch;
 
 pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
+pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, port_is_free};

@@ -49,6 +49,9 @@ pub struct Poured {
     pub ticket: Ticket,
     /// The listener that it came by.
     pub listener: u32,
+    /// The stream that it is of, by a number that no other stream of the server gets. Who has no room for all
+    /// keeps them in a [`crate::FairQueue`], so that no stream waits for the flood of another.
+    pub stream: u64,
     /// A head that [`wire::Work::parse`] reads, together with the lines behind it.
     pub head: Vec<u8>,
     /// The lines. They stay here until the reply.

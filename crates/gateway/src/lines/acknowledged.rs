@@ -116,7 +116,7 @@ impl Connection {
 
     /// Asks for the producer's last sequence number; none if the connection ends.
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
-        let listener = self.place.link.listener.id;
+        let stream = (self.place.link.listener.id, self.place.shared.number_stream());
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
         let work = Work { hello: true, ..self.terms.work(Some(origin), Vec::new()) };
         let mut in_flight = None;
@@ -125,7 +125,7 @@ impl Connection {
                 return Poll::Ready(None);
             }
             let in_flight = in_flight.get_or_insert_with(|| {
-                self.place.shared.pour(listener, work.head(), Rc::default(), context.waker())
+                self.place.shared.pour(stream, work.head(), Rc::default(), context.waker())
             });
             in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
         })
