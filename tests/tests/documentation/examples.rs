@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use cluster::postgres::Client;
-use howdah_tests::Platform;
+use howdah_tests::{Platform, free_port};
 
 use super::markdown::{Block, Document, project};
 
@@ -128,7 +128,9 @@ fn scripts(application: &str) -> Vec<String> {
 
 /// Loads an application as `howdah up --app` does.
 pub fn load(platform: &Platform, application: &str) {
-    scripts(application).iter().for_each(|script| platform.sql(script));
+    // The port for lines is not one that whoever else tests has.
+    let port = format!("set bips.port = {};", free_port());
+    scripts(application).iter().for_each(|script| platform.sql(&format!("{port}\n{script}")));
 }
 
 /// What an application suggests to try.
