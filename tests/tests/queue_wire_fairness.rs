@@ -11,9 +11,11 @@ use howdah_tests::wait_for;
 const PLAIN: usize = 8;
 const ACKNOWLEDGED: usize = 20;
 /// How long the floods last.
-const TIME: Duration = Duration::from_secs(8);
+const TIME: Duration = Duration::from_secs(12);
 /// How long a line of a quiet producer may take. Without its turn it takes as long as the floods last.
 const SOON: Duration = Duration::from_secs(2);
+/// How long one of a plain connection may take: it shares buckets with floods, and stands behind two that are full.
+const LATER: Duration = Duration::from_secs(8);
 /// What the gateway may hold beside `howdah.ingest_memory`: memory that the allocator has not given back.
 const ALLOWANCE: u64 = 32 << 20;
 
@@ -100,6 +102,6 @@ fn quiet_producers_are_served_beside_floods() {
         grown >> 20
     );
     println!("{seen}");
-    assert!(slowest(&acknowledgements) < SOON && slowest(&commits) < SOON, "{seen}");
+    assert!(slowest(&acknowledgements) < SOON && slowest(&commits) < LATER, "{seen}");
     assert!(grown < limit + ALLOWANCE, "{seen}");
 }

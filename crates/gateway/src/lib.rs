@@ -5,7 +5,7 @@
 //! or time is up. Between two turns the owner runs the requests, outside of any task, and hands in replies.
 //!
 //! The public face:
-//! - [`server`]: [`Server`], [`Arrived`].
+//! - [`server`]: [`Server`], [`Arrived`], [`Poured`].
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
 //! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`port_is_free`].
@@ -77,6 +77,6 @@ pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, port_is_free};
-pub use server::{Arrived, Poured, Server};
+pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -14,7 +14,7 @@ use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
-use crate::server::{Arrived, Poured};
+use crate::server::{Arrived, Poured, Source};
 use crate::tickets::{Ticket, Tickets};
 
 /// Bytes that one read takes at most. One buffer serves all connections, so an idle one has none.
@@ -125,16 +125,16 @@ impl Shared {
         self.next_stream.replace(self.next_stream.get() + 1)
     }
 
-    /// Hands a bucket to the owner, of a listener and a stream.
+    /// Hands a bucket to the owner.
     pub(crate) fn pour(
         self: &Rc<Self>,
-        (listener, stream): (u32, u64),
+        source: Source,
         head: Vec<u8>,
         lines: Rc<Vec<u8>>,
         waker: &Waker,
     ) -> InFlight {
         let ticket = self.tickets.borrow_mut().open(waker.clone());
-        self.poured.borrow_mut().push(Poured { ticket, listener, stream, head, lines });
+        self.poured.borrow_mut().push(Poured { ticket, source, head, lines });
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 

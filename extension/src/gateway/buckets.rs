@@ -1,7 +1,7 @@
 //! Buckets of lines on their way to the executors of their lane.
 //!
 //! A bucket that finds no room in the exchange waits here, and its stream reads no more meanwhile. The order is fair to
-//! streams: those of a flood let the few lines of others pass. Buckets get a part of the exchange's memory, so that
+//! connections: those of a flood let the few lines of others pass. Buckets get a part of the exchange's memory, so that
 //! requests find room beside them.
 
 use ::gateway::{FairQueue, Poured, Server, Ticket};
@@ -25,7 +25,9 @@ impl Buckets {
     /// Takes in what the event loop has brought, and sends what there is room for.
     pub fn send(&mut self, flights: &mut Flights, server: &mut Server) {
         for poured in server.poured() {
-            self.waiting.push(poured.stream, poured.head.len() + poured.lines.len(), poured);
+            let bytes = poured.head.len() + poured.lines.len();
+            // Each connection has the same share.
+            self.waiting.push(poured.source.stream, bytes / poured.source.connections, poured);
         }
         while let Some(poured) = self.waiting.first() {
             match flights.submit_bucket(poured) {

@@ -15,6 +15,7 @@ use super::stream::{Listening, Stream};
 use crate::clock::NEVER;
 use crate::connection::Link;
 use crate::counters::add;
+use crate::server::Source;
 
 /// What may wait to be read by the client before its lines are read no more.
 const UNREAD: usize = 64 << 10;
@@ -119,7 +120,8 @@ impl Connection {
 
     /// Asks for the producer's last sequence number; none if the connection ends.
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
-        let stream = (self.place.link.listener.id, self.place.shared.number_stream());
+        let stream = self.place.shared.number_stream();
+        let source = Source { listener: self.place.link.listener.id, stream, connections: 1 };
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
         let work = Work { hello: true, ..self.terms.work(Some(origin), Vec::new()) };
         let mut in_flight = None;
@@ -128,7 +130,7 @@ impl Connection {
                 return Poll::Ready(None);
             }
             let in_flight = in_flight.get_or_insert_with(|| {
-                self.place.shared.pour(stream, work.head(), Rc::default(), context.waker())
+                self.place.shared.pour(source, work.head(), Rc::default(), context.waker())
             });
             in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
         })

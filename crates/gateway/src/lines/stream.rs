@@ -21,6 +21,7 @@ use wire::{Answer, Bucket, Failure, Origin, Work, Written};
 use super::account::{Account, Lines};
 use super::terms::Terms;
 use crate::clock::Millis;
+use crate::server::Source;
 use crate::shared::Shared;
 use crate::this_thread::spawn;
 
@@ -384,8 +385,12 @@ impl Stream {
                 return Poll::Ready(None);
             }
             let in_flight = in_flight.get_or_insert_with(|| {
-                let stream = (self.listener, self.number);
-                self.shared.pour(stream, work.head(), Rc::clone(lines), context.waker())
+                let source = Source {
+                    listener: self.listener,
+                    stream: self.number,
+                    connections: self.users.get().max(1),
+                };
+                self.shared.pour(source, work.head(), Rc::clone(lines), context.waker())
             });
             in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
         })
