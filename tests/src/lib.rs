@@ -17,4 +17,4 @@ pub mod shippers;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;
-pub use platform::{DATABASE, Platform, free_port, wait_for};
+pub use platform::{DATABASE, Platform, command, free_port, wait_for};

@@ -158,3 +158,19 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         assert!(error.contains(names), "{statement}: {error}");
     }
 }
+
+#[test]
+fn a_role_that_owns_a_queue_is_not_dropped() {
+    let queues = Queues::empty(&[]);
+    queues.sql(
+        "create extension howdah; create type t_row as (id int);
+         create role keeper login in role howdah_admin;",
+    );
+    for create in ["queue.create('typed', row_type => 't_row')", "queue.create('mail')"] {
+        queues.sql(&format!("set session authorization keeper; select {create}"));
+        let error = queues.error("drop role keeper");
+        assert!(error.starts_with("2BP01"), "{create}: {error}");
+        queues.sql("select queue.drop_queue(queue_name) from queue.list_queues()");
+    }
+    queues.sql("drop role keeper");
+}

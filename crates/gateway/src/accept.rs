@@ -111,7 +111,7 @@ fn take_lines(
     if lines::turn_away(shared, lines, &peer) {
         return add(&shared.tally.refused, 1);
     }
-    stream.keep_alive();
+    stream.keep_alive(shared.limits().vanish_timeout);
     spawn(lines::Connection::new(shared, listener, lines, stream, peer).serve());
 }
 

@@ -5,7 +5,7 @@
 //! or time is up. Between two turns the owner runs the requests, outside of any task, and hands in replies.
 //!
 //! The public face:
-//! - [`server`]: [`Server`], [`Arrived`].
+//! - [`server`]: [`Server`], [`Arrived`], [`Poured`].
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
 //! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`address_is_free`].
@@ -74,10 +74,11 @@ mod watch;
 
 pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
+pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, address_is_free};
 pub use replies::SMALL_REPLY;
-pub use server::{Arrived, Poured, Server};
+pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;
 pub use turn::Turn;

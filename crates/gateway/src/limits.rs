@@ -41,6 +41,8 @@ pub struct Limits {
     pub max_line_connections: usize,
     /// Bytes of lines in memory, from their arrival to the commit; each listener has the same share. Default 256 MiB.
     pub max_lines: usize,
+    /// How long a client for lines may be out of reach before its connection is closed, in whole seconds. Default 2 min.
+    pub vanish_timeout: Duration,
     /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
     pub max_streams: u32,
     /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
@@ -72,6 +74,7 @@ impl Default for Limits {
             max_connections: 10_000,
             max_line_connections: 1000,
             max_lines: 256 << 20,
+            vanish_timeout: Duration::from_secs(120),
             max_streams: 128,
             max_pipelined: 64 << 10,
             half_close: false,

@@ -46,12 +46,24 @@ pub struct Arrived {
 pub struct Poured {
     /// To be given back with the reply: a [`wire::Answer`].
     pub ticket: Ticket,
-    /// The listener that it came by.
-    pub listener: u32,
+    /// Where it comes from.
+    pub source: Source,
     /// A head that [`wire::Work::parse`] reads, together with the lines behind it.
     pub head: Vec<u8>,
     /// The lines. They stay here until the reply.
     pub lines: Rc<Vec<u8>>,
+}
+
+/// Where a bucket comes from. Who has no room for all keeps them in a [`crate::FairQueue`], so that nobody waits for the
+/// flood of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The listener that it came by.
+    pub listener: u32,
+    /// The stream that it is of, by a number that no other stream of the server gets.
+    pub stream: u64,
+    /// How many connections share the stream.
+    pub connections: usize,
 }
 
 /// The server. It cannot leave its thread, and starts no other.

@@ -15,7 +15,7 @@ use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
 use crate::replies::{Replies, Reply};
-use crate::server::{Arrived, Poured};
+use crate::server::{Arrived, Poured, Source};
 use crate::tickets::{Ticket, Tickets};
 
 /// Bytes that one read takes at most. One buffer serves all connections, so an idle one has none.
@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub line_connections: Cell<usize>,
     /// The number of the next connection for lines.
     pub next_connection: Cell<u64>,
+    /// The number of the next stream of buckets.
+    next_stream: Cell<u64>,
     /// Bytes of lines that this turn may still read.
     lines_left: Cell<usize>,
     /// Tasks that go on reading lines in the next turn.
@@ -78,6 +80,7 @@ impl Shared {
             refusing: Cell::new(0),
             line_connections: Cell::new(0),
             next_connection: Cell::new(1),
+            next_stream: Cell::new(1),
             lines_left: Cell::new(LINES_PER_TURN),
             postponed: RefCell::default(),
         }
@@ -120,26 +123,32 @@ impl Shared {
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
+    /// A number for a stream of buckets that no other has.
+    pub(crate) fn number_stream(&self) -> u64 {
+        self.next_stream.replace(self.next_stream.get() + 1)
+    }
+
     /// Hands a bucket to the owner.
     pub(crate) fn pour(
         self: &Rc<Self>,
-        listener: u32,
+        source: Source,
         head: Vec<u8>,
         lines: Rc<Vec<u8>>,
         waker: &Waker,
     ) -> InFlight {
         let ticket = self.tickets.borrow_mut().open(waker.clone());
-        self.poured.borrow_mut().push(Poured { ticket, listener, head, lines });
+        self.poured.borrow_mut().push(Poured { ticket, source, head, lines });
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
-    /// Whether this turn may read more lines; if not, the task is woken in the next one.
-    pub(crate) fn may_read_lines(&self, waker: &Waker) -> bool {
-        let may = self.lines_left.get() > 0;
-        if !may {
-            self.postponed.borrow_mut().push(waker.clone());
-        }
-        may
+    /// Whether this turn may read more lines.
+    pub(crate) fn may_read_lines(&self) -> bool {
+        self.lines_left.get() > 0
+    }
+
+    /// The task is woken in the next turn, which may read lines again.
+    pub(crate) fn postpone_lines(&self, waker: &Waker) {
+        self.postponed.borrow_mut().push(waker.clone());
     }
 
     pub(crate) fn have_read_lines(&self, count: usize) {
