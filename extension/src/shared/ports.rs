@@ -32,6 +32,8 @@ pub struct Held {
     pub gateway: usize,
     /// Why it could not be bound.
     pub error: Option<String>,
+    /// The listeners that want it: the addresses that were given to them.
+    pub wanted_by: Vec<String>,
 }
 
 /// One address of one gateway.
@@ -45,6 +47,8 @@ pub struct PortEntry {
     address: Text<14>,
     /// Why it could not be bound, as far as it fits.
     reason: Text<16>,
+    /// The addresses that were given to the listeners that want it, each with a newline at its end.
+    wanted_by: Text<64>,
 }
 
 /// Why an address cannot be claimed.
@@ -75,13 +79,7 @@ impl Ports {
         database: pg_sys::Oid,
         gateway: usize,
     ) -> Result<(), Refused> {
-        let free =
-            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
-        let entry = free.ok_or(Refused::Full)?;
-        entry.gateway.store(gateway as u32, SeqCst);
-        entry.database.store(database.to_u32(), SeqCst);
-        entry.port.store(port.into(), SeqCst);
-        entry.address.set(address);
+        let entry = self.take(address, port, database, gateway).ok_or(Refused::Full)?;
         entry.state.store(CLAIMED, SeqCst);
         match self.holder(address, port, database) {
             None => Ok(()),
@@ -90,6 +88,29 @@ impl Ports {
                 Err(Refused::Taken(other))
             }
         }
+    }
+
+    /// A free entry, filled in; whoever has taken it publishes it.
+    fn take(&self, address: &str, port: u16, database: pg_sys::Oid, gateway: usize) -> Option<&PortEntry> {
+        let entry = self
+            .0
+            .iter()
+            .find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok())?;
+        entry.gateway.store(gateway as u32, SeqCst);
+        entry.database.store(database.to_u32(), SeqCst);
+        entry.port.store(port.into(), SeqCst);
+        entry.address.set(address);
+        entry.wanted_by.set("");
+        Some(entry)
+    }
+
+    /// Notes which listeners want an address that a gateway has, or could not get: the addresses that were given
+    /// to them. Several may want the same.
+    pub fn attribute(&self, address: &str, port: u16, gateway: usize, listeners: &[String]) {
+        let lines: String = listeners.iter().map(|listener| format!("{listener}\n")).collect();
+        self.at(address, port, gateway)
+            .filter(|entry| !entry.wanted_by.is(&lines))
+            .for_each(|entry| entry.wanted_by.set(&lines));
     }
 
     /// The database, other than `database`, that has this address or one that overlaps with it.
@@ -121,13 +142,7 @@ impl Ports {
     /// Notes why a gateway could not bind an address. When the registry is full it is in the log alone.
     pub fn complain(&self, address: &str, port: u16, database: pg_sys::Oid, gateway: usize, reason: &str) {
         self.forget_complaint(address, port, gateway);
-        let free =
-            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
-        if let Some(entry) = free {
-            entry.gateway.store(gateway as u32, SeqCst);
-            entry.database.store(database.to_u32(), SeqCst);
-            entry.port.store(port.into(), SeqCst);
-            entry.address.set(address);
+        if let Some(entry) = self.take(address, port, database, gateway) {
             entry.reason.set(reason);
             entry.state.store(FAILED, SeqCst);
         }
@@ -135,12 +150,8 @@ impl Ports {
 
     /// Removes what [`Ports::complain`] has noted.
     pub fn forget_complaint(&self, address: &str, port: u16, gateway: usize) {
-        self.0
-            .iter()
-            .filter(|entry| {
-                entry.state.load(SeqCst) == FAILED && entry.gateway.load(SeqCst) == gateway as u32
-            })
-            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
+        self.at(address, port, gateway)
+            .filter(|entry| entry.state.load(SeqCst) == FAILED)
             .for_each(|entry| entry.state.store(FREE, SeqCst));
     }
 
@@ -154,6 +165,7 @@ impl Ports {
                 port: entry.port.load(SeqCst) as u16,
                 gateway: entry.gateway.load(SeqCst) as usize,
                 error: (state == FAILED).then(|| entry.reason.get()),
+                wanted_by: entry.wanted_by.get().lines().map(str::to_owned).collect(),
             })
         })
         .collect()
@@ -161,14 +173,18 @@ impl Ports {
 
     /// Gives an address back.
     pub fn release(&self, address: &str, port: u16, gateway: usize) {
-        self.of(gateway)
-            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
-            .for_each(|entry| entry.state.store(FREE, SeqCst));
+        self.at(address, port, gateway).for_each(|entry| entry.state.store(FREE, SeqCst));
     }
 
     /// Gives back all that a gateway has.
     pub fn release_all(&self, gateway: usize) {
         self.of(gateway).for_each(|entry| entry.state.store(FREE, SeqCst));
+    }
+
+    /// The entries of a gateway for an address.
+    fn at(&self, address: &str, port: u16, gateway: usize) -> impl Iterator<Item = &PortEntry> {
+        self.of(gateway)
+            .filter(move |entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
     }
 
     fn of(&self, gateway: usize) -> impl Iterator<Item = &PortEntry> {
