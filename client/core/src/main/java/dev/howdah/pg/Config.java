@@ -36,6 +36,7 @@ public final class Config {
   }
 
   private void check() {
+    LibpqParameters.check(environment);
     oneOf(Setting.TARGET_SESSION_ATTRS, TARGETS);
     oneOf(Setting.CHANNEL_BINDING, List.of("disable", "prefer", "require"));
     if (text(Setting.SSLMODE) != null) {
@@ -145,26 +146,54 @@ public final class Config {
     throw new IllegalArgumentException(setting.key + " must be a number of seconds, not " + text(setting));
   }
 
-  /** A place to try: a host name, an address, or the folder of a UNIX socket. */
-  record Address(String host, int port) {
+  /**
+   * A place to try.
+   *
+   * @param host a host name, an address, or the folder of a UNIX socket
+   * @param number the address to connect to instead of asking for that of the host, or null
+   * @param port the TCP port
+   */
+  record Address(String host, String number, int port) {
+    Address(String host, int port) {
+      this(host, null, port);
+    }
+
     boolean isUnix() {
-      return host.startsWith("/") || host.startsWith("@");
+      return number == null && (host.startsWith("/") || host.startsWith("@"));
     }
   }
 
   List<Address> addresses() {
     String hosts = text(Setting.HOST);
-    String[] names = (hosts == null ? defaultHost() : hosts).split(",", -1);
+    String numbers = text(Setting.HOSTADDR);
+    String[] names = (hosts != null ? hosts : numbers != null ? numbers : defaultHost()).split(",", -1);
+    String[] direct = numbers == null ? new String[names.length] : numbers.split(",", -1);
     String[] ports = text(Setting.PORT).split(",", -1);
     if (ports.length != 1 && ports.length != names.length) {
       throw new IllegalArgumentException("port lists " + ports.length + " ports for " + names.length + " hosts");
     }
+    if (direct.length != names.length) {
+      throw new IllegalArgumentException("hostaddr lists " + direct.length + " addresses for " + names.length + " hosts");
+    }
     List<Address> addresses = new ArrayList<>();
     for (int i = 0; i < names.length; i++) {
-      String port = ports[ports.length == 1 ? 0 : i].trim();
-      addresses.add(new Address(names[i].isBlank() ? defaultHost() : names[i].trim(), port(port)));
+      String number = number(direct[i]);
+      String host = !names[i].isBlank() ? names[i].trim() : number != null ? number : defaultHost();
+      addresses.add(new Address(host, number, port(ports[ports.length == 1 ? 0 : i].trim())));
     }
     return addresses;
+  }
+
+  /** An address in numbers; null if there is none. */
+  private static String number(String address) {
+    if (address == null || address.isBlank()) {
+      return null;
+    }
+    String number = address.trim();
+    if (number.indexOf(':') < 0 && !number.matches("\\d+\\.\\d+\\.\\d+\\.\\d+")) {
+      throw new IllegalArgumentException("hostaddr must be an address in numbers, not " + number + "; host takes a name");
+    }
+    return number;
   }
 
   private static int port(String text) {
@@ -197,6 +226,11 @@ public final class Config {
   String database() {
     String database = text(Setting.DATABASE);
     return database != null ? database : user();
+  }
+
+  String applicationName() {
+    String name = text(Setting.APPLICATION_NAME);
+    return name != null ? name : text(Setting.FALLBACK_APPLICATION_NAME);
   }
 
   Duration connectTimeout() {
@@ -262,9 +296,15 @@ public final class Config {
       return this;
     }
 
-    /** Sets any setting by the name it has in the table of the documentation; an unknown one is an error. */
+    /**
+     * Sets any setting by the name it has in the table of the documentation. Parameters of libpq that change nothing
+     * are accepted too; an unknown one is an error.
+     */
     public Builder set(String name, Object value) {
       Setting setting = Setting.find(name);
+      if (setting == null && value != null && LibpqParameters.accepts(name, value.toString())) {
+        return this;
+      }
       if (setting == null) {
         throw new IllegalArgumentException("there is no setting " + name);
       }

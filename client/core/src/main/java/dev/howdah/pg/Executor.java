@@ -136,22 +136,27 @@ final class Executor {
     boolean opening = cached && first != null;
     send(statement, parameters, opening ? first : null, !cached, options.mostRows(), deadline);
     Outcome outcome = answers.complete(statement, reception, deadline, opening);
-    if (outcome.error != null && cached && isStale(outcome.error)) {
-      session.discard(statement);
-      if (heal && before == 'I') {
-        alone(first == null ? null : "ROLLBACK", deadline);
-        return attempt(sql, parameters, options, reception, deadline, false);
-      }
-      throw new ServerException(outcome.error, sql, "The prepared statement does not fit any more or was lost behind a pooler,"
-          + " and inside a transaction it cannot be prepared again; statement_cache_size=0 turns the cache off.");
+    if (cached && discardedAsStale(statement, outcome) && heal && before == 'I') {
+      alone(first == null ? null : "ROLLBACK", deadline);
+      return attempt(sql, parameters, options, reception, deadline, false);
     }
     return outcome.tagOrThrow(sql, deadline);
   }
 
-  /** What a changed table or a lost statement is answered with, before anything has run. */
-  static boolean isStale(ServerMessage error) {
-    return error.sqlState().equals("26000")
-        || error.sqlState().equals("0A000") && "RevalidateCachedQuery".equals(error.routine());
+  /**
+   * Forgets a statement that was answered as a changed table or a lost statement is, before anything has run.
+   * Where the caller cannot run it again, the error says what the user can do.
+   */
+  boolean discardedAsStale(Statement statement, Outcome outcome) {
+    ServerMessage error = outcome.error;
+    if (error == null || !error.sqlState().equals("26000")
+        && !(error.sqlState().equals("0A000") && "RevalidateCachedQuery".equals(error.routine()))) {
+      return false;
+    }
+    session.discard(statement);
+    outcome.advice = "The prepared statement does not fit any more or was lost behind a pooler, and inside a transaction or a"
+        + " pipeline it cannot be prepared again at once. The next time it will be; statement_cache_size=0 turns the cache off.";
+    return true;
   }
 
   /** Sends the values and the order to run, in one write. */

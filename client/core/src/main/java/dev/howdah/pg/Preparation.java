@@ -45,7 +45,8 @@ final class Preparation {
           }
           List<Described> columns = type == 'n' ? List.of() : columns();
           learnTypes(parameterTypes, columns, deadline);
-          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape(columns, binary));
+          Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
+          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape);
           session.statements.add(statement, binary);
           return statement;
         }
@@ -71,9 +72,10 @@ final class Preparation {
   }
 
   /** A column before its codec is known. */
-  private record Described(String name, int table, int attribute, int type, int modifier) {}
+  record Described(String name, int table, int attribute, int type, int modifier) {}
 
-  private List<Described> columns() {
+  /** The columns that the current message describes. */
+  List<Described> columns() {
     Wire wire = session.wire;
     int count = wire.int2() & 0xffff;
     if (count > MOST_COLUMNS) {
@@ -94,15 +96,17 @@ final class Preparation {
     return columns;
   }
 
-  private void learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline) {
+  private boolean learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline) {
     List<Integer> used = new ArrayList<>();
     for (int type : parameterTypes) {
       used.add(type);
     }
     columns.forEach(column -> used.add(column.type()));
-    if (!session.types.unknown(used).isEmpty()) {
-      new TypeCatalog(executor, deadline).learn(session.types, used);
+    if (session.types.unknown(used).isEmpty()) {
+      return false;
     }
+    new TypeCatalog(executor, deadline).learn(session.types, used);
+    return true;
   }
 
   private Codec[] codecs(int[] types, boolean binary) {
@@ -131,8 +135,17 @@ final class Preparation {
     return new Shape(described);
   }
 
-  /** The shape that the current message describes, of a statement whose rows come as text. */
-  Shape textShape() {
-    return shape(columns(), false);
+  /** The shape of columns whose values come as text. */
+  Shape textShape(List<Described> columns) {
+    return shape(columns, false);
+  }
+
+  /** Looks up the types of columns, outside of any statement; returns whether one was not known. */
+  boolean learnTypes(List<Described> columns, Deadline deadline) {
+    boolean learned = learnTypes(new int[0], columns, deadline);
+    if (learned) {
+      session.synchronize(deadline);
+    }
+    return learned;
   }
 }

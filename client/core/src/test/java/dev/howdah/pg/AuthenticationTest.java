@@ -79,10 +79,11 @@ class AuthenticationTest {
   /** A key that has signed its own certificate. */
   private record Identity(byte[] certificate, byte[] key) {}
 
-  private static Identity identity(String name, String algorithm, String size) throws IOException, GeneralSecurityException, InterruptedException {
+  private static Identity identity(String name, String algorithm, String sized, String size)
+      throws IOException, GeneralSecurityException, InterruptedException {
     Path store = folder.resolve(name + ".p12");
     Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
-        name, "-keyalg", algorithm, "-keysize", size, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
+        name, "-keyalg", algorithm, "-" + sized, size, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
         "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)).inheritIO().start();
     assertEquals(0, keytool.waitFor());
     KeyStore keys = KeyStore.getInstance("PKCS12");
@@ -94,11 +95,11 @@ class AuthenticationTest {
   }
 
   private static void makeCertificates(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
-    Identity own = identity("localhost", "RSA", "2048");
+    Identity own = identity("localhost", "RSA", "keysize", "2048");
     server.install("server.crt", own.certificate());
     server.install("server.key", own.key());
     root = Files.write(folder.resolve("root.crt"), own.certificate());
-    Identity client = identity("by_certificate", "EC", "256");
+    Identity client = identity("by_certificate", "EC", "groupname", "secp256r1");
     server.install("clients.crt", client.certificate());
     clientCertificate = Files.write(folder.resolve("client.crt"), client.certificate());
     clientKey = Files.write(folder.resolve("client.key"), client.key());
@@ -195,7 +196,6 @@ class AuthenticationTest {
     assertFalse(usesTls(as("by_scram", "päss wörd").set("sslmode", "allow").build()));
     assertTrue(usesTls(as("by_scram", "päss wörd").set("sslmode", "prefer").build()));
     assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").build()));
-    assertThrows(ConnectionException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
     Config.Builder trusting = as("by_tls", "secret").set("sslrootcert", root);
     assertTrue(usesTls(trusting.set("sslmode", "verify-ca").build()));
     assertTrue(usesTls(trusting.set("sslmode", "verify-full").host("localhost").build()));
@@ -234,6 +234,31 @@ class AuthenticationTest {
       other.query("select pg_terminate_backend($1, 60000)", process);
       assertEquals(1, pool.query("select 1").size());
     }
+  }
+
+  void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
+    assumeTrue(tls);
+    String home = System.setProperty("user.home", folder.toString());
+    try {
+      assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
+      for (String mode : List.of("require", "verify-ca", "verify-full")) {
+        Config.Builder missing = as("by_tls", "secret").set("sslmode", mode).set("sslrootcert", folder.resolve("missing.crt"));
+        assertFailure("missing.crt, which sslrootcert names", missing);
+      }
+      Path empty = Files.write(folder.resolve("empty.crt"), new byte[0]);
+      assertFailure("has no certificate", as("by_tls", "secret").set("sslmode", "verify-ca").set("sslrootcert", empty));
+      Path usual = Files.createDirectories(folder.resolve(".postgresql")).resolve("root.crt");
+      Files.copy(root, usual);
+      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
+      Files.delete(usual);
+    } finally {
+      System.setProperty("user.home", home);
+    }
+  }
+
+  private static void assertFailure(String wanted, Config.Builder config) {
+    ConnectionException error = assertThrows(ConnectionException.class, () -> usesTls(config.build()));
+    assertTrue(error.getMessage().contains(wanted), error.getMessage());
   }
 
   @Test

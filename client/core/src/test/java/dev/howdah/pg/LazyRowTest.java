@@ -159,6 +159,29 @@ class LazyRowTest {
   }
 
   @Test
+  void aSurvivingRowKeepsNothingThatWasDecodedOfOthers() {
+    try (Connection connection = PrivateServer.connect()) {
+      String sql = "select x, repeat('x', 100) from generate_series(1, 1000) x";
+      connection.query(sql);
+      List<Row> kept = new ArrayList<>();
+      long before = used();
+      for (int i = 0; i < 500; i++) {
+        Result rows = connection.query(sql);
+        int length = 0;
+        for (Row row : rows) {
+          length += ((String) row.getObject(1)).length();
+        }
+        assertEquals(100_000, length);
+        kept.add(rows.get(499));
+      }
+      double each = (double) (used() - before) / kept.size();
+      // The bytes of 64 rows, those decoded of one, and what stands around both.
+      assertTrue(each < 64 * 120 + 600, "a surviving row keeps " + each + " bytes");
+      assertEquals(500, kept.get(499).getInt(0));
+    }
+  }
+
+  @Test
   void threadsThatShareRowsNeverSeeAWrongValue() throws InterruptedException {
     long end = System.nanoTime() + Long.getLong("howdah.race.seconds", 5) * 1_000_000_000L;
     AtomicReference<String> wrong = new AtomicReference<>();

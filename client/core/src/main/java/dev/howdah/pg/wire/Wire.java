@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.UnaryOperator;
 
 /**
  * Messages in and out of one connection.
@@ -57,11 +58,11 @@ public final class Wire {
    * Puts TLS on top. Bytes that came before the handshake were not protected by it and would be read as if
    * they were (CVE-2021-23222), so any such byte ends the connection.
    */
-  public void replaceTransport(Transport secured) {
+  public void replaceTransport(UnaryOperator<Transport> securing) {
     if (head != tail) {
       throw new ConnectionException("the server sent data before TLS was agreed; the connection may be tampered with");
     }
-    transport = secured;
+    transport = securing.apply(transport);
   }
 
   /** Called once when the thread that waits for the server is interrupted: it should cancel what runs. */
@@ -444,11 +445,6 @@ public final class Wire {
   /** The body's length in bytes. */
   public int length() {
     return length;
-  }
-
-  /** Whether the body's array holds nothing but this message and belongs to whoever takes it. */
-  public boolean ownsBody() {
-    return body != buffer;
   }
 
   private int take(int count) {
