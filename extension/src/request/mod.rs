@@ -10,10 +10,11 @@
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response;
+//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an error to the response;
 //!   [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
+pub mod body;
 pub mod changes;
 pub mod current;
 pub mod effects;
@@ -29,6 +30,7 @@ pub mod plan;
 pub mod problem;
 pub mod ready;
 pub mod receiver;
+pub mod rows;
 pub mod run;
 pub mod shape;
 pub mod standing;
