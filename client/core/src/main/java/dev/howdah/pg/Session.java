@@ -15,6 +15,10 @@ import java.util.function.Consumer;
  */
 final class Session {
   private static final int MOST_SECRET = 256;
+  /** What the names and values of the settings may take that the server reports: some hundred times what it does report. */
+  private static final int MOST_PARAMETER_TEXT = 1 << 20;
+  /** What one of them takes beside its text. */
+  private static final int PARAMETER = 64;
 
   final Config config;
   final Wire wire;
@@ -23,6 +27,7 @@ final class Session {
   final CancelGate gate;
   private final Handshake.Endpoint endpoint;
   private final Map<String, String> parameters = new ConcurrentHashMap<>();
+  private long parameterText;
   private volatile Consumer<Notification> notifications = notification -> { };
   private int process;
   private byte[] secret = {};
@@ -162,7 +167,11 @@ final class Session {
   }
 
   private void parameter(String name, String value) {
-    parameters.put(name, value);
+    String before = parameters.put(name, value);
+    parameterText += value.length() - (before == null ? -name.length() - PARAMETER : before.length());
+    if (parameterText > MOST_PARAMETER_TEXT) {
+      throw wire.malformed("the settings that the server reports are too many or too long, the last being " + name);
+    }
     if (name.equals("client_encoding")) {
       foreignEncoding = !value.equals("UTF8") && !value.equals("UNICODE");
     }

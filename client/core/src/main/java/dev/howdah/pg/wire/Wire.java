@@ -26,6 +26,8 @@ public final class Wire {
 
   private Transport transport;
   private final int maxMessage;
+  /** How much may come while nobody reads messages: the longest one, its head, and what comes with it. */
+  private final int mostUnread;
   private byte[] buffer = new byte[BUFFER];
   private ByteBuffer view = ByteBuffer.wrap(buffer);
   private int head;
@@ -47,6 +49,7 @@ public final class Wire {
   public Wire(Transport transport, int maxMessage) {
     this.transport = transport;
     this.maxMessage = maxMessage;
+    this.mostUnread = (int) Math.min(Integer.MAX_VALUE - 16, maxMessage + 5L + BUFFER);
   }
 
   /** The transport below. */
@@ -174,10 +177,15 @@ public final class Wire {
       return;
     }
     int unread = tail - head;
-    if (buffer.length - unread >= more && unread <= buffer.length / 2) {
+    if (unread + more > mostUnread) {
+      transport.close();
+      throw new ConnectionException("the server has sent more than max_message_bytes, " + maxMessage
+          + ", before it took what was sent to it; the connection is closed");
+    }
+    if (unread + more <= buffer.length && (unread <= buffer.length / 2 || buffer.length >= mostUnread)) {
       System.arraycopy(buffer, head, buffer, 0, unread);
     } else {
-      byte[] larger = new byte[(int) Math.min(Integer.MAX_VALUE - 16, buffer.length * 2L)];
+      byte[] larger = new byte[(int) Math.min(mostUnread, buffer.length * 2L)];
       System.arraycopy(buffer, head, larger, 0, unread);
       buffer = larger;
       view = ByteBuffer.wrap(buffer);
@@ -391,12 +399,16 @@ public final class Wire {
     }
   }
 
-  /** Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. */
+  /**
+   * Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. What
+   * comes before is not kept.
+   */
   public boolean awaitEnd(long deadline) {
     boolean interrupted = false;
     try {
       while (System.nanoTime() - deadline < 0) {
         absorb();
+        head = tail;
         transport.await(Transport.READ, deadline);
         // A wait ends at once while the flag is set.
         interrupted |= Thread.interrupted();
