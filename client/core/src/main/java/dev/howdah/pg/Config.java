@@ -24,8 +24,10 @@ public final class Config {
   private final Map<String, String> environment;
   private final TypeOptions types;
   private final Consumer<ServerMessage> notices;
+  private final long latest;
 
   private Config(Builder builder) {
+    this.latest = builder.latest;
     this.values = new EnumMap<>(builder.values);
     this.environment = builder.environment;
     this.types = builder.types;
@@ -43,6 +45,9 @@ public final class Config {
     if (trustsSystem() && !sslMode().equals("verify-full")) {
       // Anyone may have a certificate of these roots, so without its name checked it proves nothing.
       throw new IllegalArgumentException("sslmode=" + sslMode() + " may not be used with sslrootcert=system; use verify-full");
+    }
+    if ((text(Setting.SSLCERT) == null) != (text(Setting.SSLKEY) == null)) {
+      throw new IllegalArgumentException("sslcert and sslkey, a client's certificate and the key of it, belong together; set both or none");
     }
     addresses();
     connectTimeout();
@@ -80,6 +85,18 @@ public final class Config {
     builder.types = types;
     builder.notices = notices;
     return builder;
+  }
+
+  /** The same, for a connection that must stand by a {@link System#nanoTime} value, however long connect_timeout is. */
+  Config openedBy(long latest) {
+    Builder builder = toBuilder();
+    builder.latest = latest;
+    return builder.build();
+  }
+
+  /** When a connection must stand, or {@link Long#MAX_VALUE}. */
+  long latest() {
+    return latest;
   }
 
   String text(Setting setting) {
@@ -264,6 +281,7 @@ public final class Config {
     private final Map<String, String> environment;
     private TypeOptions types = TypeOptions.NONE;
     private Consumer<ServerMessage> notices = notice -> { };
+    private long latest = Long.MAX_VALUE;
 
     private Builder(Map<String, String> environment) {
       this.environment = Map.copyOf(environment);

@@ -148,15 +148,26 @@ final class Executor {
    * Where the caller cannot run it again, the error says what the user can do.
    */
   boolean discardedAsStale(Statement statement, Outcome outcome) {
-    ServerMessage error = outcome.error;
-    if (error == null || !error.sqlState().equals("26000")
-        && !(error.sqlState().equals("0A000") && "RevalidateCachedQuery".equals(error.routine()))) {
+    if (outcome.error == null || !isStale(statement, outcome.error)) {
       return false;
     }
     session.discard(statement);
     outcome.advice = "The prepared statement does not fit any more or was lost behind a pooler, and inside a transaction or a"
         + " pipeline it cannot be prepared again at once. The next time it will be; statement_cache_size=0 turns the cache off.";
     return true;
+  }
+
+  private static boolean isStale(Statement statement, ServerMessage error) {
+    return switch (error.sqlState()) {
+      case "26000" -> true;
+      case "0A000" -> "RevalidateCachedQuery".equals(error.routine());
+      // A type that a witness names has another name, or another schema.
+      case "42704", "3F000" -> statement.witnesses.length > 0;
+      // A parameter does not have the fields of its type any more.
+      case "42804" -> statement.witnesses.length > 0 && "record_recv".equals(error.routine());
+      case "22P02" -> statement.witnesses.length > 0 && "record_in".equals(error.routine());
+      default -> false;
+    };
   }
 
   /** Sends the values and the order to run, in one write. */

@@ -153,7 +153,9 @@ final class Handshake {
   }
 
   private static long deadline(Config config) {
-    return config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+    long own = config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+    long latest = config.latest();
+    return own == Long.MAX_VALUE || latest != Long.MAX_VALUE && latest - own < 0 ? latest : own;
   }
 
   private static Wire connect(Config config, Endpoint endpoint, long deadline) {

@@ -20,13 +20,15 @@ import java.util.Queue;
  * limit and {@link Connection#cancel} apply to the pipeline as a whole.
  */
 public final class Pipeline implements AutoCloseable {
+  private final Connection connection;
   private final Executor executor;
   private final Session session;
   private final Options options;
   private final Queue<Answer> pending = new ArrayDeque<>();
   private Deadline deadline;
 
-  Pipeline(Executor executor, Options options) {
+  Pipeline(Connection connection, Executor executor, Options options) {
+    this.connection = connection;
     this.executor = executor;
     this.session = executor.session;
     this.options = options;
@@ -99,6 +101,7 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private void begin() {
+    connection.checkLoan();
     executor.hold(options);
     try {
       executor.checkFree();
@@ -151,8 +154,10 @@ public final class Pipeline implements AutoCloseable {
     try {
       String tag = outcome.tagOrThrow(answer.statement.sql, deadline);
       answer.result = rows.end(tag);
+      session.throwHandlerFailure();
       answer.done = true;
     } catch (Throwable e) {
+      session.addHandlerFailure(e);
       fail(answer, e);
     }
   }

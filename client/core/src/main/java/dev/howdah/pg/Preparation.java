@@ -44,9 +44,9 @@ final class Preparation {
             throw session.unexpected(type, "before the parameters were described");
           }
           List<Described> columns = type == 'n' ? List.of() : columns();
-          learnTypes(parameterTypes, columns, deadline);
+          List<String> witnesses = learnTypes(parameterTypes, columns, deadline, name.isEmpty() ? null : name);
           Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
-          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape);
+          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
           session.statements.add(statement, binary);
           return statement;
         }
@@ -96,17 +96,16 @@ final class Preparation {
     return columns;
   }
 
-  private boolean learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline) {
+  private List<String> learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline, String witnessName) {
     List<Integer> used = new ArrayList<>();
     for (int type : parameterTypes) {
       used.add(type);
     }
     columns.forEach(column -> used.add(column.type()));
     if (session.types.unknown(used).isEmpty()) {
-      return false;
+      return List.of();
     }
-    new TypeCatalog(executor, deadline).learn(session.types, used);
-    return true;
+    return new TypeCatalog(executor, deadline, witnessName).learn(session.types, used);
   }
 
   private Codec[] codecs(int[] types, boolean binary) {
@@ -142,10 +141,12 @@ final class Preparation {
 
   /** Looks up the types of columns, outside of any statement; returns whether one was not known. */
   boolean learnTypes(List<Described> columns, Deadline deadline) {
-    boolean learned = learnTypes(new int[0], columns, deadline);
-    if (learned) {
-      session.synchronize(deadline);
+    List<Integer> used = columns.stream().map(Described::type).toList();
+    if (session.types.unknown(used).isEmpty()) {
+      return false;
     }
-    return learned;
+    new TypeCatalog(executor, deadline, null).learn(session.types, used);
+    session.synchronize(deadline);
+    return true;
   }
 }

@@ -158,6 +158,14 @@ final class Session {
     }
   }
 
+  /** Adds what a handler threw while something else went wrong, so that it is not the next statement's. */
+  void addHandlerFailure(Throwable error) {
+    RuntimeException failure = takeHandlerFailure();
+    if (failure != null && failure != error) {
+      error.addSuppressed(failure);
+    }
+  }
+
   private void parameter(String name, String value) {
     String before = parameters.put(name, value);
     parameterText += value.length() - (before == null ? -name.length() - PARAMETER : before.length());
@@ -198,19 +206,23 @@ final class Session {
           return type;
         }
       } catch (PgTimeoutException e) {
-        if (deadline.isOver()) {
-          passed(deadline, e);
-        } else if (deadline.isDueAgain()) {
-          tryCancel();
-          deadline.cancelAgainLater();
-        } else if (!deadline.repeats() && gate.isCancelWanted()) {
-          deadline.cancelAgainLater();
-        }
+        waitedLong(deadline, e);
       } catch (ConnectionException e) {
         close();
         throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
             + " could still hit another query; the connection is closed", e) : e;
       }
+    }
+  }
+
+  private void waitedLong(Deadline deadline, PgTimeoutException e) {
+    if (deadline.isOver()) {
+      passed(deadline, e);
+    } else if (deadline.isDueAgain()) {
+      tryCancel();
+      deadline.cancelAgainLater();
+    } else if (!deadline.repeats() && gate.isCancelWanted()) {
+      deadline.cancelAgainLater();
     }
   }
 
@@ -225,6 +237,11 @@ final class Session {
       throw new ConnectionException("the query passed its limit of " + deadline.limit()
           + " and the server did not end it within cancel_timeout; the connection is closed", e);
     }
+    cancelLate(deadline);
+  }
+
+  /** Cancels a statement whose deadline has passed, and gives the server cancel_timeout to say so. */
+  void cancelLate(Deadline deadline) {
     tryCancel();
     deadline.extend(config.cancelTimeout());
     deadline.cancelAgainLater();
@@ -271,6 +288,20 @@ final class Session {
     awaitingReady = true;
     try {
       wire.flush(deadline.at());
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /**
+   * Sends data to a statement that runs and may be slow to take them. It is cancelled when the deadline passes, and the
+   * server then takes what is left and drops it.
+   */
+  void flushData(Deadline deadline) {
+    awaitingReady = true;
+    try {
+      wire.flush(deadline::at, late -> waitedLong(deadline, late));
     } catch (ConnectionException e) {
       close();
       throw e;

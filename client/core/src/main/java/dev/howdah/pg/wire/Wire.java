@@ -7,6 +7,8 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
@@ -113,6 +115,13 @@ public final class Wire {
    * neither side waits for the other forever.
    */
   public void flush(long deadline) {
+    flush(() -> deadline, late -> {
+      throw late;
+    });
+  }
+
+  /** Sends the output as {@link #flush(long)} does. When the deadline passes, the action may move it, or throw what it is given. */
+  public void flush(LongSupplier deadline, Consumer<PgTimeoutException> late) {
     WireOutput output = outbox.output();
     if (output.size() == 0) {
       return;
@@ -121,8 +130,7 @@ public final class Wire {
     try {
       ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
       while (!transport.write(source)) {
-        int ready = await(Transport.READ | Transport.WRITE, deadline);
-        if ((ready & Transport.READ) != 0) {
+        if ((awaitOr(late, deadline.getAsLong()) & Transport.READ) != 0) {
           absorb();
         }
       }
@@ -134,6 +142,15 @@ public final class Wire {
       throw lost("sending to", e);
     } finally {
       output.clear();
+    }
+  }
+
+  private int awaitOr(Consumer<PgTimeoutException> late, long deadline) throws IOException {
+    try {
+      return await(Transport.READ | Transport.WRITE, deadline);
+    } catch (PgTimeoutException e) {
+      late.accept(e);
+      return 0;
     }
   }
 
