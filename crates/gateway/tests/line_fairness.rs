@@ -102,7 +102,7 @@ fn what_has_been_read_and_found_no_room_counts() {
     until_all_wait(&mut taking, &mut floods);
     let bytes = taking.server.counters().bytes_in;
     assert!(
-        bytes < (1 << 20) + 100 * (4 << 10) + (64 << 10),
+        bytes < (1 << 20) + 100 * (16 << 10) + (64 << 10),
         "{bytes} bytes are read, of 1 MB that there may be"
     );
 }

@@ -283,3 +283,20 @@ fn a_list_without_networks_admits_nobody() {
     taking.until("it is turned away", |taking| taking.report().refused == 1);
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
 }
+
+#[test]
+fn lines_that_came_in_one_go_are_written_before_a_listener_closes() {
+    let mut taking =
+        Taking::on(Terms { full: Full { rows: 1, bytes: 1 << 20 }, ..terms() }, Limits::default());
+    let line = format!("{{\"x\":\"{}\"}}\n", "x".repeat(150));
+    let mut client = taking.connect();
+    client.write_all(line.repeat(50).as_bytes()).unwrap();
+    taking.until("lines are read", |taking| taking.report().received == 2);
+    taking.server.unlisten(1);
+    for _ in 0..50 {
+        let (ticket, _, text) = taking.bucket();
+        assert_eq!(text, line);
+        taking.server.reply(ticket, stored(1));
+    }
+    taking.until("the connection is closed", |taking| taking.server.is_drained());
+}

@@ -19,7 +19,7 @@ use crate::stream::Stream as Socket;
 /// Bytes that a connection takes in before it lets others go first.
 const SHARE: usize = 256 << 10;
 /// Bytes that are read at a time before it is known what the client speaks: they have no place yet.
-const OPENING: usize = 4 << 10;
+const OPENING: usize = 16 << 10;
 
 /// Closes a connection that may not be; the reason stands in the listener's report.
 pub(crate) fn turn_away(shared: &Rc<Shared>, lines: &Lines, peer: &Peer) -> bool {
