@@ -132,11 +132,11 @@ fn check_address(address: &Address) {
     let name = listeners::name(address);
     let (text, port) = listeners::split(&name);
     // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
     let ports = &shared().ports;
     if let Some(other) = ports.holder(text, port, database) {
         // SAFETY: a look-up inside a transaction.
-        let other = unsafe { plan::string(pg_sys::get_database_name(other)) };
+        let other = unsafe { plan::string(pg_sys::get_database_name(Oid::from(other))) };
         refuse(
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
             &format!("{name} is taken: the database {other} of this server listens on it"),
@@ -193,7 +193,7 @@ fn read_ports() -> TableIterator<
     ),
 > {
     // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
     let rows = shared().ports.of_database(database).into_iter().map(|held| {
         let port = match held.port {
             0 => held.address.rsplit('.').next().and_then(|port| port.parse().ok()),

@@ -1,5 +1,6 @@
 //! A route or a query handler: what is configured, and its compiled plans.
 
+use std::cell::Cell;
 use std::ffi::CString;
 
 use pgrx::pg_sys::{self, Oid};
@@ -7,6 +8,8 @@ use pgrx::pg_sys::{self, Oid};
 use super::function::Function;
 use super::plan::Plan;
 use crate::pg;
+use crate::shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
+use crate::shared::shared;
 
 /// What the user has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,22 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// The key of its counters.
+    fn key(&self) -> RouteKey<'_> {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        match self {
+            Target::Function { method, pattern, .. } => {
+                RouteKey { database, kind: RouteKind::Route, method, pattern }
+            }
+            Target::Statement { name, .. } => {
+                RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
+            }
+        }
+    }
+}
+
 /// How an endpoint is registered; two equal ones are the same endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
@@ -46,9 +65,8 @@ pub struct Endpoint {
     pub registration: Registration,
     /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
     pub title: CString,
-    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
-    /// `howdah.max_routes`.
-    pub counters: Option<u32>,
+    /// Its counters, as last looked for.
+    known: Cell<Known>,
     /// Its plans; made when it is first asked for.
     pub plans: Plans,
 }
@@ -80,7 +98,7 @@ const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 impl Endpoint {
     /// An endpoint without plans.
-    pub fn new(registration: Registration, counters: Option<u32>) -> Self {
+    pub fn new(registration: Registration) -> Self {
         let title = match &registration.target {
             Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
             Target::Statement { name, .. } => format!("handler {name}"),
@@ -89,9 +107,20 @@ impl Endpoint {
             registration,
             // A NUL cannot be in a value that comes out of a table.
             title: CString::new(title).unwrap_or_default(),
-            counters,
+            known: Cell::default(),
             plans: Plans::Unmade,
         }
+    }
+
+    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
+    /// `howdah.max_routes`.
+    pub fn number(&self) -> Option<u32> {
+        shared().routes.number(&self.known, || self.registration.target.key())
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> Option<&'static RouteCounters> {
+        self.number().map(|number| shared().routes.get(number as usize))
     }
 
     /// Shows in pg_stat_activity that this endpoint runs.
