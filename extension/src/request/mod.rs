@@ -310,14 +310,18 @@ impl Runner {
                     let path: Vec<_> = parameters.iter().collect();
                     *counters = endpoints[place].number();
                     self.entry.set_route(*counters);
-                    let answer = job.run(&mut endpoints[place], &path)?;
+                    let answer = job
+                        .run(&mut endpoints[place], &path)
+                        .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
                     job.finish(answer, true)
                 }
                 Way::Handlers(allow) => {
                     for endpoint in &mut endpoints[handlers.clone()] {
                         *counters = endpoint.number();
                         self.entry.set_route(*counters);
-                        let answer = job.run(endpoint, &[])?;
+                        let answer = job
+                            .run(endpoint, &[])
+                            .map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
                         if answer != Answer::Nothing {
                             return job.finish(answer, false);
                         }
@@ -350,6 +354,20 @@ pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
             ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
         },
     }
+}
+
+/// What a handler is asked for, as far as there are names for it: every method.
+const ANY_METHOD: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
+/// A 405 names the methods that the path has besides the request's. GET and HEAD are one in this.
+fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>) -> Problem {
+    if problem.status == 405 {
+        let reads = |method: &str| matches!(method, "GET" | "HEAD");
+        let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
+        let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
+        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
+    }
+    problem
 }
 
 /// GET and HEAD run in a read-only transaction.
