@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use router::Router;
 
-use super::version_1;
+use super::{roles, version_1};
 use crate::gateway::listeners;
 use crate::request::function::Function;
 use crate::request::inputs::Input;
@@ -213,7 +213,8 @@ thread_local! {
 
 version_1!(
     /// `http.configuration_changed`: a statement trigger. The invalidation goes out at commit and, in the
-    /// commit record, to standbys; idle gateways are woken, so that they notice at once.
+    /// commit record, to standbys; idle gateways are woken, so that they notice at once. The table depends on the roles
+    /// that it names.
     howdah_configuration_changed,
     pg_finfo_howdah_configuration_changed,
     |call: &mut pg_sys::FunctionCallInfoBaseData| {
@@ -227,6 +228,7 @@ version_1!(
             .report(PgLogLevel::ERROR);
         }
         changed((*(*trigger).tg_relation).rd_id);
+        roles::depend((*trigger).tg_relation);
         call.isnull = false;
         pg_sys::Datum::null()
     }

@@ -5,6 +5,7 @@ use std::ffi::CString;
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::changes;
 use super::function::Function;
 use super::plan::Plan;
 use crate::pg;
@@ -81,7 +82,7 @@ pub enum Plans {
         function: Option<Function>,
         /// The first has all arguments; the others leave some to their defaults.
         plans: Vec<Plan>,
-        /// [`super::changes::epoch`] when function and right to execute it were last checked.
+        /// [`super::changes::epoch`] when role, function and right to execute it were last checked.
         checked: u64,
     },
     /// Could not be made. Tried again when the catalogs change.
@@ -143,9 +144,21 @@ impl Endpoint {
         matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().any(Plan::has_changed))
     }
 
-    /// Whether its plans are made.
+    /// Whether it is known what its plans are, or that there are none.
     pub fn is_made(&self) -> bool {
-        !matches!(self.plans, Plans::Unmade)
+        match &self.plans {
+            Plans::Unmade => false,
+            Plans::Made { .. } => true,
+            Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
+        }
+    }
+
+    /// Why there are no plans.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.plans {
+            Plans::Broken { message, .. } => Some(message),
+            _ => None,
+        }
     }
 
     /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only

@@ -67,10 +67,7 @@ impl Table {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn load(
-        previous: &mut Option<Table>,
-        lock_timeout: Option<&CStr>,
-    ) -> Result<Table, NoTable> {
+    pub unsafe fn load(previous: &mut Option<Table>, lock_timeout: Option<&CStr>) -> Result<Table, NoTable> {
         changes::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {

@@ -204,7 +204,8 @@ impl Entry for RouteCounters {
     fn clear(&self) {
         self.database.store(0, Release);
         let times = [&self.queue_us, &self.queue_max_us, &self.sql_us, &self.sql_max_us, &self.total_us];
-        let others = [&self.inline, &self.cancelled, &self.inline_banned_until, &self.gone_since, &self.broken];
+        let others =
+            [&self.inline, &self.cancelled, &self.inline_banned_until, &self.gone_since, &self.broken];
         let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
