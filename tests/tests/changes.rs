@@ -63,6 +63,98 @@ fn a_route_that_comes_while_a_process_reads_the_routes_for_the_first_time_is_ser
     }
 }
 
+/// The answers to a GET, asked for often enough to reach the gateway and executors; what repeats itself is left out.
+fn answers(platform: &Platform, path: &str) -> Vec<String> {
+    let mut answers: Vec<_> = (0..20).map(|_| platform.get(path).text()).collect();
+    answers.dedup();
+    answers
+}
+
+#[test]
+fn a_change_is_seen_from_its_commit_on_and_never_without_one() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function old() returns text language sql stable return 'old';
+         create function new() returns text language sql stable return 'new';
+         select http.handle('select ''none''', name => 'none');
+         select http.route('GET', '/changed', 'old'), http.route('GET', '/removed', 'old')",
+    );
+    let changes = "select http.route('GET', '/added', 'new'), http.route('GET', '/changed', 'new'),
+                          http.unroute('GET', '/removed'), http.handle('select ''nobody''', name => 'none')";
+    let before = [("/added", "none"), ("/changed", "old"), ("/removed", "old"), ("/other", "none")];
+    let after = [("/added", "new"), ("/changed", "new"), ("/removed", "nobody"), ("/other", "nobody")];
+    let check = |expected: [(&str, &str); 4], when: &str| {
+        for (path, answer) in expected {
+            assert_eq!(answers(&platform, path), [answer], "{path} {when}");
+        }
+    };
+    check(before, "at first");
+    let mut session = platform.session();
+    session.batch_execute(&format!("begin; {changes}")).unwrap();
+    check(before, "while the transaction is open");
+    // Whoever reads the routes anew reads them as they are.
+    platform.sql("select http.route('GET', '/yet-another', 'old')");
+    check(before, "after another's commit");
+    session.batch_execute("rollback").unwrap();
+    check(before, "after the rollback");
+    session.batch_execute(&format!("begin; savepoint one; {changes}; rollback to one; commit")).unwrap();
+    check(before, "after the rollback to a savepoint");
+    session.batch_execute(&format!("begin; {changes}; commit")).unwrap();
+    check(after, "after the commit");
+}
+
+/// Whoever has seen one of them as a transaction has left it never sees another as it was before.
+#[test]
+fn routes_that_change_in_one_transaction_change_together() {
+    const VERSIONS: u32 = 100;
+    let platform = Platform::start();
+    platform.sql(&format!(
+        "do $$ begin for version in 0..{VERSIONS} loop
+           execute format('create function version_%s() returns text language sql stable return %L', version, version);
+         end loop; end $$"
+    ));
+    let change = |version: u32| {
+        format!(
+            "begin;
+             select http.route('GET', '/first', 'version_{version}');
+             select http.handle('select ''{version}''', name => 'rest');
+             select http.unroute('GET', '/second');
+             select http.route('GET', '/second', 'version_{version}');
+             commit"
+        )
+    };
+    platform.sql(&change(0));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let clients: Vec<_> = (0..3)
+            .map(|_| {
+                threads.spawn(|| {
+                    let mut connection = platform.connect();
+                    let mut seen = vec![0];
+                    while !over.load(Relaxed) {
+                        for path in ["/first", "/second", "/rest", "/second", "/first", "/rest"] {
+                            let reply = connection.request("GET", path, &[], b"").text();
+                            let version: u32 = reply.parse().expect("a version");
+                            assert!(version >= seen[seen.len() - 1], "{path}: {version} after {seen:?}");
+                            seen.push(version);
+                        }
+                    }
+                    seen.dedup();
+                    seen.len()
+                })
+            })
+            .collect();
+        let mut session = platform.session();
+        for version in 1..=VERSIONS {
+            session.batch_execute(&change(version)).unwrap();
+        }
+        over.store(true, Relaxed);
+        for client in clients {
+            assert!(client.join().unwrap() > 10, "too few changes were seen");
+        }
+    });
+}
+
 #[test]
 fn requests_that_wait_in_the_gateway_survive_a_change_of_the_routes() {
     let platform =
