@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 from bench.harness.accounting import Window, connections_per_process
+from bench.harness.disturbance import ELSEWHERE
 from bench.harness.processes import Failed
 from bench.http import wrk
 from bench.http.slow_connection import slow_connection
@@ -34,7 +35,7 @@ def _loaded(case, system, running, cluster, seconds):
         "p50_us": outcome.p50_us,
         "p99_us": outcome.p99_us,
     }
-    return metrics, {"connections_held": held, "cpu_elsewhere_percent": round(elsewhere, 1)}
+    return metrics, {"connections_held": held, ELSEWHERE: round(elsewhere, 1)}
 
 
 def _stored(case, cluster):

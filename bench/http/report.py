@@ -1,5 +1,7 @@
 """The table of a run, with the ratio of Howdah to each peer."""
 
+from bench.harness.disturbance import ELSEWHERE
+
 RATE = "requests_per_second"
 HEADINGS = (
     "system",
@@ -51,7 +53,7 @@ def _row(name, metrics, howdah_is):
         f"{metrics['server_cpu_us_per_request']['median']:.1f}",
         f"{metrics['p50_us']['median']:,.0f}",
         f"{metrics['p99_us']['median']:,.0f}",
-        f"{max(rate['settings']['cpu_elsewhere_percent']):.0f}",
+        f"{max(rate['settings'][ELSEWHERE]):.0f}",
         "  ".join("+".join(map(str, run)) for run in rate["settings"]["connections_held"]),
     )
 

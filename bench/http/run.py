@@ -13,10 +13,12 @@ bench/results/http.json and http.svg. Everything else goes to bench/results/part
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.harness.choice import names, number
 from bench.harness.cluster import Cluster
+from bench.harness.disturbance import Attempt, least_disturbed
 from bench.harness.goals import judge
 from bench.harness.processes import Failed, interrupt_on_termination
 from bench.harness.progress import Progress
@@ -103,17 +105,21 @@ def _measure_all(runs, names, choice, results):
             howdah.install(cluster)
         cluster.sql("vacuum analyze")
         for case, name in runs:
-            metrics, each_run = measure(case, SYSTEMS[name], cluster, choice.seconds, WARMUP_SECONDS)
-            settings = {
-                "wrk": str(case.load),
-                "duration_seconds": choice.seconds,
-                "warmup_seconds": WARMUP_SECONDS,
-                "postgresql": cluster.version,
-            }
-            results.add(case.name, name, metrics, settings, each_run)
-            print(
-                progress.finished(f"{case.name} {name}: {metrics['requests_per_second']:,.0f}/s"), flush=True
-            )
+            least_disturbed(partial(_attempt, case, name, cluster, choice.seconds)).keep(results)
+            print(progress.finished(f"{case.name} {name}"), flush=True)
+
+
+def _attempt(case, name, cluster, seconds):
+    metrics, each_run = measure(case, SYSTEMS[name], cluster, seconds, WARMUP_SECONDS)
+    settings = {
+        "wrk": str(case.load),
+        "duration_seconds": seconds,
+        "warmup_seconds": WARMUP_SECONDS,
+        "postgresql": cluster.version,
+    }
+    attempt = Attempt()
+    attempt.add(case.name, name, metrics, settings, each_run)
+    return attempt
 
 
 def _report(objects, whole):

@@ -16,9 +16,11 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bench.harness import choice
 from bench.harness.cluster import Cluster
+from bench.harness.disturbance import Attempt, least_disturbed
 from bench.harness.goals import judge
 from bench.harness.processes import Failed, interrupt_on_termination
 from bench.harness.progress import Progress
@@ -48,13 +50,15 @@ class Case:
     """How much of DURATION it gets."""
     once: bool = False
     """Whether it runs in one round only."""
+    whole: bool = True
+    """Whether a run that others disturbed is measured again as a whole, not its parts."""
 
 
 CASES = (
     Case("ladder", come_in, tuple(system for name, system in ladder.SYSTEMS.items() if name not in FLOOR)),
     Case("floor", come_in, tuple(ladder.SYSTEMS[name] for name in FLOOR)),
     Case("latency", latency, (ladder.SYSTEMS["howdah_tcp_acked"],), seconds=1 / 6),
-    Case("take", take, tuple(queues.SYSTEMS.values())),
+    Case("take", take, tuple(queues.SYSTEMS.values()), whole=False),
     Case("backlog", backlog, tuple(queues.SYSTEMS.values())),
     Case("pinned", pinned, tuple(queues.SYSTEMS.values()), once=True),
     Case("wal", wal, tuple(queues.SYSTEMS.values())),
@@ -121,9 +125,9 @@ def _run(runs, wanted):
     try:
         with Records(wanted.records) as records:
             for case, system in runs:
-                with Cluster({**SETTINGS, **system.settings}) as cluster:
-                    seconds = max(1, round(wanted.seconds * case.seconds))
-                    case.measure(case.name, cluster, system, records, results, seconds)
+                seconds = max(1, round(wanted.seconds * case.seconds))
+                attempt = partial(_attempt, case, system, records, seconds)
+                (least_disturbed(attempt) if case.whole else attempt()).keep(results)
                 print(progress.finished(f"{case.name} {system.name}"), flush=True)
         complete = True
     finally:
@@ -133,6 +137,14 @@ def _run(runs, wanted):
             if whole:
                 objects = with_committed(objects, "queue", {case.name for case in wanted.cases})
             _report(objects, whole)
+
+
+def _attempt(case, system, records, seconds):
+    """One run on a server of its own."""
+    attempt = Attempt()
+    with Cluster({**SETTINGS, **system.settings}) as cluster:
+        case.measure(case.name, cluster, system, records, attempt, seconds)
+    return attempt
 
 
 def _report(objects, whole):

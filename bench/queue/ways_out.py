@@ -1,10 +1,14 @@
 """The cases of the way out: take, backlog, pinned and wal."""
 
+import os
 import re
 import time
+from functools import partial
 from statistics import median
 
+from bench.harness.accounting import Window
 from bench.harness.deadline import wait_until
+from bench.harness.disturbance import ELSEWHERE, Attempt, least_disturbed
 from bench.harness.processes import Failed, Service
 from bench.queue.ladder import LISTEN, QUEUE, listen, load
 from bench.queue.pgbench import pgbench
@@ -12,8 +16,9 @@ from bench.queue.queues import fill, install
 
 CONSUMERS = (1, 4, 16)
 BATCHES = (1, 100, 1000)
-# Transactions of each consumer, by batch: enough for a second or so.
-TRANSACTIONS = {1: 400, 100: 80, 1000: 20}
+# Takes of all consumers together, by batch: enough for half a second or more of the fastest.
+TAKES = {1: 1600, 100: 800, 1000: 400}
+WAITING = 1_000_000
 BACKLOGS = (10_000, 1_000_000, 5_000_000)
 # `pinned` measures so often while it holds a transaction open.
 TURNS = 3
@@ -26,19 +31,30 @@ SENDING = f"""do $$ declare bucket t_bip[];
 def take(_case, cluster, system, _records, results, _seconds):
     """Rows taken per second by 1, 4 and 16 consumers, in batches of 1, 100 and 1,000, from a million."""
     install(cluster, system)
-    fill(cluster, system, 1_000_000)
     for clients in CONSUMERS:
         for batch in BATCHES:
-            transactions = TRANSACTIONS[batch]
-            settings = {"consumers": clients, "batch": batch, "postgresql": cluster.version}
             for name, statement in ((system.name, system.take), (f"{system.name}_client", system.rows)):
-                cluster.sql(system.tidy)
-                before = int(cluster.sql(system.left))
-                rate, _ = pgbench(cluster, statement.format(qty=batch), clients, "-t", transactions)
-                # Not what was asked for: a consumer may have got nothing.
-                taken = before - int(cluster.sql(system.left))
-                metrics = {"records_per_second": taken * rate / (clients * transactions)}
-                results.add(f"take_{clients}_{batch}", name, metrics, settings, {})
+                least_disturbed(partial(_taken, cluster, system, name, statement, clients, batch)).keep(results)
+
+
+def _taken(cluster, system, name, statement, clients, batch):
+    """Takes by so many consumers from a million rows."""
+    fill(cluster, system, WAITING - int(cluster.sql(system.left)))
+    cluster.sql(system.tidy)
+    # Or the kernel writes what was filled in while it is taken.
+    os.sync()
+    before = int(cluster.sql(system.left))
+    transactions = TAKES[batch] // clients
+    window = Window([cluster.pid])
+    rate, _ = pgbench(cluster, statement.format(qty=batch), clients, "-t", transactions, "-M", "prepared")
+    _, elsewhere = window.close()
+    # Not what was asked for: a consumer may have got nothing.
+    taken = before - int(cluster.sql(system.left))
+    attempt = Attempt()
+    metrics = {"records_per_second": taken * rate / (clients * transactions)}
+    settings = {"consumers": clients, "batch": batch, "postgresql": cluster.version}
+    attempt.add(f"take_{clients}_{batch}", name, metrics, settings, {ELSEWHERE: round(elsewhere, 1)})
+    return attempt
 
 
 def backlog(_case, cluster, system, _records, results, _seconds):
