@@ -49,13 +49,7 @@ fn requests(platform: &Platform, pattern: &str) -> Option<String> {
 fn has_a_share(platform: &Platform) -> bool {
     let mut locker = platform.session();
     locker.batch_execute("begin; lock table locked in access exclusive mode").unwrap();
-    let waiting: Vec<_> = (0..8)
-        .map(|_| {
-            let mut connection = platform.connect();
-            connection.send("POST", "/locked", &[], b"");
-            connection
-        })
-        .collect();
+    let waiting = platform.post_at_once("/locked", 8);
     wait_for("the route waits for the lock", || platform.running("POST /locked") >= 2);
     let leaves = (0..20).all(|_| platform.running("POST /locked") == 2);
     locker.batch_execute("rollback").unwrap();

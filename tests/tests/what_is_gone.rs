@@ -16,14 +16,7 @@ fn platform() -> Platform {
 
 /// Has every executor run something.
 fn reach_all(platform: &Platform) {
-    let waiting: Vec<_> = (0..EXECUTORS * 2)
-        .map(|_| {
-            let mut connection = platform.connect();
-            connection.send("POST", "/slow", &[], b"");
-            connection
-        })
-        .collect();
-    for mut connection in waiting {
+    for mut connection in platform.post_at_once("/slow", EXECUTORS * 2) {
         assert_eq!(connection.read_reply(false).expect("an answer").status, 204);
     }
 }
