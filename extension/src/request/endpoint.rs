@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Oid};
 use super::changes;
 use super::function::Function;
 use super::plan::Plan;
+use crate::guard::PgError;
 use crate::pg;
 use crate::shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
 use crate::shared::shared;
@@ -87,8 +88,8 @@ pub enum Plans {
     },
     /// Could not be made. Tried again when the catalogs change.
     Broken {
-        /// PostgreSQL's message.
-        message: String,
+        /// PostgreSQL's error.
+        error: PgError,
         /// [`super::changes::epoch`] when it was tried.
         epoch: u64,
     },
@@ -154,9 +155,9 @@ impl Endpoint {
     }
 
     /// Why there are no plans.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&PgError> {
         match &self.plans {
-            Plans::Broken { message, .. } => Some(message),
+            Plans::Broken { error, .. } => Some(error),
             _ => None,
         }
     }

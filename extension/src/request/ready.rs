@@ -63,7 +63,7 @@ pub unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
         }
         Err(error) if is_lasting(&error) => {
             endpoint.forget_plans();
-            endpoint.plans = Plans::Broken { message: error.message, epoch };
+            endpoint.plans = Plans::Broken { error, epoch };
             false
         }
         Err(error) => crate::guard::raise(error),

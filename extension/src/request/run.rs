@@ -234,33 +234,31 @@ impl Job<'_, '_> {
 
     /// Makes the endpoint's plans; everybody is told that an executor cannot.
     unsafe fn make_ready(&self, endpoint: &mut Endpoint, context: &ErrorContext<'_>) -> Result<(), Mishap> {
-        let known = endpoint.reason().map(str::to_owned);
+        let known = endpoint.reason().map(|reason| reason.message.clone());
         // SAFETY: by contract; the closure calls PostgreSQL through pgrx's guards alone.
         unsafe { context.guarded(|| make_ready(endpoint, self.types))? };
         let Some(reason) = endpoint.reason() else { return Ok(()) };
         let is_news = || match endpoint.counters() {
-            Some(counters) => counters.break_down(reason),
-            None => known.as_deref() != Some(reason),
+            Some(counters) => counters.break_down(&reason.message),
+            None => known.as_ref() != Some(&reason.message),
         };
         if !self.shown && is_news() {
-            pgrx::log!("howdah cannot serve {}: {reason}", endpoint.title.to_string_lossy());
+            pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), reason.message);
         }
         Err(self.broken(endpoint, reason))
     }
 
-    fn broken(&self, endpoint: &Endpoint, reason: &str) -> Mishap {
+    fn broken(&self, endpoint: &Endpoint, reason: &PgError) -> Mishap {
         if self.shown {
             return elsewhere();
         }
         let title = endpoint.title.to_string_lossy();
-        Mishap::Problem(Problem::new(
-            500,
-            if settings::SHOW_ERRORS.get() {
-                format!("{title} cannot be served: {reason}")
-            } else {
-                format!("{title} cannot be served; the server's log says why")
-            },
-        ))
+        let detail = if settings::SHOW_ERRORS.get() {
+            format!("{title} cannot be served: {}", reason.message)
+        } else {
+            format!("{title} cannot be served; the server's log says why")
+        };
+        Mishap::Problem(Problem { sqlstate: Some(reason.sqlstate), ..Problem::new(500, detail) })
     }
 
     /// Turns what an endpoint has returned into the response's status.
