@@ -2,6 +2,7 @@
 #
 # PG_CONFIG   the pg_config of the PostgreSQL to build for (15 to 18)
 # PORT        the port of `make run` and `make run-bips`
+# LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
 # PROFILE     how the extension is built: server, or release, which is quicker to build and slower to run
@@ -9,6 +10,7 @@
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
 PORT ?= 9000
+LINES_PORT ?= 4000
 DATA ?= .howdah
 PROFILE ?= server
 TARGET = $(or $(CARGO_TARGET_DIR),target)
@@ -47,7 +49,7 @@ run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
 
 run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
-	@DATA="$(DATA)" PORT="$(PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
+	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
 
 test: setup-test build ## every test but the long ones
 	@$(TEST)
@@ -57,7 +59,7 @@ test: setup-test build ## every test but the long ones
 test-client: setup-client ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
-# Long tests are test targets with required-features = ["long"]; the models of the exchange need loom.
+# Long tests are test targets with required-features = ["long"], and parts of others with that feature; the models of the exchange need loom.
 test-long: setup-test build ## the long tests too
 	@$(TEST) --all-features
 	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60

@@ -15,8 +15,12 @@ use crate::table::Table;
 /// there is to see.
 type View = (&'static str, &'static str);
 /// What is the same in every database.
-const OF_SERVER: [View; 3] =
-    [("Databases", "http.databases"), ("Processes", "http.workers"), ("Sizes", "http.sizes")];
+const OF_SERVER: [View; 4] = [
+    ("Databases", "http.databases"),
+    ("Processes", "http.workers"),
+    ("Refused by gateways", "http.refusals"),
+    ("Sizes", "http.sizes"),
+];
 /// What each database has of its own.
 const OF_DATABASE: [View; 3] = [
     ("Listeners", "http.listeners"),

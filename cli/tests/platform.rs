@@ -51,6 +51,14 @@ impl Platform {
         self.ok(&["psql", "-X", "-A", "-t", "-c", sql]).trim().to_owned()
     }
 
+    /// Sends a GET, whose answer [`answer`] reads.
+    fn ask(&self, path: &str) -> TcpStream {
+        let mut client = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        client.write_all(request.as_bytes()).unwrap();
+        client
+    }
+
     fn serves(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
@@ -63,6 +71,13 @@ impl Drop for Platform {
             let _ = fs::remove_dir_all(target);
         }
     }
+}
+
+/// All that comes, head and body.
+fn answer(mut client: TcpStream) -> String {
+    let mut response = String::new();
+    client.read_to_string(&mut response).unwrap();
+    response
 }
 
 fn printed(output: &Output) -> String {
@@ -123,6 +138,56 @@ fn status_shows_listeners_for_people_and_programs() {
 }
 
 #[test]
+fn status_shows_processes_routes_and_times() {
+    let platform = Platform::new();
+    platform.write(
+        "slow.sql",
+        "create function slow() returns text language plpgsql as
+           $$ begin perform pg_sleep(0.02); return 'slow'; end $$;
+         select http.route('GET', '/slow', 'slow'), http.route('GET', '/unused', 'slow');",
+    );
+    assert!(platform.up(&[]).status.success());
+    for _ in 0..3 {
+        assert!(answer(platform.ask("/slow")).starts_with("HTTP/1.1 200"));
+    }
+    assert!(answer(platform.ask("/nowhere")).starts_with("HTTP/1.1 404"));
+
+    let json: serde_json::Value = serde_json::from_str(&platform.ok(&["status", "--json"])).unwrap();
+    assert_eq!(json["databases"][0]["state"], "serving", "{json:#}");
+    for kind in ["gateway", "executor"] {
+        let mut workers = json["workers"].as_array().unwrap().iter();
+        let runs = workers
+            .any(|worker| worker["kind"] == kind && worker["state"] == "running" && worker["pid"].is_i64());
+        assert!(runs, "{kind}: {json:#}");
+    }
+    let routes = json["served"]["app"]["stats"].as_array().unwrap();
+    assert_eq!(routes.len(), 2, "{json:#}");
+    let of = |pattern: &str| routes.iter().find(|route| route["pattern"] == pattern).unwrap();
+    assert_eq!(
+        (&of("/unused")["requests"], of("/unused")["mean_ms"].is_null()),
+        (&0.into(), true),
+        "{json:#}"
+    );
+    let route = of("/slow");
+    assert_eq!((&route["kind"], &route["method"]), (&"route".into(), &"GET".into()), "{json:#}");
+    assert_eq!((&route["requests"], &route["succeeded"]), (&3.into(), &3.into()), "{json:#}");
+    let milliseconds = |column: &str| route[column].as_f64().unwrap_or_else(|| panic!("{column}: {json:#}"));
+    for column in ["mean_ms", "p99_ms", "sql_mean_ms", "sql_max_ms"] {
+        assert!(milliseconds(column) >= 20.0, "{column}: {json:#}");
+    }
+    let (queue, mean) = (milliseconds("queue_mean_ms"), milliseconds("mean_ms"));
+    assert!(queue > 0.0 && queue <= milliseconds("queue_max_ms") && queue < mean, "{json:#}");
+
+    let text = platform.ok(&["status"]);
+    for title in ["Databases:", "Processes:", "Sizes:", "Listeners:", "Routes and handlers:"] {
+        assert!(text.lines().any(|line| line == title), "{title} {text}");
+    }
+    let line = text.lines().find(|line| line.contains("/slow")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("GET"), "{line}");
+    assert!(text.contains("queue_mean_ms") && text.contains("sql_mean_ms"), "{text}");
+}
+
+#[test]
 fn another_port_replaces_the_earlier_one() {
     let mut platform = Platform::new();
     assert!(platform.up(&[]).status.success());
@@ -176,13 +241,11 @@ fn a_request_that_runs_when_the_platform_is_stopped_is_answered() {
          select http.route('GET', '/slow', 'slow()');",
     );
     assert!(platform.up(&[]).status.success());
-    let mut client = TcpStream::connect(("127.0.0.1", platform.port)).unwrap();
-    client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let client = platform.ask("/slow");
     while platform.query("select count(*) from http.workers where kind = 'executor' and busy_ms > 0") == "0" {
     }
     platform.ok(&["stop"]);
-    let mut response = String::new();
-    client.read_to_string(&mut response).unwrap();
+    let response = answer(client);
     assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("answered"), "{response}");
     assert!(platform.up(&[]).status.success(), "the next start serves again");
 }

@@ -18,5 +18,6 @@ select queue.create('bips', row_type => 'bips.t_bip');
 
 -- Every line of JSON that arrives on port 4000 is a row of the queue, once it is committed. With howdah load, or
 -- any program that speaks the acknowledged protocol, each line comes in exactly once, whatever breaks down
--- meanwhile; with nc and other shippers as well as TCP alone allows.
-select queue.listen(4000, queue => 'bips', address => 'localhost');
+-- meanwhile; with nc and other shippers as well as TCP alone allows. Another port: howdah up --set bips.port=4001.
+select queue.listen(coalesce(current_setting('bips.port', true), '4000')::integer,
+                    queue => 'bips', address => 'localhost');

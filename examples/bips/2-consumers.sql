@@ -14,24 +14,18 @@ create or replace procedure bips.consume(consumer text, patience interval defaul
 language plpgsql
 as $body$
 declare
-  last_seen timestamptz := clock_timestamp();
   found_records bigint;
   found_links bigint;
 begin
-  while clock_timestamp() < last_seen + patience loop
-    -- The work: here it counts the records with a link.
+  loop
+    -- The work: here it counts the records with a link. Where there are no records, it waits for some.
     select count(*), count(*) filter (where t.bip like '%https://%')
     into found_records, found_links
-    from queue.take('bips', 1000, null::bips.t_bip) t;
+    from queue.take_with_poll('bips', 1000, consume.patience, null::bips.t_bip) t;
 
-    if found_records > 0 then
-      insert into bips.batch (consumer, records, links) values (consume.consumer, found_records, found_links);
-      last_seen := clock_timestamp();
-    end if;
+    exit when found_records = 0;
+    insert into bips.batch (consumer, records, links) values (consume.consumer, found_records, found_links);
     commit;
-    if found_records = 0 then
-      perform pg_sleep(0.01);
-    end if;
   end loop;
 end
 $body$;

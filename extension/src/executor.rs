@@ -164,7 +164,7 @@ impl Serving<'_> {
         let started = Instant::now();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
             // SAFETY: on the main thread, outside a transaction.
-            Ok(request) => unsafe { self.runner.run(&request, Lane::Own, started) },
+            Ok(request) => unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) },
             Err(error) => self.unreadable(&error.to_string(), started),
         };
         record(&done, &work);

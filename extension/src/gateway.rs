@@ -7,8 +7,8 @@
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
-//! A request whose answer waits for rows of a queue is [`parked`] meanwhile; one for which the exchange has no room is
-//! [`waiting`].
+//! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
+//! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
@@ -17,8 +17,11 @@ mod buckets;
 mod deadline;
 mod flights;
 mod inline;
+mod line;
 pub mod listeners;
+pub mod names;
 mod parked;
+mod refusals;
 mod waiting;
 
 use std::cell::Cell;
@@ -28,6 +31,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Limits, Server};
+use exchange::NO_GATE;
 use message::Request;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -44,6 +48,7 @@ use buckets::Buckets;
 use flights::Flights;
 use inline::Inline;
 use listeners::Listeners;
+use refusals::Refused;
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -283,27 +288,25 @@ impl Gateway<'_> {
     /// Decides where a request runs, or answers what needs no running.
     fn dispatch(&mut self, arrived: Arrived, now: Instant) {
         let Ok(request) = Request::parse(&arrived.request) else {
-            self.server.fail(arrived.ticket, 500);
-            return;
+            return self.flights.refuse_unreadable(arrived.ticket, &mut self.server);
         };
+        let refused = Refused { ticket: arrived.ticket, id: request.id(), gate: NO_GATE };
         let Some(table) = self.runner.table() else {
-            self.server.fail(arrived.ticket, 503);
-            return;
+            let problem = Problem::new(503, "the routes have not been read yet");
+            return self.flights.refusals.answer(&mut self.server, refused, &problem);
         };
         let endpoints = match request::way(&table.router, &request) {
             Way::BadPath(reason) => {
-                let answer = Problem::new(400, reason).write(Vec::new(), request.id());
-                self.server.reply(arrived.ticket, answer);
-                return;
+                let problem = Problem::new(400, reason);
+                return self.flights.refusals.answer(&mut self.server, refused, &problem);
             }
             Way::Options(allow) => {
                 self.server.reply(arrived.ticket, options(allow));
                 return;
             }
             Way::Handlers(allow) if table.handlers.is_empty() => {
-                let answer = request::nothing_answers(&request, allow).write(Vec::new(), request.id());
-                self.server.reply(arrived.ticket, answer);
-                return;
+                let problem = request::nothing_answers(&request, allow);
+                return self.flights.refusals.answer(&mut self.server, refused, &problem);
             }
             Way::Route(place, _) => place..place + 1,
             Way::Handlers(_) => table.handlers.clone(),
@@ -331,6 +334,7 @@ impl Gateway<'_> {
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);
         self.worker.entry().requests.store(counters.requests, Relaxed);
+        self.flights.refusals.publish(&counters);
         self.keep_accounts();
         self.listeners.end_the_late(&mut self.server);
         if self.listeners.should_retry() {
@@ -383,6 +387,7 @@ fn limits() -> Limits {
         max_headers: settings::MAX_HEADERS.get() as usize,
         max_body: settings::MAX_BODY.get() as usize,
         max_bodies: settings::MAX_BODIES.get() as usize,
+        max_replies: settings::MAX_RESPONSES.get() as usize,
         head_timeout: time(settings::HEAD_TIMEOUT.get()),
         body_timeout: time(settings::BODY_TIMEOUT.get()),
         idle_timeout: time(settings::IDLE_TIMEOUT.get()),

@@ -4,7 +4,7 @@
 //! PostgreSQL itself calls and that owns nothing with a destructor.
 #![allow(missing_docs, non_snake_case)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use pgrx::pg_sys::*;
 
@@ -95,7 +95,15 @@ unsafe extern "C-unwind" {
     pub fn SPI_execute(statement: *const c_char, read_only: bool, count: std::ffi::c_long) -> c_int;
     pub fn SPI_finish() -> c_int;
 
-    // utils/fmgr.h
+    // utils/fmgr.h, utils/json.h
+    pub fn OutputFunctionCall(function: *mut FmgrInfo, value: Datum) -> *mut c_char;
+    pub fn FunctionCall1Coll(function: *mut FmgrInfo, collation: Oid, argument: Datum) -> Datum;
+    pub fn JsonEncodeDateTime(
+        buffer: *mut c_char,
+        value: Datum,
+        type_oid: Oid,
+        zone: *const c_int,
+    ) -> *mut c_char;
     pub fn SendFunctionCall(function: *mut FmgrInfo, value: Datum) -> *mut varlena;
 
     // nodes/params.h
@@ -231,3 +239,31 @@ pub const USER_TIMEOUT: c_int = 12;
 /// The first timeout that modules may register.
 #[cfg(any(feature = "pg17", feature = "pg18"))]
 pub const USER_TIMEOUT: c_int = 13;
+
+/// An attribute of a row's descriptor.
+///
+/// # Safety
+/// The descriptor lives and has the attribute.
+pub unsafe fn attribute<'a>(descriptor: TupleDesc, place: usize) -> &'a FormData_pg_attribute {
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return &*(*descriptor).attrs.as_ptr().add(place);
+        #[cfg(feature = "pg18")]
+        return &*TupleDescAttr(descriptor, place as i32);
+    }
+}
+
+/// A memory context that lives until it is deleted, for what a cached object owns.
+pub fn new_memory(name: &'static CStr) -> MemoryContext {
+    // SAFETY: on the main thread; PostgreSQL keeps the name's address.
+    unsafe {
+        AllocSetContextCreateInternal(
+            TopMemoryContext,
+            name.as_ptr(),
+            ALLOCSET_SMALL_MINSIZE as usize,
+            ALLOCSET_SMALL_INITSIZE as usize,
+            ALLOCSET_SMALL_MAXSIZE as usize,
+        )
+    }
+}

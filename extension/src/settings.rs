@@ -88,6 +88,7 @@ integers! {
     MAX_BODY = "howdah.max_body\0", 8 * MIB, 0, 1 << 30, Sighup, BYTE, "Largest request body; more is answered with 413.\0";
     MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; more is answered with 503.\0";
     MAX_INFLATED_BODY = "howdah.max_inflated_body\0", 64 * MIB, MIB, 1 << 30, Sighup, BYTE, "Largest body of lines for a queue once it is inflated; more is answered with 400.\0";
+    MAX_RESPONSES = "howdah.max_responses\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all responses that it holds; more is answered with 503.\0";
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
     HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";

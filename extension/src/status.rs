@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 
 use crate::shared::databases::Database;
 use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
-use crate::shared::workers::{Kind, WorkerEntry};
+use crate::shared::workers::{Kind, STATUSES, WorkerEntry};
 use crate::shared::{HTTP, Shared, attached, now_us, shared};
 
 /// Rows of `http.workers`.
@@ -28,6 +28,7 @@ fn read_workers() -> TableIterator<
         name!(requests, i64),
         name!(errors, i64),
         name!(connections, Option<i64>),
+        name!(refused, Option<i64>),
         name!(busy_ms, Option<f64>),
     ),
 > {
@@ -48,6 +49,7 @@ fn read_workers() -> TableIterator<
             worker.requests.load(Relaxed) as i64,
             worker.errors.load(Relaxed) as i64,
             (!executor).then(|| worker.connections.load(Relaxed) as i64),
+            (!executor).then(|| worker.refused.load(Relaxed) as i64),
             (busy_since != 0).then(|| now.saturating_sub(busy_since) as f64 / 1000.0),
         )
     }))
@@ -55,6 +57,25 @@ fn read_workers() -> TableIterator<
 
 fn started(worker: &WorkerEntry) -> Option<TimestampWithTimeZone> {
     Some(worker.started()).filter(|started| *started != 0).and_then(|started| started.try_into().ok())
+}
+
+/// Rows of `http.refusals`.
+#[pg_extern]
+fn read_refusals() -> TableIterator<
+    'static,
+    (name!(gateway, i32), name!(database, String), name!(status, i32), name!(requests, i64)),
+> {
+    let shared = shared();
+    let there = shared.workers.iter().filter(|worker| !worker.is_free() && worker.kind() == Kind::Gateway);
+    let rows = there.flat_map(move |worker| {
+        let database = shared.databases[worker.database()].name.get();
+        let counts =
+            STATUSES.iter().zip(&worker.refusals).map(|(status, count)| (status, count.load(Relaxed)));
+        counts
+            .filter(|(_, count)| *count > 0)
+            .map(move |(status, count)| (worker.pid(), database.clone(), i32::from(*status), count as i64))
+    });
+    TableIterator::new(rows)
 }
 
 /// Rows of `http.databases`.
@@ -128,6 +149,7 @@ fn read_stats() -> TableIterator<
         name!(server_errors, i64),
         name!(inline, i64),
         name!(cancelled, i64),
+        name!(unrun, i64),
         name!(running, i32),
         name!(mean_ms, Option<f64>),
         name!(p50_ms, Option<f64>),
@@ -148,6 +170,7 @@ fn read_stats() -> TableIterator<
             [0, 1, 2, 3].map(|class: usize| counters.statuses[class].load(Relaxed) as i64);
         let requests = succeeded + redirected + client_errors + server_errors;
         let inline = counters.inline.load(Relaxed) as i64;
+        let unrun = counters.unrun.load(Relaxed) as i64;
         (
             if kind == RouteKind::Route { "route" } else { "handler" },
             Some(method).filter(|_| kind == RouteKind::Route),
@@ -159,13 +182,14 @@ fn read_stats() -> TableIterator<
             server_errors,
             inline,
             counters.cancelled.load(Relaxed) as i64,
+            unrun,
             running.clone().filter(|route| *route == number as u32).count() as i32,
             mean_ms(counters.total_us.load(Relaxed), requests),
             percentile_ms(counters, 0.5),
             percentile_ms(counters, 0.99),
             mean_ms(counters.queue_us.load(Relaxed), requests - inline),
             counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
-            mean_ms(counters.sql_us.load(Relaxed), requests),
+            mean_ms(counters.sql_us.load(Relaxed), requests - unrun),
             counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
             counters.reason(),
         )

@@ -14,6 +14,7 @@ use pgrx::prelude::*;
 
 use crate::functions::configuration;
 use crate::pg;
+use crate::queue::wake;
 use crate::shared::databases::Database;
 use crate::shared::{attached, now_us, shared};
 use crate::status;
@@ -68,11 +69,29 @@ unsafe extern "C-unwind" fn process_utility(
             note_settings();
         }
         let updates = updates_extension((*statement).utilityStmt);
+        let ends_prepared = ends_prepared((*statement).utilityStmt);
         let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
         next(statement, query, read_only, context, parameters, environment, receiver, completion);
         if updates {
             note_update();
         }
+        if ends_prepared {
+            wake::prepared_ended();
+        }
+    }
+}
+
+/// # Safety
+/// `statement` is a utility statement.
+unsafe fn ends_prepared(statement: *mut pg_sys::Node) -> bool {
+    use pg_sys::TransactionStmtKind::{TRANS_STMT_COMMIT_PREPARED, TRANS_STMT_ROLLBACK_PREPARED};
+    // SAFETY: by contract; the tag tells the type.
+    unsafe {
+        (*statement).type_ == pg_sys::NodeTag::T_TransactionStmt
+            && matches!(
+                (*statement.cast::<pg_sys::TransactionStmt>()).kind,
+                TRANS_STMT_COMMIT_PREPARED | TRANS_STMT_ROLLBACK_PREPARED
+            )
     }
 }
 

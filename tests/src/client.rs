@@ -145,3 +145,14 @@ impl Connection {
         (read > 0).then(|| line.trim_end().to_owned())
     }
 }
+
+/// Lets this process open many connections: each is a file, and many systems begin with 1,024.
+pub fn allow_as_many_files_as_possible() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid structure for both calls.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_max;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
+    }
+}

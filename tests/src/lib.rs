@@ -2,13 +2,14 @@
 //!
 //! - [`platform`]: a cluster that serves one database.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
-//! - [`queues`]: a cluster with queues.
+//! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
 
 pub mod abilities;
 pub mod client;
+pub mod crashes;
 pub mod http2;
 pub mod platform;
 pub mod queues;
@@ -16,4 +17,4 @@ pub mod shippers;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;
-pub use platform::{DATABASE, Platform, free_port, wait_for};
+pub use platform::{DATABASE, Platform, command, free_port, wait_for};

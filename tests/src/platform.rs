@@ -153,6 +153,15 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// The `howdah` command, as `make build` leaves it beside the tests.
+pub fn command() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's path");
+    let target = test.ancestors().nth(3).expect("the folder that cargo builds in");
+    let command = target.join("release/howdah");
+    assert!(command.is_file(), "{} is missing; run make build", command.display());
+    command
+}
+
 /// A port that nobody has now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster::postgres::Client;
+use cluster::postgres::{Client, SimpleQueryMessage};
 use cluster::{Options, TemporaryCluster};
 
 /// A cluster whose database `postgres` has the extension, a row type `t_bip` and a queue `bips` of it.
@@ -93,6 +93,19 @@ pub fn put(session: &mut Client, first: i64, last: i64) {
            from generate_series({first}, {last}) number))"
     );
     session.batch_execute(&statement).unwrap_or_else(|error| panic!("{error:?}"));
+}
+
+/// Pages that a statement touches.
+pub fn buffers(session: &mut Client, statement: &str) -> i64 {
+    let query = format!("explain (analyze, buffers, format json) {statement}");
+    let messages = session.simple_query(&query).unwrap();
+    let text = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let plan: serde_json::Value = serde_json::from_str(text.unwrap()).unwrap();
+    let plan = &plan[0]["Plan"];
+    ["Shared Hit Blocks", "Shared Read Blocks"].iter().filter_map(|key| plan[key].as_i64()).sum()
 }
 
 /// Takes rows; their userids.

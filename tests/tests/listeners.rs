@@ -1,8 +1,12 @@
 //! Listeners: at commit, within bounds, and with what is wrong said to whoever asks.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
@@ -24,6 +28,8 @@ fn listeners_take_effect_at_commit_and_taken_ports_are_errors() {
     what_fails_later_stands_in_the_view(&platform);
     the_setting_bounds_what_sql_may_bind(&platform);
     addresses_of_every_family_are_served(&platform);
+    a_socket_of_another_process_is_an_error(&platform);
+    a_socket_of_another_database_is_an_error(&platform);
 }
 
 fn listening_takes_effect_at_commit(platform: &Platform) {
@@ -134,14 +140,22 @@ fn the_setting_bounds_what_sql_may_bind(platform: &Platform) {
     wait_for("it listens again", || Connection::try_open(platform.port).is_some());
 }
 
-fn addresses_of_every_family_are_served(platform: &Platform) {
-    let (port, folder) = (free_port(), platform.cluster.socket().unwrap());
-    let folder = folder.to_str().unwrap();
-    platform.set("howdah.listen_addresses", &format!("localhost, {folder}"));
+/// Lets SQL listen in the folder of the server's own sockets, and returns it.
+fn allow_folder(platform: &Platform) -> String {
+    let folder = platform.cluster.socket().unwrap().to_str().unwrap().to_owned();
+    allow(platform, &format!("localhost, {folder}"));
+    folder
+}
+
+fn allow(platform: &Platform, addresses: &str) {
+    platform.set("howdah.listen_addresses", addresses);
     wait_for("the setting is in force", || {
-        let setting = platform.value("show howdah.listen_addresses");
-        setting.is_some_and(|setting| setting.contains(folder))
+        platform.value("show howdah.listen_addresses").as_deref() == Some(addresses)
     });
+}
+
+fn addresses_of_every_family_are_served(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
     platform.sql(&format!("select http.listen({port})"));
     wait_for("it listens", || Connection::try_open(port).is_some());
     let path = format!("{folder}/.s.howdah.{port}");
@@ -151,7 +165,87 @@ fn addresses_of_every_family_are_served(platform: &Platform) {
         expect_hello(TcpStream::connect(("::1", port)).unwrap());
     }
     platform.sql(&format!("select http.unlisten({port})"));
-    wait_for("the UNIX socket is gone", || !std::path::Path::new(&path).exists());
+    wait_for("the UNIX socket is gone", || !Path::new(&path).exists());
+}
+
+fn a_socket_of_another_process_is_an_error(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
+    let path = format!("{folder}/.s.howdah.{port}");
+    let listen = format!("select http.listen({port}, '{folder}')");
+    let stranger = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    let message = error(platform, DATABASE, &listen);
+    assert!(message.contains(&path) && message.contains("in use"), "{message}");
+    assert_eq!(platform.count(&format!("http.listener where port = {port}")), 0);
+
+    // What a process has left behind is nobody's.
+    drop(stranger);
+    platform.sql(&listen);
+    wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
+    expect_hello(UnixStream::connect(&path).unwrap());
+    platform.sql(&listen);
+    platform.sql(&format!("select http.unlisten({port})"));
+    wait_for("the UNIX socket is gone", || !Path::new(&path).exists());
+
+    fs::write(&path, "no socket").unwrap();
+    let message = error(platform, DATABASE, &listen);
+    assert!(message.contains(&path) && message.contains("in use"), "{message}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "no socket");
+    fs::remove_file(&path).unwrap();
+
+    for (folder, reason) in [("/usr", "Permission denied"), ("/usr/no such folder", "No such file")] {
+        allow(platform, &format!("localhost, {folder}"));
+        let message = error(platform, DATABASE, &format!("select http.listen({port}, '{folder}')"));
+        assert!(message.contains(folder) && message.contains(reason), "{message}");
+    }
+}
+
+fn a_socket_of_another_database_is_an_error(platform: &Platform) {
+    let (port, folder) = (free_port(), allow_folder(platform));
+    let listen = format!("select http.listen({port}, '{folder}')");
+    platform.sql(&listen);
+    let path = format!("{folder}/.s.howdah.{port}");
+    wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
+    let message = error(platform, "other", &listen);
+    assert!(message.contains("the database app of this server"), "{message}");
+}
+
+#[test]
+fn each_listener_shows_its_own_addresses_and_errors() {
+    let platform = Platform::with(&[("howdah.gateways", "2")]);
+    wait_for("both gateways", || platform.workers("gateway").len() == 2);
+    let folder = platform.cluster.socket().unwrap().to_str().unwrap().to_owned();
+    allow(&platform, &format!("127.0.0.1, {folder}"));
+    let port = free_port();
+    let socket = format!("{folder}/.s.howdah.{port}");
+    let of_tcp = "127.0.0.1: 127.0.0.1 in 2, 0 errors".to_owned();
+    let of_folder = format!("{folder}: {socket} in 2, 1 errors");
+    let of_all = [": 127.0.0.1 in 2, 0 errors".to_owned(), format!(": {socket} in 2, 1 errors")];
+    let shows = |expected: &[&String]| {
+        wait_for(&format!("the view shows {expected:?}"), || {
+            shown(&platform, port) == expected.iter().copied().cloned().collect()
+        });
+    };
+
+    platform.sql(&format!("select http.listen({port}, '127.0.0.1'), http.listen({port}, '{folder}')"));
+    shows(&[&of_tcp, &of_folder]);
+    // A listener that wants what others have bound already.
+    platform.sql(&format!("select http.listen({port})"));
+    shows(&[&of_tcp, &of_folder, &of_all[0], &of_all[1]]);
+    platform.sql(&format!("select http.unlisten({port}, '{folder}')"));
+    shows(&[&of_tcp, &of_all[0], &of_all[1]]);
+    // What is no longer wanted is no longer an error.
+    allow(&platform, "127.0.0.1");
+    shows(&[&of_tcp, &of_all[0]]);
+}
+
+/// What the view says of a port: for each listener and address, how many gateways and how many errors.
+fn shown(platform: &Platform, port: u16) -> BTreeSet<String> {
+    let query = format!(
+        "select format('%s: %s in %s, %s errors', address, bound, count(distinct gateway), count(error))
+         from http.listeners where port = {port} group by address, bound"
+    );
+    platform.session().query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
 
 fn expect_hello(mut stream: impl Read + Write) {
@@ -226,4 +320,35 @@ fn expect_passed(connections: Vec<Connection>) {
         assert_eq!((reply.status, reply.text()), (200, "passed".into()));
         assert!(connection.is_closed(), "the connection goes on");
     }
+}
+
+#[test]
+fn a_host_name_is_not_asked_for_again_while_an_address_cannot_be_bound() {
+    // Not the name that is known without asking.
+    let platform = Platform::with(&[("howdah.listen_addresses", "127.0.0.1, LOCALHOST")]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    platform.sql(&format!("insert into http.listener values ({port}, 'LOCALHOST')"));
+    let fails = format!("http.listeners where port = {port} and error is not null");
+    wait_for("it cannot be bound", || platform.count(&fails) == 1);
+    let gateway = platform.workers("gateway")[0];
+    let before = bytes_read(gateway);
+    std::thread::sleep(Duration::from_millis(2500));
+    let read = bytes_read(gateway) - before;
+    let hosts = std::fs::metadata("/etc/hosts").unwrap().len();
+    assert!(read < hosts, "{read} bytes were read: each look at the names takes {hosts} and more");
+    drop(taken);
+    wait_for("it is tried again", || Connection::try_open(port).is_some());
+    // Another name, and the setting, are looked up at once.
+    platform.set("howdah.listen_addresses", "127.0.0.1, LocalHost");
+    let other = free_port();
+    platform.sql(&format!("insert into http.listener values ({other}, 'LocalHost')"));
+    wait_for("it is served", || Connection::try_open(other).is_some());
+}
+
+/// Bytes that a process has read so far.
+fn bytes_read(pid: i32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+    line.parse().unwrap()
 }

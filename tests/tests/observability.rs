@@ -63,6 +63,14 @@ fn requests_write_in_either_process(platform: &Platform) {
         assert_eq!(platform.post("/note", "text/plain", b"").status, 204);
         assert_eq!(platform.get("/handled").text(), "handled");
     }
+    // By now it runs in the gateway: those that come together share a transaction.
+    let mut connections = [(); 8].map(|()| platform.connect());
+    for _ in 0..10 {
+        connections.iter_mut().for_each(|connection| connection.send("GET", "/handled", &[], b""));
+        for connection in &mut connections {
+            assert_eq!(connection.read_reply(false).unwrap().text(), "handled");
+        }
+    }
 }
 
 fn statements_are_counted(platform: &Platform) {
@@ -74,7 +82,7 @@ fn statements_are_counted(platform: &Platform) {
     };
     assert_eq!(calls("insert into events%"), "20");
     // In executors at first, in the gateway later.
-    assert_eq!(calls("select http.response(%) from request where path = %"), "20");
+    assert_eq!(calls("select http.response(%) from request where path = %"), "100");
 }
 
 fn what_executors_write_is_seen_by_autovacuum(platform: &Platform) {
@@ -102,7 +110,7 @@ fn the_views_count_truly(platform: &Platform) {
     assert!((1..29).contains(&row.get::<_, i64>(5)), "none, or all, have run in the gateway");
     assert_eq!((row.get::<_, i32>(6), row.get::<_, Option<bool>>(7)), (0, Some(true)));
     let handler = "select requests from http.stats where kind = 'handler' and pattern = 'handled'";
-    assert_eq!(platform.value(handler).as_deref(), Some("20"));
+    assert_eq!(platform.value(handler).as_deref(), Some("100"));
 
     let errors = "select sum(errors) from http.workers where kind = 'executor'";
     assert!(platform.value(errors).unwrap().parse::<i64>().unwrap() >= 2);
@@ -111,9 +119,9 @@ fn the_views_count_truly(platform: &Platform) {
         platform.value(query).as_deref() == Some("1")
     });
     wait_for("the gateway counts its requests", || {
-        // 20 notes, 20 handled, 29 answers, 2 failures, the gate.
+        // 20 notes, 100 handled, 29 answers, 2 failures, the gate.
         let query = "select requests from http.workers where kind = 'gateway'";
-        platform.value(query).as_deref() == Some("72")
+        platform.value(query).as_deref() == Some("152")
     });
     let databases = "select name || ' ' || state || ' ' || gateways_wanted || ' ' || gateways || ' '
                        || (executors_wanted = executors) || ' ' || waiting from http.databases";

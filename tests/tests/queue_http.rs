@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use howdah_tests::client::allow_as_many_files_as_possible;
 use howdah_tests::{Connection, Platform, Reply, wait_for};
 use serde_json::{Value, json};
 
@@ -274,15 +275,4 @@ fn thousands_of_answers_that_wait_hold_up_nobody_when_a_row_comes() {
     }
     drop(waiting);
     assert!(slowest < Duration::from_millis(250), "another request took {slowest:?}");
-}
-
-/// Each connection is one; many systems begin with 1,024.
-fn allow_as_many_files_as_possible() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid structure for both calls.
-    unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
-        limit.rlim_cur = limit.rlim_max;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
-    }
 }

@@ -1,6 +1,7 @@
-//! Files are loaded into a queue, each line exactly once, however often the server is killed.
+//! Files are loaded into a queue, each line exactly once, however often the server or the loader is killed.
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use howdah_tests::shippers::Intake;
 use howdah_tests::wait_for;
 use loader::{Error, Event, Options, Source, Summary};
 
-const KILLS: usize = 10;
+const KILLS: usize = if cfg!(feature = "long") { 200 } else { 10 };
+/// Lines of a file during whose loading something is killed.
+const RECORDS: usize = if cfg!(feature = "long") { 1_000_000 } else { 200_000 };
 
 fn options(intake: &Intake, producer: &str) -> Options {
     Options {
@@ -54,7 +57,7 @@ impl File {
 
 /// How many rows the queue has, and how many different ones.
 fn counts(intake: &Intake) -> String {
-    let rows = "queue.peek('bips', 1000000, null::t_bip)";
+    let rows = "queue.peek('bips', 10000000, null::t_bip)";
     intake.platform.value(&format!("select count(*) || ' ' || count(distinct uuid) from {rows}")).unwrap()
 }
 
@@ -122,7 +125,6 @@ fn a_load_waits_for_another_transaction_of_its_producer() {
 
 #[test]
 fn a_server_that_is_killed_again_and_again_has_every_line_once() {
-    const RECORDS: usize = 200_000;
     let mut intake = Intake::start();
     let file = File::of_records(RECORDS);
     let options = options(&intake, "killed");
@@ -151,4 +153,37 @@ fn a_server_that_is_killed_again_and_again_has_every_line_once() {
     assert!(under_way > KILLS / 2, "all was loaded before it was killed");
     assert_eq!((summary.lines, summary.rejected_count), (RECORDS as u64, 0));
     assert_eq!(counts(&intake), format!("{RECORDS} {RECORDS}"));
+}
+
+#[test]
+fn a_loader_that_is_killed_again_and_again_has_every_line_once() {
+    let intake = Intake::start();
+    let file = File::of_records(RECORDS);
+    let mut under_way = 0;
+    for kill in 0..KILLS {
+        let mut loader =
+            howdah_load(&intake, &file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Each time it has come further.
+        let wanted = (kill * RECORDS / KILLS) as i64;
+        wait_for("lines are stored", || intake.rows() > wanted);
+        thread::sleep(Duration::from_millis(fastrand::u64(..50)));
+        under_way += usize::from(loader.try_wait().unwrap().is_none());
+        loader.kill().unwrap();
+        loader.wait().unwrap();
+    }
+    assert!(under_way > KILLS / 2, "all was loaded before it was killed");
+    let end = howdah_load(&intake, &file).output().unwrap();
+    assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
+    assert_eq!(counts(&intake), format!("{RECORDS} {RECORDS}"));
+}
+
+fn howdah_load(intake: &Intake, file: &File) -> Command {
+    let mut command = Command::new(howdah_tests::command());
+    command.arg("load").arg(file.path()).args([
+        "--queue",
+        "bips",
+        "--to",
+        &format!("127.0.0.1:{}", intake.lines),
+    ]);
+    command
 }

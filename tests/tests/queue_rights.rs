@@ -132,6 +132,18 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         ("select queue.take('jobs', 1, null::t_bip)", "queue.pop(name, qty)"),
         ("select queue.read('jobs', 1, '1 s', null::t_bip)", "queue.read(name, vt, qty)"),
         ("select queue.peek('jobs', 1, null::t_bip)", "queue.peek(name, qty)"),
+        (
+            "select queue.read_with_poll('rows', 30, 1)",
+            "queue.read_with_poll(name, qty, vt, max_poll, null::row_type)",
+        ),
+        (
+            "select queue.read_with_poll('jobs', 1, '1 s', '1 s', null::t_bip)",
+            "queue.read_with_poll(name, vt, qty, max_poll_seconds)",
+        ),
+        (
+            "select queue.take_with_poll('jobs', 1, '1 s', null::t_bip)",
+            "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)",
+        ),
         ("select queue.take('rows', 1, null::text)", "holds rows of type t_bip, not text"),
         ("select queue.put('rows', 1)", "holds rows of type t_bip, not integer"),
         ("select queue.send('nowhere', '{}')", "there is no queue \"nowhere\""),
@@ -145,4 +157,20 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         let error = queues.error(statement);
         assert!(error.contains(names), "{statement}: {error}");
     }
+}
+
+#[test]
+fn a_role_that_owns_a_queue_is_not_dropped() {
+    let queues = Queues::empty(&[]);
+    queues.sql(
+        "create extension howdah; create type t_row as (id int);
+         create role keeper login in role howdah_admin;",
+    );
+    for create in ["queue.create('typed', row_type => 't_row')", "queue.create('mail')"] {
+        queues.sql(&format!("set session authorization keeper; select {create}"));
+        let error = queues.error("drop role keeper");
+        assert!(error.starts_with("2BP01"), "{create}: {error}");
+        queues.sql("select queue.drop_queue(queue_name) from queue.list_queues()");
+    }
+    queues.sql("drop role keeper");
 }

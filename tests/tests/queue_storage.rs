@@ -1,27 +1,11 @@
 //! What becomes of a queue's tables: truncation, dumps, other row types, crashes, and what a take costs.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use cluster::postgres::{Client, SimpleQueryMessage};
-use cluster::{Cluster, Life, Shutdown};
-use howdah_tests::queues::{Queues, all, error, number, put, sorted, take, try_take};
-
-/// Pages that a statement touches.
-fn buffers(session: &mut Client, statement: &str) -> i64 {
-    let query = format!("explain (analyze, buffers, format json) {statement}");
-    let messages = session.simple_query(&query).unwrap();
-    let text = messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
-    });
-    let plan: serde_json::Value = serde_json::from_str(text.unwrap()).unwrap();
-    let plan = &plan[0]["Plan"];
-    ["Shared Hit Blocks", "Shared Read Blocks"].iter().filter_map(|key| plan[key].as_i64()).sum()
-}
+use cluster::postgres::Client;
+use cluster::{Life, Shutdown};
+use howdah_tests::crashes::{self, survive};
+use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take, try_take};
 
 const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
 
@@ -44,34 +28,6 @@ fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
     for (case, pages) in [("with a backlog", many), ("after many takes", later)] {
         assert!(pages <= few + few / 5 + 4, "{case} a take touches {pages} pages, before {few}");
     }
-}
-
-#[test]
-fn a_transaction_held_open_leaves_no_dead_rows_and_takes_cost_the_same() {
-    let queues = Queues::start();
-    let mut pin = queues.session();
-    pin.batch_execute("begin isolation level repeatable read; select count(*) from queue.queue").unwrap();
-    let (mut sender, mut taker) = (queues.session(), queues.session());
-    let cost = |sender: &mut Client, taker: &mut Client| {
-        (0..1000).for_each(|number| put(sender, number, number));
-        let one = "select count(*) from queue.take('bips', 1, null::t_bip)";
-        (0..200).for_each(|_| drop(take(taker, 1)));
-        let pages = buffers(taker, one);
-        (0..4).for_each(|_| drop(take(taker, 200)));
-        pages
-    };
-    let first = cost(&mut sender, &mut taker);
-    for _ in 0..4 {
-        cost(&mut sender, &mut taker);
-    }
-    let last = cost(&mut sender, &mut taker);
-    assert!(last <= first + 20, "a take touches {last} pages, at first {first}");
-    sender.batch_execute("select pg_stat_force_next_flush()").unwrap();
-    taker.batch_execute("select pg_stat_force_next_flush()").unwrap();
-    let dead =
-        "select coalesce(sum(n_dead_tup), 0)::bigint from pg_stat_user_tables where schemaname = 'queue'";
-    let dead = queues.number(dead);
-    assert!(dead < 60, "{dead} dead rows after 6,000 messages");
 }
 
 /// Pages of all tables and indexes of the queue.
@@ -144,62 +100,6 @@ fn vacuum_full_and_a_rewrite_of_the_tables_lose_nothing() {
     assert_eq!(sorted(take(&mut session, 50_000)), all(11_001, 30_000));
 }
 
-fn program(cluster: &Cluster, name: &str, database: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
-    let mut child = Command::new(cluster.installation().program(name))
-        .args(["-d", &cluster.connection_string(database).unwrap()])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    let writer = thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    // A program that reads nothing closes its input.
-    let _ = writer.join().unwrap();
-    assert!(output.status.success(), "{name} has failed");
-    output.stdout
-}
-
-#[test]
-fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
-    let queues = Queues::start();
-    queues.sql(
-        "create role clerk nologin; select queue.grant('bips', 'take', 'clerk');
-         select queue.create('idle', row_type => 't_bip');
-         select queue.create('notes', max_reads => 2);
-         select queue.send('notes', '{\"n\": 1}'); select queue.send('notes', '{\"n\": 2}', 3600);
-         select queue.send('notes', '{\"n\": 3}'); select queue.delete('notes', 3)",
-    );
-    let mut session = queues.session();
-    (0..20).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
-    assert_eq!(take(&mut session, 3500).len(), 3500);
-    let mut open = queues.session();
-    open.batch_execute("begin").unwrap();
-    assert_eq!(take(&mut open, 10), all(3501, 3510));
-    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc"], b"");
-    open.batch_execute("commit").unwrap();
-
-    let other = Queues::empty(&[]);
-    other.sql("create role clerk nologin");
-    other.sql("create database copy");
-    program(&other.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
-    let mut copy = other.cluster.connect("copy").unwrap();
-    // A session's first take reads catalogs, more of them from version to version.
-    copy.batch_execute("select from queue.take('idle', 1, null::t_bip)").unwrap();
-    let pages = buffers(&mut copy, TAKE);
-    assert!(pages < 400, "a take touches {pages} pages in the copy");
-    assert_eq!(sorted(take(&mut copy, 100_000)), all(4501, 20_000));
-    put(&mut copy, 1, 3);
-    assert_eq!(take(&mut copy, 10), all(1, 3));
-    assert!(number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)") > 20_000);
-    let notes = "select count(*) from queue.read('notes', 30, 10) where message = '{\"n\": 1}'";
-    assert_eq!(number(&mut copy, notes), 1);
-    copy.batch_execute("set role clerk; select queue.take('bips', 1, null::t_bip)").unwrap();
-    copy.batch_execute("reset role; select queue.create('another')").unwrap();
-}
-
 #[test]
 fn the_tables_follow_the_row_type() {
     let queues = Queues::start();
@@ -255,34 +155,14 @@ fn nothing_that_was_committed_is_lost_or_doubled_by_crashes() {
 fn crashes(count: usize) {
     let mut queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
     let next = AtomicI64::new(1);
+    let results = survive(&mut queues, count, 6, |worker, queues, life| {
+        if worker < 3 { produce(queues, life, &next) } else { consume(queues, life) }
+    });
     let mut told = Told::default();
-    for crash in 0..count {
-        let stop = AtomicBool::new(false);
-        let pid = queues.cluster.pid().expect("the server runs") as i32;
-        let results: Vec<Told> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..6)
-                .map(|number| {
-                    let (queues, stop, next) = (&queues, &stop, &next);
-                    scope.spawn(
-                        move || if number < 3 { produce(queues, stop, next) } else { consume(queues, stop) },
-                    )
-                })
-                .collect();
-            thread::park_timeout(Duration::from_millis(150 + 37 * (crash as u64 % 7)));
-            // SAFETY: a signal to the server that this test has started.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-            stop.store(true, Ordering::SeqCst);
-            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
-        });
-        for result in results {
-            told.sent.extend(result.sent);
-            told.taken.extend(result.taken);
-            told.unsure.extend(result.unsure);
-        }
-        queues.cluster.kill().unwrap();
-        // The processes of the server that was killed end by themselves.
-        howdah_tests::wait_for("the old server's processes end", || queues.cluster.processes().is_empty());
-        queues.cluster.start(Life::WithParent).unwrap();
+    for result in results {
+        told.sent.extend(result.sent);
+        told.taken.extend(result.taken);
+        told.unsure.extend(result.unsure);
     }
     let left = take(&mut queues.session(), 10_000_000);
     let known = |list: &[i64]| list.iter().copied().collect::<std::collections::HashSet<_>>();
@@ -299,7 +179,7 @@ fn crashes(count: usize) {
     assert!(told.sent.len() > 100 && told.taken.len() > 100, "hardly anything happened");
 }
 
-fn produce(queues: &Queues, stop: &AtomicBool, next: &AtomicI64) -> Told {
+fn produce(queues: &Queues, life: &crashes::Life, next: &AtomicI64) -> Told {
     let mut told = Told::default();
     let Ok(mut session) = queues.cluster.connect("postgres") else { return told };
     for round in 0.. {
@@ -310,7 +190,7 @@ fn produce(queues: &Queues, stop: &AtomicBool, next: &AtomicI64) -> Told {
             "select queue.put('bips', array(select row(null, n, 1, 2, 'b', 'u')::t_bip
              from generate_series({first}, {last}) n))"
         );
-        if session.batch_execute(&statement).is_err() || stop.load(Ordering::SeqCst) {
+        if session.batch_execute(&statement).is_err() || !life.goes_on() {
             break;
         }
         told.sent.extend(first..=last);
@@ -318,11 +198,11 @@ fn produce(queues: &Queues, stop: &AtomicBool, next: &AtomicI64) -> Told {
     told
 }
 
-fn consume(queues: &Queues, stop: &AtomicBool) -> Told {
+fn consume(queues: &Queues, life: &crashes::Life) -> Told {
     let mut told = Told::default();
     let Ok(mut session) = queues.cluster.connect("postgres") else { return told };
     for round in 0.. {
-        if stop.load(Ordering::SeqCst) || session.batch_execute("begin").is_err() {
+        if !life.goes_on() || session.batch_execute("begin").is_err() {
             break;
         }
         let Ok(rows) = try_take(&mut session, [1, 50, 300][round % 3]) else { break };

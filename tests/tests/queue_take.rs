@@ -1,7 +1,7 @@
 //! Taking rows out: who gets them, and when they come back.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -206,6 +206,61 @@ fn a_consumer_that_holds_rows_hides_no_others() {
         sessions.iter_mut().for_each(|session| session.batch_execute("commit").unwrap());
     }
     assert_eq!(take(&mut sessions[0], 1000).len(), 1000 - 16 * 20 * 3);
+}
+
+#[test]
+fn sixteen_at_once_find_all_that_is_free_under_every_isolation_level() {
+    const CONSUMERS: i32 = 16;
+    let queues = Queues::start();
+    let short = Mutex::new(Vec::new());
+    for level in ["read committed", "repeatable read", "serializable"] {
+        let (turn, mut sender) = (Barrier::new(CONSUMERS as usize + 1), queues.session());
+        let batch_of = |round: i32| [1, 7, 40][round as usize % 3];
+        let consume = |consumer: i32| {
+            let mut session = queues.session();
+            let begin = format!("begin isolation level {level}; select 1");
+            session.batch_execute(&begin).unwrap();
+            let mut take_all = |round: i32, end: &str| {
+                let wanted = batch_of(round);
+                let found = try_take(&mut session, wanted).map(|rows| rows.len() as i32);
+                // No panic: the others would wait for ever.
+                if !matches!(found, Ok(found) if found == wanted) {
+                    short.lock().unwrap().push(format!("{level}, round {round}: {found:?} of {wanted}"));
+                }
+                session.batch_execute(end).unwrap();
+            };
+            for round in 0..12 {
+                // Each has its snapshot before there are rows, and begins when there are.
+                for _ in 0..2 {
+                    turn.wait();
+                }
+                // What comes back is free as well.
+                if (round + consumer) % 3 == 0 {
+                    take_all(round, &format!("rollback; {begin}"));
+                }
+                take_all(round, &format!("commit; {begin}"));
+            }
+        };
+        thread::scope(|scope| {
+            let consumers: Vec<_> = (0..CONSUMERS)
+                .map(|consumer| {
+                    scope.spawn({
+                        let consume = &consume;
+                        move || consume(consumer)
+                    })
+                })
+                .collect();
+            for round in 0..12 {
+                turn.wait();
+                let rows = i64::from(CONSUMERS * batch_of(round));
+                put(&mut sender, 1, rows - 10);
+                (0..10).for_each(|row| put(&mut sender, row, row));
+                turn.wait();
+            }
+            consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
+        });
+    }
+    assert_eq!(short.into_inner().unwrap(), [""; 0]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Nothing that was acknowledged is lost, and nothing is there twice, whatever dies.
 //!
-//! Producers send numbered rows and note each acknowledgement; consumers note each row whose take has been
-//! committed. Meanwhile connections are cut and the postmaster is killed. In the end every acknowledged row has come
-//! out, or is still there, and none twice.
+//! Producers send numbered rows, over TCP and over HTTP, into a queue and into a table, and note each acknowledgement;
+//! consumers note each row whose take has been committed. Meanwhile connections are cut and the postmaster is killed. In
+//! the end every acknowledged row has come out, or is still there, and none twice.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use cluster::Life;
 use cluster::postgres::{Client, NoTls};
 use howdah_tests::shippers::{Intake, Shipper, bip};
+use howdah_tests::{Connection, free_port};
 use serde_json::json;
 
 /// How often the postmaster is killed.
@@ -33,21 +34,7 @@ fn nothing_acknowledged_is_lost_or_doubled() {
         (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
     let consumers: Vec<_> = (0..2).map(|_| consume(connection.clone(), Arc::clone(&over))).collect();
 
-    let mut random = Random(42);
-    for kill in 0..KILLS {
-        let progress: Vec<i64> =
-            producers.iter().map(|producer| producer.acknowledged.load(SeqCst)).collect();
-        wait_until(&format!("kill {kill}: acknowledgements"), || {
-            producers
-                .iter()
-                .zip(&progress)
-                .all(|(producer, before)| producer.acknowledged.load(SeqCst) > *before)
-        });
-        std::thread::sleep(Duration::from_millis(random.below(150)));
-        intake.platform.cluster.kill().unwrap();
-        wait_until("no process is left", || intake.platform.cluster.processes().is_empty());
-        intake.platform.cluster.start(Life::WithParent).unwrap();
-    }
+    kill_again_and_again(&mut intake, &producers);
     over.store(true, SeqCst);
     let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
     let noted: Vec<i64> = consumers.into_iter().flat_map(|consumer| consumer.join().unwrap()).collect();
@@ -62,18 +49,52 @@ fn nothing_acknowledged_is_lost_or_doubled() {
 }
 
 #[test]
+fn a_table_has_every_acknowledged_line_once() {
+    let mut intake = Intake::start();
+    let port = free_port();
+    intake.platform.sql(&format!(
+        "create table bip (userid bigint, bip text);
+         grant insert on bip to howdah_web;
+         select queue.listen({port}, into_table => 'bip', address => '127.0.0.1', bucket_rows => 50)"
+    ));
+    let over = Arc::new(AtomicBool::new(false));
+    let producers: Vec<_> = (1..=PRODUCERS).map(|number| Producer::start(number, port, &over)).collect();
+    kill_again_and_again(&mut intake, &producers);
+    over.store(true, SeqCst);
+    let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
+    wait_until("all is written", || {
+        intake.platform.count("queue.connections") == 0 && intake.view("bound").is_some()
+    });
+    let mut session = intake.platform.session();
+    let rows = session.query("select userid from bip", &[]).unwrap();
+    expect_each_once(rows.iter().map(|row| row.get(0)), &acknowledged);
+    let progress = session.query("select sequence from queue.progress order by producer", &[]).unwrap();
+    let counts = rows.len() as i64;
+    assert_eq!(progress.iter().map(|row| row.get::<_, i64>(0)).sum::<i64>(), counts, "rows and marks");
+}
+
+#[test]
+fn what_is_posted_again_with_its_numbers_is_there_once() {
+    let mut intake = Intake::start();
+    intake.platform.sql("select queue.serve(), queue.grant('bips', 'send', 'howdah_web')");
+    let over = Arc::new(AtomicBool::new(false));
+    let producers: Vec<_> =
+        (1..=PRODUCERS).map(|number| Producer::post(number, intake.platform.port, &over)).collect();
+    kill_again_and_again(&mut intake, &producers);
+    over.store(true, SeqCst);
+    let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
+    expect_each_once(intake.take_all().into_iter(), &acknowledged);
+}
+
+#[test]
 fn executors_and_gateways_may_end_at_any_moment() {
     let intake = Intake::with(&[], FEW_ROWS);
     let over = Arc::new(AtomicBool::new(false));
     let producers: Vec<_> =
         (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
     let mut random = Random(7);
-    for end in 0..KILLS {
-        let before: Vec<i64> = producers.iter().map(|producer| producer.acknowledged.load(SeqCst)).collect();
-        wait_until(&format!("end {end}: acknowledgements"), || {
-            let now = producers.iter().map(|producer| producer.acknowledged.load(SeqCst));
-            now.zip(&before).all(|(now, before)| now > *before)
-        });
+    for _ in 0..KILLS {
+        wait_for_progress(&producers);
         std::thread::sleep(Duration::from_millis(random.below(100)));
         let who = ["lane = 'ingest'", "kind = 'gateway'"][random.below(2) as usize];
         intake.platform.sql(&format!("select pg_terminate_backend(pid) from http.workers where {who}"));
@@ -107,10 +128,35 @@ fn what_a_hello_promises_outlives_a_crash() {
     assert_eq!(intake.rows(), 1, "the line that a listener with durability commit has said to be there");
 }
 
-/// Every acknowledged row has been taken or is left, none twice; how often each is there.
+/// Kills the server at random moments, each time when all producers have come further.
+fn kill_again_and_again(intake: &mut Intake, producers: &[Producer]) {
+    let mut random = Random(42);
+    for _ in 0..KILLS {
+        wait_for_progress(producers);
+        std::thread::sleep(Duration::from_millis(random.below(150)));
+        intake.platform.cluster.kill().unwrap();
+        wait_until("no process is left", || intake.platform.cluster.processes().is_empty());
+        intake.platform.cluster.start(Life::WithParent).unwrap();
+    }
+}
+
+fn wait_for_progress(producers: &[Producer]) {
+    let acknowledged = |producer: &Producer| producer.acknowledged.load(SeqCst);
+    let before: Vec<i64> = producers.iter().map(acknowledged).collect();
+    wait_until("acknowledgements", || {
+        producers.iter().map(acknowledged).zip(&before).all(|(now, before)| now > *before)
+    });
+}
+
+/// Every acknowledged row has been taken or is left in the queue, none twice; how often each is there.
 fn expect_all_once(intake: &Intake, taken: Vec<i64>, acknowledged: &[i64]) -> HashMap<i64, u32> {
+    expect_each_once(taken.into_iter().chain(intake.take_all()), acknowledged)
+}
+
+/// Every acknowledged row is among these, none twice; how often each is there.
+fn expect_each_once(rows: impl Iterator<Item = i64>, acknowledged: &[i64]) -> HashMap<i64, u32> {
     let mut counts: HashMap<i64, u32> = HashMap::new();
-    taken.iter().chain(&intake.take_all()).for_each(|row| *counts.entry(*row).or_default() += 1);
+    rows.for_each(|row| *counts.entry(row).or_default() += 1);
     let doubled: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).take(5).collect();
     assert!(doubled.is_empty(), "there twice: {doubled:?}");
     for (producer, last) in (1..).zip(acknowledged) {
@@ -128,28 +174,69 @@ struct Producer {
 }
 
 impl Producer {
+    /// One that speaks the acknowledged protocol.
     fn start(number: i64, port: u16, over: &Arc<AtomicBool>) -> Producer {
-        let acknowledged = Arc::new(AtomicI64::new(0));
-        let (noted, over) = (Arc::clone(&acknowledged), Arc::clone(over));
-        let thread = std::thread::spawn(move || {
+        Producer::run(over, move |noted, over| {
             let mut random = Random(number as u64);
             while !over.load(SeqCst) {
                 if let Some(shipper) = greet(number, port) {
                     let sequence = shipper.sequence();
                     assert!(sequence >= noted.load(SeqCst), "the server forgot what it had acknowledged");
-                    produce(shipper, number, &noted, &over, &mut random);
+                    produce(shipper, number, noted, over, &mut random);
                 } else {
                     std::thread::sleep(Duration::from_millis(20));
                 }
             }
-        });
-        Producer { acknowledged, thread }
+        })
+    }
+
+    /// One that posts to the HTTP door, and posts again what was not answered.
+    fn post(number: i64, port: u16, over: &Arc<AtomicBool>) -> Producer {
+        Producer::run(over, move |noted, over| {
+            let mut random = Random(number as u64);
+            let mut next = 1;
+            while !over.load(SeqCst) {
+                let count = 1 + random.below(100) as i64;
+                let last = next + count - 1;
+                let lines: String = (next..=last).map(|line| bip(number * RANGE + line)).collect();
+                let path = format!("/queues/bips?producer=web-{number}&sequence={next}");
+                while !post(port, &path, &lines, count) {
+                    if over.load(SeqCst) {
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                noted.store(last, SeqCst);
+                next = last + 1;
+            }
+        })
+    }
+
+    fn run(
+        over: &Arc<AtomicBool>,
+        produce: impl FnOnce(&AtomicI64, &AtomicBool) + Send + 'static,
+    ) -> Producer {
+        let acknowledged = Arc::new(AtomicI64::new(0));
+        let (noted, over) = (Arc::clone(&acknowledged), Arc::clone(over));
+        Producer { acknowledged, thread: std::thread::spawn(move || produce(&noted, &over)) }
     }
 
     fn end(self) -> i64 {
         self.thread.join().unwrap();
         self.acknowledged.load(SeqCst)
     }
+}
+
+/// Whether lines are there now, by the server's word.
+fn post(port: u16, path: &str, lines: &str, count: i64) -> bool {
+    let mut connection = Connection::try_open(port);
+    let reply = connection.as_mut().and_then(|open| open.try_request("POST", path, lines.as_bytes()));
+    let Some(reply) = reply.filter(|reply| reply.status < 500) else { return false };
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let answer = reply.json();
+    let known = answer["stored"].as_i64().unwrap() + answer["repeated"].as_i64().unwrap();
+    assert_eq!(known, count, "{answer}");
+    true
 }
 
 fn greet(number: i64, port: u16) -> Option<Shipper> {

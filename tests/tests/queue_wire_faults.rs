@@ -195,7 +195,7 @@ fn a_table_takes_lines() {
     wait_for("the view says so", || tables.view("code").as_deref() == Some("42501"));
     tables.platform.sql("grant insert on bip to howdah_web");
     wait_for("rows", || tables.platform.count("bip") == 5);
-    assert!(tables.view("way").is_some());
+    assert_eq!(tables.view("way").as_deref(), Some("COPY"));
     let mut shipper = tables.hello("p", 1);
     shipper.send(&bips(5, 7));
     let rejected = shipper.wait_for_ack(3);

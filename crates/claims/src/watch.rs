@@ -279,9 +279,11 @@ impl Watch {
         self.add(kind, transaction, span, until, transactions);
     }
 
-    /// The earliest time at which a waiting range may become free; none if none waits for a time.
-    pub fn next_time(&self) -> Option<i64> {
-        self.used().map(|entry| entry.until).filter(|until| *until != FOR_GOOD && *until != i64::MIN).min()
+    /// The earliest time at which a waiting range may become free; none if none waits for a time. What waits for a
+    /// transaction when its time is over becomes free by the end of that.
+    pub fn next_time(&self, now: i64) -> Option<i64> {
+        let waits = |entry: &&Entry| entry.until != FOR_GOOD && (entry.is(TIMED) || entry.until > now);
+        self.used().filter(waits).map(|entry| entry.until).min()
     }
 
     fn used(&self) -> impl Iterator<Item = &Entry> {
@@ -419,8 +421,21 @@ mod tests {
         watch.claimed(5, span(10, 20), 50, &server);
         server.ends(5, Outcome::Committed);
         assert_eq!(look(&mut watch, 49, &server), []);
-        assert_eq!(watch.next_time(), Some(50));
+        assert_eq!(watch.next_time(49), Some(50));
         assert_eq!(look(&mut watch, 50, &server), [span(10, 20)]);
+    }
+
+    #[test]
+    fn what_waits_for_a_transaction_waits_for_no_time_that_is_over() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.reserve(5, span(10, 20), 0, &server);
+        watch.claimed(6, span(20, 30), 50, &server);
+        watch.claimed(7, span(30, 40), FOR_GOOD, &server);
+        assert_eq!((watch.next_time(49), watch.next_time(50)), (Some(50), None));
+        server.ends(6, Outcome::Committed);
+        watch.settle(49, &server);
+        assert_eq!(watch.next_time(60), Some(50));
     }
 
     #[test]

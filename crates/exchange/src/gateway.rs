@@ -77,6 +77,17 @@ impl Gateway {
     /// # Panics
     /// If there is no such lane or gate.
     pub fn submit(&mut self, lane: u32, gate: u32, parts: &[&[u8]]) -> Result<Ticket, Full> {
+        self.submit_after(Duration::ZERO, lane, gate, parts)
+    }
+
+    /// [`Gateway::submit`] for a request that has waited elsewhere already: that counts among what it waits.
+    pub fn submit_after(
+        &mut self,
+        waited: Duration,
+        lane: u32,
+        gate: u32,
+        parts: &[&[u8]],
+    ) -> Result<Ticket, Full> {
         let exchange = &self.peer.exchange;
         let queue = exchange.run_queue(lane);
         assert!(gate == NO_GATE || gate < exchange.sizes().gates, "gate {gate}");
@@ -92,7 +103,7 @@ impl Gateway {
         slot.admitted.set(0);
         slot.gateway.set(self.number);
         slot.response_chain.set(NONE);
-        slot.submitted.set(clock::now());
+        slot.submitted.set(clock::now().saturating_sub(waited.as_nanos() as u64));
         let generation = slot.state().0;
         slot.set(generation, Phase::Queued);
         queue.push(index);

@@ -15,6 +15,7 @@ use crate::counters::add;
 use crate::http1;
 use crate::lines::{self, Lines};
 use crate::listener::{Address, ListenerState};
+use crate::problem::Refusal;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::this_thread::spawn;
@@ -93,7 +94,8 @@ fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer
         let refusing = Refusing::new(shared);
         let connection = http1::Connection::new(Registered::new(shared, listener), stream, peer);
         spawn(async move {
-            connection.refuse(Reject::new(503, "the server has as many connections as it may")).await;
+            let reject = Reject::new(503, "the server has as many connections as it may");
+            connection.refuse(Refusal::new(reject)).await;
             drop(refusing);
         });
     }
@@ -109,7 +111,7 @@ fn take_lines(
     if lines::turn_away(shared, lines, &peer) {
         return add(&shared.tally.refused, 1);
     }
-    stream.keep_alive();
+    stream.keep_alive(shared.limits().vanish_timeout);
     spawn(lines::Connection::new(shared, listener, lines, stream, peer).serve());
 }
 

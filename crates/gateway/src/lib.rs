@@ -5,10 +5,10 @@
 //! or time is up. Between two turns the owner runs the requests, outside of any task, and hands in replies.
 //!
 //! The public face:
-//! - [`server`]: [`Server`], [`Arrived`].
+//! - [`server`]: [`Server`], [`Arrived`], [`Poured`].
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
-//! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`port_is_free`].
+//! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`address_is_free`].
 //! - [`tickets`]: [`Ticket`]: which request a reply belongs to.
 //! - [`lines`]: [`Terms`] of listeners that take lines of JSON, and what the owner sees of them.
 //! - [`counters`]: [`Counters`]: what the server has done.
@@ -18,7 +18,7 @@
 //! - `clock`: the time, read once per turn. `deadlines`: one timer for all connections.
 //! - `stream`: a TCP or UNIX socket.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
-//! - `bodies`: how much memory bodies hold.
+//! - `bodies`: how much memory bodies hold. `replies`: how much replies do.
 //! - `problem`: answers that the gateway gives by itself.
 //! - `accept`: takes connections in. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
@@ -63,6 +63,7 @@ pub mod limits;
 pub mod lines;
 pub mod listener;
 mod problem;
+mod replies;
 pub mod server;
 mod shared;
 mod stream;
@@ -73,9 +74,11 @@ mod watch;
 
 pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
+pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::terms::Terms;
-pub use listener::{Address, Listener, Sharing, port_is_free};
-pub use server::{Arrived, Poured, Server};
+pub use listener::{Address, Listener, Sharing, address_is_free};
+pub use replies::SMALL_REPLY;
+pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -16,6 +16,9 @@ pub struct Limits {
     /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
     /// Default 256 MiB.
     pub max_bodies: usize,
+    /// Bytes of all replies in memory above [`crate::SMALL_REPLY`], until their clients have taken them. The owner
+    /// looks at [`crate::Server::room_for_replies`] before it hands one in. Default 256 MiB.
+    pub max_replies: usize,
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.
     pub head_timeout: Duration,
@@ -26,10 +29,11 @@ pub struct Limits {
     pub min_body_rate: u64,
     /// How long a connection may wait for its next request. Default 75 s.
     pub idle_timeout: Duration,
-    /// How long a client may take none of its response before the connection is closed. Default 30 s.
+    /// How long a client may take none of its response before the connection is closed; over HTTP/2 the stream is
+    /// reset. Default 30 s.
     pub write_timeout: Duration,
-    /// Bytes per second that a client must take of its response over HTTP/1, after a grace of `write_timeout`; 0 for
-    /// none. Below, the connection is closed. Default 240.
+    /// Bytes per second that a client must take of its response, after a grace of `write_timeout`; 0 for none. Below,
+    /// the connection is closed; over HTTP/2 the stream is reset. Default 240.
     pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
@@ -37,6 +41,8 @@ pub struct Limits {
     pub max_line_connections: usize,
     /// Bytes of lines in memory, from their arrival to the commit; each listener has the same share. Default 256 MiB.
     pub max_lines: usize,
+    /// How long a client for lines may be out of reach before its connection is closed, in whole seconds. Default 2 min.
+    pub vanish_timeout: Duration,
     /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
     pub max_streams: u32,
     /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
@@ -58,6 +64,7 @@ impl Default for Limits {
             max_headers: sizes.max_headers,
             max_body: sizes.max_body,
             max_bodies: 256 << 20,
+            max_replies: 256 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(60),
             min_body_rate: 240,
@@ -67,6 +74,7 @@ impl Default for Limits {
             max_connections: 10_000,
             max_line_connections: 1000,
             max_lines: 256 << 20,
+            vanish_timeout: Duration::from_secs(120),
             max_streams: 128,
             max_pipelined: 64 << 10,
             half_close: false,

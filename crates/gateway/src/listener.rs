@@ -1,10 +1,11 @@
 //! Sockets that accept connections.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::CString;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::Waker;
@@ -59,10 +60,28 @@ impl Listener {
     }
 }
 
-/// Whether a TCP port can be listened on now: an error of kind AddrInUse if any process has it, this user's
-/// others included, PermissionDenied for a port below 1024, AddrNotAvailable for an address of another host.
-pub fn port_is_free(address: SocketAddr) -> io::Result<()> {
-    bind_tcp(address, false)?.listen(1)
+/// Whether an address can be listened on now: an error of kind AddrInUse if any process has it, this user's others
+/// included. Of a TCP port: PermissionDenied below 1024, AddrNotAvailable for an address of another host. Of a UNIX
+/// socket: NotFound, PermissionDenied and the like if no file can be made in its folder.
+pub fn address_is_free(address: &Address) -> io::Result<()> {
+    match address {
+        Address::Tcp(address) => bind_tcp(*address, false)?.listen(1),
+        Address::Unix(path) => path_is_free(path),
+    }
+}
+
+fn path_is_free(path: &Path) -> io::Result<()> {
+    SockAddr::unix(path)?;
+    if std::fs::symlink_metadata(path).is_ok() && !is_abandoned(path) {
+        return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
+    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let folder = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: the call reads a string that ends with a zero byte.
+    match unsafe { libc::access(folder.as_ptr(), libc::W_OK | libc::X_OK) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// What the server and the connections know of a listener.
@@ -195,8 +214,14 @@ fn bind_unix(path: &Path) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// Whether it is a socket that nobody listens on.
 fn is_abandoned(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    is_socket
-        && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    is_socket && try_connecting(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Does not wait for room in the other's backlog, as a socket that blocks would.
+fn try_connecting(path: &Path) -> io::Result<()> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.connect(&SockAddr::unix(path)?)
 }

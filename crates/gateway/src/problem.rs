@@ -1,25 +1,70 @@
 //! Answers that the gateway gives by itself, as problem documents (RFC 9457).
 
 use ::http1::{Reject, reason};
-use message::ResponseBuilder;
+use message::{Request, ResponseBuilder, id};
 
-/// A response that tells the client what was wrong. A status that no response can have becomes 500.
-pub(crate) fn response(reject: Reject) -> Vec<u8> {
-    let Ok(mut builder) = ResponseBuilder::new(reject.status) else {
-        return response(Reject::new(500, reject.detail));
-    };
-    // Both are headers of our own, and well formed.
-    let _ = builder.header("content-type", "application/problem+json");
-    if reject.status == 503 {
-        let _ = builder.header("retry-after", "1");
-    }
-    builder.finish(document(reject).as_bytes())
+/// A request that is answered with an error instead of being served.
+pub(crate) struct Refusal {
+    pub reject: Reject,
+    /// Of the request: what the client has sent, as far as that can be told.
+    id: String,
 }
 
-fn document(Reject { status, detail }: Reject) -> String {
-    // Titles and details are texts of our own without a character that JSON escapes; the test sees to it.
-    let title = reason::phrase(status).unwrap_or("Error");
-    format!(r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}"}}"#)
+impl Refusal {
+    /// Of a request of which nothing is known.
+    pub(crate) fn new(reject: Reject) -> Self {
+        Self { reject, id: id::new() }
+    }
+
+    /// Of a request whose X-Request-Id is this, if it sent one.
+    pub(crate) fn with_id(reject: Reject, id: Option<&str>) -> Self {
+        Self { reject, id: id.map_or_else(id::new, str::to_owned) }
+    }
+
+    /// Of a head that cannot be read, or has not come as a whole.
+    pub(crate) fn of_head(reject: Reject, head: &[u8]) -> Self {
+        Self::with_id(reject, id_in(head))
+    }
+
+    /// Of a request whose head has become a message.
+    pub(crate) fn of_message(reject: Reject, message: &[u8]) -> Self {
+        Self::with_id(reject, Request::parse(message).ok().map(|request| request.id()))
+    }
+
+    /// The answer. A status that no response can have becomes 500.
+    pub(crate) fn response(&self) -> Vec<u8> {
+        let Reject { status, detail } = self.reject;
+        let Ok(mut builder) = ResponseBuilder::new(status) else {
+            return Self { reject: Reject::new(500, detail), id: self.id.clone() }.response();
+        };
+        // All are headers of our own, and well formed; the id has been checked.
+        let _ = builder.header("content-type", "application/problem+json");
+        let _ = builder.header("x-request-id", &self.id);
+        if status == 503 {
+            let _ = builder.header("retry-after", "1");
+        }
+        builder.finish(self.document().as_bytes())
+    }
+
+    fn document(&self) -> String {
+        let Reject { status, detail } = self.reject;
+        // Titles and details are texts of our own without a character that JSON escapes.
+        let title = reason::phrase(status).unwrap_or("Error");
+        let id = self.id.replace('\\', "\\\\").replace('"', "\\\"");
+        format!(
+            r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}","request_id":"{id}"}}"#
+        )
+    }
+}
+
+/// The X-Request-Id that a head names, line by line: as a whole it may be malformed.
+fn id_in(head: &[u8]) -> Option<&str> {
+    let lines = head.split(|&byte| byte == b'\n').skip(1).map(<[u8]>::trim_ascii);
+    lines.take_while(|line| !line.is_empty()).find_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let is_id = line[..colon].eq_ignore_ascii_case(b"x-request-id");
+        if is_id { id::sane(line[colon + 1..].trim_ascii()) } else { None }
+    })
 }
 
 #[cfg(test)]
@@ -28,18 +73,29 @@ mod tests {
 
     #[test]
     fn a_problem_is_a_json_document() {
-        let bytes = response(Reject::new(503, "too busy"));
+        let bytes = Refusal::with_id(Reject::new(503, "too busy"), Some(r#"a"\b"#)).response();
         let response = message::Response::parse(&bytes).unwrap();
         assert_eq!(response.status(), 503);
-        let body = r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too busy"}"#;
-        assert_eq!(response.body(), body.as_bytes());
+        let body = r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too busy","request_id":"a\"\\b"}"#;
+        assert_eq!(std::str::from_utf8(response.body()).unwrap(), body);
+        let id = response.headers().find(|(name, _)| *name == b"x-request-id").map(|(_, value)| value);
+        assert_eq!(id, Some(&br#"a"\b"#[..]));
     }
 
     #[test]
     fn a_status_that_cannot_be_sent_becomes_500() {
         for status in [0, 100, 600, 999] {
-            let bytes = response(Reject::new(status, "x"));
+            let bytes = Refusal::new(Reject::new(status, "x")).response();
             assert_eq!(message::Response::parse(&bytes).unwrap().status(), 500);
+        }
+    }
+
+    #[test]
+    fn the_id_is_found_in_what_has_come_of_a_head() {
+        assert_eq!(id_in(b"GET /\r\nHost: a\r\nX-REQUEST-ID:  one \r\nX: y"), Some("one"));
+        assert_eq!(id_in(b"nonsense\nx-request-id:a b\nx-request-id: two\n"), Some("two"));
+        for head in [&b""[..], b"x-request-id: no\r\n", b"GET /\r\nX: y\r\n\r\nx-request-id: body\r\n"] {
+            assert_eq!(id_in(head), None);
         }
     }
 }

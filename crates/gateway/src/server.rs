@@ -7,7 +7,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::http1::Reject;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -19,7 +18,7 @@ use crate::limits::Limits;
 use crate::lines::report::LinesReport;
 use crate::lines::terms::Terms;
 use crate::listener::{self, Address, Listener, ListenerState};
-use crate::problem;
+use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::this_thread::{OnThisThread, spawn};
 use crate::tickets::Ticket;
@@ -47,12 +46,24 @@ pub struct Arrived {
 pub struct Poured {
     /// To be given back with the reply: a [`wire::Answer`].
     pub ticket: Ticket,
-    /// The listener that it came by.
-    pub listener: u32,
+    /// Where it comes from.
+    pub source: Source,
     /// A head that [`wire::Work::parse`] reads, together with the lines behind it.
     pub head: Vec<u8>,
     /// The lines. They stay here until the reply.
     pub lines: Rc<Vec<u8>>,
+}
+
+/// Where a bucket comes from. Who has no room for all keeps them in a [`crate::FairQueue`], so that nobody waits for the
+/// flood of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// The listener that it came by.
+    pub listener: u32,
+    /// The stream that it is of, by a number that no other stream of the server gets.
+    pub stream: u64,
+    /// How many connections share the stream.
+    pub connections: usize,
 }
 
 /// The server. It cannot leave its thread, and starts no other.
@@ -207,12 +218,15 @@ impl Server {
     /// Hands in the reply to a request: a message of [`message::ResponseBuilder`]. It leaves at the beginning
     /// of the next turn. False if the client has gone, or the request has a reply already.
     pub fn reply(&mut self, ticket: Ticket, response: Vec<u8>) -> bool {
-        self.shared.tickets.borrow_mut().reply(ticket, response)
+        let reply = Reply::new(&self.shared, response);
+        self.shared.tickets.borrow_mut().reply(ticket, reply)
     }
 
-    /// Answers a request with a problem document of this status, such as 502 when its executor has died.
-    pub fn fail(&mut self, ticket: Ticket, status: u16) -> bool {
-        self.reply(ticket, problem::response(Reject::new(status, "the request could not be served")))
+    /// Bytes that replies may hold beside those that are on their way to their clients. Replies up to
+    /// [`crate::SMALL_REPLY`] may be handed in at any time; larger ones without room are not refused here, as their
+    /// owner knows better what to answer instead.
+    pub fn room_for_replies(&self) -> usize {
+        self.shared.limits().max_replies.saturating_sub(self.shared.replies.held())
     }
 
     /// The requests that have arrived, in order.

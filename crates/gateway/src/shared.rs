@@ -14,7 +14,8 @@ use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
-use crate::server::{Arrived, Poured};
+use crate::replies::{Replies, Reply};
+use crate::server::{Arrived, Poured, Source};
 use crate::tickets::{Ticket, Tickets};
 
 /// Bytes that one read takes at most. One buffer serves all connections, so an idle one has none.
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub deadlines: Deadlines,
     pub tally: Tally,
     pub bodies: Bodies,
+    pub replies: Replies,
     pub connections: RefCell<Slab<Rc<Link>>>,
     pub listeners: RefCell<Vec<Rc<ListenerState>>>,
     pub tickets: RefCell<Tickets>,
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     pub line_connections: Cell<usize>,
     /// The number of the next connection for lines.
     pub next_connection: Cell<u64>,
+    /// The number of the next stream of buckets.
+    next_stream: Cell<u64>,
     /// Bytes of lines that this turn may still read.
     lines_left: Cell<usize>,
     /// Tasks that go on reading lines in the next turn.
@@ -63,6 +67,7 @@ impl Shared {
             deadlines: Deadlines::new(),
             tally: Tally::new(),
             bodies: Bodies::default(),
+            replies: Replies::default(),
             connections: RefCell::default(),
             listeners: RefCell::default(),
             tickets: RefCell::default(),
@@ -75,6 +80,7 @@ impl Shared {
             refusing: Cell::new(0),
             line_connections: Cell::new(0),
             next_connection: Cell::new(1),
+            next_stream: Cell::new(1),
             lines_left: Cell::new(LINES_PER_TURN),
             postponed: RefCell::default(),
         }
@@ -117,26 +123,32 @@ impl Shared {
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
+    /// A number for a stream of buckets that no other has.
+    pub(crate) fn number_stream(&self) -> u64 {
+        self.next_stream.replace(self.next_stream.get() + 1)
+    }
+
     /// Hands a bucket to the owner.
     pub(crate) fn pour(
         self: &Rc<Self>,
-        listener: u32,
+        source: Source,
         head: Vec<u8>,
         lines: Rc<Vec<u8>>,
         waker: &Waker,
     ) -> InFlight {
         let ticket = self.tickets.borrow_mut().open(waker.clone());
-        self.poured.borrow_mut().push(Poured { ticket, listener, head, lines });
+        self.poured.borrow_mut().push(Poured { ticket, source, head, lines });
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
-    /// Whether this turn may read more lines; if not, the task is woken in the next one.
-    pub(crate) fn may_read_lines(&self, waker: &Waker) -> bool {
-        let may = self.lines_left.get() > 0;
-        if !may {
-            self.postponed.borrow_mut().push(waker.clone());
-        }
-        may
+    /// Whether this turn may read more lines.
+    pub(crate) fn may_read_lines(&self) -> bool {
+        self.lines_left.get() > 0
+    }
+
+    /// The task is woken in the next turn, which may read lines again.
+    pub(crate) fn postpone_lines(&self, waker: &Waker) {
+        self.postponed.borrow_mut().push(waker.clone());
     }
 
     pub(crate) fn have_read_lines(&self, count: usize) {
@@ -172,7 +184,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn poll_reply(&mut self) -> Poll<Vec<u8>> {
+    pub(crate) fn poll_reply(&mut self) -> Poll<Reply> {
         match self.shared.tickets.borrow_mut().take_reply(self.ticket) {
             Some(reply) => {
                 self.answered = true;

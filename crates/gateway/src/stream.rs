@@ -51,16 +51,31 @@ impl Stream {
         }
     }
 
-    /// Has the kernel find out, within two minutes, that a silent client has vanished.
-    pub(crate) fn keep_alive(&self) {
+    /// Has the kernel find out in this time that a client has vanished.
+    ///
+    /// Linux does not probe a connection while something that was sent is not confirmed, and tries that for a quarter of
+    /// an hour by default; so both have to be limited. The time is of whole seconds.
+    pub(crate) fn keep_alive(&self, patience: Duration) {
+        const PROBES: u32 = 6;
         if let Self::Tcp(stream) = self {
             let keep_alive = TcpKeepalive::new()
-                .with_time(Duration::from_secs(60))
-                .with_interval(Duration::from_secs(10))
-                .with_retries(6);
+                .with_time(patience / 2)
+                .with_interval((patience / 2 / PROBES).max(Duration::from_secs(1)))
+                .with_retries(PROBES);
+            let socket = SockRef::from(stream);
             // A client that has gone already is seen when it is read from.
-            let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
+            let _ = socket.set_tcp_keepalive(&keep_alive);
+            let _ = socket.set_tcp_user_timeout(Some(patience));
         }
+    }
+
+    /// Whether the connection was reset, or the client has not been heard of for too long. Said once.
+    pub(crate) fn is_lost(&self) -> bool {
+        let error = match self {
+            Self::Tcp(stream) => stream.take_error(),
+            Self::Unix(stream) => stream.take_error(),
+        };
+        !matches!(error, Ok(None))
     }
 
     /// Tells the client that nothing more comes. An error means that it has gone.

@@ -2,6 +2,8 @@
 
 use std::task::Waker;
 
+use crate::replies::Reply;
+
 /// A request that has arrived and waits for its reply. Never used for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(
@@ -28,7 +30,7 @@ struct Slot {
     generation: u32,
     /// The task that waits; none if the slot is free.
     waker: Option<Waker>,
-    reply: Option<Vec<u8>>,
+    reply: Option<Reply>,
 }
 
 /// All requests that wait for their reply.
@@ -53,7 +55,7 @@ impl Tickets {
     }
 
     /// Takes in a reply. False if nobody waits for it any more, or one is there already.
-    pub(crate) fn reply(&mut self, ticket: Ticket, reply: Vec<u8>) -> bool {
+    pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) -> bool {
         match self.slot(ticket) {
             Some(slot) if slot.reply.is_none() => slot.reply = Some(reply),
             _ => return false,
@@ -74,7 +76,7 @@ impl Tickets {
     }
 
     /// The reply, once it is there.
-    pub(crate) fn take_reply(&mut self, ticket: Ticket) -> Option<Vec<u8>> {
+    pub(crate) fn take_reply(&mut self, ticket: Ticket) -> Option<Reply> {
         self.slot(ticket)?.reply.take()
     }
 
@@ -103,15 +105,15 @@ mod tests {
     fn a_ticket_of_the_past_reaches_nobody() {
         let mut tickets = Tickets::default();
         let first = tickets.open(Waker::noop().clone());
-        assert!(tickets.reply(first, vec![1]));
-        assert!(!tickets.reply(first, vec![2]), "a second reply");
-        assert_eq!(tickets.take_reply(first), Some(vec![1]));
+        assert!(tickets.reply(first, vec![1].into()));
+        assert!(!tickets.reply(first, vec![2].into()), "a second reply");
+        assert_eq!(tickets.take_reply(first).map(|reply| reply.bytes), Some(vec![1]));
         tickets.close(first);
         let second = tickets.open(Waker::noop().clone());
         assert_ne!(first, second);
-        assert!(!tickets.reply(first, vec![3]));
-        assert_eq!(tickets.take_reply(second), None);
-        assert!(!tickets.reply(Ticket(77), vec![]));
+        assert!(!tickets.reply(first, vec![3].into()));
+        assert!(tickets.take_reply(second).is_none());
+        assert!(!tickets.reply(Ticket(77), vec![].into()));
         tickets.wake_replied();
     }
 }

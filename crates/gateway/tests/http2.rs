@@ -1,12 +1,13 @@
 //! HTTP/2 with prior knowledge over real sockets.
 
+mod frames;
 mod harness;
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use frames::{frame, headers, raw, read_to_end};
 use gateway::Limits;
 use harness::{Event, PATIENCE, Running};
 use http_body_util::{BodyExt, Full};
@@ -163,41 +164,6 @@ fn unlisten_lets_running_streams_finish_and_ends_the_connection() {
         }
         running.until(|server| server.is_drained());
     });
-}
-
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// A client that has said hello and nothing else; `settings` is the payload of its SETTINGS.
-fn raw(running: &Running, settings: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(running.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Byte by byte, so that the protocol has to be found out from pieces.
-    PREFACE.iter().for_each(|byte| stream.write_all(&[*byte]).unwrap());
-    stream.write_all(&frame(4, 0, 0, settings)).unwrap();
-    stream
-}
-
-/// `GET http://a/` (static table of HPACK), without an end of headers if `flags` has none.
-fn headers(stream: u32, flags: u8, path: &str) -> Vec<u8> {
-    let path = [&[0x44, path.len() as u8], path.as_bytes()].concat();
-    frame(1, flags, stream, &[&[0x82, 0x86, 0x41, 1, b'a'], &path[..]].concat())
-}
-
-fn read_to_end(stream: &mut TcpStream) {
-    let mut buffer = [0; 4096];
-    loop {
-        match stream.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return,
-            Err(error) => panic!("the connection is still open: {error}"),
-        }
-    }
 }
 
 #[test]

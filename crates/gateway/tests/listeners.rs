@@ -5,11 +5,12 @@ mod harness;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
-use gateway::{Address, Limits, Listener, Server, Sharing, port_is_free};
+use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use harness::{Client, Event, PATIENCE, Running};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 #[test]
 fn ipv6_is_served_beside_ipv4() {
@@ -58,18 +59,54 @@ fn an_abandoned_unix_socket_is_replaced_and_a_live_one_is_not() {
     assert!(!path.exists());
 }
 
+/// Why an address is not free; none if it is.
+fn why_not(address: &Address) -> Option<ErrorKind> {
+    address_is_free(address).err().map(|error| error.kind())
+}
+
+#[test]
+fn a_path_is_free_if_nobody_listens_on_it_and_a_socket_can_be_made_there() {
+    let path = socket_path("taken");
+    let address = Address::Unix(path.clone());
+    assert_eq!(why_not(&address), None);
+    let other = UnixListener::bind(&path).unwrap();
+    assert_eq!(why_not(&address), Some(ErrorKind::AddrInUse));
+    drop(other);
+    assert_eq!(why_not(&address), None, "an abandoned socket is replaced");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "no socket").unwrap();
+    assert_eq!(why_not(&address), Some(ErrorKind::AddrInUse));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(why_not(&Address::Unix(path.join("no folder"))), Some(ErrorKind::NotFound));
+    assert_eq!(why_not(&Address::Unix(path.join("x".repeat(108)))), Some(ErrorKind::InvalidInput));
+}
+
+#[test]
+fn a_listener_that_accepts_nothing_is_not_waited_for() {
+    let path = socket_path("full");
+    let busy = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    busy.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    busy.listen(0).unwrap();
+    let _waits = UnixStream::connect(&path).unwrap();
+    assert_eq!(why_not(&Address::Unix(path.clone())), Some(ErrorKind::AddrInUse));
+    let mut server = Server::new(Limits::default()).unwrap();
+    let taken = server.listen(&Listener::new(1, Address::Unix(path.clone())));
+    assert_eq!(taken.map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    std::fs::remove_file(path).unwrap();
+}
+
 #[test]
 fn a_taken_port_is_an_error_also_with_reuse_port() {
     let first = Running::start(Limits::default());
     let address = first.address;
-    assert_eq!(port_is_free(address).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    assert_eq!(why_not(&Address::Tcp(address)), Some(ErrorKind::AddrInUse));
     let mut server = Server::new(Limits::default()).unwrap();
     for sharing in [Sharing::Alone, Sharing::First] {
         let listener = Listener { sharing, ..Listener::new(1, Address::Tcp(address)) };
         assert_eq!(server.listen(&listener).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
     }
     drop(first);
-    port_is_free(address).unwrap();
+    assert_eq!(why_not(&Address::Tcp(address)), None);
 }
 
 #[test]
@@ -78,7 +115,7 @@ fn a_port_that_is_shared_is_taken_for_others_and_open_to_those_who_join() {
     let listener = Listener { sharing: Sharing::First, ..Listener::new(1, Address::Tcp(free)) };
     let mut first = Server::new(Limits::default()).unwrap();
     first.listen(&listener).unwrap();
-    assert_eq!(port_is_free(free).map_err(|error| error.kind()), Err(ErrorKind::AddrInUse));
+    assert_eq!(why_not(&Address::Tcp(free)), Some(ErrorKind::AddrInUse));
     let mut second = Server::new(Limits::default()).unwrap();
     assert!(second.listen(&listener).is_err());
     second.listen(&Listener { sharing: Sharing::Joining, ..listener }).unwrap();

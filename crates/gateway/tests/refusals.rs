@@ -10,14 +10,46 @@ use harness::{PATIENCE, Running};
 
 /// Sends bytes on a connection of their own: the answer, after which the connection must end.
 fn refused(running: &Running, bytes: impl AsRef<[u8]>) -> u16 {
+    refused_with_id(running, bytes).0
+}
+
+/// The status, and the id that the answer names.
+fn refused_with_id(running: &Running, bytes: impl AsRef<[u8]>) -> (u16, String) {
     let mut client = running.connect();
     let reply = client.send(bytes).reply();
     assert!(reply.closes());
     assert_eq!(reply.header("content-type"), Some("application/problem+json"));
+    let id = reply.header("x-request-id").expect("an id").to_owned();
     let body = String::from_utf8(reply.body).unwrap();
     assert!(body.contains(&format!(r#""status":{}"#, reply.status)), "{body}");
+    assert!(body.ends_with(&format!(r#""request_id":"{id}"}}"#)), "{body}");
     assert!(client.is_closed());
-    reply.status
+    (reply.status, id)
+}
+
+#[test]
+fn refusals_name_the_request_by_what_it_has_sent() {
+    let running = Running::start(Limits { max_body: 10, max_bodies: 5, ..quick() });
+    let sent = "Host: a\r\nX-Request-Id: sent-1\r\n";
+    for (status, request) in [
+        (400, format!("GET /%ff HTTP/1.1\r\n{sent}\r\n")),
+        (400, format!("POST / HTTP/1.1\r\n{sent}Transfer-Encoding: chunked\r\n\r\nzz\r\n")),
+        (408, format!("GET / HTTP/1.1\r\n{sent}X: ")),
+        (408, format!("POST / HTTP/1.1\r\n{sent}Content-Length: 5\r\n\r\n1")),
+        (413, format!("POST / HTTP/1.1\r\n{sent}Content-Length: 11\r\n\r\n")),
+        (414, format!("GET /{} HTTP/1.1\r\n{sent}\r\n", "x".repeat(10_000))),
+        (417, format!("GET / HTTP/1.1\r\n{sent}Expect: x\r\n\r\n")),
+        (431, format!("GET / HTTP/1.1\r\n{sent}{}\r\n", "X: y\r\n".repeat(200))),
+        (501, format!("CONNECT a:80 HTTP/1.1\r\n{sent}\r\n")),
+        (503, format!("POST / HTTP/1.1\r\n{sent}Content-Length: 6\r\n\r\n123456")),
+    ] {
+        assert_eq!(refused_with_id(&running, &request), (status, "sent-1".into()), "{request:?}");
+    }
+    // One that cannot be taken over, and none: ids are made, and differ.
+    let bad = "GET /%ff HTTP/1.1\r\nHost: a\r\nX-Request-Id: a b\r\n\r\n";
+    let made = [bad, bad, "nonsense\r\n"].map(|request| refused_with_id(&running, request).1);
+    assert!(made.iter().all(|id| id.len() == 16), "{made:?}");
+    assert!(made[0] != made[1] && made[1] != made[2], "{made:?}");
 }
 
 #[test]
@@ -82,6 +114,7 @@ fn a_connection_too_many_gets_503() {
     let mut third = running.connect();
     let reply = third.reply();
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+    assert!(reply.header("x-request-id").is_some());
     assert!(third.is_closed());
     clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status, 200));
     assert_eq!(running.run(|server| server.counters().refused), 1);

@@ -12,6 +12,18 @@ pub fn is_sane(id: &[u8]) -> bool {
     (1..=MAX_LEN).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
 }
 
+/// The id that a client sent, if it is sane.
+pub fn sane(id: &[u8]) -> Option<&str> {
+    std::str::from_utf8(id).ok().filter(|id| is_sane(id.as_bytes()))
+}
+
+/// A new id, as [`push_new`] makes them.
+pub fn new() -> String {
+    let mut id = Vec::with_capacity(16);
+    push_new(&mut id);
+    id.into_iter().map(char::from).collect()
+}
+
 /// Appends a new id of 16 hexadecimal digits.
 ///
 /// The counter starts at a value that depends on the time and the process, and is mixed by a bijection

@@ -27,6 +27,8 @@ pub struct Held {
     pub gateway: usize,
     /// Why it could not be bound.
     pub error: Option<String>,
+    /// The listeners that want it: the addresses that were given to them.
+    pub wanted_by: Vec<String>,
 }
 
 /// One address of one gateway.
@@ -41,6 +43,8 @@ pub struct PortEntry {
     address: Text<14>,
     /// Why it could not be bound, as far as it fits.
     reason: Text<16>,
+    /// The addresses that were given to the listeners that want it, each with a newline at its end.
+    wanted_by: Text<64>,
 }
 
 /// Why an address cannot be claimed.
@@ -66,13 +70,7 @@ impl Ports {
     /// The claim stands before the others are looked at, and whoever sees another's withdraws its own:
     /// of two that claim at once none or one succeeds, never both. The gateway tries again later.
     pub fn claim(&self, address: &str, port: u16, database: u32, gateway: usize) -> Result<(), Refused> {
-        let free =
-            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
-        let entry = free.ok_or(Refused::Full)?;
-        entry.gateway.store(gateway as u32, SeqCst);
-        entry.database.store(database, SeqCst);
-        entry.port.store(port.into(), SeqCst);
-        entry.address.set(address);
+        let entry = self.take(address, port, database, gateway).ok_or(Refused::Full)?;
         entry.state.store(CLAIMED, SeqCst);
         match self.holder(address, port, database) {
             None => Ok(()),
@@ -81,6 +79,29 @@ impl Ports {
                 Err(Refused::Taken(other))
             }
         }
+    }
+
+    /// A free entry, filled in; whoever has taken it publishes it.
+    fn take(&self, address: &str, port: u16, database: u32, gateway: usize) -> Option<&PortEntry> {
+        let entry = self
+            .0
+            .iter()
+            .find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok())?;
+        entry.gateway.store(gateway as u32, SeqCst);
+        entry.database.store(database, SeqCst);
+        entry.port.store(port.into(), SeqCst);
+        entry.address.set(address);
+        entry.wanted_by.set("");
+        Some(entry)
+    }
+
+    /// Notes which listeners want an address that a gateway has, or could not get: the addresses that were given
+    /// to them. Several may want the same.
+    pub fn attribute(&self, address: &str, port: u16, gateway: usize, listeners: &[String]) {
+        let lines: String = listeners.iter().map(|listener| format!("{listener}\n")).collect();
+        self.at(address, port, gateway)
+            .filter(|entry| !entry.wanted_by.is(&lines))
+            .for_each(|entry| entry.wanted_by.set(&lines));
     }
 
     /// The database, other than `database`, that has this address or one that overlaps with it.
@@ -106,13 +127,7 @@ impl Ports {
     /// Notes why a gateway could not bind an address. When the registry is full it is in the log alone.
     pub fn complain(&self, address: &str, port: u16, database: u32, gateway: usize, reason: &str) {
         self.forget_complaint(address, port, gateway);
-        let free =
-            self.0.iter().find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok());
-        if let Some(entry) = free {
-            entry.gateway.store(gateway as u32, SeqCst);
-            entry.database.store(database, SeqCst);
-            entry.port.store(port.into(), SeqCst);
-            entry.address.set(address);
+        if let Some(entry) = self.take(address, port, database, gateway) {
             entry.reason.set(reason);
             entry.state.store(FAILED, SeqCst);
         }
@@ -120,12 +135,8 @@ impl Ports {
 
     /// Removes what [`Ports::complain`] has noted.
     pub fn forget_complaint(&self, address: &str, port: u16, gateway: usize) {
-        self.0
-            .iter()
-            .filter(|entry| {
-                entry.state.load(SeqCst) == FAILED && entry.gateway.load(SeqCst) == gateway as u32
-            })
-            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
+        self.at(address, port, gateway)
+            .filter(|entry| entry.state.load(SeqCst) == FAILED)
             .for_each(|entry| entry.state.store(FREE, SeqCst));
     }
 
@@ -139,6 +150,7 @@ impl Ports {
                 port: entry.port.load(SeqCst) as u16,
                 gateway: entry.gateway.load(SeqCst) as usize,
                 error: (state == FAILED).then(|| entry.reason.get()),
+                wanted_by: entry.wanted_by.get().lines().map(str::to_owned).collect(),
             })
         })
         .collect()
@@ -146,14 +158,18 @@ impl Ports {
 
     /// Gives an address back.
     pub fn release(&self, address: &str, port: u16, gateway: usize) {
-        self.of(gateway)
-            .filter(|entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
-            .for_each(|entry| entry.state.store(FREE, SeqCst));
+        self.at(address, port, gateway).for_each(|entry| entry.state.store(FREE, SeqCst));
     }
 
     /// Gives back all that a gateway has.
     pub fn release_all(&self, gateway: usize) {
         self.of(gateway).for_each(|entry| entry.state.store(FREE, SeqCst));
+    }
+
+    /// The entries of a gateway for an address.
+    fn at(&self, address: &str, port: u16, gateway: usize) -> impl Iterator<Item = &PortEntry> {
+        self.of(gateway)
+            .filter(move |entry| entry.port.load(SeqCst) == u32::from(port) && entry.address.is(address))
     }
 
     fn of(&self, gateway: usize) -> impl Iterator<Item = &PortEntry> {

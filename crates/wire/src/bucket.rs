@@ -35,6 +35,11 @@ impl Bucket {
         Bucket { lines: memory, count: 0, too_long: Vec::new() }
     }
 
+    /// Whether it holds any memory.
+    pub fn has_memory(&self) -> bool {
+        self.lines.capacity() > 0
+    }
+
     /// Adds a line, given without its newline.
     pub fn push(&mut self, line: &[u8]) {
         self.lines.extend_from_slice(line);

@@ -220,15 +220,16 @@ grant execute on function
 to howdah_admin;
 
 create function http.read_ports()
-returns table (port integer, address text, gateway integer, error text)
+returns table (port integer, address text, gateway integer, error text, wanted_by text[])
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_ports_wrapper';
 comment on function http.read_ports() is 'What the gateways of this database have bound, or could not';
 
 create view http.listeners as
 select l.port, l.address, p.address as bound, p.gateway, p.error
-from http.listener l left join http.read_ports() p on p.port = l.port;
-comment on view http.listeners is 'The listeners of this database, and what became of them in each gateway';
+from http.listener l left join http.read_ports() p on p.port = l.port and l.address = any (p.wanted_by);
+comment on view http.listeners is
+  'The listeners of this database, and what became of each of their addresses in each gateway';
 comment on column http.listeners.bound is 'The address that a gateway has bound, or tries to';
 comment on column http.listeners.gateway is 'Process id of the gateway; null if none serves the listener';
 comment on column http.listeners.error is 'Why the gateway could not bind it; it tries again every second';

@@ -23,6 +23,13 @@ as 'MODULE_PATHNAME', 'howdah_queue_take';
 comment on function queue.take(text, integer, anyelement) is
   'Takes rows out: they are gone when the transaction commits, and back when it does not';
 
+create function queue.take_with_poll(queue_name text, qty integer, max_poll interval, row_type anyelement)
+returns setof anyelement
+language c volatile rows 1000
+as 'MODULE_PATHNAME', 'howdah_queue_take_with_poll';
+comment on function queue.take_with_poll(text, integer, interval, anyelement) is
+  'Takes rows out, and waits for some if there are none; commits wake it';
+
 create function queue.peek(queue_name text, qty integer, row_type anyelement) returns setof anyelement
 language c volatile rows 1000
 as 'MODULE_PATHNAME', 'howdah_queue_peek';
@@ -34,6 +41,14 @@ language c volatile rows 1000
 as 'MODULE_PATHNAME', 'howdah_queue_read_rows';
 comment on function queue.read(text, integer, interval, anyelement) is
   'Leases rows: until the time is over nobody else gets them; queue.ack() removes them';
+
+create function queue.read_with_poll(
+  queue_name text, qty integer, vt interval, max_poll interval, row_type anyelement)
+returns table (msg_id bigint, read_ct integer, "row" anyelement)
+language c volatile rows 1000
+as 'MODULE_PATHNAME', 'howdah_queue_read_rows_with_poll';
+comment on function queue.read_with_poll(text, integer, interval, interval, anyelement) is
+  'Leases rows, and waits for some if there are none; commits wake it';
 
 create function queue.ack(queue_name text, msg_id bigint) returns boolean
 language c volatile

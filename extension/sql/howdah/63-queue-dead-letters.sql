@@ -53,4 +53,29 @@ as 'MODULE_PATHNAME', 'howdah_queue_redrive_into_table';
 comment on function queue.redrive(regclass, integer, text, text) is
   'Inserts lines that were refused into their table again, all or the oldest; returns how many are rows now. Lines of which only a part was kept stay';
 
-revoke all on function queue.exhume(integer, oid, integer) from public;
+create function queue.discard(queue integer, into_table oid, before timestamptz) returns bigint
+language sql volatile set search_path = pg_catalog, pg_temp
+as $body$
+  with discarded as (
+    delete from queue.dead_letter d
+    where (d.queue = discard.queue or d.into_table = discard.into_table)
+      and (discard.before is null or d.buried_at < discard.before)
+    returning 1)
+  select count(*) from discarded
+$body$;
+comment on function queue.discard(integer, oid, timestamptz) is
+  'Removes dead letters; queue.discard_dead_letters() calls it';
+
+create function queue.discard_dead_letters(queue_name text, before timestamptz default null) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_discard_dead_letters';
+comment on function queue.discard_dead_letters(text, timestamptz) is
+  'Throws dead letters of a queue away, all or those that were buried before a time; returns how many';
+
+create function queue.discard_dead_letters(into_table regclass, before timestamptz default null) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_discard_dead_letters_of_table';
+comment on function queue.discard_dead_letters(regclass, timestamptz) is
+  'Throws lines away that were refused by a table, all or those that were buried before a time; returns how many';
+
+revoke all on function queue.exhume(integer, oid, integer), queue.discard(integer, oid, timestamptz) from public;

@@ -191,9 +191,10 @@ select
   coalesce(p.error, r.error) as error, r.code, r.error_at
 from queue.listener l
 left join (
-  select b.port, b.gateway, string_agg(b.address, ', ') filter (where b.error is null) as bound,
+  select b.port, b.gateway, b.wanted_by, string_agg(b.address, ', ') filter (where b.error is null) as bound,
     string_agg(b.error, ', ') as error
-  from http.read_ports() b group by b.port, b.gateway) p on p.port = l.port
+  from http.read_ports() b group by b.port, b.gateway, b.wanted_by) p
+  on p.port = l.port and l.address = any (p.wanted_by)
 left join queue.read_listeners() r on r.port = l.port and r.gateway = p.gateway;
 comment on view queue.listeners is 'The listeners for lines of this database, and what became of them in each gateway';
 comment on column queue.listeners.bound is 'The addresses that a gateway has bound';

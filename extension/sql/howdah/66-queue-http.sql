@@ -12,13 +12,15 @@ comment on function queue.http_send(text, bytea, text, integer, bigint) is
 create function queue.arrivals(queue_name text) returns bigint
 language c volatile strict
 as 'MODULE_PATHNAME', 'howdah_queue_arrivals';
-comment on function queue.arrivals(text) is 'How many commits have brought rows since the server started';
+comment on function queue.arrivals(text) is 'How many rows may have become free since the server started';
 
-create function queue.answer_later(queue_name text, arrivals bigint, milliseconds integer) returns void
+create function queue.answer_later(
+  queue_name text, arrivals bigint, milliseconds integer, any_row boolean default false)
+returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'howdah_queue_answer_later';
-comment on function queue.answer_later(text, bigint, integer) is
-  'Has a request that found nothing run again when there are more arrivals; without them its answer is sent when the time is over';
+comment on function queue.answer_later(text, bigint, integer, boolean) is
+  'Has a request that found nothing run again when rows may be free; its answer is sent when the time is over. Requests to which any row is as good take turns';
 
 create function queue.rows_as_json(queue_name text, qty integer, leased boolean, vt interval)
 returns table (msg_id bigint, "row" json)
@@ -103,7 +105,8 @@ begin
   into answer;
   if wait > '0 seconds' and qty > 0 and answer ->> 'batch' is null then
     perform queue.answer_later(
-      http_read.queue, arrivals, (1000 * extract(epoch from least(wait, interval '1 minute')))::integer);
+      http_read.queue, arrivals, (1000 * extract(epoch from least(wait, interval '1 minute')))::integer,
+      any_row => true);
   end if;
   return answer;
 end

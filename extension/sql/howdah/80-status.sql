@@ -4,7 +4,7 @@
 create function http.read_workers()
 returns table (
   pid integer, kind text, lane text, database text, state text, leaving boolean, started timestamptz,
-  requests bigint, errors bigint, connections bigint, busy_ms double precision)
+  requests bigint, errors bigint, connections bigint, refused bigint, busy_ms double precision)
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_workers_wrapper';
 
@@ -21,9 +21,27 @@ comment on column http.workers.state is 'starting, connecting, running or ending
 comment on column http.workers.leaving is 'Whether it finishes what runs and then ends';
 comment on column http.workers.started is 'When its process started';
 comment on column http.workers.requests is 'Requests that it has ended';
-comment on column http.workers.errors is 'Requests among them that it answered with a status of 500 or more';
+comment on column http.workers.errors is
+  'Requests among them that it answered with a status of 500 or more; of a gateway those that it answered itself';
 comment on column http.workers.connections is 'Connections that a gateway holds';
+comment on column http.workers.refused is
+  'Connections that a gateway has refused because there were too many, or could not accept';
 comment on column http.workers.busy_ms is 'Milliseconds for which the request that runs has run; null if none does';
+
+create function http.read_refusals()
+returns table (gateway integer, database text, status integer, requests bigint)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_refusals_wrapper';
+
+create view http.refusals as
+select * from http.read_refusals();
+
+comment on function http.read_refusals() is 'What the view http.refusals shows';
+comment on view http.refusals is 'Requests that gateways have answered with an error by themselves';
+comment on column http.refusals.gateway is 'Process id of the gateway';
+comment on column http.refusals.database is 'The database that it serves';
+comment on column http.refusals.status is 'The status';
+comment on column http.refusals.requests is 'Requests that it has answered with it since it began';
 
 create function http.read_databases()
 returns table (
@@ -52,7 +70,8 @@ comment on column http.databases.waiting is 'Web requests that wait for an execu
 create function http.read_stats()
 returns table (
   kind text, method text, pattern text, requests bigint, succeeded bigint, redirected bigint,
-  client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, running integer,
+  client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, unrun bigint,
+  running integer,
   mean_ms double precision, p50_ms double precision, p99_ms double precision,
   queue_mean_ms double precision, queue_max_ms double precision,
   sql_mean_ms double precision, sql_max_ms double precision, broken text)
@@ -74,6 +93,8 @@ comment on column http.stats.client_errors is 'Requests answered with a status f
 comment on column http.stats.server_errors is 'Requests answered with a status of 500 or more';
 comment on column http.stats.inline is 'Requests that ran in a gateway';
 comment on column http.stats.cancelled is 'Requests whose client left, or whose time ran out';
+comment on column http.stats.unrun is
+  'Requests that were not run, or not to their end: a gateway answered them, or their clients left before';
 comment on column http.stats.running is 'Requests that run now';
 comment on column http.stats.mean_ms is 'Mean time of a request in milliseconds, from read to answered';
 comment on column http.stats.p50_ms is 'Half of the requests took no longer; estimated from powers of two';
@@ -101,10 +122,11 @@ comment on column http.sizes.have is 'Its value';
 comment on column http.sizes.hint is 'What to do if it is too small';
 
 revoke all on function
-  http.read_workers(), http.read_databases(), http.read_stats(), http.read_sizes() from public;
+  http.read_workers(), http.read_refusals(), http.read_databases(), http.read_stats(), http.read_sizes() from public;
 grant execute on function
-  http.read_workers(), http.read_databases(), http.read_stats(), http.read_sizes() to howdah_admin;
-grant select on http.workers, http.databases, http.stats, http.sizes to howdah_admin;
+  http.read_workers(), http.read_refusals(), http.read_databases(), http.read_stats(), http.read_sizes()
+to howdah_admin;
+grant select on http.workers, http.refusals, http.databases, http.stats, http.sizes to howdah_admin;
 
 -- The supervisor looks at this database when the transaction of `create extension` has committed.
 create function http.announce_extension() returns void

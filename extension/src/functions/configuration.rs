@@ -1,14 +1,16 @@
 //! What registering checks, and what a change of the configuration sets off.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
 
-use ::gateway::{Address, port_is_free};
+use ::gateway::{Address, address_is_free};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use router::Router;
 
 use super::{roles, version_1};
 use crate::gateway::listeners;
+use crate::gateway::names::Names;
 use crate::request::function::Function;
 use crate::request::inputs::Input;
 use crate::request::plan;
@@ -115,7 +117,7 @@ fn check_statement(statement: &str) {
 fn check_listener(port: i32, address: &str) {
     let listener = Listener { port: u16::try_from(port).unwrap_or_default(), address: address.to_owned() };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
-    let addresses = listeners::expand(&listener, &allowed);
+    let addresses = listeners::expand(&listener, &allowed, &mut Names::default());
     if addresses.is_empty() && !(address.is_empty() && allowed.is_empty()) {
         refuse(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -143,15 +145,18 @@ fn check_address(address: &Address) {
             "",
         );
     }
-    if let Address::Tcp(address) = address
-        && !ports.is_held_by_another(text, port, database, usize::MAX)
-        && let Err(error) = port_is_free(*address)
+    if !ports.is_held_by_another(text, port, database, usize::MAX)
+        && let Err(error) = address_is_free(address)
     {
-        let hint = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => {
+        let hint = match (address, error.kind()) {
+            (_, ErrorKind::AddrInUse) => "Choose another port, or end the process that has it.",
+            (Address::Unix(_), _) => {
+                "The folder must be there, and PostgreSQL's user must be able to write there."
+            }
+            (Address::Tcp(_), ErrorKind::PermissionDenied) => {
                 "Ports below 1024 need net.ipv4.ip_unprivileged_port_start, or a proxy in front."
             }
-            _ => "Choose another port, or end the process that has it.",
+            (Address::Tcp(_), _) => "Choose an address of this machine.",
         };
         refuse(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, &format!("cannot listen on {name}: {error}"), hint);
     }
@@ -190,6 +195,7 @@ fn read_ports() -> TableIterator<
         name!(address, Option<String>),
         name!(gateway, Option<i32>),
         name!(error, Option<String>),
+        name!(wanted_by, Vec<String>),
     ),
 > {
     // SAFETY: PostgreSQL's own variable.
@@ -200,7 +206,7 @@ fn read_ports() -> TableIterator<
             port => Some(i32::from(port)),
         };
         let pid = shared().workers.get(held.gateway).map(|worker| worker.pid());
-        (port, Some(held.address), pid, held.error)
+        (port, Some(held.address), pid, held.error, held.wanted_by)
     });
     TableIterator::new(rows)
 }

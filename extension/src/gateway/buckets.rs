@@ -1,11 +1,10 @@
 //! Buckets of lines on their way to the executors of their lane.
 //!
-//! A bucket that finds no room in the exchange waits here, in order, and its stream reads no more meanwhile. Buckets
-//! get a part of the exchange's memory, so that requests find room beside them.
+//! A bucket that finds no room in the exchange waits here, and its stream reads no more meanwhile. The order is fair to
+//! connections: those of a flood let the few lines of others pass. Buckets get a part of the exchange's memory, so that
+//! requests find room beside them.
 
-use std::collections::VecDeque;
-
-use ::gateway::{Poured, Server, Ticket};
+use ::gateway::{FairQueue, Poured, Server, Ticket};
 use exchange::Full;
 use wire::{Answer, Failure};
 
@@ -14,7 +13,7 @@ use super::flights::Flights;
 /// Buckets for which the exchange had no room.
 #[derive(Default)]
 pub struct Buckets {
-    waiting: VecDeque<Poured>,
+    waiting: FairQueue<Poured>,
 }
 
 impl Buckets {
@@ -25,8 +24,12 @@ impl Buckets {
 
     /// Takes in what the event loop has brought, and sends what there is room for.
     pub fn send(&mut self, flights: &mut Flights, server: &mut Server) {
-        self.waiting.extend(server.poured());
-        while let Some(poured) = self.waiting.front() {
+        for poured in server.poured() {
+            let bytes = poured.head.len() + poured.lines.len();
+            // Each connection has the same share.
+            self.waiting.push(poured.source.stream, bytes / poured.source.connections, poured);
+        }
+        while let Some(poured) = self.waiting.first() {
             match flights.submit_bucket(poured) {
                 Ok(()) => {}
                 Err(Full::Slots | Full::Blocks) => return,
@@ -35,7 +38,7 @@ impl Buckets {
                     server.reply(poured.ticket, answer);
                 }
             }
-            self.waiting.pop_front();
+            self.waiting.take_first();
         }
     }
 

@@ -1,18 +1,23 @@
-//! Requests on their way through the exchange: submitted, running, or coming back.
+//! Requests on their way through the exchange: submitted, running, or coming back. [`late`] are those that take too long.
+
+mod late;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Poured, Server, Ticket};
+use ::gateway::{Arrived, Poured, SMALL_REPLY, Server, Ticket};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
+use late::{expired, record_left, settle, waited_too_long};
 use message::Request;
 
 use super::buckets;
-use super::parked::{Ended, Parked};
+use super::parked::{Ended, Parked, Waited};
+use super::refusals::{Refusals, Refused};
 use super::waiting::{self, Waiting};
 use crate::queue::later::{LATER, Later};
 use crate::request::problem::Problem;
 use crate::settings;
+use crate::shared::routes::Unrun;
 use crate::shared::shared;
 use crate::shared::workers::{Kind, WorkerState};
 use crate::worker::Worker;
@@ -31,8 +36,8 @@ pub struct Flights {
     waiting: Waiting,
     /// Those whose answer waits for rows of a queue.
     parked: Parked,
-    /// This gateway's number.
-    number: usize,
+    /// What is answered without an executor.
+    pub refusals: Refusals,
     gates: Vec<Gate>,
     executors: u32,
     supervisor_nudged: Option<Instant>,
@@ -46,6 +51,8 @@ struct Load {
     buckets: usize,
     /// The bytes of those.
     bytes: usize,
+    /// Bytes of responses that have not come as a whole.
+    responses: usize,
 }
 
 /// A gate as this gateway sees it.
@@ -74,6 +81,7 @@ impl Gate {
 impl Load {
     fn lose(&mut self, flight: &Flight) {
         self.count -= 1;
+        self.responses -= flight.response.len();
         if flight.is_bucket {
             self.buckets -= 1;
             self.bytes -= flight.size;
@@ -90,6 +98,8 @@ struct Flight {
     cancelled: Option<Instant>,
     /// What of the response has come.
     response: Vec<u8>,
+    /// The status that its client has got instead of a response.
+    answered: Option<u16>,
     /// For the answer if there is none.
     id: String,
     /// Bytes of the request.
@@ -99,8 +109,8 @@ struct Flight {
     gate: u32,
     /// The request itself, if it is small enough to be run again.
     kept: Option<Arrived>,
-    /// Until when its answer waits for rows, if it has waited before.
-    until: Option<Instant>,
+    /// If its answer has waited for rows before.
+    waited: Option<Waited>,
 }
 
 impl Flight {
@@ -108,14 +118,24 @@ impl Flight {
         if self.size > exchange::INLINE { self.size } else { 0 }
     }
 
-    /// Whether so much more of the response may come: somebody wants it, and there is memory.
-    fn has_memory_for(&mut self, more: usize) -> bool {
-        self.ticket.is_some() && self.response.try_reserve(more).is_ok()
+    /// Why so much more of the response may not come. There is `room` for those that are not small. What is said of a
+    /// bucket is always taken: its stream waits for it.
+    fn lacks_memory(&mut self, more: usize, room: impl Fn() -> usize) -> Option<&'static str> {
+        let is_small = self.is_bucket || self.response.len() + more <= SMALL_REPLY;
+        if !is_small && more > room() {
+            return Some(NO_ROOM);
+        }
+        self.response.try_reserve(more).err().map(|_| "there is no memory for the response")
+    }
+
+    fn refused(&self, ticket: Ticket) -> Refused<'_> {
+        Refused { ticket, id: &self.id, gate: self.gate }
     }
 }
 
-/// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
-const GRACE: Duration = Duration::from_secs(1);
+/// Why a response is not sent although there is one.
+pub const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_responses allows";
+
 /// Bytes of a request that is kept while it runs, so that it can be run again.
 const KEPT: usize = 4 << 10;
 /// Time between two nudges of the supervisor.
@@ -135,8 +155,8 @@ impl Flights {
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             load: Load::default(),
             waiting: Waiting::default(),
-            parked: Parked::default(),
-            number: worker.index,
+            parked: Parked::new(worker.index),
+            refusals: Refusals::new(worker.entry()),
             gates: vec![Gate::default(); shared().routes.capacity()],
             executors: 0,
             supervisor_nudged: None,
@@ -158,11 +178,12 @@ impl Flights {
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
         let gate = gate.unwrap_or(NO_GATE);
         self.limit(gate);
-        self.submit_until(arrived, gate, None, server);
+        self.submit_again(arrived, gate, None, server);
     }
 
-    fn submit_until(&mut self, arrived: Arrived, gate: u32, until: Option<Instant>, server: &mut Server) {
-        let request = waiting::Request { arrived, gate, since: Instant::now(), until };
+    /// The same for a request that may have waited for rows.
+    fn submit_again(&mut self, arrived: Arrived, gate: u32, waited: Option<Waited>, server: &mut Server) {
+        let request = waiting::Request { arrived, gate, since: Instant::now(), waited };
         if !self.waiting.is_empty() || !self.has_share(gate) {
             self.waiting.push(request);
         } else if let Err(request) = self.try_submit(request, server) {
@@ -188,7 +209,8 @@ impl Flights {
     pub fn retry(&mut self, server: &mut Server) {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
         while let Some(late) = self.waiting.late(patience) {
-            server.reply(late.arrived.ticket, waited_too_long(&id_of(&late.arrived)));
+            let refused = Refused { ticket: late.arrived.ticket, id: &id_of(&late.arrived), gate: late.gate };
+            self.refusals.refuse(server, refused, &waited_too_long(), expired(late.since.elapsed()));
         }
         // Where one finds no room, those of other gates may need less.
         let mut stuck = Vec::new();
@@ -203,33 +225,39 @@ impl Flights {
 
     /// Gives the request back if there is no room now.
     fn try_submit(&mut self, request: waiting::Request, server: &mut Server) -> Result<(), waiting::Request> {
-        match self.end.submit(self.lane, request.gate, &[&request.arrived.request]) {
+        let waited = request.since.elapsed();
+        match self.end.submit_after(waited, self.lane, request.gate, &[&request.arrived.request]) {
             Ok(ticket) => {
                 self.take_off(ticket, request);
                 Ok(())
             }
             Err(Full::Slots | Full::Blocks) => Err(request),
             Err(Full::TooLarge) => {
-                server.fail(request.arrived.ticket, 413);
+                let (ticket, id) = (request.arrived.ticket, id_of(&request.arrived));
+                let problem = too_large(request.arrived.request.len());
+                let unrun = Unrun { status: problem.status, cancelled: false, waited };
+                let refused = Refused { ticket, id: &id, gate: request.gate };
+                self.refusals.refuse(server, refused, &problem, unrun);
                 Ok(())
             }
         }
     }
 
     fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
-        let waiting::Request { arrived, gate, since, until } = request;
+        let waiting::Request { arrived, gate, since, waited } = request;
         let flight = Flight {
             ticket: Some(arrived.ticket),
             exchange: ticket,
             since,
             cancelled: None,
             response: Vec::new(),
+            answered: None,
             id: id_of(&arrived),
             size: arrived.request.len(),
             is_bucket: false,
             gate,
             kept: (arrived.request.len() <= KEPT).then_some(arrived),
-            until,
+            waited,
         };
         self.load.count += 1;
         if let Some(gate) = self.gates.get_mut(gate as usize) {
@@ -267,12 +295,13 @@ impl Flights {
             since: Instant::now(),
             cancelled: None,
             response: Vec::new(),
+            answered: None,
             id: String::new(),
             size: bytes,
             is_bucket: true,
             gate: NO_GATE,
             kept: None,
-            until: None,
+            waited: None,
         });
         self.load.count += 1;
         self.load.buckets += 1;
@@ -360,35 +389,65 @@ impl Flights {
         }
     }
 
+    /// Bytes that responses may take beside those that are there, small ones excepted.
+    pub fn room(&self, server: &Server) -> usize {
+        server.room_for_replies().saturating_sub(self.load.responses)
+    }
+
     /// Takes what has come back and hands complete responses to the event loop.
     pub fn deliver(&mut self, server: &mut Server) {
         loop {
             let Some(mut completion) = self.end.take() else { return };
             let slot = completion.ticket().slot() as usize;
             let Some(flight) = self.flights[slot].as_mut() else { continue };
-            if flight.has_memory_for(completion.length()) {
-                completion.append_to(&mut flight.response);
-            } else if let Some(ticket) = flight.ticket.take() {
-                flight.response = Vec::new();
-                server.reply(ticket, out_of_memory(&flight.id));
+            if let Some(ticket) = flight.ticket {
+                let (more, others) = (completion.length(), self.load.responses);
+                let room = || server.room_for_replies().saturating_sub(others);
+                if let Some(lack) = flight.lacks_memory(more, room) {
+                    self.load.responses -= flight.response.len();
+                    flight.response = Vec::new();
+                    flight.answered = Some(503);
+                    self.refusals.answer(server, flight.refused(ticket), &Problem::new(503, lack));
+                    flight.ticket = None;
+                } else {
+                    completion.append_to(&mut flight.response);
+                    self.load.responses += more;
+                }
             }
-            let outcome = completion.outcome();
+            let (outcome, waited) = (completion.outcome(), completion.waited());
             if completion.more() && outcome != Outcome::Died {
                 continue;
             }
             drop(completion);
             let Some(flight) = self.land(slot) else { continue };
-            let Some(ticket) = flight.ticket else { continue };
-            let response = match outcome {
-                Outcome::Answered(code) if code & LATER != 0 => {
-                    self.park(flight, ticket, server);
-                    continue;
-                }
-                Outcome::Answered(_) => flight.response,
-                Outcome::Died if flight.is_bucket => buckets::died(),
-                Outcome::Died => died(&flight.id),
-            };
-            server.reply(ticket, response);
+            match flight.ticket {
+                Some(ticket) => self.hand_over(flight, ticket, outcome, waited, server),
+                None => settle(&flight, outcome, waited),
+            }
+        }
+    }
+
+    /// Hands over what has come as a whole, or what there is to say instead.
+    fn hand_over(
+        &mut self,
+        flight: Flight,
+        ticket: Ticket,
+        outcome: Outcome,
+        waited: Duration,
+        server: &mut Server,
+    ) {
+        match outcome {
+            Outcome::Answered(code) if code & LATER != 0 => self.park(flight, ticket, server),
+            Outcome::Answered(_) => {
+                server.reply(ticket, flight.response);
+            }
+            Outcome::Died if flight.is_bucket => {
+                server.reply(ticket, buckets::died());
+            }
+            Outcome::Died => {
+                let unrun = Unrun { status: 502, cancelled: false, waited };
+                self.refusals.refuse(server, flight.refused(ticket), &died(), unrun);
+            }
         }
     }
 
@@ -398,7 +457,7 @@ impl Flights {
         flight.response.drain(..Later::LENGTH.min(flight.response.len()));
         match (later, flight.kept) {
             (Some(later), Some(kept)) => {
-                self.parked.park(self.number, later, flight.until, (kept, flight.gate), flight.response);
+                self.parked.park(later, flight.waited, (kept, flight.gate), flight.response);
             }
             _ => {
                 server.reply(ticket, flight.response);
@@ -413,11 +472,17 @@ impl Flights {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
                 }
-                Ended::Again(request) => {
-                    self.submit_until(request.arrived, request.gate, Some(request.until), server);
+                Ended::Again(request, waited) => {
+                    self.submit_again(request.arrived, request.gate, Some(waited), server);
                 }
             }
         }
+    }
+
+    /// Answers a request that cannot be read: the gateway has written it itself, so this cannot happen.
+    pub fn refuse_unreadable(&mut self, ticket: Ticket, server: &mut Server) {
+        let refused = Refused { ticket, id: &message::id::new(), gate: NO_GATE };
+        self.refusals.answer(server, refused, &Problem::new(500, "the request cannot be read"));
     }
 
     /// How long no parked request needs to be looked at.
@@ -427,7 +492,11 @@ impl Flights {
 
     /// Cancels the request of a client that has gone. False if it is not here.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        if self.waiting.forget(ticket) || self.parked.forget(ticket) {
+        if let Some(request) = self.waiting.forget(ticket) {
+            record_left(request.gate, request.since);
+            return true;
+        }
+        if self.parked.forget(ticket) {
             return true;
         }
         let found = self
@@ -438,8 +507,10 @@ impl Flights {
         if let Some(flight) = self.flights[slot].as_mut() {
             flight.ticket = None;
             flight.cancelled = Some(Instant::now());
-            let ticket = flight.exchange;
-            self.stop(slot, ticket);
+            let (ticket, gate, since) = (flight.exchange, flight.gate, flight.since);
+            if self.stop(slot, ticket) == Cancel::NeverRan {
+                record_left(gate, since);
+            }
         }
         true
     }
@@ -457,52 +528,6 @@ impl Flights {
         cancel
     }
 
-    /// Cancels what runs for too long, and answers what has waited for too long.
-    pub fn enforce_deadlines(&mut self, server: &mut Server) {
-        if self.load.count == 0 {
-            return;
-        }
-        let limit = Duration::from_millis(settings::REQUEST_TIMEOUT.get() as u64);
-        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
-        for slot in 0..self.flights.len() {
-            let Some(flight) = &mut self.flights[slot] else { continue };
-            if flight.is_bucket {
-                // It waits for as long as it takes: its stream reads no more meanwhile.
-                continue;
-            }
-            let age = flight.since.elapsed();
-            match flight.cancelled {
-                None if age > limit => {
-                    flight.cancelled = Some(Instant::now());
-                    let (ticket, exchange, id) = (flight.ticket, flight.exchange, flight.id.clone());
-                    if self.stop(slot, exchange) == Cancel::NeverRan
-                        && let Some(ticket) = ticket
-                    {
-                        server.reply(ticket, waited_too_long(&id));
-                    }
-                }
-                None if age > patience && self.end.is_queued(flight.exchange) => {
-                    let (ticket, exchange, id) = (flight.ticket, flight.exchange, flight.id.clone());
-                    if self.stop(slot, exchange) == Cancel::NeverRan
-                        && let Some(ticket) = ticket
-                    {
-                        server.reply(ticket, waited_too_long(&id));
-                    }
-                }
-                Some(cancelled) if cancelled.elapsed() > GRACE => {
-                    // It may have been cancelled just before it looked: once more.
-                    flight.cancelled = Some(Instant::now());
-                    let (ticket, exchange, id) = (flight.ticket.take(), flight.exchange, flight.id.clone());
-                    self.stop(slot, exchange);
-                    if let Some(ticket) = ticket {
-                        server.reply(ticket, too_slow(&id));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// See [`exchange::Gateway::leave`].
     pub fn leave(&mut self) {
         self.end.leave();
@@ -513,18 +538,14 @@ fn id_of(arrived: &Arrived) -> String {
     Request::parse(&arrived.request).map(|request| request.id().to_owned()).unwrap_or_default()
 }
 
-fn died(id: &str) -> Vec<u8> {
-    Problem::new(502, "the process that ran the request has ended").write(Vec::new(), id)
+fn died() -> Problem {
+    Problem::new(502, "the process that ran the request has ended")
 }
 
-fn out_of_memory(id: &str) -> Vec<u8> {
-    Problem::new(503, "there is no memory for the response").write(Vec::new(), id)
-}
-
-fn waited_too_long(id: &str) -> Vec<u8> {
-    Problem::new(503, "no executor was free in time").write(Vec::new(), id)
-}
-
-fn too_slow(id: &str) -> Vec<u8> {
-    Problem::new(504, "the request has exceeded howdah.request_timeout").write(Vec::new(), id)
+fn too_large(bytes: usize) -> Problem {
+    let have = settings::REQUEST_MEMORY.get();
+    Problem::new(
+        413,
+        format!("the request has {bytes} bytes, more than all of howdah.request_memory ({have} MB)"),
+    )
 }

@@ -10,14 +10,17 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Server, Ticket};
+use ::gateway::{Arrived, SMALL_REPLY, Server, Ticket};
+use exchange::NO_GATE;
 use message::Request;
 use pgrx::pg_sys;
 
 use super::deadline::{self, Outcome};
-use super::flights::Flights;
+use super::flights::{Flights, NO_ROOM};
+use super::refusals::Refused;
 use crate::guard::{Report, attempt};
 use crate::pg;
+use crate::request::problem::Problem;
 use crate::request::transaction;
 use crate::request::{Done, Lane, Runner};
 use crate::settings::{self, Inline as Mode};
@@ -153,11 +156,12 @@ impl Inline {
     ) -> Instant {
         let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return now };
         let Ok(request) = Request::parse(&arrived.request) else {
-            server.fail(arrived.ticket, 500);
+            flights.refuse_unreadable(arrived.ticket, server);
             return now;
         };
+        let waited = now.saturating_duration_since(since);
         // SAFETY: by contract.
-        let (done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now) };
+        let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
         let first = runner.number(endpoint);
         if let Some(number) = first {
             judge(shared().routes.get(number as usize), &done, deaf);
@@ -166,8 +170,18 @@ impl Inline {
             flights.submit(arrived, first, server);
             return done.ended;
         }
+        let response = runner.take_response();
+        if response.len() > SMALL_REPLY && response.len() > flights.room(server) {
+            let problem = Problem::new(503, NO_ROOM);
+            done.status = problem.status;
+            let refused =
+                Refused { ticket: arrived.ticket, id: request.id(), gate: first.unwrap_or(NO_GATE) };
+            flights.refusals.answer(server, refused, &problem);
+        } else {
+            flights.refusals.note(done.status);
+            server.reply(arrived.ticket, response);
+        }
         record(&done, since);
-        server.reply(arrived.ticket, runner.take_response());
         done.ended
     }
 }
@@ -209,9 +223,11 @@ unsafe fn run_with_deadline(
     request: &Request<'_>,
     lane: Lane,
     now: Instant,
+    waited: Duration,
 ) -> (Done, bool) {
     // SAFETY: by contract.
-    let Outcome { result, overdue, deaf } = unsafe { deadline::within(|| runner.run(request, lane, now)) };
+    let ran = unsafe { deadline::within(|| runner.run(request, lane, now, waited)) };
+    let Outcome { result, overdue, deaf } = ran;
     (Done { cancelled: overdue, ..result }, deaf)
 }
 

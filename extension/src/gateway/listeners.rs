@@ -1,7 +1,7 @@
 //! The listeners: what the tables say, within what `howdah.listen_addresses` allows, bound in this process.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
 use registry::Refused;
 
+use super::names::Names;
 use crate::intake::Intake;
 use crate::request::table::Listener;
 use crate::settings;
@@ -29,6 +30,7 @@ pub struct Listeners {
     failed: Option<Instant>,
     /// What was last said of each address that could not be bound: said once.
     complaints: HashMap<String, String>,
+    names: Names,
 }
 
 /// An address that is listened on.
@@ -44,21 +46,35 @@ struct Wanted {
     name: String,
     port: u16,
     terms: Option<Terms>,
+    /// Of the listeners that want it, the addresses that the user has given.
+    listeners: Vec<String>,
 }
 
 /// What the tables ask for. Where both doors ask for the same address, HTTP has it.
-fn wanted(http: &[Listener], intakes: &[Rc<Intake>]) -> Vec<Wanted> {
+fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> Vec<Wanted> {
     let http = http.iter().map(|listener| (listener, None));
     let intakes = intakes.iter().map(|intake| (&intake.listener, Some(intake.terms())));
     let mut wanted: Vec<Wanted> = Vec::new();
+    let allowed = settings::list(&settings::LISTEN_ADDRESSES);
+    names.begin(&allowed);
     for (listener, terms) in http.chain(intakes) {
-        for address in expand(listener, &allowed()) {
+        for address in expand(listener, &allowed, names) {
             let name = name(&address);
-            if wanted.iter().all(|other| other.name != name) {
-                wanted.push(Wanted { address, name, port: listener.port, terms: terms.clone() });
+            let given = listener.address.clone();
+            match wanted.iter_mut().find(|other| other.name == name) {
+                None => wanted.push(Wanted {
+                    address,
+                    name,
+                    port: listener.port,
+                    terms: terms.clone(),
+                    listeners: vec![given],
+                }),
+                Some(other) if other.terms.is_some() == terms.is_some() => other.listeners.push(given),
+                Some(_) => {}
             }
         }
     }
+    names.end();
     wanted
 }
 
@@ -77,12 +93,13 @@ impl Listeners {
             next_id: 1,
             failed: None,
             complaints: HashMap::new(),
+            names: Names::default(),
         }
     }
 
-    /// Whether something could not be bound and should be tried again.
+    /// Whether something could not be bound or resolved, and should be tried again.
     pub fn should_retry(&self) -> bool {
-        self.failed.is_some_and(|failed| failed.elapsed() > RETRY)
+        self.failed.is_some_and(|failed| failed.elapsed() > RETRY) || self.names.should_ask_again()
     }
 
     /// Cuts off what has not finished within howdah.drain_timeout after its listener was removed.
@@ -105,7 +122,7 @@ impl Listeners {
     /// Binds what is new, lets go of what is gone, whose running requests finish, and changes the terms of the rest.
     pub fn follow(&mut self, http: &[Listener], intakes: &[Rc<Intake>], server: &mut Server) {
         self.failed = None;
-        let wanted = wanted(http, intakes);
+        let wanted = wanted(http, intakes, &mut self.names);
         let is_wanted = |name: &String, bound: &Bound| {
             wanted
                 .iter()
@@ -115,8 +132,10 @@ impl Listeners {
         for name in gone.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             self.let_go(&name, server);
         }
+        self.forget_complaints(&wanted);
         for wanted in wanted {
-            match self.bound.get_mut(&wanted.name) {
+            let (name, listeners) = (wanted.name.clone(), wanted.listeners.clone());
+            match self.bound.get_mut(&name) {
                 None => self.bind(wanted, server),
                 Some(bound) if bound.terms != wanted.terms => {
                     if let Some(terms) = &wanted.terms {
@@ -126,7 +145,22 @@ impl Listeners {
                 }
                 Some(_) => {}
             }
+            let (address, port) = split(&name);
+            shared().ports.attribute(address, port, self.gateway, &listeners);
         }
+    }
+
+    /// What nobody wants any more is nobody's error.
+    fn forget_complaints(&mut self, wanted: &[Wanted]) {
+        let gateway = self.gateway;
+        self.complaints.retain(|name, _| {
+            let is_wanted = wanted.iter().any(|wanted| wanted.name == *name);
+            if !is_wanted {
+                let (address, port) = split(name);
+                shared().ports.forget_complaint(address, port, gateway);
+            }
+            is_wanted
+        });
     }
 
     fn let_go(&mut self, name: &str, server: &mut Server) {
@@ -140,7 +174,7 @@ impl Listeners {
     }
 
     fn bind(&mut self, wanted: Wanted, server: &mut Server) {
-        let Wanted { address, name, port: number, terms } = wanted;
+        let Wanted { address, name, port: number, terms, .. } = wanted;
         let (text, port) = split(&name);
         let ports = &shared().ports;
         let joining = ports.is_held_by_another(text, port, self.database, self.gateway);
@@ -183,21 +217,17 @@ impl Listeners {
     }
 }
 
-/// What SQL may bind.
-fn allowed() -> Vec<String> {
-    settings::list(&settings::LISTEN_ADDRESSES)
-}
-
 /// The addresses of a listener. Without an address of its own: all that are allowed.
-pub fn expand(listener: &Listener, allowed: &[String]) -> Vec<Address> {
-    let names: Vec<&str> = if listener.address.is_empty() {
+pub fn expand(listener: &Listener, allowed: &[String], names: &mut Names) -> Vec<Address> {
+    let wanted: Vec<&str> = if listener.address.is_empty() {
         allowed.iter().map(String::as_str).collect()
     } else {
         vec![listener.address.as_str()]
     };
-    let permitted: Vec<Address> = allowed.iter().flat_map(|name| resolve(name, listener.port)).collect();
+    let mut resolve = |name: &str| resolve(name, listener.port, names);
+    let permitted: Vec<Address> = allowed.iter().flat_map(|name| resolve(name)).collect();
     let mut addresses: Vec<Address> = Vec::new();
-    for address in names.iter().flat_map(|name| resolve(name, listener.port)) {
+    for address in wanted.into_iter().flat_map(resolve) {
         if is_permitted(&address, &permitted) && !addresses.contains(&address) {
             addresses.push(address);
         }
@@ -216,26 +246,11 @@ fn is_permitted(address: &Address, permitted: &[Address]) -> bool {
 }
 
 /// What a name of `howdah.listen_addresses`, or a listener's address, means.
-fn resolve(name: &str, port: u16) -> Vec<Address> {
+fn resolve(name: &str, port: u16, names: &mut Names) -> Vec<Address> {
     if name.starts_with('/') {
         return vec![Address::Unix(PathBuf::from(name).join(format!(".s.howdah.{port}")))];
     }
-    let addresses: Vec<IpAddr> = match name {
-        "*" => vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
-        "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
-        _ => match (name.trim_matches(['[', ']']), port).to_socket_addrs() {
-            Ok(found) => found.map(|address| address.ip()).collect(),
-            Err(_) => Vec::new(),
-        },
-    };
-    let usable = addresses.into_iter().filter(|address| address.is_ipv4() || ipv6_exists());
-    usable.map(|address| Address::Tcp(SocketAddr::new(address, port))).collect()
-}
-
-/// Whether the machine has IPv6: without it `localhost` is 127.0.0.1 alone.
-fn ipv6_exists() -> bool {
-    std::path::Path::new("/proc/sys/net/ipv6").exists()
-        && std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
+    names.resolve(name).into_iter().map(|address| Address::Tcp(SocketAddr::new(address, port))).collect()
 }
 
 /// An address as the registry and the log write it.

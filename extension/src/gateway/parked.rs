@@ -1,30 +1,24 @@
 //! Requests whose answer waits for rows of a queue: [`crate::queue::later`]. They occupy no executor.
 //!
-//! There may be thousands, and the loop asks at each of its turns: so those that wait for the same stand together, and
-//! times are looked at only when one may be over.
+//! There may be thousands, and the loop asks at each of its turns: so those of a queue stand together, and their times are
+//! looked at only when one may be over. What happens to them is decided in [`super::line`].
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Ticket};
 
+use super::line::{Line, Turn};
 use crate::queue::later::Later;
-use crate::shared::shared;
 
 /// What waits for rows.
-#[derive(Default)]
 pub struct Parked {
-    requests: HashMap<Awaited, Vec<Request>>,
-    /// No time is over before this one; none if nothing waits.
+    /// This gateway's number.
+    gateway: usize,
+    /// By the number of the queue's entry in shared memory.
+    lines: HashMap<u32, Line>,
+    /// Nothing is due before; none if nothing waits.
     due: Option<Instant>,
-}
-
-/// What a request waits for: more arrivals of a queue than these.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Awaited {
-    /// The queue's entry in shared memory.
-    queue: u32,
-    arrivals: u64,
 }
 
 /// A request that waits.
@@ -37,57 +31,49 @@ pub struct Request {
     pub answer: Vec<u8>,
     /// When that is sent.
     pub until: Instant,
-    since: Instant,
+    /// Since when it waits, this time.
+    pub since: Instant,
+}
+
+/// What a request that waited takes with it when it runs again.
+pub struct Waited {
+    /// When it is answered at last.
+    pub until: Instant,
+    /// If others of its queue stand back for it.
+    pub turn: Option<Turn>,
 }
 
 /// What has become of a request that waited.
 pub enum Ended {
     /// There may be rows.
-    Again(Request),
+    Again(Request, Waited),
     /// The time is over.
     Answered(Request),
 }
 
-/// After this time a request is run again in any case: a lease or a delay may be over, which no commit tells.
-const AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks at the times: no request is late by more.
-const PAUSE: Duration = Duration::from_millis(5);
-
-impl Awaited {
-    fn has_come(&self) -> bool {
-        shared().queues.entry(self.queue as usize).arrivals() != self.arrivals
-    }
-}
-
-impl Request {
-    fn due(&self) -> Instant {
-        self.until.min(self.since + AGAIN)
-    }
-
-    fn end(self, now: Instant, hurry: bool) -> Ended {
-        if hurry || now >= self.until { Ended::Answered(self) } else { Ended::Again(self) }
-    }
-}
+pub const PAUSE: Duration = Duration::from_millis(5);
 
 impl Parked {
-    /// Takes a request in, for the gateway of this number. It may have waited before, `until` some time.
+    /// None yet, in the gateway of this number.
+    pub fn new(gateway: usize) -> Parked {
+        Parked { gateway, lines: HashMap::new(), due: None }
+    }
+
+    /// Takes a request in, which may have waited before.
     pub fn park(
         &mut self,
-        gateway: usize,
         later: Later,
-        until: Option<Instant>,
+        waited: Option<Waited>,
         (arrived, gate): (Arrived, u32),
         answer: Vec<u8>,
     ) {
         let since = Instant::now();
         let wait = since + Duration::from_millis(later.milliseconds.into());
-        let until = until.unwrap_or(wait).min(wait);
-        // First the call, then the look at the arrivals in `end`: no arrival between is missed.
-        shared().queues.entry(later.queue as usize).call_gateway(gateway);
+        let (until, turn) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.turn));
         let request = Request { arrived, gate, answer, until, since };
-        self.due = Some(self.due.map_or(request.due(), |due| due.min(request.due())));
-        let awaited = Awaited { queue: later.queue, arrivals: later.arrivals };
-        self.requests.entry(awaited).or_default().push(request);
+        self.lines.entry(later.queue).or_insert_with(|| Line::new(&later)).push(request, &later, turn);
+        self.due = Some(since);
     }
 
     /// How long the first of them waits yet.
@@ -97,32 +83,26 @@ impl Parked {
 
     /// Those that wait no longer. With `hurry` nobody does.
     pub fn end(&mut self, hurry: bool) -> Vec<Ended> {
-        let Some(due) = self.due else { return Vec::new() };
-        let now = Instant::now();
-        let found = self.requests.extract_if(|awaited, _| hurry || awaited.has_come());
-        let mut ended: Vec<Request> = found.flat_map(|(_, requests)| requests).collect();
-        if now >= due || self.requests.is_empty() {
-            self.end_the_late(now, &mut ended);
+        let mut ended = Vec::new();
+        if self.lines.is_empty() {
+            return ended;
         }
-        ended.into_iter().map(|request| request.end(now, hurry)).collect()
-    }
-
-    /// Looks at all times.
-    fn end_the_late(&mut self, now: Instant, ended: &mut Vec<Request>) {
-        self.requests.retain(|_, requests| {
-            ended.extend(requests.extract_if(.., |request| now >= request.due()));
-            !requests.is_empty()
-        });
-        let first = self.requests.values().flatten().map(Request::due).min();
+        let now = Instant::now();
+        if hurry {
+            let all = self.lines.drain().flat_map(|(_, line)| line.into_requests());
+            ended.extend(all.map(Ended::Answered));
+        }
+        for (queue, line) in &mut self.lines {
+            line.follow(*queue, self.gateway, now, &mut ended);
+        }
+        self.lines.retain(|_, line| !line.is_empty());
+        let first = self.lines.values().map(|line| line.due(now)).min();
         self.due = first.map(|first| first.max(now + PAUSE));
+        ended
     }
 
     /// Drops the request of a client that has gone. False if it is not here.
     pub fn forget(&mut self, ticket: Ticket) -> bool {
-        let is_its = |request: &Request| request.arrived.ticket == ticket;
-        self.requests.values_mut().any(|requests| {
-            let place = requests.iter().position(is_its);
-            place.map(|place| requests.remove(place)).is_some()
-        })
+        self.lines.values_mut().any(|line| line.forget(ticket))
     }
 }

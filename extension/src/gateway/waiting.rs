@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Ticket};
 
+use super::parked::Waited;
+
 /// A request that waits.
 pub struct Request {
     /// To be submitted.
@@ -15,8 +17,8 @@ pub struct Request {
     pub gate: u32,
     /// Since when it waits for an executor.
     pub since: Instant,
-    /// Until when its answer waits for rows, if it has waited before.
-    pub until: Option<Instant>,
+    /// If its answer has waited for rows before.
+    pub waited: Option<Waited>,
 }
 
 /// All that wait.
@@ -61,13 +63,13 @@ impl Waiting {
         self.pop(gate)
     }
 
-    /// Drops the request of a client that has gone. False if it is not here.
-    pub fn forget(&mut self, ticket: Ticket) -> bool {
+    /// Takes out the request of a client that has gone. None if it is not here.
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
         let place =
             |queue: &VecDeque<Request>| queue.iter().position(|request| request.arrived.ticket == ticket);
         let found = self.queues.iter().find_map(|(&gate, queue)| Some((gate, place(queue)?)));
-        let Some((gate, place)) = found else { return false };
-        self.take(gate, |queue| queue.remove(place)).is_some()
+        let (gate, place) = found?;
+        self.take(gate, |queue| queue.remove(place))
     }
 
     fn take(

@@ -97,7 +97,7 @@ pub fn write(queue: &Definition, count: usize, until: i64, origin: Option<&Origi
     writer.finish();
     ledger::append(&segment, &rows, origin);
     write_behind::written(queue, &segment, lowest, highest);
-    wake::at_commit(queue);
+    wake::sent(queue, span.len(), until);
     span
 }
 

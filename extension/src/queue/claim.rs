@@ -9,7 +9,7 @@ use super::ledger::{self, Row, Scan, Sight};
 use super::memory::{self, Locked};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, now};
+use super::{SEGMENTS, now, wake};
 
 /// Ranges of obstacles that one look remembers apart.
 const OBSTACLES: usize = 64;
@@ -90,32 +90,56 @@ impl Haul {
 }
 
 /// Chooses free rows and claims them for the current transaction: fewer than wanted only if no more are free.
+///
+/// Where nothing is free, nothing is written: the transaction gets no number, and its commit costs nothing.
 pub fn claim(queue: &Definition, wanted: Wanted) -> Vec<Haul> {
     if wanted.count == 0 {
         return Vec::new();
     }
     let purpose = if wanted.fate == Fate::Shown { Purpose::Look } else { Purpose::Take };
-    if purpose == Purpose::Take {
-        // Before the queue's lock is taken, as it may wait.
-        transactions::current();
-    }
     // Mostly the oldest segment has enough, and the others need not be opened.
-    let oldest = oldest(queue).map(|number| Segment::open(queue, number, purpose));
-    let mut hauls = claim_in(queue, oldest.into_iter().collect(), wanted);
+    let mut hauls = match promising(queue, purpose) {
+        Some(order) if order.is_empty() => return Vec::new(),
+        Some(order) => claim_in(queue, open_these(queue, &order[..1], purpose), wanted),
+        None => Vec::new(),
+    };
     let found: usize = hauls.iter().map(|haul| haul.rows.len()).sum();
     if found < wanted.count {
         let count = wanted.count - found;
         // What was shown is shown again with the rest: nothing was claimed.
         let (kept, count) = if wanted.fate == Fate::Shown { (0, wanted.count) } else { (hauls.len(), count) };
         hauls.truncate(kept);
-        hauls.extend(claim_in(queue, open(queue, purpose), Wanted { count, ..wanted }));
+        let segments = match promising(queue, purpose) {
+            Some(order) => open_these(queue, &order, purpose),
+            None => learn(queue, purpose),
+        };
+        hauls.extend(claim_in(queue, segments, Wanted { count, ..wanted }));
     }
+    wake::claimed(queue, &hauls, wanted.fate);
     hauls
 }
 
-fn oldest(queue: &Definition) -> Option<usize> {
-    let lock = queue.lock();
-    if lock.is_known { order(&lock).first().copied() } else { None }
+/// The segments to be looked through, the one with the oldest rows first; none if that is not known yet. A taker
+/// looks where rows may have become free since somebody has looked, everybody else wherever there are any.
+fn promising(queue: &Definition, purpose: Purpose) -> Option<Vec<usize>> {
+    let mut lock = queue.lock();
+    if !lock.is_known {
+        return None;
+    }
+    let mut order = order(&lock);
+    if purpose == Purpose::Take {
+        let (server, now) = (Server::now(), now().max(lock.latest + 1));
+        order.retain(|number| is_due(&mut lock.segments[*number].watch, now, &server));
+    }
+    Some(order)
+}
+
+fn is_due(watch: &mut Watch, now: i64, server: &Server) -> bool {
+    if watch.next_range(now).is_none() {
+        // Transactions may have ended since.
+        watch.settle(now, server);
+    }
+    watch.next_range(now).is_some()
 }
 
 /// Claims rows of these segments, all at one moment.
@@ -169,9 +193,13 @@ pub fn open(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
         lock.is_known.then(|| order(&lock))
     };
     match order {
-        Some(order) => order.into_iter().map(|number| Segment::open(queue, number, purpose)).collect(),
+        Some(order) => open_these(queue, &order, purpose),
         None => learn(queue, purpose),
     }
+}
+
+fn open_these(queue: &Definition, numbers: &[usize], purpose: Purpose) -> Vec<Segment> {
+    numbers.iter().map(|number| Segment::open(queue, *number, purpose)).collect()
 }
 
 /// The segments that are not drained.
@@ -234,6 +262,10 @@ fn choose(watch: &mut Watch, segment: Segment, server: &Server, wanted: Wanted, 
         let mut look = Look::new(&mut haul, wanted, now);
         let upto = look.through(range.span, range.rows_from, server);
         let (obstacles, rows_from) = (std::mem::take(&mut look.obstacles), look.rows_from);
+        if haul.rows.len() > before {
+            // The transaction gets its number. It may fail: before the cursor passes the rows.
+            transactions::current();
+        }
         let whole = watch.passed(range, upto, rows_from, &obstacles, server);
         watch_claims(watch, &haul.rows[before..], wanted.fate, now, server);
         // Ranges may overlap: the next look must see what is claimed.
@@ -253,6 +285,9 @@ pub fn claim_rows(watch: &mut Watch, haul: &Haul, fate: Fate, now: i64, server: 
 }
 
 fn watch_claims(watch: &mut Watch, rows: &[Chosen], fate: Fate, now: i64, server: &Server) {
+    if rows.is_empty() {
+        return;
+    }
     let claimant = transactions::current();
     for claim in claims_on(rows, fate, now) {
         watch.claimed(claimant, claim.span, claim.until, server);
@@ -260,14 +295,11 @@ fn watch_claims(watch: &mut Watch, rows: &[Chosen], fate: Fate, now: i64, server
 }
 
 fn write_claims(segment: &Segment, rows: &[Chosen], fate: Fate, now: i64) {
+    if rows.is_empty() {
+        return;
+    }
     let claims: Vec<Row> = claims_on(rows, fate, now).into_iter().map(Row::Claim).collect();
     ledger::append(segment, &claims, None);
-}
-
-/// The earliest time at which a row may become free by itself.
-pub fn next_time(queue: &Definition) -> Option<i64> {
-    let lock = queue.lock();
-    lock.segments.iter().filter_map(|segment| segment.watch.next_time()).min()
 }
 
 /// The claims on rows: neighbours of one block that are alike share one.

@@ -1,8 +1,8 @@
 //! Answers that wait for rows.
 //!
 //! A read over HTTP that finds nothing occupies no executor while it waits: the executor hands back the answer
-//! for that, and on what to wait. The gateway keeps both with the request, and has the request run again when a
-//! commit brings rows, or sends the answer when the time is over.
+//! for that, and on what to wait. The gateway keeps both with the request, and has the request run again when rows may
+//! be free, or sends the answer when the time is over.
 
 use std::cell::Cell;
 
@@ -20,6 +20,8 @@ pub struct Later {
     pub milliseconds: u32,
     /// Its arrivals before the read looked: more of them are rows that it may not have seen.
     pub arrivals: u64,
+    /// Whether it would have been content with any row: of those that are, one at a time needs to look again.
+    pub any_row: bool,
 }
 
 thread_local! {
@@ -27,8 +29,8 @@ thread_local! {
 }
 
 /// Has the answer to the current request wait. Void outside of one.
-pub fn ask(queue: &Definition, arrivals: u64, milliseconds: u32) {
-    ASKED.set(Some(Later { queue: queue.memory_number() as u32, milliseconds, arrivals }));
+pub fn ask(queue: &Definition, arrivals: u64, milliseconds: u32, any_row: bool) {
+    ASKED.set(Some(Later { queue: queue.memory_number() as u32, milliseconds, arrivals, any_row }));
 }
 
 /// What was asked for since the last call.
@@ -38,14 +40,15 @@ pub fn take() -> Option<Later> {
 
 impl Later {
     /// Length of [`Self::write`].
-    pub const LENGTH: usize = 16;
+    pub const LENGTH: usize = 17;
 
     /// As bytes in front of a response.
     pub fn write(&self) -> [u8; Later::LENGTH] {
         let mut bytes = [0; Later::LENGTH];
         bytes[..4].copy_from_slice(&self.queue.to_ne_bytes());
         bytes[4..8].copy_from_slice(&self.milliseconds.to_ne_bytes());
-        bytes[8..].copy_from_slice(&self.arrivals.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.arrivals.to_ne_bytes());
+        bytes[16] = self.any_row.into();
         bytes
     }
 
@@ -54,7 +57,8 @@ impl Later {
         Some(Later {
             queue: u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?),
             milliseconds: u32::from_ne_bytes(bytes.get(4..8)?.try_into().ok()?),
-            arrivals: u64::from_ne_bytes(bytes.get(8..Later::LENGTH)?.try_into().ok()?),
+            arrivals: u64::from_ne_bytes(bytes.get(8..16)?.try_into().ok()?),
+            any_row: *bytes.get(16)? != 0,
         })
     }
 }

@@ -32,25 +32,13 @@ pub struct Layout {
     scratch: Vec<u64>,
 }
 
-/// # Safety
-/// The descriptor lives and has the attribute.
-unsafe fn attribute<'a>(descriptor: TupleDesc, place: usize) -> &'a pg_sys::FormData_pg_attribute {
-    // SAFETY: by contract.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        return &*(*descriptor).attrs.as_ptr().add(place);
-        #[cfg(feature = "pg18")]
-        return &*pg_sys::TupleDescAttr(descriptor, place as i32);
-    }
-}
-
 /// All attributes of a descriptor, dropped ones too.
 ///
 /// # Safety
 /// The descriptor lives.
 pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_pg_attribute> {
     // SAFETY: by contract.
-    unsafe { (0..(*descriptor).natts as usize).map(|place| attribute(descriptor, place)).collect() }
+    unsafe { (0..(*descriptor).natts as usize).map(|place| pg::attribute(descriptor, place)).collect() }
 }
 
 fn name(attribute: &pg_sys::FormData_pg_attribute) -> &CStr {
@@ -94,7 +82,7 @@ impl Layout {
     pub fn check_complete(&self) {
         for (place, column) in self.columns.iter().enumerate() {
             // SAFETY: the descriptor has the attribute.
-            let attribute = unsafe { attribute(self.row_type, place) };
+            let attribute = unsafe { pg::attribute(self.row_type, place) };
             if column.is_none() && !attribute.attisdropped {
                 refuse_with_hint(
                     PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,

@@ -173,6 +173,16 @@ impl Drop for Scan<'_> {
 
 /// Appends rows to a ledger. The last gets the origin.
 pub fn append(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
+    insert(segment, rows, origin, 0);
+}
+
+/// The same for a ledger that this transaction has truncated: snapshots that are older than the truncation see an empty
+/// table, but for these rows. A dump that has such a snapshot, and locks the ledger afterwards, has them.
+pub fn append_frozen(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
+    insert(segment, rows, origin, pg_sys::HEAP_INSERT_FROZEN as i32);
+}
+
+fn insert(segment: &Segment, rows: &[Row], origin: Option<&Origin>, options: i32) {
     let by_first = Index::of(&segment.by_first);
     for (place, row) in rows.iter().enumerate() {
         let mut values = values_of(row);
@@ -189,7 +199,7 @@ pub fn append(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
         unsafe {
             let ledger = *segment.ledger;
             let tuple = pg_sys::heap_form_tuple((*ledger).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
-            pg_sys::heap_insert(ledger, tuple, pg_sys::GetCurrentCommandId(true), 0, null_mut());
+            pg_sys::heap_insert(ledger, tuple, pg_sys::GetCurrentCommandId(true), options, null_mut());
             by_first.insert(&mut values[..1], segment, &mut (*tuple).t_self);
             if !nulls[8] {
                 Index::of(&segment.by_producer).insert(&mut values[8..], segment, &mut (*tuple).t_self);

@@ -41,12 +41,20 @@ pub struct State {
     pub segments: [SegmentMemory; SEGMENTS],
 }
 
+impl State {
+    /// The earliest time at which a row may become free by itself, as far as that is known.
+    pub fn next_time(&self, now: i64) -> Option<i64> {
+        let segments = if self.is_known { &self.segments[..] } else { &[] };
+        segments.iter().filter_map(|segment| segment.watch.next_time(now)).min()
+    }
+}
+
 /// The entry of a queue.
 #[repr(C, align(128))]
 pub struct QueueMemory {
     database: AtomicU32,
     queue: AtomicU32,
-    /// Commits that have brought rows: who waits for rows looks again when it changes.
+    /// Rows that may have become free: who waits for rows looks again when it changes.
     arrivals: AtomicU64,
     /// A bit for each gateway that has requests waiting for rows.
     gateways: [AtomicU64; MAX_WORKERS / 64],
@@ -153,6 +161,13 @@ impl Queues {
         numbers.map(|number| self.entries[number].queue.load(Acquire)).collect()
     }
 
+    /// The entries of queues of this database.
+    pub fn of_this_database(&self) -> impl Iterator<Item = &'static QueueMemory> {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        self.entries.iter().filter(move |entry| entry.database.load(Acquire) == database)
+    }
+
     /// The entry of this number.
     pub fn entry(&self, number: usize) -> &'static QueueMemory {
         &self.entries[number]
@@ -162,6 +177,12 @@ impl Queues {
     pub fn lock(&self, number: usize) -> Locked {
         let lock = Lock::take(self.lock_of(number + 1));
         Locked { _lock: lock, state: self.entries[number].state.get() }
+    }
+
+    /// The same for who must not wait: none if the lock cannot be had at once.
+    pub fn try_lock(&self, number: usize) -> Option<Locked> {
+        let lock = Lock::try_take(self.lock_of(number + 1))?;
+        Some(Locked { _lock: lock, state: self.entries[number].state.get() })
     }
 }
 
@@ -187,20 +208,29 @@ impl QueueMemory {
         }
     }
 
-    /// Commits that have brought rows so far.
+    /// How many rows may have become free so far.
     pub fn arrivals(&self) -> u64 {
         self.arrivals.load(SeqCst)
     }
 
-    /// Has the gateway of this number woken by the next arrival. Look at the arrivals afterwards: whoever counts one
-    /// looks at the gateways afterwards, so one of the two sees the other.
+    /// Counts rows that may have become free. Wake the gateways afterwards.
+    pub fn arrive(&self, rows: u64) {
+        self.arrivals.fetch_add(rows, SeqCst);
+    }
+
+    /// Has the gateway of this number woken by the next change. Look at the arrivals and times afterwards: whoever
+    /// changes them looks at the gateways afterwards, so one of the two sees the other.
     pub fn call_gateway(&self, number: usize) {
         self.gateways[number / 64].fetch_or(1 << (number % 64), SeqCst);
     }
 
-    /// Counts an arrival, and says which gateways wait for it.
-    pub fn arrive(&self) -> impl Iterator<Item = usize> {
-        self.arrivals.fetch_add(1, SeqCst);
+    /// Whether that gateway has not been woken since.
+    pub fn is_called(&self, number: usize) -> bool {
+        self.gateways[number / 64].load(SeqCst) >> (number % 64) & 1 == 1
+    }
+
+    /// The gateways that are to be woken.
+    pub fn called_gateways(&self) -> impl Iterator<Item = usize> {
         let waiting = |(word, bits): (usize, &AtomicU64)| {
             // Most of the time nobody waits: then it is a load.
             let bits = if bits.load(SeqCst) == 0 { 0 } else { bits.swap(0, SeqCst) };
@@ -222,6 +252,12 @@ impl Lock {
         // SAFETY: a lock of the tranche, which this process does not hold.
         unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
         Lock(lock)
+    }
+
+    fn try_take(lock: *mut pg_sys::LWLock) -> Option<Lock> {
+        // SAFETY: as above.
+        let taken = unsafe { pg_sys::LWLockConditionalAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
+        taken.then(|| Lock(lock))
     }
 }
 

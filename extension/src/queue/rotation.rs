@@ -185,8 +185,8 @@ pub fn truncate(queue: &Definition, number: usize, last: u64) {
     statement::run_as_owner(&format!("truncate {}, {}", table_name(rows), table_name(ledger)));
     let segment = Segment::open(queue, number, Purpose::Take);
     transactions::current();
-    ledger::append(&segment, &[Row::Mark(last)], None);
+    ledger::append_frozen(&segment, &[Row::Mark(last)], None);
     for origin in &producers {
-        ledger::append(&segment, &[Row::Mark(last)], Some(origin));
+        ledger::append_frozen(&segment, &[Row::Mark(last)], Some(origin));
     }
 }

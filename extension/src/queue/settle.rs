@@ -9,7 +9,7 @@ use super::ledger::{self, Row, Scan};
 use super::memory::Locked;
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{now, rows};
+use super::{now, rows, wake};
 
 /// Until when the positions wait from now on: [`claims::FOR_GOOD`] consumes them.
 ///
@@ -19,7 +19,6 @@ pub fn settle(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
     let mut positions = positions.to_vec();
     positions.sort_unstable();
     positions.dedup();
-    transactions::current();
     loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
@@ -27,6 +26,8 @@ pub fn settle(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
         match find(segments, &positions, &server, until) {
             Ok(hauls) => {
                 claim(&mut lock, &hauls, &server, until);
+                drop(lock);
+                wake::settled(queue, &hauls, until);
                 return hauls;
             }
             Err(transaction) => {
@@ -107,6 +108,9 @@ fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
 }
 
 fn claim(lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
+    if hauls.is_empty() {
+        return;
+    }
     let at = now().max(lock.latest + 1);
     lock.latest = at;
     let claimant = transactions::current();
@@ -149,8 +153,10 @@ fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
 
 /// Leases or consumes those of the positions that are free now, as `fate` says.
 pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul> {
+    if positions.is_empty() {
+        return Vec::new();
+    }
     let segments = open(queue, Purpose::Take);
-    transactions::current();
     let mut lock = queue.lock();
     let (server, now) = (Server::now(), now().max(lock.latest + 1));
     lock.latest = now;
@@ -168,5 +174,7 @@ pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul
             hauls.push(haul);
         }
     }
+    drop(lock);
+    wake::claimed(queue, &hauls, fate);
     hauls
 }

@@ -1,7 +1,9 @@
-//! Who waits for rows: a session in `queue.read_with_poll`, which sleeps on a condition variable that every commit of
-//! rows signals; and gateways with requests that wait ([`super::later`]), which have an eventfd.
+//! Who waits for rows: sessions, which sleep on a condition variable; and gateways with requests that wait
+//! ([`super::later`]), which have an eventfd.
 //!
-//! COMMIT PREPARED may be another session's, which knows nothing of the rows: so a sleep is bounded.
+//! They are woken by the end of a transaction after which rows may be free: one that has sent or given back commits, one
+//! that has claimed is rolled back, also to a savepoint, or a prepared one ends. What becomes free by time alone is in the
+//! watch lists: when a commit adds a time, who waits is woken to look at the times again.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,28 +11,80 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::claim::{Fate, Haul};
 use super::definition::Definition;
 use super::memory::QueueMemory;
-use crate::shared;
+use super::now;
 use crate::shared::workers::Kind;
+use crate::shared::{self, attached};
+
+/// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
+pub const LONGEST_SLEEP_MS: i64 = 30_000;
+
+/// What this transaction has done to a queue.
+struct Change {
+    queue: &'static QueueMemory,
+    /// Rows that its commit makes free.
+    freed: u64,
+    /// When the first of those becomes free that wait for a time; never if it is `i64::MAX`.
+    later: i64,
+    /// Rows that its rollback makes free.
+    claimed: u64,
+}
 
 thread_local! {
-    /// Queues that this transaction has sent to.
-    static SENT: RefCell<Vec<&'static QueueMemory>> = const { RefCell::new(Vec::new()) };
+    static CHANGES: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Wakes those who wait for rows of the queue when the transaction has committed.
-pub fn at_commit(queue: &Definition) {
-    let memory = queue.memory();
-    SENT.with_borrow_mut(|sent| {
-        if !sent.iter().any(|known| std::ptr::eq(*known, memory)) {
-            sent.push(memory);
+/// This transaction has sent rows, which wait until then.
+pub fn sent(queue: &Definition, count: u64, until: i64) {
+    note(queue, count, 0, until);
+}
+
+/// This transaction has claimed rows.
+pub fn claimed(queue: &Definition, hauls: &[Haul], fate: Fate) {
+    let count = count_of(hauls);
+    match fate {
+        Fate::Shown => {}
+        Fate::Consumed => note(queue, 0, count, i64::MAX),
+        Fate::Leased(time, _) => note(queue, 0, count, now().saturating_add(time)),
+    }
+}
+
+/// This transaction has removed rows, or given them back until then.
+pub fn settled(queue: &Definition, hauls: &[Haul], until: i64) {
+    let count = count_of(hauls);
+    note(queue, count, count, until);
+}
+
+fn count_of(hauls: &[Haul]) -> u64 {
+    hauls.iter().map(|haul| haul.rows.len() as u64).sum()
+}
+
+/// Notes rows that are free `until` then at the earliest: those that were not free before, and those that were.
+fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
+    if freed == 0 && claimed == 0 {
+        return;
+    }
+    let (freed, later) = if until <= now() { (freed, i64::MAX) } else { (0, until) };
+    let queue = queue.memory();
+    CHANGES.with_borrow_mut(|changes| {
+        match changes.iter_mut().find(|change| std::ptr::eq(change.queue, queue)) {
+            Some(change) => {
+                change.freed += freed;
+                change.claimed += claimed;
+                change.later = change.later.min(later);
+            }
+            None => changes.push(Change { queue, freed, later, claimed }),
         }
     });
     if !REGISTERED.replace(true) {
-        // SAFETY: a callback for the life of this session.
-        unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+        // SAFETY: callbacks for the life of this session.
+        unsafe {
+            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+            pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
+        }
     }
 }
 
@@ -43,44 +97,104 @@ unsafe extern "C-unwind" fn at_transaction_end(
     if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE) {
         return;
     }
-    for memory in SENT.take() {
-        if event == XACT_EVENT_COMMIT {
-            signal(memory);
+    for change in CHANGES.take() {
+        match event {
+            XACT_EVENT_COMMIT => change.commit(),
+            XACT_EVENT_ABORT => change.abort(),
+            _ => {}
         }
     }
 }
 
-/// Wakes those who wait for rows of the queue now.
-pub fn signal(memory: &QueueMemory) {
-    for gateway in memory.arrive() {
+/// The transactions that the rows belong to may be others than the one that is rolled back: then somebody looks in vain.
+#[pg_guard]
+unsafe extern "C-unwind" fn at_subtransaction_end(
+    event: pg_sys::SubXactEvent::Type,
+    _own: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
+    }
+}
+
+impl Change {
+    fn commit(&self) {
+        // A lease may be over before its transaction is.
+        let over = u64::from(self.later <= now());
+        if self.freed + over > 0 {
+            signal(self.queue, self.freed + over);
+        } else if self.later < i64::MAX {
+            wake(self.queue);
+        }
+    }
+
+    fn abort(&self) {
+        if self.claimed > 0 {
+            signal(self.queue, self.claimed);
+        }
+    }
+}
+
+/// A prepared transaction has ended, which another session may have begun: nobody knows what it has done.
+pub fn prepared_ended() {
+    if let Some(shared) = attached() {
+        shared.queues.of_this_database().for_each(|queue| signal(queue, 1));
+    }
+}
+
+/// Wakes those who wait for rows of the queue: so many may be free.
+fn signal(queue: &QueueMemory, rows: u64) {
+    queue.arrive(rows);
+    wake(queue);
+}
+
+/// Wakes those who wait for rows of the queue.
+fn wake(queue: &QueueMemory) {
+    for gateway in queue.called_gateways() {
         shared::wake::wake(Kind::Gateway, gateway);
     }
     // SAFETY: the condition variable is in shared memory and was initialised at the start.
-    unsafe { pg_sys::ConditionVariableBroadcast(memory.waiting()) };
+    unsafe { pg_sys::ConditionVariableBroadcast(queue.waiting()) };
+}
+
+/// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
+/// milliseconds at least, until rows may be free. `look` says whether it has found any.
+pub fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
+    let waiter = Waiter::new(queue);
+    loop {
+        let seen = waiter.arrivals();
+        let left = (end - now()) / 1000;
+        if look() || left <= 0 {
+            return;
+        }
+        let due = queue.lock().next_time(now()).map_or(LONGEST_SLEEP_MS, |time| (time - now()) / 1000 + 1);
+        waiter.sleep(seen, due.clamp(pause, LONGEST_SLEEP_MS).min(left));
+    }
 }
 
 /// A session that waits.
-pub struct Waiter(Rc<Definition>);
+struct Waiter(Rc<Definition>);
 
 impl Waiter {
-    /// From now on arrivals wake this session.
-    pub fn new(queue: &Rc<Definition>) -> Waiter {
-        // SAFETY: as in `signal`.
+    /// From now on this session is woken.
+    fn new(queue: &Rc<Definition>) -> Waiter {
+        // SAFETY: as in `wake`.
         unsafe { pg_sys::ConditionVariablePrepareToSleep(queue.memory().waiting()) };
         Waiter(queue.clone())
     }
 
-    /// Commits that have brought rows so far.
-    pub fn arrivals(&self) -> u64 {
+    fn arrivals(&self) -> u64 {
         self.0.memory().arrivals()
     }
 
-    /// Sleeps until there are more arrivals than `seen`, or for so many milliseconds.
-    pub fn sleep(&self, seen: u64, milliseconds: i64) {
+    /// Sleeps until it is woken, or for so many milliseconds; not at all if there are more arrivals than `seen`.
+    fn sleep(&self, seen: u64, milliseconds: i64) {
         if self.arrivals() != seen {
             return;
         }
-        // SAFETY: as in `signal`; interrupts are served inside.
+        // SAFETY: as in `wake`; interrupts are served inside.
         unsafe {
             pg_sys::ConditionVariableTimedSleep(
                 self.0.memory().waiting(),

@@ -10,7 +10,7 @@ use crate::pg;
 pub const TABLES_WATCHED: usize = 4;
 
 thread_local! {
-    /// Grows with every change of a relation, function, type, schema, role or role membership.
+    /// Grows with every change of a relation, function, type, schema, cast, role or role membership.
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
@@ -35,8 +35,10 @@ pub fn watch() {
             pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
             // Whoever owns the database is a member of pg_database_owner.
             pg_sys::SysCacheIdentifier::DATABASEOID,
+            // A cast to json changes how rows are written.
+            pg_sys::SysCacheIdentifier::CASTSOURCETARGET,
         ] {
-            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(roles_changed), Datum::from(0));
+            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(plans_changed), Datum::from(0));
         }
     }
 }
@@ -83,7 +85,7 @@ unsafe extern "C-unwind" fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
 /// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
 /// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
 /// plans are made anew, those that PL/pgSQL keeps as well.
-unsafe extern "C-unwind" fn roles_changed(_: Datum, _cache: i32, _hash: u32) {
+unsafe extern "C-unwind" fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
     EPOCH.set(EPOCH.get() + 1);
     // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
     unsafe { pg::ResetPlanCache() };

@@ -61,7 +61,7 @@ impl Function {
             if tuple.is_null() {
                 pgrx::error!("there is no function with the oid {oid}");
             }
-            let function = Self::from_tuple(oid, tuple, types, new_memory());
+            let function = Self::from_tuple(oid, tuple, types, pg::new_memory(c"howdah function"));
             pg_sys::ReleaseSysCache(tuple);
             function
         }
@@ -183,6 +183,9 @@ impl Function {
 
     /// What its result is as a response, once [`Self::call`] has turned it into JSON where it must.
     pub fn shape(&self, types: &Types) -> Shape {
+        if let Some(shape) = self.shape_of_rows() {
+            return shape;
+        }
         if self.returns_set && !self.is_response {
             return Shape::Text(MediaType::JSON);
         }
@@ -209,20 +212,23 @@ impl Function {
         self.select(&call)
     }
 
-    /// The statement around the call: single values as they are, everything else as JSON.
-    fn select(&self, call: &str) -> String {
+    /// The shape of a result of rows with several columns.
+    fn shape_of_rows(&self) -> Option<Shape> {
         // SAFETY: inside a transaction, as `of` was.
-        let composite = unsafe { pg_sys::type_is_rowtype(self.result) };
-        if self.returns_set && self.is_response {
+        let has_columns = unsafe { pg_sys::type_is_rowtype(self.result) } && !self.is_response;
+        has_columns.then_some(if self.returns_set { Shape::Rows } else { Shape::Row })
+    }
+
+    /// The statement around the call: single values and columns as they are, everything else as JSON.
+    fn select(&self, call: &str) -> String {
+        if self.shape_of_rows().is_some() {
+            format!("select result.* from {call} result")
+        } else if self.returns_set && self.is_response {
             format!("select result from {call} result")
         } else if self.returns_set {
             format!("select coalesce(pg_catalog.json_agg(result), '[]') from {call} result")
         } else if self.is_response {
             format!("select {call}")
-        } else if composite {
-            format!(
-                "select case when not (result is null) then pg_catalog.row_to_json(result) end from {call} result"
-            )
         } else if self.is_single_value() {
             format!("select {call}")
         } else {
@@ -272,13 +278,22 @@ impl Function {
         }
     }
 
-    /// Whether the result is still what the plan takes it for: a domain's constraints and name may change
-    /// while the function stays as it is.
+    /// Whether the result is still what the plan takes it for: a domain's constraints and name, and a table's columns,
+    /// may change while the function stays as it is.
     pub fn still_returns(&self, plan: &Plan, types: &Types) -> bool {
         // SAFETY: inside a transaction; the result's type exists as long as the function.
-        let base = unsafe { pg_sys::getBaseType(self.result) };
+        let (base, are_current) =
+            unsafe { (pg_sys::getBaseType(self.result), (*plan.columns()).are_current()) };
+        if !are_current {
+            return false;
+        }
         base == self.result
             || (self.shape(types) == plan.shape && (plan.origin == Origin::Call || self.returns_as_is(base)))
+    }
+
+    /// The type of its result.
+    pub fn result(&self) -> Oid {
+        self.result
     }
 
     /// Whether its body was parsed when it was made.
@@ -321,20 +336,6 @@ fn has_default_collation(type_oid: Oid) -> bool {
 fn is_pseudo_type(type_oid: Oid) -> bool {
     // SAFETY: a look-up inside a transaction.
     unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_PSEUDO }
-}
-
-/// A memory context that the function owns.
-unsafe fn new_memory() -> pg_sys::MemoryContext {
-    // SAFETY: on the main thread.
-    unsafe {
-        pg_sys::AllocSetContextCreateInternal(
-            pg_sys::TopMemoryContext,
-            c"howdah function".as_ptr(),
-            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
-            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
-            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
-        )
-    }
 }
 
 /// OID of the language sql in pg_language.dat.

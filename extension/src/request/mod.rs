@@ -10,10 +10,11 @@
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the first row to the response; [`problem`]: from an error to the response;
+//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an error to the response;
 //!   [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
+pub mod body;
 pub mod changes;
 pub mod current;
 pub mod effects;
@@ -29,6 +30,7 @@ pub mod plan;
 pub mod problem;
 pub mod ready;
 pub mod receiver;
+pub mod rows;
 pub mod run;
 pub mod shape;
 pub mod standing;
@@ -240,17 +242,24 @@ impl Runner {
         }
     }
 
-    /// Writes an error for a request that has no id.
+    /// Writes an error for a request whose id is not known.
     pub fn write_unreadable(&mut self, problem: &Problem) -> u16 {
-        self.receiver.buffer = problem.write(std::mem::take(&mut self.receiver.buffer), "");
+        self.receiver.buffer = problem.write(std::mem::take(&mut self.receiver.buffer), &message::id::new());
         problem.status
     }
 
-    /// Runs a request and commits what it has written. The time is asked for at its end alone.
+    /// Runs a request, which has waited for so long, and commits what it has written. The time is asked for at its end
+    /// alone.
     ///
     /// # Safety
     /// On the main thread; outside a transaction for [`Lane::Own`], inside the shared one otherwise.
-    pub unsafe fn run(&mut self, request: &Request<'_>, lane: Lane, started: Instant) -> Done {
+    pub unsafe fn run(
+        &mut self,
+        request: &Request<'_>,
+        lane: Lane,
+        started: Instant,
+        waited: Duration,
+    ) -> Done {
         let mut counters = None;
         // SAFETY: by contract.
         let result = unsafe { self.answer(request, lane, &mut counters) };
@@ -264,7 +273,7 @@ impl Runner {
             }
         };
         if !done.elsewhere {
-            log_slow(request, &done);
+            log_slow(request, &done, waited);
         }
         done
     }
@@ -385,18 +394,20 @@ fn no_table(error: NoTable) -> Problem {
     }
 }
 
-fn log_slow(request: &Request<'_>, done: &Done) {
+fn log_slow(request: &Request<'_>, done: &Done, waited: Duration) {
     let minimum = settings::LOG_MIN_DURATION.get();
-    if minimum < 0 || done.took < Duration::from_millis(minimum as u64) {
+    let total = waited + done.took;
+    if minimum < 0 || total < Duration::from_millis(minimum as u64) {
         return;
     }
     pgrx::log!(
-        "http request {}: {} {} answered {} in {:.3} ms",
+        "http request {}: {} {} answered {} in {:.3} ms, of which it waited {:.3} ms",
         request.id(),
         request.method(),
         request.path(),
         done.status,
-        done.took.as_secs_f64() * 1000.0
+        total.as_secs_f64() * 1000.0,
+        waited.as_secs_f64() * 1000.0
     );
 }
 

@@ -8,7 +8,7 @@
 //! nothing about the function needs a call (SECURITY DEFINER, SET, STRICT, a set), the plan is that of the
 //! body itself, with the arguments as parameters. Then who may execute the function is checked here.
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -16,10 +16,11 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::effects::{self, Effects};
 use super::function::Function;
 use super::inputs::{Argument, Input};
+use super::rows::Columns;
 use super::shape::Shape;
 use super::transaction::Leftovers;
 use super::types::Types;
-use crate::guard::raise;
+use crate::guard::{PgError, raise};
 use crate::pg;
 use crate::subtransaction::in_subtransaction;
 
@@ -39,8 +40,10 @@ pub struct Plan {
     pub origin: Origin,
     /// What it does, as it was planned last: what a view calls may change.
     effects: Cell<Effects>,
-    /// The generation of the plan that `effects` are about.
+    /// The generation of the plan that `effects` and `columns` are about.
     judged: Cell<c_int>,
+    /// How its rows are written as JSON, if they are.
+    columns: UnsafeCell<Columns>,
     /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
     pub runs_to_end: bool,
     /// It was a scalar subquery: a second row is an error.
@@ -93,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Looks at its effects again if it has been planned anew.
+    /// Looks at its effects and columns again if it has been planned anew.
     ///
     /// # Safety
     /// Inside a guard and a transaction, after PostgreSQL's `GetCachedPlan`.
@@ -103,8 +106,31 @@ impl Plan {
             let generation = (*self.source).generation;
             if self.judged.replace(generation) != generation {
                 self.effects.set(Effects::of(first((*self.source).query_list).cast()));
+                self.renew_columns();
             }
         }
+    }
+
+    /// A cast to json may have come. A column that has come or gone is not in the statement, which is to be made anew.
+    unsafe fn renew_columns(&self) {
+        // SAFETY: the contract of `judge`.
+        unsafe {
+            let columns = self.columns.get();
+            if !(*columns).are_current() {
+                (*self.source).is_valid = false;
+                raise(PgError {
+                    sqlstate: *b"0A000",
+                    message: "the columns of the result have changed".into(),
+                    ..PgError::default()
+                });
+            }
+            *columns = columns_of(self.source, self.shape, (*columns).row_type());
+        }
+    }
+
+    /// How its rows are written as JSON. Valid while it runs: they change in [`Self::judge`] alone, before that.
+    pub fn columns(&self) -> *const Columns {
+        self.columns.get()
     }
 
     /// Whether the catalogs have made it invalid, or rules have made several statements of it, or none.
@@ -185,6 +211,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             origin: Origin::Statement,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes,
             scalar: false,
         }
@@ -216,6 +243,7 @@ pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Pl
 unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: the caller's contract.
     unsafe {
+        let shape = function.shape(types);
         let arguments: Vec<Argument> = function.given_arguments(given).cloned().collect();
         let text = keep_text(&function.call(given));
         let raw = only_statement(text);
@@ -239,23 +267,31 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             None,
             std::ptr::null_mut(),
             0,
-            true,
+            // A table may get another column.
+            !shape.has_columns(),
         );
+        let columns = columns_of(source, shape, function.result());
         pg_sys::SaveCachedPlan(source);
         Plan {
             source,
-            shape: function.shape(types),
+            shape,
             column: 0,
             arguments,
             given,
             origin: Origin::Call,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            columns: UnsafeCell::new(columns),
             // A function that writes does so while its one row is computed.
-            runs_to_end: false,
+            runs_to_end: shape == Shape::Rows,
             scalar: false,
         }
     }
+}
+
+unsafe fn columns_of(source: *const pg_sys::CachedPlanSource, shape: Shape, row_type: Oid) -> Columns {
+    // SAFETY: inside a guard and a transaction; a plan that has been made.
+    if shape.has_columns() { unsafe { Columns::of((*source).resultDesc, row_type) } } else { Columns::none() }
 }
 
 /// The plan of the function's body, where that means the same as the call.
@@ -322,6 +358,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             origin: if function.has_tree() { Origin::Tree } else { Origin::Text },
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes || !returns,
             scalar,
         })

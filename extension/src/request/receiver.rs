@@ -1,4 +1,4 @@
-//! Takes the rows of a plan and writes the first of them as a response.
+//! Takes the rows of a plan and writes a response: of the first row, or of all as JSON.
 //!
 //! A DestReceiver of our own: the row is read where the executor left it, without the copy and the tuple
 //! table that SPI makes.
@@ -7,9 +7,10 @@ use std::ffi::{c_char, c_int};
 
 use message::ResponseBuilder;
 use pgrx::pg_sys::{self, Datum};
-use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
+use super::body::{Body, Fault};
 use super::plan::Plan;
+use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
 use crate::guard::{PgError, raise};
@@ -41,9 +42,14 @@ pub struct Receiver {
     column: usize,
     scalar: bool,
     types: *const Types,
+    columns: *const Columns,
     limit: usize,
     /// What the first row was.
     pub answer: Answer,
+    /// Rows as JSON, so far.
+    body: Body,
+    /// What writing a row allocates.
+    memory: pg_sys::MemoryContext,
     /// Where the response is written, a [`message::Response`]; its memory is used again.
     pub buffer: Vec<u8>,
 }
@@ -63,8 +69,11 @@ impl Receiver {
             column: 0,
             scalar: false,
             types: std::ptr::null(),
+            columns: std::ptr::null(),
             limit: 0,
             answer: Answer::Nothing,
+            body: Body::default(),
+            memory: pg::new_memory(c"howdah row"),
             buffer: Vec::new(),
         })
     }
@@ -74,6 +83,10 @@ impl Receiver {
         (self.shape, self.column, self.scalar) = (plan.shape, plan.column, plan.scalar);
         (self.types, self.limit) = (types, limit);
         self.answer = Answer::Nothing;
+        if self.shape.has_columns() {
+            self.columns = plan.columns();
+            self.body.start(limit);
+        }
     }
 
     /// Whether what was returned cannot be sent.
@@ -81,10 +94,18 @@ impl Receiver {
         matches!(self.answer, Answer::Invalid(_))
     }
 
-    /// Answers for a function that returns nothing whose body has returned no row.
+    /// Answers, after the last row, for a function that returns rows, or nothing.
     pub fn complete(&mut self) {
-        if self.shape == Shape::Void && self.answer == Answer::Nothing {
-            self.write(204, None, &[], &[]);
+        if self.answer != Answer::Nothing {
+            return;
+        }
+        match self.shape {
+            Shape::Void => self.write(204, None, &[], &[]),
+            Shape::Rows => {
+                self.body.put(if self.body.is_empty() { b"[]" } else { b"]" });
+                self.write_body();
+            }
+            _ => {}
         }
     }
 
@@ -128,10 +149,18 @@ unsafe extern "C-unwind" fn receive(
             }
             return true;
         }
-        if receiver.shape == Shape::Void {
+        match receiver.shape {
             // There may be no column.
-            receiver.write(204, None, &[], &[]);
-            return true;
+            Shape::Void => {
+                receiver.write(204, None, &[], &[]);
+                return true;
+            }
+            Shape::Row => {
+                receiver.take_row(slot);
+                return true;
+            }
+            Shape::Rows => return receiver.add_row(slot),
+            _ => {}
         }
         let wanted = receiver.column + 1;
         if ((*slot).tts_nvalid as usize) < wanted {
@@ -161,8 +190,61 @@ impl Receiver {
                     self.write(200, Some(MediaType::JSON), &[], body);
                 }
                 Shape::Response => self.take_response(value),
-                Shape::Void => {}
+                Shape::Row | Shape::Rows | Shape::Void => {}
             }
+        }
+    }
+
+    /// Writes the only row. One whose columns are all null is none.
+    unsafe fn take_row(&mut self, slot: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the contract of `receive`.
+        if unsafe { self.write_row(slot) } {
+            self.write_body();
+        } else {
+            self.answer = Answer::Null;
+        }
+    }
+
+    /// Adds a row to the array. False if there is no room for more.
+    unsafe fn add_row(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        self.body.put(if self.body.is_empty() { b"[" } else { b"," });
+        // SAFETY: the contract of `receive`.
+        unsafe { self.write_row(slot) };
+        if self.body.fault().is_some() {
+            self.write_body();
+        }
+        self.answer == Answer::Nothing
+    }
+
+    /// Writes a row into the body; false if all its columns are null.
+    unsafe fn write_row(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        // SAFETY: the contract of `receive`; the plan's columns live as long as it runs. An error leaves what was
+        // allocated to the next row.
+        unsafe {
+            let previous = pg_sys::CurrentMemoryContext;
+            pg_sys::CurrentMemoryContext = self.memory;
+            let holds = (*self.columns).write(slot, &mut self.body);
+            pg_sys::CurrentMemoryContext = previous;
+            pg::MemoryContextReset(self.memory);
+            holds
+        }
+    }
+
+    /// Writes the body, which is JSON.
+    fn write_body(&mut self) {
+        match self.body.fault() {
+            None => {
+                let bytes = self.body.take();
+                self.write(200, Some(MediaType::JSON), &[], &bytes);
+                self.body.give_back(bytes);
+            }
+            Some(Fault::TooLarge) => {
+                self.answer = Answer::Invalid(format!(
+                    "the response has more bytes than howdah.max_response allows ({})",
+                    self.limit
+                ));
+            }
+            Some(Fault::NoMemory) => self.answer = Answer::Invalid("out of memory for the response".into()),
         }
     }
 
@@ -299,12 +381,6 @@ fn build(
     Ok(builder.finish(body))
 }
 
-/// The bytes of a value that is not compressed.
-unsafe fn contents<'a>(value: *const pg_sys::varlena) -> &'a [u8] {
-    // SAFETY: a detoasted value.
-    unsafe { std::slice::from_raw_parts(vardata_any(value).cast::<u8>(), varsize_any_exhdr(value)) }
-}
-
 unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
     // SAFETY: a value of type http.header: two texts.
     unsafe {
@@ -324,18 +400,5 @@ unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
             }
         };
         Header { name: part(0), value: part(1) }
-    }
-}
-
-unsafe fn jsonb_text<'a>(value: Datum) -> &'a [u8] {
-    // SAFETY: a value of type jsonb.
-    unsafe {
-        let jsonb = pg::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::Jsonb>();
-        let text = pg::JsonbToCString(
-            std::ptr::null_mut(),
-            &raw mut (*jsonb).root,
-            pgrx::varlena::varsize(jsonb.cast()) as c_int,
-        );
-        std::ffi::CStr::from_ptr(text).to_bytes()
     }
 }

@@ -17,6 +17,10 @@ pub enum Shape {
     Bytes(MediaType),
     /// jsonb: written as text.
     Jsonb,
+    /// A row, as an object of JSON.
+    Row,
+    /// All rows, as an array of objects.
+    Rows,
     /// void: 204.
     Void,
 }
@@ -46,6 +50,11 @@ const NAMED: [(&str, &str); 8] = [
 ];
 
 impl Shape {
+    /// Whether all columns of the result are in the response.
+    pub fn has_columns(self) -> bool {
+        matches!(self, Shape::Row | Shape::Rows)
+    }
+
     /// The shape of a single value of this type; none if it must be turned into JSON first.
     pub fn of_value(value_type: Oid, types: &Types) -> Option<Shape> {
         if value_type == types.response {

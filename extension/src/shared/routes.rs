@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::time::Duration;
 
 use pgrx::pg_sys;
 use registry::{Entry, Key, Places, Text};
@@ -65,6 +66,17 @@ pub struct Measured {
     pub total_us: u64,
 }
 
+/// What a request was that nothing has run, or not to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unrun {
+    /// The status of its answer.
+    pub status: u16,
+    /// Whether its client left, or its time ran out.
+    pub cancelled: bool,
+    /// How long it waited for an executor.
+    pub waited: Duration,
+}
+
 /// The counters of a route or handler. Each is exact; they are not of one moment.
 #[repr(C, align(128))]
 pub struct RouteCounters {
@@ -86,6 +98,8 @@ pub struct RouteCounters {
     pub inline: AtomicU64,
     /// Requests whose client left, or whose time ran out.
     pub cancelled: AtomicU64,
+    /// Requests that nothing has run, or not to its end.
+    pub unrun: AtomicU64,
     /// Sum of the microseconds in the queue.
     pub queue_us: AtomicU64,
     /// Longest time in the queue, in microseconds.
@@ -114,22 +128,45 @@ const NEWEST: f32 = 1.0 / 16.0;
 impl RouteCounters {
     /// Counts a request.
     pub fn record(&self, request: &Measured) {
-        let class = (request.status / 100).clamp(2, 5) - 2;
-        self.statuses[usize::from(class)].fetch_add(1, Relaxed);
+        self.count(request.status, request.cancelled, request.total_us);
         if request.inline {
             self.inline.fetch_add(1, Relaxed);
         } else {
-            self.queue_us.fetch_add(request.queue_us, Relaxed);
-            self.queue_max_us.fetch_max(request.queue_us, Relaxed);
-        }
-        if request.cancelled {
-            self.cancelled.fetch_add(1, Relaxed);
+            self.count_queue(request.queue_us);
         }
         self.sql_us.fetch_add(request.sql_us, Relaxed);
         self.sql_max_us.fetch_max(request.sql_us, Relaxed);
-        self.total_us.fetch_add(request.total_us, Relaxed);
-        self.histogram[class_of(request.total_us)].fetch_add(1, Relaxed);
         self.average(request.sql_us as f32);
+    }
+
+    /// Counts a request that has not run: it says nothing of how long the others do.
+    pub fn record_unrun(&self, request: &Unrun) {
+        let waited_us = request.waited.as_micros() as u64;
+        self.count(request.status, request.cancelled, waited_us);
+        self.count_queue(waited_us);
+        self.unrun.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request anew that was recorded with another status than its client got.
+    pub fn correct(&self, recorded: u16, answered: u16) {
+        let recorded = &self.statuses[place_of(recorded)];
+        if recorded.fetch_update(Relaxed, Relaxed, |count| count.checked_sub(1)).is_ok() {
+            self.statuses[place_of(answered)].fetch_add(1, Relaxed);
+        }
+    }
+
+    fn count(&self, status: u16, cancelled: bool, total_us: u64) {
+        self.statuses[place_of(status)].fetch_add(1, Relaxed);
+        if cancelled {
+            self.cancelled.fetch_add(1, Relaxed);
+        }
+        self.total_us.fetch_add(total_us, Relaxed);
+        self.histogram[class_of(total_us)].fetch_add(1, Relaxed);
+    }
+
+    fn count_queue(&self, queue_us: u64) {
+        self.queue_us.fetch_add(queue_us, Relaxed);
+        self.queue_max_us.fetch_max(queue_us, Relaxed);
     }
 
     /// Two processes that count at once may lose one sample of the average, which does not matter.
@@ -204,14 +241,25 @@ impl Entry for RouteCounters {
     fn clear(&self) {
         self.database.store(0, Release);
         let times = [&self.queue_us, &self.queue_max_us, &self.sql_us, &self.sql_max_us, &self.total_us];
-        let others =
-            [&self.inline, &self.cancelled, &self.inline_banned_until, &self.gone_since, &self.broken];
+        let others = [
+            &self.inline,
+            &self.cancelled,
+            &self.unrun,
+            &self.inline_banned_until,
+            &self.gone_since,
+            &self.broken,
+        ];
         let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
         self.inline_overruns.store(0, Relaxed);
         self.inline_never.store(false, Relaxed);
     }
+}
+
+/// The place of a status among [`RouteCounters::statuses`].
+fn place_of(status: u16) -> usize {
+    usize::from((status / 100).clamp(2, 5) - 2)
 }
 
 /// The histogram's class of a time.

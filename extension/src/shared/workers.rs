@@ -28,6 +28,9 @@ impl Kind {
     }
 }
 
+/// The statuses that a gateway answers with by itself.
+pub const STATUSES: [u16; 14] = [400, 404, 405, 408, 413, 414, 417, 431, 500, 501, 502, 503, 504, 505];
+
 /// Where a worker is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -82,7 +85,7 @@ pub struct WorkerEntry {
     pub leave_since: AtomicU64,
     /// Requests that have ended, whatever their answer.
     pub requests: AtomicU64,
-    /// Requests among them that were answered with a status of 500 or more.
+    /// Requests among them that were answered with a status of 500 or more; of a gateway those that it answered itself.
     pub errors: AtomicU64,
     /// When the request that runs began, by [`super::now_us`]; 0 while idle. Executors only.
     pub busy_since: AtomicU64,
@@ -93,6 +96,10 @@ pub struct WorkerEntry {
     pub idle_since: AtomicU64,
     /// Connections that it holds. Gateways only.
     pub connections: AtomicU64,
+    /// Connections that it has refused, or could not accept. Gateways only.
+    pub refused: AtomicU64,
+    /// Requests that it has answered with an error by itself, by [`STATUSES`]. Gateways only.
+    pub refusals: [AtomicU64; STATUSES.len()],
 }
 
 impl WorkerEntry {
@@ -106,10 +113,9 @@ impl WorkerEntry {
         self.pid.store(0, Relaxed);
         self.leave.store(false, Relaxed);
         self.started.store(0, Relaxed);
-        for counter in [&self.leave_since, &self.requests, &self.errors, &self.busy_since, &self.connections]
-        {
-            counter.store(0, Relaxed);
-        }
+        let times = [&self.leave_since, &self.busy_since];
+        let counters = [&self.requests, &self.errors, &self.connections, &self.refused];
+        times.into_iter().chain(counters).chain(&self.refusals).for_each(|counter| counter.store(0, Relaxed));
         self.set_route(None);
         self.idle_since.store(super::now_us(), Relaxed);
         self.database_oid.store(oid.to_u32(), SeqCst);

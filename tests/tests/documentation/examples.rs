@@ -1,16 +1,19 @@
 //! Runs the examples of a document against a platform.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use cluster::postgres::Client;
-use howdah_tests::Platform;
+use howdah_tests::{Platform, free_port, wait_for};
+use tempfile::TempDir;
 
 use super::markdown::{Block, Document, project};
 
-/// What the documents call the platform's address, and its port.
+/// What the documents call the platform's address.
 const ADDRESS: &str = "localhost:9000";
-const PORT: &str = "9000";
+/// The ports of the documents: of the platform, and for lines.
+const PORTS: [&str; 3] = ["9000", "4000", "4001"];
 /// Stands for anything in an expected answer.
 const ANYTHING: char = '…';
 
@@ -18,6 +21,10 @@ const ANYTHING: char = '…';
 pub struct Reader<'p> {
     platform: &'p Platform,
     session: Client,
+    /// Where the shell is.
+    folder: TempDir,
+    /// What the documents call a port, and what is one here.
+    ports: [(&'static str, String); 3],
     /// Where the document was wrong: all of it is read before anything is said.
     wrong: Vec<String>,
 }
@@ -25,7 +32,10 @@ pub struct Reader<'p> {
 impl<'p> Reader<'p> {
     /// A reader of a platform's documentation.
     pub fn new(platform: &'p Platform) -> Self {
-        Reader { platform, session: platform.session(), wrong: Vec::new() }
+        let here = [platform.port, free_port(), free_port()];
+        let ports = std::array::from_fn(|at| (PORTS[at], here[at].to_string()));
+        let folder = tempfile::tempdir().expect("a folder");
+        Reader { platform, session: platform.session(), folder, ports, wrong: Vec::new() }
     }
 
     /// Does what the document says, in its order. Returns how many blocks were run.
@@ -45,15 +55,23 @@ impl<'p> Reader<'p> {
     }
 
     fn execute(&mut self, block: &Block<'_>, place: &str) {
-        let text = block.text.replace(PORT, &self.platform.port.to_string());
+        let text = self.at_home(&block.text);
         if let Err(error) = self.session.batch_execute(&text) {
             self.wrong.push(format!("{place}: {error:?}\n{text}"));
         }
+        let open = "(select from queue.listener where port not in (select port from queue.listeners where bound is not null)) l";
+        wait_for("what listens is bound", || self.platform.count(open) == 0);
+    }
+
+    /// A text with the ports that there are here.
+    fn at_home(&self, text: &str) -> String {
+        self.ports.iter().fold(text.to_owned(), |text, (from, to)| replace_number(&text, from, to))
     }
 
     fn type_in(&mut self, block: &Block<'_>, place: &str) {
         for (command, expected) in commands(&block.text) {
-            let answer = shell(self.platform, &command);
+            let command = command.replace(ADDRESS, &format!("127.0.0.1:{}", self.platform.port));
+            let answer = shell(self.folder.path(), &self.at_home(&command));
             if !is_like(answer.trim_end(), expected.trim_end()) {
                 self.wrong.push(format!(
                     "{place}: {command}\nThe document says:\n{expected}\nThe answer is:\n{answer}"
@@ -80,12 +98,29 @@ fn commands(text: &str) -> Vec<(String, String)> {
     commands.into_iter().map(|(command, expected)| (command, expected.trim_start().to_owned())).collect()
 }
 
-/// What a command writes to its standard output, on a platform that it finds where the documents have it.
-pub fn shell(platform: &Platform, command: &str) -> String {
-    assert!(command.contains("curl "), "only curl is run: {command}");
-    let command = command.replace(ADDRESS, &format!("127.0.0.1:{}", platform.port));
+/// A text in which one number stands for another.
+fn replace_number(text: &str, from: &str, to: &str) -> String {
+    let mut parts = text.split(from);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_part = replaced.ends_with(|c: char| c.is_ascii_digit())
+            || part.starts_with(|c: char| c.is_ascii_digit());
+        replaced.push_str(if is_part { from } else { to });
+        replaced.push_str(part);
+    }
+    replaced
+}
+
+/// What a command writes to its standard output, in a folder.
+pub fn shell(folder: &Path, command: &str) -> String {
+    let is_known = ["curl ", "nc ", "howdah ", "printf "].iter().any(|program| command.contains(program));
+    assert!(is_known, "this is not run: {command}");
+    let programs = howdah_tests::command();
+    let programs = programs.parent().expect("its folder").display();
     let output = Command::new("sh")
-        .args(["-c", &command])
+        .args(["-c", command])
+        .current_dir(folder)
+        .env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap_or_default()))
         // Settings of whoever runs the test must not change what curl does.
         .env("no_proxy", "*")
         .env("CURL_HOME", project().join("tests"))
@@ -128,7 +163,9 @@ fn scripts(application: &str) -> Vec<String> {
 
 /// Loads an application as `howdah up --app` does.
 pub fn load(platform: &Platform, application: &str) {
-    scripts(application).iter().for_each(|script| platform.sql(script));
+    // The port for lines is not one that whoever else tests has.
+    let port = format!("set bips.port = {};", free_port());
+    scripts(application).iter().for_each(|script| platform.sql(&format!("{port}\n{script}")));
 }
 
 /// What an application suggests to try.
@@ -155,4 +192,9 @@ fn a_backslash_continues_a_command() {
     let read = commands("$ curl a \\\n  -d b\nanswer\n\nmore\n$ curl c\n");
     let expected = [("curl a \\\n  -d b", "answer\n\nmore"), ("curl c", "")];
     assert_eq!(read, expected.map(|(command, answer)| (command.to_owned(), answer.to_owned())));
+}
+
+#[test]
+fn a_number_within_another_stays() {
+    assert_eq!(replace_number("4000 14000 40001 (4000)", "4000", "7"), "7 14000 40001 (7)");
 }

@@ -10,6 +10,8 @@ mod examples;
 mod markdown;
 mod reference;
 
+use std::path::Path;
+
 use examples::Reader;
 use howdah_tests::Platform;
 use markdown::Document;
@@ -39,6 +41,11 @@ fn the_examples_of_the_http_page_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_of_the_queue_page_answer_as_it_says() {
+    run_examples("docs/queue.md");
+}
+
+#[test]
 fn the_suggestions_of_every_example_application_are_served() {
     for application in examples::applications() {
         let platform = Platform::start();
@@ -49,7 +56,8 @@ fn the_suggestions_of_every_example_application_are_served() {
         assert!(!suggestions.is_empty(), "examples/{application} has nothing to try");
         // What is not a request, as of queues, is run where they are tested.
         for command in suggestions.iter().filter(|command| command.starts_with("curl ")) {
-            let answer = examples::shell(&platform, &format!("{command} --include --silent"));
+            let command = command.replace("localhost:9000", &format!("127.0.0.1:{}", platform.port));
+            let answer = examples::shell(Path::new("."), &format!("{command} --include --silent"));
             let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
             assert!((200..500).contains(&status), "{command}\n{answer}");
         }
@@ -58,17 +66,24 @@ fn the_suggestions_of_every_example_application_are_served() {
 
 #[test]
 fn every_setting_is_documented_with_its_unit_and_default() {
-    reference::compare_settings(&Document::read("docs/http.md"), &platform());
+    let platform = platform();
+    reference::compare_settings(&Document::read("docs/http.md"), "All settings", &platform, r"^howdah\.");
+    let of_queues = r"^howdah\.(queue_(?!timeout)|.*(ingest|inflated|queues))";
+    reference::compare_settings(&Document::read("docs/queue-reference.md"), "Settings", &platform, of_queues);
 }
 
 #[test]
 fn every_function_is_documented_as_it_is_declared() {
-    reference::compare_functions(&Document::read("docs/http.md"), &platform());
+    let platform = platform();
+    reference::compare_headings(&Document::read("docs/http.md"), &platform);
+    reference::compare_rows(&Document::read("docs/queue-reference.md"), &platform);
 }
 
 #[test]
-fn every_column_of_every_view_is_documented() {
-    reference::compare_views(&Document::read("docs/http.md"), &platform());
+fn every_column_of_every_view_and_type_is_documented() {
+    let platform = platform();
+    reference::compare_columns(&Document::read("docs/http.md"), &platform, "http", &["v"]);
+    reference::compare_columns(&Document::read("docs/queue-reference.md"), &platform, "queue", &["v", "c"]);
 }
 
 #[test]
@@ -78,7 +93,7 @@ fn every_sqlstate_becomes_the_documented_status() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for name in ["README.md", "ARCHITECTURE.md", "docs/http.md"] {
+    for name in ["README.md", "ARCHITECTURE.md", "docs/http.md", "docs/queue.md", "docs/queue-reference.md"] {
         let document = Document::read(name);
         for target in document.links() {
             assert!(document.leads_somewhere(&target), "{name} links to {target}, which is not there");

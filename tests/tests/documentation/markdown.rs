@@ -79,17 +79,12 @@ impl Document {
 
     /// The rows of the tables in a section, without their heads: the cells as written, without backquotes.
     pub fn table(&self, title: &str) -> Vec<Vec<String>> {
-        let rows = self.section(title).into_iter().filter(|line| line.starts_with('|'));
-        let cells = |row: &str| {
-            let row = row.trim_matches('|').replace("\\|", "\u{1}");
-            row.split('|').map(|cell| cell.trim().replace('`', "").replace('\u{1}', "|")).collect::<Vec<_>>()
-        };
-        let rows: Vec<Vec<String>> = rows.map(cells).collect();
-        let is_rule = |row: &Vec<String>| row.iter().all(|cell| cell.starts_with("--"));
-        // The row above a rule is a table's head.
-        let heads: Vec<usize> = (0..rows.len()).filter(|&at| is_rule(&rows[at])).collect();
-        let body = |at: &usize| !heads.contains(at) && !heads.contains(&(at + 1));
-        (0..rows.len()).filter(body).map(|at| rows[at].clone()).collect()
+        rows(self.section(title))
+    }
+
+    /// The rows of all tables.
+    pub fn tables(&self) -> Vec<Vec<String>> {
+        rows(self.prose().collect())
     }
 
     /// The targets of links that do not leave the project.
@@ -110,6 +105,21 @@ impl Document {
         let other = Document::read(&path.to_string_lossy());
         other.headings().into_iter().any(|heading| anchor_of(heading) == anchor)
     }
+}
+
+/// The rows of tables, without their heads.
+fn rows(lines: Vec<&str>) -> Vec<Vec<String>> {
+    let rows = lines.into_iter().filter(|line| line.starts_with('|'));
+    let cells = |row: &str| {
+        let row = row.trim_matches('|').replace("\\|", "\u{1}");
+        row.split('|').map(|cell| cell.trim().replace('`', "").replace('\u{1}', "|")).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = rows.map(cells).collect();
+    let is_rule = |row: &Vec<String>| row.iter().all(|cell| cell.starts_with("--"));
+    // The row above a rule is a table's head.
+    let heads: Vec<usize> = (0..rows.len()).filter(|&at| is_rule(&rows[at])).collect();
+    let body = |at: &usize| !heads.contains(at) && !heads.contains(&(at + 1));
+    (0..rows.len()).filter(body).map(|at| rows[at].clone()).collect()
 }
 
 /// The anchor that a heading gets on GitHub and its like.

@@ -1,4 +1,4 @@
-//! The lists of docs/http.md, compared with what the server says.
+//! The lists of the reference pages, compared with what the server says.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use howdah_tests::Platform;
 
 use super::markdown::Document;
 
-/// Settings: name, unit, default and what a change needs.
-pub fn compare_settings(document: &Document, platform: &Platform) {
+/// Settings whose names match a pattern: name, unit, default and what a change needs.
+pub fn compare_settings(document: &Document, title: &str, platform: &Platform, pattern: &str) {
     let rows = platform
         .session()
         .query(
-            "select name, coalesce(unit, ''), boot_val, context from pg_settings where name like 'howdah.%'",
-            &[],
+            "select name, coalesce(unit, ''), boot_val, context from pg_settings where name ~ $1",
+            &[&pattern],
         )
         .expect("the settings");
     let actual: BTreeSet<[String; 4]> = rows
@@ -23,7 +23,7 @@ pub fn compare_settings(document: &Document, platform: &Platform) {
             [row.get(0), row.get(1), row.get::<_, Option<String>>(2).unwrap_or_default(), change.to_owned()]
         })
         .collect();
-    let documented = document.table("All settings").into_iter().map(|row| {
+    let documented = document.table(title).into_iter().map(|row| {
         let unit = if matches!(&*row[1], "ms" | "MB" | "B") { row[1].clone() } else { String::new() };
         [row[0].clone(), unit, in_unit(&row[2], &row[1]), row[3].clone()]
     });
@@ -45,32 +45,44 @@ fn in_unit(value: &str, unit: &str) -> String {
     scaled.unwrap_or_else(|| if value == "empty" { String::new() } else { value.to_owned() })
 }
 
-/// Functions: each has a heading that is its declaration, or is named among those that are not for use.
-pub fn compare_functions(document: &Document, platform: &Platform) {
+/// Functions of http: each has a heading that is its declaration, or is named among those that are not for use.
+pub fn compare_headings(document: &Document, platform: &Platform) {
+    let headings = document.headings().into_iter().map(|heading| heading.trim_matches('`'));
+    let documented = headings.filter(|heading| heading.starts_with("http.") && heading.contains('('));
+    compare_functions(document, platform, "http", documented.map(str::to_owned).collect());
+}
+
+/// Functions of queue: each has a row of a table, or is named among those that are not for use.
+pub fn compare_rows(document: &Document, platform: &Platform) {
+    let rows = document.tables().into_iter().filter(|row| row[0].starts_with("queue."));
+    let documented = rows.map(|row| format!("{} → {}", row[0], row[1]));
+    compare_functions(document, platform, "queue", documented.collect());
+}
+
+fn compare_functions(document: &Document, platform: &Platform, schema: &str, documented: BTreeSet<String>) {
     let rows = platform
         .session()
         .query(
             "select proname::text, pg_get_function_arguments(oid), pg_get_function_result(oid)
-               from pg_proc where pronamespace = 'http'::regnamespace",
-            &[],
+               from pg_proc where pronamespace = $1::text::regnamespace",
+            &[&schema],
         )
         .expect("the functions");
     let own = document.section("Functions that are not for use").join(" ");
-    let is_own = |name: &str| own.contains(&format!("`http.{name}`"));
+    let is_own = |name: &str| own.contains(&format!("`{schema}.{name}`"));
     let actual: BTreeSet<String> = rows
         .iter()
         .filter(|row| !is_own(row.get(0)))
         .map(|row| {
             let (name, arguments, result): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-            format!("http.{name}({}) → {result}", short_defaults(&arguments))
+            format!("{schema}.{name}({}) → {result}", short_defaults(&arguments))
         })
         .collect();
-    let headings = document.headings().into_iter().map(|heading| heading.trim_matches('`'));
-    let documented = headings.filter(|heading| heading.starts_with("http.") && heading.contains('('));
-    assert_same(&actual, &documented.map(str::to_owned).collect());
-    let known: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
-    for name in own.split('`').filter_map(|word| word.strip_prefix("http.")) {
-        assert!(known.contains(name), "there is no function http.{name}");
+    assert_same(&actual, &documented);
+    let known: BTreeSet<String> =
+        rows.iter().map(|row| format!("{schema}.{}", row.get::<_, String>(0))).collect();
+    for name in own.split('`').filter(|word| word.starts_with(schema)) {
+        assert!(known.contains(name), "there is no function {name}");
     }
 }
 
@@ -86,20 +98,20 @@ fn short_defaults(arguments: &str) -> String {
     arguments.split(", ").map(short).collect::<Vec<_>>().join(", ")
 }
 
-/// Views: each has a section with a table of its columns.
-pub fn compare_views(document: &Document, platform: &Platform) {
+/// Views, and with `'c'` types: each has a section with a table of its columns.
+pub fn compare_columns(document: &Document, platform: &Platform, schema: &str, kinds: &[&str]) {
     let rows = platform
         .session()
         .query(
             "select relname || '.' || attname from pg_class join pg_attribute on attrelid = pg_class.oid
-              where relnamespace = 'http'::regnamespace and relkind = 'v' and attnum > 0",
-            &[],
+              where relnamespace = $1::text::regnamespace and relkind::text = any ($2) and attnum > 0",
+            &[&schema, &kinds],
         )
         .expect("the views");
     let actual: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
     let views: BTreeSet<&str> = actual.iter().filter_map(|column| column.split('.').next()).collect();
     let documented = views.iter().flat_map(|view| {
-        let columns = document.table(&format!("`http.{view}`"));
+        let columns = document.table(&format!("`{schema}.{view}`"));
         columns.into_iter().map(move |row| format!("{view}.{}", row[0]))
     });
     assert_same(&actual, &documented.collect());

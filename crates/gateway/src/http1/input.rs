@@ -10,13 +10,14 @@ use message::{RequestBuilder, RequestLine, Scheme, Version};
 
 use super::Connection;
 use crate::http2::PREFACE;
+use crate::problem::Refusal;
 
 /// What comes next on a connection.
 pub(super) enum Next {
     /// A request whose head has come.
     Head(Started),
     /// Something that is answered with an error.
-    Reject(Reject),
+    Refused(Refusal),
     /// The client speaks HTTP/2.
     Http2,
     /// Nothing: the connection is over.
@@ -85,7 +86,8 @@ impl Connection {
         if self.is_blank() {
             return Some(Next::Closed);
         }
-        Some(Next::Reject(Reject::new(408, "the head of the request took too long")))
+        let late = Reject::new(408, "the head of the request took too long");
+        Some(Next::Refused(Refusal::of_head(late, &self.input)))
     }
 
     fn is_blank(&self) -> bool {
@@ -134,13 +136,14 @@ impl Connection {
         }
         let limits = self.place.shared.limits().sizes();
         match self.scanner.scan(bytes, &limits) {
-            Err(reject) => (0, Some(Next::Reject(reject))),
+            Err(reject) => (0, Some(Next::Refused(Refusal::of_head(reject, bytes)))),
             Ok(None) => (0, None),
             Ok(Some(end)) => {
                 self.scanner = Scanner::default();
                 self.fresh = false;
                 let started = self.start(&bytes[..end], &limits);
-                (end, Some(started.map_or_else(Next::Reject, Next::Head)))
+                let refused = |reject| Next::Refused(Refusal::of_head(reject, &bytes[..end]));
+                (end, Some(started.map_or_else(refused, Next::Head)))
             }
         }
     }

@@ -17,11 +17,11 @@ mod wait;
 
 use bytes::BytesMut;
 
-use ::http1::{Reject, Scanner};
+use ::http1::Scanner;
 
 use crate::connection::{Peer, Registered};
 use crate::http2;
-use crate::problem;
+use crate::problem::Refusal;
 use crate::stream::Stream;
 
 pub(crate) use output::SERVER;
@@ -60,7 +60,7 @@ impl Connection {
                         return;
                     }
                 }
-                Next::Reject(reject) => return self.refuse(reject).await,
+                Next::Refused(refusal) => return self.refuse(refusal).await,
                 Next::Http2 => {
                     let Self { place, stream, peer, input, .. } = self;
                     // In a box, so that the many connections of HTTP/1 need not have room for it.
@@ -76,7 +76,7 @@ impl Connection {
         let charge = match self.read_body(&mut started).await {
             Ok(charge) => charge,
             Err(Ending::Reject(reject)) => {
-                self.answer_and_linger(reject).await;
+                self.answer_and_linger(Refusal::of_message(reject, &started.message)).await;
                 return false;
             }
             Err(Ending::Gone) => return false,
@@ -97,15 +97,15 @@ impl Connection {
     }
 
     /// Answers with an error and ends the connection.
-    pub(crate) async fn refuse(mut self, reject: Reject) {
+    pub(crate) async fn refuse(mut self, refusal: Refusal) {
         self.place.name_task().await;
-        self.answer_and_linger(reject).await;
+        self.answer_and_linger(refusal).await;
     }
 
-    async fn answer_and_linger(&mut self, reject: Reject) {
-        self.place.shared.tally.reject(reject.status);
+    async fn answer_and_linger(&mut self, refusal: Refusal) {
+        self.place.shared.tally.reject(refusal.reject.status);
         let shape = Shape { is_head: false, minor_version: 1 };
-        if self.write_reply(problem::response(reject), shape, false).await.is_ok() {
+        if self.write_reply(refusal.response().into(), shape, false).await.is_ok() {
             self.linger().await;
         }
     }

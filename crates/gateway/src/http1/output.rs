@@ -10,7 +10,8 @@ use message::Response;
 use super::Connection;
 use crate::clock::{Millis, NEVER};
 use crate::counters::add;
-use crate::problem;
+use crate::problem::Refusal;
+use crate::replies::Reply;
 
 /// The name in the header Server.
 pub(crate) const SERVER: &str = "howdah";
@@ -49,11 +50,11 @@ impl Outgoing<'_> {
 }
 
 impl Connection {
-    /// Writes a reply. Gives whether the connection goes on.
-    pub(super) async fn write_reply(&mut self, reply: Vec<u8>, shape: Shape, keep: bool) -> io::Result<bool> {
+    /// Writes a reply, which holds its memory until it is written. Gives whether the connection goes on.
+    pub(super) async fn write_reply(&mut self, reply: Reply, shape: Shape, keep: bool) -> io::Result<bool> {
         let mut buffer = self.place.shared.take_write_buffer();
-        let (body_start, keep) = self.compose(&reply, shape, keep, &mut buffer);
-        let body = body_start.map_or(&[][..], |start| &reply[start..]);
+        let (body_start, keep) = self.compose(&reply.bytes, shape, keep, &mut buffer);
+        let body = body_start.map_or(&[][..], |start| &reply.bytes[start..]);
         let result = self.write(&buffer, body).await;
         self.place.shared.give_write_buffer(buffer);
         result.map(|()| keep)
@@ -63,7 +64,7 @@ impl Connection {
     /// whether the connection goes on.
     fn compose(&self, reply: &[u8], shape: Shape, keep: bool, buffer: &mut Vec<u8>) -> (Option<usize>, bool) {
         let Ok(response) = Response::parse(reply) else {
-            let broken = problem::response(Reject::new(500, "the response was malformed"));
+            let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
             return (None, self.compose(&broken, shape, false, buffer).1);
         };
         let keep = keep && !response.closes() && !self.place.link.is_draining();

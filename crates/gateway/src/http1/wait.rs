@@ -6,10 +6,11 @@ use std::task::{Context, Poll, ready};
 use super::Connection;
 use crate::clock::NEVER;
 use crate::counters::add;
+use crate::replies::Reply;
 
 impl Connection {
     /// Hands the request to the owner and waits for its reply; none if the client leaves before.
-    pub(super) async fn reply_to(&mut self, message: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) async fn reply_to(&mut self, message: Vec<u8>) -> Option<Reply> {
         self.place.set_deadline(NEVER);
         let (shared, listener) = (self.place.shared.clone(), self.place.link.listener.id);
         let mut message = Some(message);

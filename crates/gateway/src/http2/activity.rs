@@ -1,14 +1,22 @@
 //! What goes on on a connection of HTTP/2, and when it is late.
+//!
+//! Each reply has the time that it has over HTTP/1. One that its client does not take in time loses its stream, by the
+//! end of the stream's task; other streams go on, as a proxy may carry many clients on one connection. Where no task
+//! waits any more, because hyper has the end of the reply, the connection ends.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::task::Waker;
 use std::time::Duration;
+
+use slab::Slab;
 
 use crate::clock::{Millis, NEVER};
 use crate::connection::Registered;
 use crate::limits::Limits;
+use crate::replies::Held;
 
-/// How long a client that was told to go may take for it when nothing runs.
+/// How long a client that was told to go may take for it when nothing runs, and a stream that was told to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What is to become of the connection.
@@ -28,21 +36,47 @@ pub(super) struct Activity {
     /// Streams whose request or reply is not complete.
     streams: Cell<usize>,
     /// Replies of which the client has not taken all.
-    unsent: Cell<usize>,
-    /// When the client last took something of a reply.
-    progress: Cell<Millis>,
+    unsent: RefCell<Slab<Sending>>,
+    /// The stream that has begun last.
+    newest: RefCell<Weak<OpenStream>>,
     /// It was told to go.
     leaving: Cell<bool>,
 }
 
+/// A reply that its client is taking.
+struct Sending {
+    begun: Millis,
+    /// When the client last took something of it.
+    progress: Millis,
+    taken: usize,
+    /// The stream's task.
+    task: Option<Waker>,
+    /// When the task was told to end.
+    told: Option<Millis>,
+}
+
+impl Sending {
+    fn deadline(&self, limits: &Limits) -> Millis {
+        let after = |since: Millis, time: Duration| {
+            since.saturating_add(Millis::try_from(time.as_millis()).unwrap_or(NEVER))
+        };
+        match self.told {
+            Some(told) => after(told, FAREWELL),
+            None => {
+                let at_least_rate = after(self.begun, limits.response_time(self.taken));
+                after(self.progress, limits.write_timeout).min(at_least_rate)
+            }
+        }
+    }
+}
+
 impl Activity {
     pub(super) fn new(place: Registered) -> Self {
-        let zero = || Cell::new(0);
         let activity = Self {
             place,
-            streams: zero(),
-            unsent: zero(),
-            progress: Cell::new(0),
+            streams: Cell::new(0),
+            unsent: RefCell::default(),
+            newest: RefCell::default(),
             leaving: Cell::new(false),
         };
         activity.set_deadline();
@@ -53,15 +87,19 @@ impl Activity {
         self.place.shared.limits()
     }
 
-    pub(super) fn listener(&self) -> u32 {
-        self.place.link.listener.id
-    }
-
-    /// A stream has begun; it ends when the result is dropped.
-    pub(super) fn open_stream(self: &Rc<Self>) -> OpenStream {
+    /// A stream has begun; it ends when the result, and all that is made of it, is dropped.
+    pub(super) fn open_stream(self: &Rc<Self>) -> Rc<OpenStream> {
         self.streams.set(self.streams.get() + 1);
         self.set_deadline();
-        OpenStream { activity: Rc::clone(self), is_reply: false }
+        let (place, held) = (Cell::new(None), Cell::new(None));
+        let stream = Rc::new(OpenStream { activity: Rc::clone(self), place, held });
+        self.newest.replace(Rc::downgrade(&stream));
+        stream
+    }
+
+    /// The stream that has begun last.
+    pub(super) fn newest(&self) -> Weak<OpenStream> {
+        self.newest.take()
     }
 
     /// What is to become of the connection now. Asked whenever its task is polled.
@@ -71,15 +109,38 @@ impl Activity {
             return Verdict::End;
         }
         if link.take_expired() {
-            // Either the client takes nothing of a reply, or it has been told to go and stays.
-            if self.unsent.get() > 0 || self.leaving.get() {
+            if !self.unsent.borrow().is_empty() {
+                if self.end_the_late() {
+                    return Verdict::End;
+                }
+                self.set_deadline();
+            } else if self.leaving.get() {
+                // It has been told to go and stays.
                 return Verdict::End;
+            } else {
+                self.leave();
             }
-            self.leave();
         } else if link.is_draining() {
             self.leave();
         }
         if self.leaving.get() { Verdict::GoAway } else { Verdict::Stay }
+    }
+
+    /// Tells the tasks of the streams whose clients are late to end. True if one of them cannot, or does not.
+    fn end_the_late(&self) -> bool {
+        let (now, limits) = (self.place.shared.clock.now(), self.limits());
+        let mut unsent = self.unsent.borrow_mut();
+        let late = unsent.iter_mut().filter(|(_, sending)| sending.deadline(&limits) <= now);
+        for (_, sending) in late {
+            match &sending.task {
+                Some(task) if sending.told.is_none() => {
+                    sending.told = Some(now);
+                    task.wake_by_ref();
+                }
+                _ => return true,
+            }
+        }
+        false
     }
 
     fn leave(&self) {
@@ -88,13 +149,16 @@ impl Activity {
         }
     }
 
+    /// Deadlines of replies move on without this: when an early one has come, [`Self::judge`] looks at all.
     fn set_deadline(&self) {
         let (clock, limits) = (&self.place.shared.clock, self.limits());
-        let deadline = match (self.unsent.get(), self.streams.get()) {
-            (0, 0) if self.leaving.get() => clock.after(FAREWELL),
-            (0, 0) => clock.after(limits.idle_timeout),
-            (0, _) => NEVER,
-            (_, _) => self.progress.get().saturating_add(limits.write_timeout.as_millis() as Millis),
+        let unsent = self.unsent.borrow();
+        let first = unsent.iter().map(|(_, sending)| sending.deadline(&limits)).min();
+        let deadline = match (first, self.streams.get()) {
+            (Some(first), _) => first,
+            (None, 0) if self.leaving.get() => clock.after(FAREWELL),
+            (None, 0) => clock.after(limits.idle_timeout),
+            (None, _) => NEVER,
         };
         self.place.set_deadline(deadline);
     }
@@ -103,22 +167,60 @@ impl Activity {
 /// A stream that is not over yet.
 pub(super) struct OpenStream {
     activity: Rc<Activity>,
-    is_reply: bool,
+    /// Its place among the replies that are being taken, once it is one.
+    place: Cell<Option<usize>>,
+    /// What its reply holds of the memory for all.
+    held: Cell<Option<Held>>,
 }
 
 impl OpenStream {
-    /// The reply is there: from now on the client has to take it.
-    pub(super) fn replied(&mut self) {
-        if !std::mem::replace(&mut self.is_reply, true) {
-            self.activity.unsent.set(self.activity.unsent.get() + 1);
-            self.progressed();
-        }
+    pub(super) fn listener(&self) -> u32 {
+        self.activity.place.link.listener.id
     }
 
-    /// The client has taken something.
-    pub(super) fn progressed(&self) {
-        self.activity.progress.set(self.activity.place.shared.clock.now());
+    /// The reply is there: from now on the client has to take it.
+    pub(super) fn replied(&self, held: Option<Held>) {
+        let now = self.activity.place.shared.clock.now();
+        let sending = Sending { begun: now, progress: now, taken: 0, task: None, told: None };
+        self.place.set(Some(self.activity.unsent.borrow_mut().insert(sending)));
+        self.held.set(held);
         self.activity.set_deadline();
+    }
+
+    /// The client has taken so much more.
+    pub(super) fn took(&self, bytes: usize) {
+        let now = self.activity.place.shared.clock.now();
+        self.with_sending(|sending| {
+            sending.progress = now;
+            sending.taken += bytes;
+        });
+    }
+
+    /// How much of the reply the client has taken.
+    pub(super) fn taken(&self) -> usize {
+        self.with_sending(|sending| sending.taken).unwrap_or_default()
+    }
+
+    /// Names the task of this stream.
+    pub(super) fn set_task(&self, task: &Waker) {
+        self.with_sending(|sending| match &mut sending.task {
+            Some(known) => known.clone_from(task),
+            none => *none = Some(task.clone()),
+        });
+    }
+
+    /// Wakes the task.
+    pub(super) fn wake(&self) {
+        self.with_sending(|sending| sending.task.iter().for_each(Waker::wake_by_ref));
+    }
+
+    /// Whether the task has been told to end.
+    pub(super) fn is_late(&self) -> bool {
+        self.with_sending(|sending| sending.told.is_some()).unwrap_or_default()
+    }
+
+    fn with_sending<T>(&self, look: impl FnOnce(&mut Sending) -> T) -> Option<T> {
+        self.activity.unsent.borrow_mut().get_mut(self.place.get()?).map(look)
     }
 }
 
@@ -126,10 +228,12 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         let activity = &self.activity;
         activity.streams.set(activity.streams.get() - 1);
-        if self.is_reply {
-            activity.unsent.set(activity.unsent.get() - 1);
-            activity.progress.set(activity.place.shared.clock.now());
+        if let Some(place) = self.place.get() {
+            let sending = activity.unsent.borrow_mut().remove(place);
+            drop(sending);
         }
-        activity.set_deadline();
+        if activity.unsent.borrow().is_empty() {
+            activity.set_deadline();
+        }
     }
 }

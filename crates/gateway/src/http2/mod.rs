@@ -6,7 +6,7 @@
 //! - `response`: from a message to a stream.
 //!
 //! hyper is told all its limits, because the defaults are made for other servers. What it does not limit is done
-//! here: bodies and their duration, idle connections, clients that take none of their responses.
+//! here: bodies and their duration, idle connections, clients that do not take their responses.
 
 mod activity;
 mod request;
@@ -27,13 +27,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use crate::connection::{Peer, Registered};
-use crate::limits::Limits;
-use crate::problem;
+use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::this_thread::spawn;
 
-use activity::{Activity, Verdict};
+use activity::{Activity, OpenStream, Verdict};
 use response::ReplyBody;
 use socket::Socket;
 
@@ -50,20 +49,30 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// What is buffered of a stream's response beyond what its client takes.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Spawns hyper's tasks on this thread.
+/// Spawns hyper's tasks on this thread: one for each stream, right after its service was called.
 #[derive(Clone)]
-struct OnRuntime;
+struct OnRuntime(Rc<Activity>);
 
 impl<F: Future + 'static> Executor<F> for OnRuntime {
     fn execute(&self, future: F) {
+        let stream = self.0.newest();
         spawn(async move {
-            future.await;
+            let mut future = pin!(future);
+            poll_fn(|context| {
+                if stream.upgrade().is_some_and(|stream| stream.is_late()) {
+                    // The stream of a task that is dropped is reset, and what is buffered of it is freed.
+                    return Poll::Ready(());
+                }
+                future.as_mut().poll(context).map(drop)
+            })
+            .await;
         });
     }
 }
 
-fn builder(limits: &Limits) -> Builder<OnRuntime> {
-    let mut builder = Builder::new(OnRuntime);
+fn builder(activity: &Rc<Activity>) -> Builder<OnRuntime> {
+    let limits = activity.limits();
+    let mut builder = Builder::new(OnRuntime(Rc::clone(activity)));
     builder
         .timer(TokioTimer::new())
         .auto_date_header(false)
@@ -87,10 +96,9 @@ pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: 
     let socket = TokioIo::new(Socket::new(stream, input.freeze(), Rc::clone(&shared)));
     let service = {
         let activity = Rc::clone(&activity);
-        service_fn(move |request| serve_stream(Rc::clone(&shared), Rc::clone(&activity), peer, request))
+        service_fn(move |request| serve_stream(Rc::clone(&shared), activity.open_stream(), peer, request))
     };
-    let limits = activity.limits();
-    let mut connection = pin!(builder(&limits).serve_connection(socket, service));
+    let mut connection = pin!(builder(&activity).serve_connection(socket, service));
     let mut told = false;
     poll_fn(|context| {
         let verdict = activity.judge();
@@ -109,27 +117,26 @@ pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: 
 /// Serves one stream. Dropped before it is done when the client resets the stream or leaves.
 async fn serve_stream(
     shared: Rc<Shared>,
-    activity: Rc<Activity>,
+    open: Rc<OpenStream>,
     peer: Peer,
     incoming: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<ReplyBody>, Infallible> {
-    let open = activity.open_stream();
     let is_head = incoming.method() == hyper::Method::HEAD;
     let reply = match request::receive(&shared, peer, incoming).await {
         Ok((message, charge)) => {
-            let reply = wait(&shared, activity.listener(), message).await;
+            let reply = wait(&shared, open.listener(), message).await;
             drop(charge);
             reply
         }
-        Err(reject) => {
-            shared.tally.reject(reject.status);
-            problem::response(reject)
+        Err(refusal) => {
+            shared.tally.reject(refusal.reject.status);
+            refusal.response().into()
         }
     };
     Ok(response::response(&shared, reply, is_head, open))
 }
 
-async fn wait(shared: &Rc<Shared>, listener: u32, message: Vec<u8>) -> Vec<u8> {
+async fn wait(shared: &Rc<Shared>, listener: u32, message: Vec<u8>) -> Reply {
     let mut message = Some(message);
     let mut in_flight = None;
     poll_fn(|context| {

@@ -9,11 +9,12 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
 use ::http1::{Reject, Target, target::check_authority};
-use message::{RequestBuilder, RequestLine, Scheme, Version};
+use message::{RequestBuilder, RequestLine, Scheme, Version, id};
 
 use crate::bodies::Charge;
 use crate::connection::Peer;
 use crate::limits::Limits;
+use crate::problem::Refusal;
 use crate::shared::Shared;
 
 /// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too: a few
@@ -22,17 +23,34 @@ pub(super) async fn receive(
     shared: &Rc<Shared>,
     peer: Peer,
     incoming: hyper::Request<Incoming>,
-) -> Result<(Vec<u8>, Charge), Reject> {
+) -> Result<(Vec<u8>, Charge), Refusal> {
     let limits = shared.limits();
     let (parts, body) = incoming.into_parts();
-    let mut message = head(&parts, peer, &limits)?;
+    let mut message = head(&parts, peer, &limits).map_err(|reject| refusal(reject, &parts))?;
     drop(parts);
     let mut charge = Charge::new(shared);
-    charge.grow_to(message.len())?;
-    if !hyper::body::Body::is_end_stream(&body) {
-        read_body(body, &mut message, &mut charge, &limits).await?;
+    match receive_rest(body, &mut message, &mut charge, &limits).await {
+        Ok(()) => Ok((message, charge)),
+        Err(reject) => Err(Refusal::of_message(reject, &message)),
     }
-    Ok((message, charge))
+}
+
+fn refusal(reject: Reject, parts: &Parts) -> Refusal {
+    let mut sent = parts.headers.get_all("x-request-id").iter();
+    Refusal::with_id(reject, sent.find_map(|value| id::sane(value.as_bytes())))
+}
+
+async fn receive_rest(
+    body: Incoming,
+    message: &mut Vec<u8>,
+    charge: &mut Charge,
+    limits: &Limits,
+) -> Result<(), Reject> {
+    charge.grow_to(message.len())?;
+    if hyper::body::Body::is_end_stream(&body) {
+        return Ok(());
+    }
+    read_body(body, message, charge, limits).await
 }
 
 async fn read_body(

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::header::{CONTENT_LENGTH, DATE, SERVER};
 use http::{HeaderName, HeaderValue};
 use hyper::body::{Body, Frame, SizeHint};
@@ -14,36 +15,47 @@ use message::Response;
 
 use super::activity::OpenStream;
 use crate::http1;
-use crate::problem;
+use crate::problem::Refusal;
+use crate::replies::Reply;
 use crate::shared::Shared;
 
-/// How much of a reply is given to hyper at a time. Each time is a sign that the client takes it.
+/// How much of a reply is given to hyper at a time.
 const FRAME: usize = 32 << 10;
 
-/// The body of a reply.
+/// The body of a reply. One of several frames ends its stream only when the client has taken them, so that there is a
+/// task until then.
 pub(super) struct ReplyBody {
     left: Bytes,
-    open: OpenStream,
+    length: usize,
+    open: Rc<OpenStream>,
+}
+
+impl ReplyBody {
+    fn is_long(&self) -> bool {
+        self.length > FRAME
+    }
 }
 
 impl Body for ReplyBody {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.left.is_empty() {
-            return Poll::Ready(None);
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
+        self.open.set_task(context.waker());
+        if !self.left.is_empty() {
+            let taken = self.left.len().min(FRAME);
+            let (bytes, is_last) = (self.left.split_to(taken), self.left.is_empty());
+            let wakes = is_last && self.is_long();
+            return Poll::Ready(Some(Ok(Frame::data(Piece { bytes, wakes, open: Rc::clone(&self.open) }))));
         }
-        self.open.progressed();
-        let taken = self.left.len().min(FRAME);
-        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(taken)))))
+        if self.is_long() && self.open.taken() < self.length { Poll::Pending } else { Poll::Ready(None) }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left.is_empty()
+        self.left.is_empty() && !self.is_long()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -51,18 +63,44 @@ impl Body for ReplyBody {
     }
 }
 
+/// A part of a reply, in hyper's hands. It is used up as it goes into the socket.
+pub(super) struct Piece {
+    bytes: Bytes,
+    /// The body waits for the end of this one.
+    wakes: bool,
+    open: Rc<OpenStream>,
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        self.open.took(count);
+        if self.wakes && self.bytes.is_empty() {
+            self.open.wake();
+        }
+    }
+}
+
 /// The response that hyper sends for a message.
 pub(super) fn response(
     shared: &Shared,
-    message: Vec<u8>,
+    reply: Reply,
     is_head: bool,
-    mut open: OpenStream,
+    open: Rc<OpenStream>,
 ) -> hyper::Response<ReplyBody> {
+    let Reply { bytes: message, held } = reply;
     let Ok(view) = Response::parse(&message) else {
-        let broken = problem::response(Reject::new(500, "the response was malformed"));
-        return response(shared, broken, is_head, open);
+        let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
+        return response(shared, broken.into(), is_head, open);
     };
-    open.replied();
     let mut response = hyper::Response::new(());
     *response.status_mut() = http::StatusCode::from_u16(view.status()).unwrap_or_default();
     for (name, value) in view.headers() {
@@ -85,5 +123,9 @@ pub(super) fn response(
     let body_start = view.body_start();
     let has_body = !is_head && !is_bodiless(view.status());
     let left = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
-    response.map(|()| ReplyBody { left, open })
+    let length = left.len();
+    if length > 0 {
+        open.replied(held);
+    }
+    response.map(|()| ReplyBody { left, length, open })
 }

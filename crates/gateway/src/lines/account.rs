@@ -11,6 +11,13 @@ use crate::clock::Millis;
 use crate::connection::Link;
 use crate::shared::Shared;
 
+/// Memory of a bucket that is kept for another.
+const KEPT: usize = 8 << 20;
+/// Buckets whose memory is kept: one of a stream fills while others are under way.
+const SPARES: usize = 4;
+/// This part of the memory for buckets is for connections that have nothing under way.
+const RESERVE: usize = 8;
+
 /// What one connection has sent and what became of it, in lines.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -50,8 +57,10 @@ pub(crate) struct Lines {
     pub accounts: RefCell<Vec<Rc<Account>>>,
     /// Weak: a stream lives as long as its task, and knows its listener.
     pub streams: RefCell<Vec<Weak<Stream>>>,
-    /// Bytes in buckets.
+    /// Bytes in buckets, and of what has been read and waits for one.
     pub in_buckets: Cell<usize>,
+    /// Memory of buckets that are committed, for others.
+    spare: RefCell<Vec<Vec<u8>>>,
     /// Lines whose end has not come, with what may be done about them.
     pub unfinished: RefCell<Vec<Rc<Unfinished>>>,
     /// Connections that wait for room.
@@ -87,6 +96,7 @@ impl Lines {
             accounts: RefCell::default(),
             streams: RefCell::default(),
             in_buckets: Cell::new(0),
+            spare: RefCell::default(),
             unfinished: RefCell::default(),
             waiting: RefCell::default(),
             received: Cell::new(0),
@@ -143,9 +153,34 @@ impl Lines {
         shared.limits().max_lines / listeners.max(1) / 2
     }
 
-    /// Whether another read may go into buckets.
-    pub(crate) fn has_room(&self, shared: &Shared) -> bool {
-        self.in_buckets.get() < self.half(shared)
+    /// Whether another read of a connection may go into buckets.
+    pub(crate) fn has_room(&self, shared: &Shared, account: &Account) -> bool {
+        let half = self.half(shared);
+        let reserve = if account.is_settled() { 0 } else { half / RESERVE };
+        self.in_buckets.get() < half - reserve
+    }
+
+    /// Memory for a bucket.
+    pub(crate) fn take_memory(&self) -> Vec<u8> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// A bucket needs its memory no more. Some is kept for others, and together with what they have no more than there
+    /// may be.
+    pub(crate) fn give_memory(&self, shared: &Shared, memory: Vec<u8>) {
+        let mut spare = self.spare.borrow_mut();
+        let held = self.in_buckets.get() + spare.iter().map(Vec::capacity).sum::<usize>();
+        if memory.capacity() <= KEPT && spare.len() < SPARES && held + memory.capacity() <= self.half(shared)
+        {
+            spare.push(memory);
+        }
+    }
+
+    /// A stream has nothing to do. When none has, no memory is kept.
+    pub(crate) fn rest(&self) {
+        if self.in_buckets.get() == 0 {
+            self.spare.borrow_mut().clear();
+        }
     }
 
     /// Takes note of how long a connection's unfinished line is now. When all together are too much, the one that

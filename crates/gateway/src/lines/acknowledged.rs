@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::time::{Instant, Interval, interval_at};
 use wire::{Answer, Failure, Hello, Origin, Refusal, Work, Written, reply};
 
 use super::account::Account;
@@ -14,11 +15,14 @@ use super::stream::{Listening, Stream};
 use crate::clock::NEVER;
 use crate::connection::Link;
 use crate::counters::add;
+use crate::server::Source;
 
 /// What may wait to be read by the client before its lines are read no more.
 const UNREAD: usize = 64 << 10;
 /// How long a client that is told an error may go on sending before it is cut off.
 const LINGER: Duration = Duration::from_secs(1);
+/// How often it is seen whether a client has gone, while its lines cannot be written.
+const LOOK: Duration = Duration::from_secs(5);
 /// How much it may send meanwhile.
 const LINGER_BYTES: usize = 1 << 20;
 
@@ -116,7 +120,8 @@ impl Connection {
 
     /// Asks for the producer's last sequence number; none if the connection ends.
     async fn ask_how_far(&self, hello: &Hello) -> Option<Answer> {
-        let listener = self.place.link.listener.id;
+        let stream = self.place.shared.number_stream();
+        let source = Source { listener: self.place.link.listener.id, stream, connections: 1 };
         let origin = Origin { producer: hello.producer.clone(), epoch: hello.epoch, first: 0 };
         let work = Work { hello: true, ..self.terms.work(Some(origin), Vec::new()) };
         let mut in_flight = None;
@@ -125,9 +130,9 @@ impl Connection {
                 return Poll::Ready(None);
             }
             let in_flight = in_flight.get_or_insert_with(|| {
-                self.place.shared.pour(listener, work.head(), Rc::default(), context.waker())
+                self.place.shared.pour(source, work.head(), Rc::default(), context.waker())
             });
-            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply.bytes)))
         })
         .await
     }
@@ -135,6 +140,7 @@ impl Connection {
     /// Reads lines and writes acknowledgements until both are at their end.
     async fn take_and_acknowledge(&mut self, stream: &Rc<Stream>, outbox: &Outbox, window: u64) -> End {
         let mut ended = None;
+        let mut looks = None;
         poll_fn(|context| {
             if self.place.link.is_aborted() || self.place.link.take_expired() {
                 return Poll::Ready(End::Aborted);
@@ -142,6 +148,9 @@ impl Connection {
             let Ok(written) = self.write_some(context, outbox) else { return Poll::Ready(End::Broken) };
             if outbox.closing.get() {
                 return Poll::Ready(End::Finished);
+            }
+            if !self.account.is_settled() && self.has_gone(context, &mut looks) {
+                return Poll::Ready(End::Broken);
             }
             if ended.is_none()
                 && self.may_send_more(context, outbox, window)
@@ -163,6 +172,19 @@ impl Connection {
             }
         })
         .await
+    }
+
+    /// Whether the client is not there any more. It is looked at now and then, because a connection that is not read from
+    /// hears nothing, and a producer that is killed seems at first to be one that only sends no more: its kernel
+    /// resets the connection a minute or two later.
+    fn has_gone(&self, context: &mut Context<'_>, looks: &mut Option<Interval>) -> bool {
+        let looks = looks.get_or_insert_with(|| interval_at(Instant::now() + LOOK, LOOK));
+        while looks.poll_tick(context).is_ready() {
+            if self.socket.is_lost() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether the client is within its window and reads what it is told.

@@ -16,6 +16,11 @@ use crate::listener::ListenerState;
 use crate::shared::Shared;
 use crate::stream::Stream as Socket;
 
+/// Bytes that a connection takes in before it lets others go first.
+const SHARE: usize = 256 << 10;
+/// Bytes that are read at a time before it is known what the client speaks: they have no place yet.
+const OPENING: usize = 4 << 10;
+
 /// Closes a connection that may not be; the reason stands in the listener's report.
 pub(crate) fn turn_away(shared: &Rc<Shared>, lines: &Lines, peer: &Peer) -> bool {
     let limits = shared.limits();
@@ -55,8 +60,8 @@ pub(crate) struct Connection {
     pub(super) account: Rc<Account>,
     pub(super) unfinished: Rc<Unfinished>,
     pub(super) cutter: Cutter,
-    /// What has been read and found no room.
-    pub(super) rest: Vec<u8>,
+    /// What has been read and found no room. It counts as if it were in a bucket.
+    rest: Vec<u8>,
 }
 
 impl Connection {
@@ -87,7 +92,7 @@ impl Connection {
         let mut opening = Opening::default();
         let decision = self.decide(&mut opening).await;
         self.place.set_deadline(NEVER);
-        self.rest = opening.rest();
+        self.keep_rest(opening.rest());
         match decision {
             Some(Decision::Plain) if self.terms.token.is_some() => {
                 self.lines.refuse("28000", "a client did not say hello: this listener wants a token");
@@ -113,7 +118,7 @@ impl Connection {
                     return Poll::Ready(None);
                 }
                 let read = ready!(shared.with_read_buffer(|buffer| {
-                    self.poll_read(context, buffer)
+                    self.poll_read(context, &mut buffer[..OPENING])
                         .map(|read| read.map(|count| opening.feed(&buffer[..count])))
                 }));
                 match read {
@@ -149,9 +154,14 @@ impl Connection {
         })
     }
 
-    /// Reads lines into a stream for as long as there is room.
+    /// Reads lines into a stream for as long as there is room, and lets others go first when it has had its share.
+    ///
+    /// Whoever waits, be it for the next turn, a bucket or memory, waits in a list whose tasks are woken in order. One
+    /// that has taken something in never enters such a list right away: it is polled once more first, behind
+    /// the others that were woken with it. So those that got nothing stand before it.
     pub(super) fn poll_pour(&mut self, context: &mut Context<'_>, stream: &Stream) -> Poll<End> {
         let shared = Rc::clone(&self.place.shared);
+        let mut taken = 0;
         loop {
             if self.place.link.is_aborted() || self.lines.aborted.get() {
                 return Poll::Ready(End::Aborted);
@@ -159,17 +169,26 @@ impl Connection {
             if self.rest.is_empty() && self.is_over() {
                 return Poll::Ready(End::Draining);
             }
-            if stream.is_full() || !self.lines.has_room(&shared) {
+            let has_rest = !self.rest.is_empty();
+            let has_room = !stream.is_full() && (has_rest || self.lines.has_room(&shared, &self.account));
+            let may_go_on = has_room && (has_rest || shared.may_read_lines());
+            if taken >= SHARE || (taken > 0 && !may_go_on) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if !has_room {
                 self.lines.wait(context.waker());
                 return Poll::Pending;
             }
-            if !self.rest.is_empty() {
-                let rest = std::mem::take(&mut self.rest);
+            if !may_go_on {
+                shared.postpone_lines(context.waker());
+                return Poll::Pending;
+            }
+            if has_rest {
+                let rest = self.keep_rest(Vec::new());
+                taken += rest.len();
                 self.take_in(stream, &rest);
                 continue;
-            }
-            if !shared.may_read_lines(context.waker()) {
-                return Poll::Pending;
             }
             let read = ready!(shared.with_read_buffer(|buffer| {
                 self.poll_read(context, buffer).map_ok(|count| {
@@ -178,7 +197,10 @@ impl Connection {
                 })
             }));
             match read {
-                Ok(count) => shared.have_read_lines(count),
+                Ok(count) => {
+                    taken += count;
+                    shared.have_read_lines(count);
+                }
                 Err(end) => return Poll::Ready(end),
             }
         }
@@ -189,9 +211,16 @@ impl Connection {
         let (cutter, full) = (&mut self.cutter, &self.terms.full);
         let used = stream.fill(&self.account, |bucket| cutter.cut(bytes, bucket, full));
         if used < bytes.len() {
-            self.rest = bytes[used..].to_vec();
+            self.keep_rest(bytes[used..].to_vec());
         }
         self.lines.note_unfinished(&self.place.shared, &self.unfinished, self.cutter.held());
+    }
+
+    /// Puts something in the place of what has found no room.
+    fn keep_rest(&mut self, rest: Vec<u8>) -> Vec<u8> {
+        let held = &self.lines.in_buckets;
+        held.set(held.get() + rest.len() - self.rest.len());
+        std::mem::replace(&mut self.rest, rest)
     }
 
     /// The client sends no more, and no newline: what is left is its last line.
@@ -204,6 +233,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.keep_rest(Vec::new());
         let connections = &self.place.shared.line_connections;
         connections.set(connections.get() - 1);
         self.lines.accounts.borrow_mut().retain(|known| !Rc::ptr_eq(known, &self.account));

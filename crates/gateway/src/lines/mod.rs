@@ -5,14 +5,18 @@
 //! - `connection`: reads, and decides what the client speaks.
 //! - `plain`, `acknowledged`: the two protocols.
 //! - `stream`: buckets, one under way, the next filling.
+//! - [`fair`]: buckets that wait for room, in an order that is fair to streams.
 //! - [`report`]: what the owner sees.
 //!
 //! What a client sends is read only while there is room for it: the bucket that fills, the listener's memory, the
-//! client's window. A turn reads a megabyte of lines at most, so that requests do not wait for a flood.
+//! client's window. A turn reads a megabyte of lines at most, so that requests do not wait for a flood; and a
+//! connection that has had its share of a turn, of a bucket or of the memory goes behind those that wait for theirs, so that
+//! a producer that sends little does not wait for one that sends much.
 
 mod account;
 mod acknowledged;
 mod connection;
+pub mod fair;
 mod plain;
 pub mod report;
 mod stream;

@@ -21,6 +21,7 @@ use wire::{Answer, Bucket, Failure, Origin, Work, Written};
 use super::account::{Account, Lines};
 use super::terms::Terms;
 use crate::clock::Millis;
+use crate::server::Source;
 use crate::shared::Shared;
 use crate::this_thread::spawn;
 
@@ -28,8 +29,6 @@ use crate::this_thread::spawn;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Memory of a bucket that is kept for the next.
-const KEPT: usize = 8 << 20;
 
 /// Buckets of an acknowledged stream that are under way at a time.
 const UNDER_WAY: u64 = 2;
@@ -79,14 +78,14 @@ pub(crate) struct Stream {
     shared: Rc<Shared>,
     lines: Rc<Lines>,
     listener: u32,
+    /// Its number.
+    number: u64,
     /// Of an acknowledged stream: who sends, and the sequence of the next bucket's first line.
     origin: RefCell<Option<Origin>>,
     hears: RefCell<Option<Rc<dyn Listening>>>,
     terms: Rc<Terms>,
     filling: RefCell<Bucket>,
     runs: RefCell<Vec<Run>>,
-    /// Memory of a bucket that is committed, for another.
-    spare: RefCell<Vec<u8>>,
     /// Buckets that have been sent.
     sent: Cell<u64>,
     /// Buckets that are committed: those that were sent first.
@@ -116,12 +115,12 @@ impl Stream {
             shared: Rc::clone(shared),
             lines: Rc::clone(lines),
             listener,
+            number: shared.number_stream(),
             origin: RefCell::new(origin),
             hears: RefCell::default(),
             terms: Rc::clone(terms),
             filling: RefCell::default(),
             runs: RefCell::default(),
-            spare: RefCell::default(),
             sent: Cell::new(0),
             settled: Cell::new(0),
             has_failed: Cell::new(false),
@@ -185,6 +184,9 @@ impl Stream {
     /// Lets a connection put lines into the bucket that fills.
     pub(crate) fn fill<T>(&self, account: &Rc<Account>, put: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut filling = self.filling.borrow_mut();
+        if !filling.has_memory() {
+            *filling = Bucket::reusing(self.lines.take_memory());
+        }
         let (count, bytes) = (filling.count(), filling.bytes());
         let result = put(&mut filling);
         let more = filling.count() - count;
@@ -230,6 +232,7 @@ impl Stream {
         under_way.until(self.all_is_settled()).await;
         drop(under_way);
         self.lines.in_buckets.set(self.lines.in_buckets.get() - self.filling.take().bytes());
+        self.lines.rest();
         self.lines.streams.borrow_mut().retain(|known| !std::ptr::eq(known.as_ptr(), &*self));
         self.lines.wake_waiting();
     }
@@ -248,7 +251,7 @@ impl Stream {
                 Poll::Ready(false)
             } else {
                 self.filling.take();
-                self.spare.take();
+                self.lines.rest();
                 Poll::Pending
             }
         })
@@ -295,7 +298,7 @@ impl Stream {
     /// Closes the bucket that fills, and begins the next.
     fn close_bucket(&self) -> Closed {
         self.hurried.set(false);
-        let bucket = self.filling.replace(Bucket::reusing(self.spare.take()));
+        let bucket = self.filling.take();
         let number = self.sent.replace(self.sent.get() + 1);
         let count = bucket.count();
         let (lines, too_long) = bucket.into_parts();
@@ -323,12 +326,10 @@ impl Stream {
             }
             None => self.has_failed.set(true),
         }
-        if let Ok(memory) = Rc::try_unwrap(bucket.lines)
-            && memory.capacity() <= KEPT
-        {
-            self.spare.replace(memory);
-        }
         drop(bucket.held);
+        if let Ok(memory) = Rc::try_unwrap(bucket.lines) {
+            self.lines.give_memory(&self.shared, memory);
+        }
         self.lines.wake_waiting();
     }
 
@@ -384,9 +385,14 @@ impl Stream {
                 return Poll::Ready(None);
             }
             let in_flight = in_flight.get_or_insert_with(|| {
-                self.shared.pour(self.listener, work.head(), Rc::clone(lines), context.waker())
+                let source = Source {
+                    listener: self.listener,
+                    stream: self.number,
+                    connections: self.users.get().max(1),
+                };
+                self.shared.pour(source, work.head(), Rc::clone(lines), context.waker())
             });
-            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply)))
+            in_flight.poll_reply().map(|reply| Some(Answer::parse(&reply.bytes)))
         })
         .await
     }

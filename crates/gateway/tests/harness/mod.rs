@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gateway::{Address, Limits, Listener, Server, Ticket};
+use gateway::{Address, Limits, Listener, SMALL_REPLY, Server, Ticket};
 use message::{Request, ResponseBuilder};
 
 /// Nothing in these tests takes as long, unless it hangs.
@@ -111,8 +111,10 @@ fn serve(mut server: Server, mut ear: UnixStream, orders: &Receiver<Command>, re
         let _ = server.turn(Some(Duration::from_secs(5)), &mut || true);
         for arrived in server.arrived().collect::<Vec<_>>() {
             match answer(&Request::parse(&arrived.request).unwrap()) {
+                Answer::Reply(reply) if reply.len() > SMALL_REPLY.max(server.room_for_replies()) => {
+                    assert!(server.reply(arrived.ticket, text(503, b"no room")));
+                }
                 Answer::Reply(reply) => assert!(server.reply(arrived.ticket, reply)),
-                Answer::Fail => assert!(server.fail(arrived.ticket, 502)),
                 Answer::Hold => drop(report.send(Event::Held(arrived.ticket))),
             }
         }
@@ -132,7 +134,6 @@ fn serve(mut server: Server, mut ear: UnixStream, orders: &Receiver<Command>, re
 
 enum Answer {
     Reply(Vec<u8>),
-    Fail,
     Hold,
 }
 
@@ -153,7 +154,6 @@ fn answer(request: &Request<'_>) -> Answer {
         "/echo" => text(200, request.body()),
         "/facts" => text(200, facts(request).as_bytes()),
         "/malformed" => vec![1, 2, 3],
-        "/fail" => return Answer::Fail,
         "/close" => {
             let mut builder = ResponseBuilder::new(200).unwrap();
             builder.header("connection", "close").unwrap();

@@ -85,8 +85,14 @@ pub fn lines(range: std::ops::Range<u32>) -> String {
 
 /// A connection of an acknowledged producer whose hello is answered.
 pub fn greeted(taking: &mut Taking) -> TcpStream {
+    greeted_as(taking, "p")
+}
+
+/// A connection of the producer of this name, whose hello is answered.
+pub fn greeted_as(taking: &mut Taking, producer: &str) -> TcpStream {
     let mut client = taking.connect();
-    client.write_all(b"{\"$hello\":{\"v\":1,\"producer\":\"p\"}}\n").unwrap();
+    let hello = format!("{{\"$hello\":{{\"v\":1,\"producer\":\"{producer}\"}}}}\n");
+    client.write_all(hello.as_bytes()).unwrap();
     let (ticket, work, _) = taking.bucket();
     assert!(work.hello);
     taking.server.reply(ticket, stored(0));

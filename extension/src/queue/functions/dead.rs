@@ -1,11 +1,13 @@
 //! Dead letters: rows that were read too often, and lines that were refused.
 
+use std::collections::BTreeMap;
+
 use pgrx::datum::{DatumWithOid, JsonB};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use super::statement::{as_owner, rows_as_owner, table_name};
-use super::{called, messages, typed};
+use super::{Call, called, messages, typed};
 use crate::ingest::{self, Bucket, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
@@ -103,33 +105,78 @@ pub fn check_owner(table: Oid) {
     }
 }
 
+/// Lines that were refused, by the listener where they arrived.
+type Lines = BTreeMap<i32, Vec<Vec<u8>>>;
+
 /// Takes letters of a queue or table, all or the oldest, from the dead: rows, and lines.
-fn exhume(queue: &str, table: &str, most: Option<i32>) -> (Vec<messages::Content>, Vec<Vec<u8>>) {
+fn exhume(queue: &str, table: &str, most: Option<i32>) -> (Vec<messages::Content>, Lines) {
     let most = most.unwrap_or(i32::MAX);
-    let statement =
-        format!("select message, headers, line from queue.exhume({queue}, {table}::pg_catalog.oid, {most})");
+    let statement = format!(
+        "select message, headers, line, listener from queue.exhume({queue}, {table}::pg_catalog.oid, {most})"
+    );
     let exhumed = rows_as_owner(&statement, |row| {
         let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
-        Some(((json(1), json(2)), row.get::<Vec<u8>>(3).ok().flatten()))
+        let line = row.get::<Vec<u8>>(3).ok().flatten();
+        let listener = row.get::<i32>(4).ok().flatten().unwrap_or_default();
+        Some(((json(1), json(2)), line.map(|line| (listener, line))))
     });
-    let (mut letters, mut lines) = (Vec::new(), Vec::new());
+    let (mut letters, mut lines) = (Vec::new(), Lines::new());
     for (content, line) in exhumed {
         match line {
-            Some(line) => lines.push(line),
+            Some((listener, line)) => lines.entry(listener).or_default().push(line),
             None => letters.push(content),
         }
     }
     (letters, lines)
 }
 
-/// Sends lines that were refused before; how many are rows now. The others are dead letters again.
-fn send_lines(target: &Target, lines: &[Vec<u8>]) -> i64 {
-    if lines.is_empty() {
-        return 0;
+/// Sends lines that were refused before; how many are rows now. The others are dead letters again, of the same listener.
+fn send_lines(target: &Target, lines: &Lines) -> i64 {
+    let mut stored = 0;
+    for (listener, lines) in lines {
+        let lines = lines.join(&b'\n');
+        let bucket =
+            Bucket { lines: &lines, origin: None, listener: *listener, cut: &[], longest: usize::MAX };
+        stored += ingest::write(target, &bucket).stored as i64;
     }
-    let lines = lines.join(&b'\n');
-    let bucket = Bucket { lines: &lines, origin: None, listener: 0, cut: &[], longest: usize::MAX };
-    ingest::write(target, &bucket).stored as i64
+    stored
+}
+
+called!(
+    /// `queue.discard_dead_letters(queue_name, before)`
+    howdah_queue_discard_dead_letters,
+    pg_finfo_howdah_queue_discard_dead_letters,
+    |call| {
+        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        queue.check(Right::Manage);
+        discard(call, Some(queue.id as i32), None)
+    }
+);
+
+called!(
+    /// `queue.discard_dead_letters(into_table, before)`
+    howdah_queue_discard_dead_letters_of_table,
+    pg_finfo_howdah_queue_discard_dead_letters_of_table,
+    |call| {
+        let table: Oid = call.need(0, "into_table");
+        check_owner(table);
+        discard(call, None, Some(table))
+    }
+);
+
+/// Removes letters of a queue or table, all or those that were buried before a time; how many.
+fn discard(call: Call, queue: Option<i32>, table: Option<Oid>) -> Datum {
+    let before = match call.argument(1) {
+        // SAFETY: a timestamptz.
+        Some(before) => unsafe { DatumWithOid::new(before, pg_sys::TIMESTAMPTZOID) },
+        None => DatumWithOid::null_oid(pg_sys::TIMESTAMPTZOID),
+    };
+    let arguments = [queue.into(), table.into(), before];
+    let count = as_owner(|| Spi::get_one_with_args::<i64>("select queue.discard($1, $2, $3)", &arguments));
+    match count {
+        Ok(count) => Datum::from(count.unwrap_or_default()),
+        Err(error) => error!("{error}"),
+    }
 }
 
 /// A row of the type from its JSON.

@@ -126,7 +126,7 @@ called!(
 );
 
 called!(
-    /// `queue.answer_later(queue_name, arrivals, milliseconds)`
+    /// `queue.answer_later(queue_name, arrivals, milliseconds, any_row)`
     howdah_queue_answer_later,
     pg_finfo_howdah_queue_answer_later,
     |call| {
@@ -134,7 +134,8 @@ called!(
         queue.check(Right::Take);
         let arrivals: i64 = call.need(1, "arrivals");
         let milliseconds: i32 = call.need(2, "milliseconds");
-        later::ask(&queue, arrivals as u64, milliseconds.max(0) as u32);
+        let any_row: bool = call.need(3, "any_row");
+        later::ask(&queue, arrivals as u64, milliseconds.max(0) as u32, any_row);
         Datum::null()
     }
 );

@@ -13,17 +13,16 @@ use super::typed::{positions, quantity};
 use super::{Call, called, dead};
 use crate::pg;
 use crate::queue::append;
-use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim, next_time};
+use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::refuse::refuse;
 use crate::queue::segment::Opened;
-use crate::queue::wake::Waiter;
-use crate::queue::{now, rotation, rows, settle};
+use crate::queue::{now, rotation, rows, settle, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
-/// Longest sleep of who waits for messages: COMMIT PREPARED wakes nobody.
-const LONGEST_SLEEP_MS: i64 = 1000;
+/// Between two looks for messages that match a condition, as long as no commit brings any.
+const UNTOLD_PAUSE_MS: i64 = 1000;
 
 /// A message and its headers.
 pub type Content = (Option<Datum>, Option<Datum>);
@@ -161,20 +160,13 @@ called!(
     howdah_queue_read_with_poll,
     pg_finfo_howdah_queue_read_with_poll,
     |call| {
-        let queue = takable(call, "queue.read(name, qty, vt, null::row_type)");
+        let queue = takable(call, "queue.read_with_poll(name, qty, vt, max_poll, null::row_type)");
         let returned = Returned::declared(call);
         let end = now() + i64::from(call.need::<i32>(3, "max_poll_seconds")) * SECOND;
-        let waiter = Waiter::new(&queue);
-        loop {
-            let seen = waiter.arrivals();
-            let left = (end - now()) / 1000;
-            if left <= 0 || read(call, &queue, 5, &returned) > 0 {
-                break;
-            }
-            let due = next_time(&queue).map_or(LONGEST_SLEEP_MS, |time| (time - now()) / 1000 + 1);
-            waiter.sleep(seen, left.min(due.clamp(1, LONGEST_SLEEP_MS)));
-        }
-        drop(waiter);
+        // Messages may be free and not match: then their times say nothing.
+        let pause = if condition(call, 5).is_some() { UNTOLD_PAUSE_MS } else { 1 };
+        wake::look_until(&queue, end, pause, || read(call, &queue, 5, &returned) > 0);
+        rotation::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -190,12 +182,17 @@ fn read(call: Call, queue: &Definition, conditional: usize, returned: &Returned)
     let time = i64::from(call.need::<i32>(1, "vt")) * SECOND;
     let count = quantity(call, 2);
     let fate = Fate::Leased(time, queue.max_reads);
-    let hauls = match call.argument(conditional).filter(|condition| !is_empty_object(*condition)) {
+    let hauls = match condition(call, conditional) {
         None => claim(queue, Wanted { count, fate }),
         Some(condition) => claim_matching(queue, count, fate, condition),
     };
     hand_out(queue, &hauls, returned);
     hauls.iter().map(|haul| haul.rows.iter().filter(|row| !row.is_dead).count()).sum()
+}
+
+/// What messages are to contain.
+fn condition(call: Call, place: usize) -> Option<Datum> {
+    call.argument(place).filter(|condition| !is_empty_object(*condition))
 }
 
 fn is_empty_object(json: Datum) -> bool {

@@ -11,7 +11,7 @@ use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::layout::Layout;
 use crate::queue::refuse::refuse;
-use crate::queue::{producer, rotation, rows};
+use crate::queue::{now, producer, rotation, rows, wake};
 
 called!(
     /// `queue.put(queue_name, row)`
@@ -174,6 +174,27 @@ called!(
 );
 
 called!(
+    /// `queue.take_with_poll(queue_name, qty, max_poll, row_type)`
+    howdah_queue_take_with_poll,
+    pg_finfo_howdah_queue_take_with_poll,
+    |call| {
+        let queue =
+            takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)");
+        let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
+        let end = now().saturating_add(microseconds(call, 2, "max_poll"));
+        let mut hauls = Vec::new();
+        wake::look_until(&queue, end, 1, || {
+            hauls = claim(&queue, wanted);
+            !hauls.is_empty() || wanted.count == 0
+        });
+        let returned = hand_out(call, &queue, &hauls, call.type_of(3));
+        drop(hauls);
+        rotation::tidy_sometimes(&queue);
+        returned
+    }
+);
+
+called!(
     /// `queue.peek(queue_name, qty, row_type)`
     howdah_queue_peek,
     pg_finfo_howdah_queue_peek,
@@ -190,18 +211,36 @@ called!(
     pg_finfo_howdah_queue_read_rows,
     |call| {
         let queue = takable(call, 3, "queue.read(name, vt, qty)");
-        let time = microseconds(call, 2);
-        let fate = Fate::Leased(time, queue.max_reads);
-        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate });
         let returned = Returned::declared(call);
-        for haul in &hauls {
-            hand_out_leased(&queue, haul, call.type_of(3), &returned);
-        }
-        drop(hauls);
+        read(call, &queue, 3, &returned);
         rotation::tidy_sometimes(&queue);
         returned.done()
     }
 );
+
+called!(
+    /// `queue.read_with_poll(queue_name, qty, vt, max_poll, row_type)`
+    howdah_queue_read_rows_with_poll,
+    pg_finfo_howdah_queue_read_rows_with_poll,
+    |call| {
+        let queue = takable(call, 4, "queue.read_with_poll(name, vt, qty, max_poll_seconds)");
+        let returned = Returned::declared(call);
+        let end = now().saturating_add(microseconds(call, 3, "max_poll"));
+        wake::look_until(&queue, end, 1, || read(call, &queue, 4, &returned) || quantity(call, 1) == 0);
+        rotation::tidy_sometimes(&queue);
+        returned.done()
+    }
+);
+
+/// Leases rows, as the arguments say, of which the row type is at `place`; whether any were found.
+fn read(call: Call, queue: &Definition, place: usize, returned: &Returned) -> bool {
+    let fate = Fate::Leased(microseconds(call, 2, "vt"), queue.max_reads);
+    let hauls = claim(queue, Wanted { count: quantity(call, 1), fate });
+    for haul in &hauls {
+        hand_out_leased(queue, haul, call.type_of(place), returned);
+    }
+    hauls.iter().any(|haul| haul.rows.iter().any(|row| !row.is_dead))
+}
 
 /// The queue that an argument names, for taking rows of the type of argument `place`.
 fn takable(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition> {
@@ -231,8 +270,8 @@ pub fn quantity(call: Call, place: usize) -> usize {
 }
 
 /// An interval as microseconds, a month as 30 days.
-fn microseconds(call: Call, place: usize) -> i64 {
-    let interval: pgrx::datum::Interval = call.need(place, "vt");
+fn microseconds(call: Call, place: usize, name: &str) -> i64 {
+    let interval: pgrx::datum::Interval = call.need(place, name);
     let days = i64::from(interval.days()) + 30 * i64::from(interval.months());
     (days * 86_400_000_000).saturating_add(interval.micros())
 }

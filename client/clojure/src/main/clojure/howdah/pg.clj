@@ -11,7 +11,8 @@
   lends a connection for the length of the call; a map or a URI opens one.
 
   Options are given as a map or as keywords: (pg/execute conn sql {:params [1]}) and
-  (pg/execute conn sql :params [1]) are the same. The options of a query:
+  (pg/execute conn sql :params [1]) are the same. One that a function does not know is an error. The options of a
+  query:
 
   | option      | meaning                                                                       |
   |-------------|-------------------------------------------------------------------------------|
@@ -29,10 +30,11 @@
   A row is a persistent map. Changes to it (assoc, dissoc, merge, update) are an overlay that decodes
   nothing; select-keys decodes what it selects. Rows stay readable when the connection is closed and are
   safe to share between threads."
-  (:require [howdah.pg.fold :as fold])
+  (:require [howdah.pg.fold :as fold]
+            [howdah.pg.options :as options])
   (:import (dev.howdah.pg Config Config$Builder Connection CopyFormat Cursor Listener Notification Options Pool Pool$Settings
-                          Result Row TransactionOptions TransactionOptions$Isolation)
-           (dev.howdah.pg.clojure RowMaps RowVector)
+                          Result Row ServerMessage TransactionOptions TransactionOptions$Isolation)
+           (dev.howdah.pg.clojure RowMaps RowOverlay RowVector)
            (dev.howdah.pg.types PgArray TypeOptions)
            (java.io InputStream OutputStream)
            (java.time Duration)
@@ -68,19 +70,40 @@
       builder)
     (.toBuilder (Config/parse source))))
 
+(defn ^:private message-fields
+  "Every field of an error or a notice by name."
+  [^ServerMessage message]
+  (into {} (remove (fn [[_ value]] (or (nil? value) (= 0 value))))
+        {:severity (.severity message) :sqlstate (.sqlState message) :message (.message message)
+         :detail (.detail message) :hint (.hint message) :position (.position message)
+         :internal-position (.internalPosition message) :internal-query (.internalQuery message)
+         :where (.where message) :schema (.schema message) :table (.table message) :column (.column message)
+         :datatype (.dataType message) :constraint (.constraint message) :file (.file message)
+         :line (.line message) :function (.routine message)}))
+
+(defn ^:private made-config ^Config [source]
+  (let [own (if (map? source) source {})
+        builder (.types (builder source) (type-options own))]
+    (when-let [notice-fn (:notice-fn own)]
+      (.notices builder (reify Consumer (accept [_ notice] (notice-fn (message-fields notice))))))
+    (.build builder)))
+
 (defn config
-  "The configuration of a map or a URI. The map's keys are libpq's names or these, with hyphens or
-  underscores: :host :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey :channel-binding
-  :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout :cancel-timeout
-  :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And: :json-read and :json-write, functions between
-  a String of JSON and a value; :codecs, a map of type name to Codec; :notice-fn, called with each notice's text."
+  "The configuration of a source: a map, a URI, or that of a connection or a pool. The map's keys are libpq's names
+  or these, with hyphens or underscores: :host :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
+  :channel-binding :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout
+  :cancel-timeout :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And:
+  :json-read and :json-write, functions between a String of JSON and a value; :codecs, a map of type name to Codec;
+  :notice-fn, called with the fields of each notice, such as {:severity \"NOTICE\" :sqlstate \"00000\" :message \"...\"}."
   ^Config [source]
-  (if (instance? Config source)
-    source
-    (let [builder (.types (builder source) (type-options (if (map? source) source {})))]
-      (when-let [notice-fn (:notice-fn (when (map? source) source))]
-        (.notices builder (reify Consumer (accept [_ notice] (notice-fn (.message ^dev.howdah.pg.ServerMessage notice))))))
-      (.build builder))))
+  (condp instance? source
+    Config source
+    Connection (.config ^Connection source)
+    Pool (.config ^Pool source)
+    String (made-config source)
+    java.util.Map (made-config source)
+    (throw (IllegalArgumentException.
+            (str "a source is a connection, a pool, a map of settings or a URI, not " (pr-str (class source)))))))
 
 (defn connect
   "Opens a connection to what a map of settings or a URI names. Close it, or use with-connection."
@@ -88,7 +111,7 @@
   (Connection/open (config source)))
 
 (defn close
-  "Closes a connection or a pool."
+  "Closes a connection or a pool, or ends a listener. A connection that a pool has lent is given back."
   [source]
   (.close ^java.lang.AutoCloseable source))
 
@@ -118,10 +141,8 @@
   [source f]
   (cond
     (instance? Connection source) (f source)
-    (instance? Pool source) (let [^Pool pool source
-                                  conn (.borrow pool)]
-                              (try (f conn)
-                                   (finally (.release pool conn))))
+    (instance? Pool source) (with-open [conn (.borrow ^Pool source)]
+                              (f conn))
     :else (with-open [conn (connect source)]
             (f conn))))
 
@@ -157,10 +178,11 @@
   (object-array (:params opts)))
 
 (def ^:private counted-commands
-  {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied})
+  {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied
+   "SELECT" :selected})
 
 (defn ^:private outcome
-  "What a statement without rows did: {:inserted 1}, {:command \"CREATE TABLE\"}."
+  "What a statement without rows did: {:inserted 1}, {:command \"CREATE TABLE\"}; {:selected 2} with create table … as."
   [^Result result]
   (let [tag (.tag result)
         command (first (re-seq #"[A-Z]+(?: [A-Z]+)*" tag))]
@@ -180,21 +202,20 @@
   "Runs a statement. Returns its rows, a vector of maps, or what it did, such as {:updated 2}. Options: see
   the namespace."
   [source sql & {:as opts}]
+  (options/check "execute" options/execute opts)
   (with-connection [conn source]
     (shaped (.query conn (options-of opts) ^String sql (params opts)) opts)))
 
 (defn query
   "Runs SQL without parameters, which may be several statements. Returns the rows, or what it did, of the
-  one, and a vector of these for several. Values travel as text."
+  one, and a vector of these for several. Values travel as text. Options: :key-fn :timeout-ms and the folds."
   [source sql & {:as opts}]
+  (options/check "query" options/rows opts)
   (with-connection [conn source]
     (let [results (mapv #(shaped % opts) (.script conn (options-of opts) sql))]
       (if (= 1 (count results)) (first results) results))))
 
-(defn reduce-rows
-  "Reduces the rows of a statement while they come, in memory that does not grow with their number:
-  (reduce-rows f init source sql opts). f may end early by reduced; the server then stops too."
-  [f init source sql & {:as opts}]
+(defn ^:private streamed [f init source sql opts]
   (with-connection [conn source]
     (with-open [cursor (.cursor conn (options-of opts) ^String sql (params opts))]
       (loop [state init]
@@ -202,39 +223,61 @@
           (recur (f state (.next ^Cursor cursor)))
           (unreduced state))))))
 
+(defn reduce-rows
+  "Reduces the rows of a statement while they come, in memory that does not grow with their number:
+  (reduce-rows f init source sql opts). f may end early by reduced; the server then stops too.
+  Options: :params :key-fn :timeout-ms :binary? :fetch-size."
+  [f init source sql & {:as opts}]
+  (options/check "reduce-rows" options/stream opts)
+  (streamed f init source sql opts))
+
 (defn transduce-rows
-  "Like transduce over the rows of a statement while they come, completion included."
+  "Like transduce over the rows of a statement while they come, completion included. Options: see reduce-rows."
   [xform f init source sql & {:as opts}]
+  (options/check "transduce-rows" options/stream opts)
   (let [step (xform f)]
-    (step (reduce-rows step init source sql opts))))
+    (step (streamed step init source sql opts))))
 
 (defn write-json
   "Writes the rows of a statement to an OutputStream as a JSON array of objects, straight from the wire: no
-  map is made and no value decoded. Returns the number of rows. Options: :params :timeout-ms."
+  map is made and no value decoded. Returns the number of rows. Options: :params :timeout-ms :binary?."
   [source ^OutputStream out sql & {:as opts}]
+  (options/check "write-json" options/write opts)
   (with-connection [conn source]
     (.writeJson conn (options-of opts) out ^String sql (params opts))))
 
 (defn json-bytes
   "The rows of a statement as a JSON array of objects, in UTF-8 and in memory, straight from the wire. Unlike
-  write-json it goes beside the statements of other threads that share the connection. Options: :params :timeout-ms."
+  write-json it goes beside the statements of other threads that share the connection. Options: :params :timeout-ms :binary?."
   ^bytes [source sql & {:as opts}]
+  (options/check "json-bytes" options/write opts)
   (with-connection [conn source]
     (.json conn (options-of opts) ^String sql (params opts))))
 
 (defn write-csv
   "Writes the rows of a statement to an OutputStream as CSV with a line of names, as COPY would. Returns the
-  number of rows. Options: :params :timeout-ms."
+  number of rows. Options: :params :timeout-ms :binary?."
   [source ^OutputStream out sql & {:as opts}]
+  (options/check "write-csv" options/write opts)
   (with-connection [conn source]
     (.writeCsv conn (options-of opts) out ^String sql (params opts))))
 
 (defn write-edn
   "Writes the rows of a statement to an OutputStream as an EDN vector of maps, straight from the wire: uuid as
-  #uuid, timestamptz as #inst, json as data. Returns the number of rows. Options: :params :timeout-ms."
+  #uuid, timestamptz as #inst, json as data. Returns the number of rows. Options: :params :timeout-ms :binary?."
   [source ^OutputStream out sql & {:as opts}]
+  (options/check "write-edn" options/write opts)
   (with-connection [conn source]
     (.writeEdn conn (options-of opts) out ^String sql (params opts))))
+
+(defn detach
+  "A row with bytes of its own, so that to keep it keeps no other row of its result in memory; of a row that was
+  changed, too. What :first returns is one already. Any other map is returned as it is."
+  [row]
+  (cond
+    (instance? Row row) (.detach ^Row row)
+    (instance? RowOverlay row) (.detach ^RowOverlay row)
+    :else row))
 
 (defn edn
   "A row, or the rows that execute returned, as a String of EDN, see json."
@@ -261,31 +304,35 @@
    :repeatable-read TransactionOptions$Isolation/REPEATABLE_READ
    :serializable TransactionOptions$Isolation/SERIALIZABLE})
 
-(defn ^:private transaction-options ^TransactionOptions [{:keys [isolation read-only? deferrable?]}]
+(defn ^:private transaction-options ^TransactionOptions [{:keys [isolation read-only? deferrable? rollback?]}]
   (cond-> TransactionOptions/DEFAULT
     isolation (.isolation (or (isolations isolation)
                               (throw (IllegalArgumentException. (str ":isolation must be one of " (keys isolations))))))
     (some? read-only?) (.readOnly (boolean read-only?))
-    deferrable? (.deferrable true)))
+    deferrable? (.deferrable true)
+    rollback? (.rollback true)))
 
 (defn transact*
   "Calls a function with a connection in a transaction; see with-transaction."
   [source opts f]
+  (options/check "with-transaction" options/transaction opts)
   (with-connection [conn source]
-    (if (:rollback? opts)
-      (do (.begin conn (transaction-options opts))
-          (try (f conn)
-               (finally (when (.isOpen conn) (.rollback conn)))))
-      (.transaction conn (transaction-options opts) (as-function f)))))
+    (.transaction conn (transaction-options opts) (as-function f))))
 
 (defmacro with-transaction
   "Runs the body in a transaction, which commits when it returns and rolls back when it throws. Inside
   another it is a savepoint. (with-transaction [tx source opts] ...), with options :isolation
-  (:read-committed :repeatable-read :serializable), :read-only?, :deferrable?, :rollback?."
+  (:read-committed :repeatable-read :serializable), :read-only?, :deferrable?, and :rollback?, which takes back what
+  the body did though it returned."
   [[tx source opts] & body]
   `(transact* ~source ~opts (fn [~(vary-meta tx assoc :tag `Connection)] ~@body)))
 
-(defn begin "Begins a transaction." [^Connection conn & {:as opts}] (.begin conn (transaction-options opts)))
+(defn begin
+  "Begins a transaction. Options: :isolation :read-only? :deferrable?."
+  [^Connection conn & {:as opts}]
+  (options/check "begin" options/begin opts)
+  (.begin conn (transaction-options opts)))
+
 (defn commit "Commits." [^Connection conn] (.commit conn))
 (defn rollback "Rolls back." [^Connection conn] (.rollback conn))
 
@@ -300,10 +347,12 @@
   (.cancel conn))
 
 (defn copy-in
-  "COPY ... FROM STDIN with the bytes of an InputStream. Returns {:copied n}."
-  [source sql ^InputStream in]
+  "COPY ... FROM STDIN with the bytes of an InputStream. Returns {:copied n}. Option: :timeout-ms, which covers what
+  the stream takes too and is looked at between its pieces."
+  [source sql ^InputStream in & {:as opts}]
+  (options/check "copy-in" options/copy opts)
   (with-connection [conn source]
-    {:copied (.copyIn conn sql in)}))
+    {:copied (.copyIn conn (options-of opts) ^String sql in)}))
 
 (defn ^:private copy-format ^CopyFormat [format]
   (case (or format :binary)
@@ -312,43 +361,60 @@
     :csv CopyFormat/CSV
     (throw (IllegalArgumentException. (str ":format must be one of :binary, :text and :csv, not " format)))))
 
+(defn ^:private copied-in [source sql rows {:keys [types format] :as opts}]
+  (with-connection [conn source]
+    {:copied (.copyIn conn (options-of opts) ^String sql (copy-format format) ^List (mapv name types) ^Iterable rows)}))
+
 (defn copy-in-rows
   "COPY ... FROM STDIN with rows of values. :types names the columns' types in order, :format is the one that
   the statement names, :binary (the default), :text or :csv:
-  (copy-in-rows conn \"copy t (a, b) from stdin with (format binary)\" rows {:types [\"int\" \"text\"]})."
-  [source sql rows & {:keys [types format]}]
-  (with-connection [conn source]
-    {:copied (.copyIn conn ^String sql (copy-format format) ^List (mapv name types) ^Iterable rows)}))
+  (copy-in-rows conn \"copy t (a, b) from stdin with (format binary)\" rows {:types [\"int\" \"text\"]}).
+  And: :timeout-ms, as for copy-in."
+  [source sql rows & {:as opts}]
+  (options/check "copy-in-rows" options/copy-rows opts)
+  (copied-in source sql rows opts))
 
 (defn copy-in-maps
   "As copy-in-rows, with maps and the :keys of their values in the order of the columns."
-  [source sql maps & {:keys [types keys format]}]
-  (copy-in-rows source sql (map (apply juxt (map #(fn [m] (get m %)) keys)) maps) {:types types :format format}))
+  [source sql maps & {:keys [keys] :as opts}]
+  (options/check "copy-in-maps" options/copy-maps opts)
+  (copied-in source sql (map (fn [m] (mapv #(get m %) keys)) maps) opts))
 
 (defn copy-out
-  "COPY ... TO STDOUT into an OutputStream. Returns {:copied n}."
-  [source sql ^OutputStream out]
+  "COPY ... TO STDOUT into an OutputStream. Returns {:copied n}. Option: :timeout-ms."
+  [source sql ^OutputStream out & {:as opts}]
+  (options/check "copy-out" options/copy opts)
   (with-connection [conn source]
-    {:copied (.copyOut conn sql out)}))
+    {:copied (.copyOut conn (options-of opts) ^String sql out)}))
 
 (def ^:private stop (ex-info "a fold has ended early" {}))
+
+(defn ^:private copied-out
+  "Feeds the rows of COPY to a fold, and throws stop where that ends early."
+  [^Connection conn query opts fold state]
+  (.copyOut conn (options-of opts) (copy-format (:format opts)) ^String query
+            (reify Consumer
+              (accept [_ row]
+                (let [next (fold @state row)]
+                  (vreset! state (unreduced next))
+                  (when (reduced? next) (throw stop)))))))
 
 (defn copy-out-rows
   "COPY (query) TO STDOUT as rows that are maps: a vector of them, or what a fold makes of them while they
   come, in memory that does not grow with their number. It costs the server less than a cursor; the query
   cannot have parameters. Options: :format is :binary (the default), :text or :csv; :key-fn, :timeout-ms, and
-  the folds that execute takes. A fold that ends early ends COPY in the server."
-  [source query & {:keys [format] :as opts}]
+  the folds that execute takes. A fold that ends early cancels COPY in the server; a transaction around it goes on,
+  because COPY runs in a savepoint there."
+  [source query & {:as opts}]
+  (options/check "copy-out-rows" options/copy-out-rows opts)
   (with-connection [conn source]
     (let [fold (or (fold/of-options opts) fold/default)
-          state (volatile! (fold))]
+          state (volatile! (fold))
+          copy #(copied-out % query opts fold state)]
       (try
-        (.copyOut conn (options-of opts) (copy-format format) ^String query
-                  (reify Consumer
-                    (accept [_ row]
-                      (let [next (fold @state row)]
-                        (vreset! state (unreduced next))
-                        (when (reduced? next) (throw stop))))))
+        (if (.inTransaction conn)
+          (.transaction conn (as-function copy))
+          (copy conn))
         (catch clojure.lang.ExceptionInfo e
           (when-not (identical? e stop) (throw e))))
       (fold @state))))
@@ -368,8 +434,10 @@
 (defn listener
   "Calls a function with {:channel :message :pid} for each notification of the channels as it comes, on a
   connection and a thread of its own. :on-end is called with the error if the connection breaks: what was sent
-  while nobody listened is lost, so open another listener and look at the tables. Close it with close."
-  [source channels f & {:keys [on-end]}]
+  while nobody listened is lost, so open another listener and look at the tables. Close it with close. Of a
+  connection or a pool it takes the settings."
+  [source channels f & {:keys [on-end] :as opts}]
+  (options/check "listener" #{:on-end} opts)
   (Listener/open (config source) (mapv name channels) (notification-handler f)
                  (reify Consumer (accept [_ e] (when on-end (on-end e))))))
 
@@ -388,14 +456,7 @@
   (.awaitNotifications conn (Duration/ofMillis ms)))
 
 (defn error-fields
-  "Every field of a server's error by name, or nil for other errors."
+  "Every field of a server's error by name, or nil for other errors. Those that it does not have are left out."
   [e]
   (when (instance? dev.howdah.pg.ServerException e)
-    (let [message (.server ^dev.howdah.pg.ServerException e)]
-      (into {} (remove (comp nil? val))
-            {:severity (.severity message) :sqlstate (.sqlState message) :message (.message message)
-             :detail (.detail message) :hint (.hint message) :position (.position message)
-             :internal-query (.internalQuery message) :where (.where message) :schema (.schema message)
-             :table (.table message) :column (.column message) :datatype (.dataType message)
-             :constraint (.constraint message) :file (.file message) :line (.line message)
-             :function (.routine message)}))))
+    (message-fields (.server ^dev.howdah.pg.ServerException e))))

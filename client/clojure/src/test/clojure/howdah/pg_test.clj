@@ -66,6 +66,38 @@
     (is (= [1 1] (map row [:id :id])))
     (is (= plain (java.util.HashMap. ^java.util.Map row)))))
 
+(defn- reads-of
+  "What some threads read that do so at once."
+  [threads f]
+  (let [begin (java.util.concurrent.CountDownLatch. 1)
+        reads (mapv (fn [_] (future (.await begin) (f))) (range threads))]
+    (.countDown begin)
+    (mapv deref reads)))
+
+(deftest a-row-with-arrays-of-bytes-is-a-value
+  (pg/query *conn* "drop type if exists sealed; create type sealed as (id int, seal bytea)")
+  (let [sql "select 1 as id, '\\x0102'::bytea as b, array['\\x01'::bytea] as bs, row(1, '\\x01')::sealed as c, row('\\x01'::bytea) as r"]
+    (doseq [options [{} {:binary? false}]]
+      (let [row (first (pg/execute *conn* sql options))
+            copied (into {} row)]
+        (is (= (hash row) (hash row)))
+        (is (= (.hashCode ^Object row) (.hashCode ^Object row)))
+        (is (contains? #{row} row))
+        (is (= [row] (distinct [row row])))
+        (is (= {row 2} (frequencies [row row])))
+        (is (= row copied))
+        (is (= copied row))
+        (is (= (hash copied) (hash row)))
+        (is (= :found ({copied :found} row) ({row :found} copied)))
+        (is (contains? #{(assoc row :x 1)} (assoc row :x 1)))
+        (is (identical? (:b row) (val (find row :b))))
+        (is (= [1 2] (vec (:b row))))
+        (is (not (identical? (.getBytes ^dev.howdah.pg.Row row "b") (:b row))))))
+    (testing "to threads that read it first at once"
+      (doseq [row (pg/execute *conn* (str sql " from generate_series(1, 300)"))]
+        (is (= 1 (count (into #{} (map #(System/identityHashCode %)) (reads-of 3 #(:b row))))))
+        (is (= 1 (count (set (reads-of 2 #(hash row))))))))))
+
 (defn- calls-of
   "How often a key function was called that a connection meets in some executions of a statement."
   [executions key-fn]
@@ -168,12 +200,36 @@
            (pg/transduce-rows (comp (map :id) (take 5) (partition-all 2)) conj [] *conn* "select generate_series(1, 10000000000) as id")))
     (is (= {:one 1} (pg/execute *conn* "select 1 as one" {:first true})))))
 
+(deftest results-reduce-by-index
+  (let [rows (pg/execute *conn* three {:params [3]})]
+    (is (= (reduce-kv (fn [seen i row] (conj seen [i row])) [] (into [] rows))
+           (reduce-kv (fn [seen i row] (conj seen [i row])) [] rows)))
+    (is (= [1 2] (reduce-kv (fn [_ i row] (when (= 1 i) (reduced [i (:id row)]))) nil rows)))))
+
+(defn- alone?
+  "Whether a row keeps no other row of its result in memory: such a one is not copied again."
+  [row]
+  (identical? row (pg/detach row)))
+
+(deftest a-row-that-is-kept-keeps-no-other
+  (let [rows (pg/execute *conn* three {:params [3]})
+        changed (assoc (rows 1) :extra 1)]
+    (is (not (alone? (rows 1))))
+    (is (alone? (pg/detach (rows 1))))
+    (is (= (rows 1) (pg/detach (rows 1))))
+    (is (= changed (pg/detach changed)))
+    (is (instance? RowOverlay (pg/detach changed)))
+    (is (= {:a 1} (pg/detach {:a 1})))
+    (is (alone? (pg/execute *conn* three {:params [3] :first true})))
+    (is (alone? (pg/execute *conn* three {:params [3] :as fold/first})))))
+
 (deftest statements-say-what-they-did
   (pg/query *conn* "drop table if exists did; create table did (a int, b jsonb)")
   (is (= {:inserted 2} (pg/execute *conn* "insert into did values (1, '{}'), ($1, null)" {:params [2]})))
   (is (= {:updated 2} (pg/execute *conn* "update did set a = a + 1")))
   (is (= {:deleted 1} (pg/execute *conn* "delete from did where a = 2")))
   (is (= [{:a 3}] (pg/execute *conn* "delete from did returning a")))
+  (is (= {:selected 2} (pg/execute *conn* "create temp table chosen as select generate_series(1, 2)")))
   (is (= {:command "CREATE INDEX"} (pg/query *conn* "create index on did (a)")))
   (is (= [[{:a 1}] [{:b 2}]] (pg/query *conn* "select 1 as a; select 2 as b"))))
 
@@ -191,13 +247,42 @@
   (is (= [1] (pg/execute *conn* "select a from moved_clj" {:column :a})))
   (is (= :I (pg/status *conn*))))
 
+(deftest a-transaction-that-is-to-be-rolled-back-nests-and-keeps-others-out
+  (pg/query *conn* "drop table if exists undone; create table undone (a int)")
+  (let [insert #(pg/execute %1 "insert into undone values ($1)" {:params [%2]})
+        column #(pg/execute *conn* "select a from undone order by a" {:column :a})]
+    (pg/with-transaction [tx *conn*]
+      (insert tx 1)
+      (is (= {:inserted 1} (pg/with-transaction [inner tx {:rollback? true}]
+                             (insert inner 2))))
+      (is (= :T (pg/status tx)))
+      (is (thrown? Exception (pg/with-transaction [inner tx {:rollback? true}]
+                               (pg/execute inner "select 1 / 0"))))
+      (is (= [1] (column))))
+    (is (= [1] (column)))
+    (let [other (promise)]
+      (pg/with-transaction [tx *conn* {:rollback? true}]
+        (insert tx 3)
+        (deliver other (future (insert *conn* 4)))
+        (is (= :waits (deref @other 300 :waits))))
+      (is (= {:inserted 1} @@other)))
+    (is (= [1 4] (column)))))
+
 (deftest every-kind-of-source-is-taken
   (let [uri (str "postgresql://" PrivateServer/USER "@127.0.0.1:" (:port source) "/postgres")]
     (is (= [{:one 1}] (pg/execute uri "select 1 as one") (pg/execute source "select 1 as one")))
     (pg/with-pool [pool (assoc source :pool-size 2)]
       (is (= [1 1 1 1] (pmap (fn [_] (:one (pg/execute pool "select 1 as one" {:first true}))) (range 4))))
       (pg/with-transaction [tx pool]
-        (is (= :T (pg/status tx)))))))
+        (is (= :T (pg/status tx))))
+      (let [lent (pg/with-connection [conn pool] conn)]
+        (is (thrown-with-msg? dev.howdah.pg.PgException #"given back" (pg/execute lent "select 1")))
+        (is (pg/closed? lent)))
+      (pg/with-connection [conn pool]
+        (pg/close conn))
+      (is (= 2 (.idle pool)))))
+  (doseq [other [42 nil [:host "x"]]]
+    (is (thrown-with-msg? IllegalArgumentException #"a source is" (pg/execute other "select 1")))))
 
 (deftest json-is-read-and-written-by-the-users-functions
   (pg/with-connection [conn (assoc source :json-read read-string :json-write (comp #(.replace ^String % " " ",") pr-str :wrapped))]
@@ -231,6 +316,15 @@
   (is (= {:n 1} (pg/copy-out-rows *conn* "select generate_series(1, 10000000000) as n" {:first true})))
   (is (= 1 (count (pg/execute *conn* "select 1")))))
 
+(deftest a-fold-of-copy-that-ends-early-leaves-its-transaction-in-order
+  (pg/query *conn* "drop table if exists around; create table around (a int)")
+  (pg/with-transaction [tx *conn*]
+    (pg/execute tx "insert into around values (1)")
+    (is (= {:n 1} (pg/copy-out-rows tx "select generate_series(1, 10000000000) as n" {:first true})))
+    (is (= [{:n 1} {:n 2}] (pg/copy-out-rows tx "select generate_series(1, 2) as n")))
+    (pg/execute tx "insert into around values (2)"))
+  (is (= [1 2] (pg/execute *conn* "select a from around order by a" {:column :a}))))
+
 (deftest notifications-arrive
   (let [seen (atom [])]
     (pg/on-notification *conn* #(swap! seen conj (dissoc % :pid)))
@@ -242,10 +336,15 @@
 
 (deftest a-listener-pushes-notifications
   (let [seen (java.util.concurrent.LinkedBlockingQueue.)
-        listener (pg/listener source [:pushed] #(.put seen %))]
-    (pg/notify source :pushed "hello")
-    (is (= "hello" (:message (.poll seen 30 java.util.concurrent.TimeUnit/SECONDS))))
-    (pg/close listener))
+        hears (fn [source]
+                (let [listener (pg/listener source [:pushed] #(.put seen %))]
+                  (pg/notify source :pushed "hello")
+                  (is (= "hello" (:message (.poll seen 30 java.util.concurrent.TimeUnit/SECONDS))))
+                  (pg/close listener)))]
+    (hears source)
+    (hears *conn*)
+    (pg/with-pool [pool (assoc source :pool-size 1)]
+      (hears pool)))
   (let [ended (promise)
         listener (pg/listener (assoc source :application-name "listener-clj") [:pushed] identity {:on-end #(deliver ended %)})]
     (pg/execute *conn* "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener-clj'")
@@ -267,4 +366,16 @@
 (deftest errors-have-fields
   (let [e (is (thrown? dev.howdah.pg.ServerException (pg/execute *conn* "select nonsense")))]
     (is (= "42703" (:sqlstate (pg/error-fields e))))
-    (is (= 8 (:position (pg/error-fields e))))))
+    (is (= 8 (:position (pg/error-fields e))))
+    (is (not (contains? (pg/error-fields e) :internal-position))))
+  (let [e (is (thrown? dev.howdah.pg.ServerException
+                       (pg/query *conn* "do $$ begin execute 'select nonsense'; end $$")))]
+    (is (= [8 "select nonsense"] ((juxt :internal-position :internal-query) (pg/error-fields e))))
+    (is (not (contains? (pg/error-fields e) :position)))))
+
+(deftest notices-have-fields
+  (let [seen (atom [])]
+    (pg/with-connection [conn (assoc source :notice-fn #(swap! seen conj %))]
+      (pg/query conn "do $$ begin raise warning 'careful' using errcode = '01H01', hint = 'look'; end $$"))
+    (is (= [{:severity "WARNING" :sqlstate "01H01" :message "careful" :hint "look"}]
+           (map #(select-keys % [:severity :sqlstate :message :hint]) @seen)))))

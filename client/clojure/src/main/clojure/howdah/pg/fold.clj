@@ -4,7 +4,8 @@
 
       (pg/execute conn sql {:as (fold/index-by :id)})
       (pg/execute conn sql {:index-by :id})          ; the same"
-  (:refer-clojure :exclude [first group-by into map reduce run!]))
+  (:refer-clojure :exclude [first group-by into map reduce run!])
+  (:import (dev.howdah.pg Row)))
 
 (set! *warn-on-reflection* true)
 
@@ -23,8 +24,8 @@
   (fn ([] (transient [])) ([rows] (persistent! rows)) ([rows row] (conj! rows (f row)))))
 
 (def first
-  "The first row, or nil."
-  (fn ([] nil) ([row] row) ([_ row] (reduced row))))
+  "The first row, with bytes of its own so that it keeps no other in memory, or nil."
+  (fn ([] nil) ([row] row) ([_ row] (reduced (if (instance? Row row) (.detach ^Row row) row)))))
 
 (defn index-by
   "A map of what a function makes of each row to the row."

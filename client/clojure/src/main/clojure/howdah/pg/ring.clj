@@ -18,6 +18,7 @@
   written as: application/edn, text/csv, or JSON."
   (:require [clojure.string :as string]
             [howdah.pg :as pg]
+            [howdah.pg.options :as options]
             [ring.core.protocols :as protocols])
   (:import (dev.howdah.pg Result Row)
            (dev.howdah.pg.clojure RowMap RowVector)
@@ -49,6 +50,7 @@
 (defn body
   "A body of the rows of a statement. Options: :as is :json (the default), :edn or :csv; :params, :timeout-ms."
   [source sql & {:keys [as] :or {as :json} :as opts}]
+  (options/check "body" options/body opts)
   (let [write (or (writers as)
                   (throw (IllegalArgumentException. (str ":as must be one of " (keys writers) ", not " as))))]
     (->Body source sql (dissoc opts :as) write)))

@@ -36,7 +36,15 @@ final class Authentication {
 
   /** Handles one authentication message; returns whether the server is satisfied. */
   boolean handle() {
-    int request = wire.int4();
+    try {
+      return answer(wire.int4());
+    } catch (ConnectionException e) {
+      // While the connection stands, it is not what failed.
+      throw wire.transport().isOpen() ? new AuthenticationException(e) : e;
+    }
+  }
+
+  private boolean answer(int request) {
     switch (request) {
       case OK -> {
         checkComplete();

@@ -24,8 +24,10 @@ public final class Config {
   private final Map<String, String> environment;
   private final TypeOptions types;
   private final Consumer<ServerMessage> notices;
+  private final long latest;
 
   private Config(Builder builder) {
+    this.latest = builder.latest;
     this.values = new EnumMap<>(builder.values);
     this.environment = builder.environment;
     this.types = builder.types;
@@ -34,6 +36,7 @@ public final class Config {
   }
 
   private void check() {
+    LibpqParameters.check(environment);
     oneOf(Setting.TARGET_SESSION_ATTRS, TARGETS);
     oneOf(Setting.CHANNEL_BINDING, List.of("disable", "prefer", "require"));
     if (text(Setting.SSLMODE) != null) {
@@ -42,6 +45,9 @@ public final class Config {
     if (trustsSystem() && !sslMode().equals("verify-full")) {
       // Anyone may have a certificate of these roots, so without its name checked it proves nothing.
       throw new IllegalArgumentException("sslmode=" + sslMode() + " may not be used with sslrootcert=system; use verify-full");
+    }
+    if ((text(Setting.SSLCERT) == null) != (text(Setting.SSLKEY) == null)) {
+      throw new IllegalArgumentException("sslcert and sslkey, a client's certificate and the key of it, belong together; set both or none");
     }
     addresses();
     connectTimeout();
@@ -79,6 +85,18 @@ public final class Config {
     builder.types = types;
     builder.notices = notices;
     return builder;
+  }
+
+  /** The same, for a connection that must stand by a {@link System#nanoTime} value, however long connect_timeout is. */
+  Config openedBy(long latest) {
+    Builder builder = toBuilder();
+    builder.latest = latest;
+    return builder.build();
+  }
+
+  /** When a connection must stand, or {@link Long#MAX_VALUE}. */
+  long latest() {
+    return latest;
   }
 
   String text(Setting setting) {
@@ -128,26 +146,54 @@ public final class Config {
     throw new IllegalArgumentException(setting.key + " must be a number of seconds, not " + text(setting));
   }
 
-  /** A place to try: a host name, an address, or the folder of a UNIX socket. */
-  record Address(String host, int port) {
+  /**
+   * A place to try.
+   *
+   * @param host a host name, an address, or the folder of a UNIX socket
+   * @param number the address to connect to instead of asking for that of the host, or null
+   * @param port the TCP port
+   */
+  record Address(String host, String number, int port) {
+    Address(String host, int port) {
+      this(host, null, port);
+    }
+
     boolean isUnix() {
-      return host.startsWith("/") || host.startsWith("@");
+      return number == null && (host.startsWith("/") || host.startsWith("@"));
     }
   }
 
   List<Address> addresses() {
     String hosts = text(Setting.HOST);
-    String[] names = (hosts == null ? defaultHost() : hosts).split(",", -1);
+    String numbers = text(Setting.HOSTADDR);
+    String[] names = (hosts != null ? hosts : numbers != null ? numbers : defaultHost()).split(",", -1);
+    String[] direct = numbers == null ? new String[names.length] : numbers.split(",", -1);
     String[] ports = text(Setting.PORT).split(",", -1);
     if (ports.length != 1 && ports.length != names.length) {
       throw new IllegalArgumentException("port lists " + ports.length + " ports for " + names.length + " hosts");
     }
+    if (direct.length != names.length) {
+      throw new IllegalArgumentException("hostaddr lists " + direct.length + " addresses for " + names.length + " hosts");
+    }
     List<Address> addresses = new ArrayList<>();
     for (int i = 0; i < names.length; i++) {
-      String port = ports[ports.length == 1 ? 0 : i].trim();
-      addresses.add(new Address(names[i].isBlank() ? defaultHost() : names[i].trim(), port(port)));
+      String number = number(direct[i]);
+      String host = !names[i].isBlank() ? names[i].trim() : number != null ? number : defaultHost();
+      addresses.add(new Address(host, number, port(ports[ports.length == 1 ? 0 : i].trim())));
     }
     return addresses;
+  }
+
+  /** An address in numbers; null if there is none. */
+  private static String number(String address) {
+    if (address == null || address.isBlank()) {
+      return null;
+    }
+    String number = address.trim();
+    if (number.indexOf(':') < 0 && !number.matches("\\d+\\.\\d+\\.\\d+\\.\\d+")) {
+      throw new IllegalArgumentException("hostaddr must be an address in numbers, not " + number + "; host takes a name");
+    }
+    return number;
   }
 
   private static int port(String text) {
@@ -180,6 +226,11 @@ public final class Config {
   String database() {
     String database = text(Setting.DATABASE);
     return database != null ? database : user();
+  }
+
+  String applicationName() {
+    String name = text(Setting.APPLICATION_NAME);
+    return name != null ? name : text(Setting.FALLBACK_APPLICATION_NAME);
   }
 
   Duration connectTimeout() {
@@ -230,6 +281,7 @@ public final class Config {
     private final Map<String, String> environment;
     private TypeOptions types = TypeOptions.NONE;
     private Consumer<ServerMessage> notices = notice -> { };
+    private long latest = Long.MAX_VALUE;
 
     private Builder(Map<String, String> environment) {
       this.environment = Map.copyOf(environment);
@@ -244,9 +296,15 @@ public final class Config {
       return this;
     }
 
-    /** Sets any setting by the name it has in the table of the documentation; an unknown one is an error. */
+    /**
+     * Sets any setting by the name it has in the table of the documentation. Parameters of libpq that change nothing
+     * are accepted too; an unknown one is an error.
+     */
     public Builder set(String name, Object value) {
       Setting setting = Setting.find(name);
+      if (setting == null && value != null && LibpqParameters.accepts(name, value.toString())) {
+        return this;
+      }
       if (setting == null) {
         throw new IllegalArgumentException("there is no setting " + name);
       }

@@ -27,35 +27,74 @@ import java.util.function.Supplier;
  * <p>What goes wrong is a {@link PgException}: {@link ServerException} for what the server refuses,
  * {@link PgTimeoutException} for limits, {@link ConnectionException} when the connection is gone.
  */
-public final class Connection implements AutoCloseable {
+public final class Connection implements Source, AutoCloseable {
   private final Config config;
   private final Session session;
   private final Executor executor;
   private final Turns turns;
   private final Transactions transactions = new Transactions(this);
+  /** The pool that lent it, null for one that was opened. Each loan is an object of its own over the same session. */
+  private final Pool lender;
+  /** Whether it was given back to the pool; what it stands for may be another borrower's by now. */
+  private volatile boolean returned;
 
   private Connection(Config config, Session session) {
+    this.lender = null;
     this.config = config;
     this.session = session;
     this.executor = new Executor(session);
     this.turns = executor.turns;
   }
 
-  private Connection(Connection other) {
+  private Connection(Connection other, Pool lender) {
+    this.lender = lender;
     this.config = other.config;
     this.session = other.session;
     this.executor = other.executor;
     this.turns = other.turns;
   }
 
-  /** The same connection as another object, so that each loan of a {@link Pool} can be told from the one before. */
-  Connection again() {
-    return new Connection(this);
+  /** The same connection as another object, which is good for one loan. */
+  Connection lentBy(Pool pool) {
+    return new Connection(this, pool);
+  }
+
+  /** Ends the loan: whoever still has this object can do nothing with it. */
+  void giveBack() {
+    returned = true;
+  }
+
+  /** Takes back what a loan has left behind; whether it may be lent again. What another thread still does is not waited for. */
+  boolean settle() {
+    if (!turns.tryHold()) {
+      return false;
+    }
+    try {
+      if (isFree() && inTransaction()) {
+        rollback();
+      }
+      session.onNotification(notification -> { });
+      return isFree();
+    } finally {
+      turns.release();
+    }
+  }
+
+  /** Refuses what is asked of a connection that was given back. */
+  void checkLoan() {
+    if (returned) {
+      throw new PgException("08003", "the connection was given back to its pool; borrow another");
+    }
   }
 
   /** Connects. */
   public static Connection open(Config config) {
     return new Connection(config, Handshake.open(config));
+  }
+
+  /** Connects by a {@link System#nanoTime} value at the latest, however long connect_timeout is. */
+  static Connection open(Config config, long latest) {
+    return new Connection(config, Handshake.open(config.openedBy(latest)));
   }
 
   /** Connects to what a URI or a libpq connection string names. */
@@ -69,6 +108,7 @@ public final class Connection implements AutoCloseable {
   }
 
   <T> T alone(Options options, Supplier<T> work) {
+    checkLoan();
     executor.hold(options);
     try {
       restoreEncoding();
@@ -76,6 +116,9 @@ public final class Connection implements AutoCloseable {
       session.throwHandlerFailure();
       restoreEncoding();
       return value;
+    } catch (Throwable e) {
+      session.addHandlerFailure(e);
+      throw e;
     } finally {
       turns.release();
     }
@@ -83,6 +126,7 @@ public final class Connection implements AutoCloseable {
 
   /** Runs a statement beside those of other threads; null if it must run alone. */
   private <T> T shared(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
+    checkLoan();
     if (turns.heldByMe() || options.needsSession()) {
       return null;
     }
@@ -106,12 +150,12 @@ public final class Connection implements AutoCloseable {
     }
   }
 
-  /** Runs a statement and returns all its rows. Parameters are $1, $2 and so on. */
-  public Result query(String sql, Object... parameters) {
-    return query(Options.DEFAULT, sql, parameters);
+  @Override
+  public <T> T with(Function<Connection, T> work) {
+    return work.apply(this);
   }
 
-  /** Runs a statement in a certain way and returns all its rows. */
+  @Override
   public Result query(Options options, String sql, Object... parameters) {
     return run(options, sql, parameters, executor.kept(options));
   }
@@ -122,22 +166,7 @@ public final class Connection implements AutoCloseable {
     return made != null ? made : alone(options, () -> executor.run(sql, parameters, options, harvest));
   }
 
-  /** Runs a statement; returns the number of rows it inserted, updated, deleted or returned. */
-  public long execute(String sql, Object... parameters) {
-    return query(sql, parameters).count();
-  }
-
-  /** The first row of a statement, with bytes of its own, or null. */
-  public Row first(String sql, Object... parameters) {
-    return query(sql, parameters).first();
-  }
-
-  /** Runs several statements without parameters, separated by semicolons; values come as text. */
-  public List<Result> script(String sql) {
-    return script(Options.DEFAULT, sql);
-  }
-
-  /** Runs several statements in a certain way, see {@link #script(String)}. */
+  @Override
   public List<Result> script(Options options, String sql) {
     return alone(options, () -> new Script(executor).run(sql, options));
   }
@@ -181,16 +210,13 @@ public final class Connection implements AutoCloseable {
 
   /** A pipeline whose statements run in a certain way. */
   public Pipeline pipeline(Options options) {
-    return new Pipeline(executor, options);
+    return new Pipeline(this, executor, options);
   }
 
   /** What a reducing function returns to end early. */
   public record Reduced(Object value) {}
 
-  /**
-   * Reduces the rows as they come, some at a time, in memory that does not grow with their number. The
-   * function may end early by returning a {@link Reduced}; the server then stops too.
-   */
+  @Override
   @SuppressWarnings("unchecked")
   public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
     return alone(options, () -> {
@@ -207,104 +233,46 @@ public final class Connection implements AutoCloseable {
     });
   }
 
-  /** Hands each row to the action as it comes, in memory that does not grow with their number. */
-  public void forEach(Consumer<Row> action, String sql, Object... parameters) {
-    reduce(Options.DEFAULT, null, (nothing, row) -> {
-      action.accept(row);
-      return null;
-    }, sql, parameters);
-  }
-
-  /**
-   * Writes the rows as a JSON array of objects while they come, straight from the wire: no row is kept and
-   * no value is decoded. A slow reader of the stream slows the server down. Returns the number of rows.
-   */
-  public long writeJson(OutputStream out, String sql, Object... parameters) {
-    return writeJson(Options.DEFAULT, out, sql, parameters);
-  }
-
-  /** Writes the rows as JSON, see {@link #writeJson(OutputStream, String, Object...)}. */
+  @Override
   public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
     return write(options, Shape::json, out, sql, parameters);
   }
 
-  /**
-   * The rows as a JSON array of objects, in UTF-8 and in memory: for a body whose length must be known. As no
-   * reader of a stream can be slow here, threads that share the connection run it beside each other, as
-   * {@link #query(String, Object...)}.
-   */
-  public byte[] json(String sql, Object... parameters) {
-    return json(Options.DEFAULT, sql, parameters);
-  }
-
-  /** The rows as JSON in memory, see {@link #json(String, Object...)}. */
+  @Override
   public byte[] json(Options options, String sql, Object... parameters) {
     return run(options, sql, parameters, executor.written(Shape::json));
   }
 
-  /**
-   * Writes the rows as an EDN vector of maps while they come, straight from the wire: uuid as #uuid,
-   * timestamptz as #inst, json as data. Returns the number of rows.
-   */
-  public long writeEdn(OutputStream out, String sql, Object... parameters) {
-    return writeEdn(Options.DEFAULT, out, sql, parameters);
-  }
-
-  /** Writes the rows as EDN, see {@link #writeEdn(OutputStream, String, Object...)}. */
+  @Override
   public long writeEdn(Options options, OutputStream out, String sql, Object... parameters) {
     return write(options, EdnRows::new, out, sql, parameters);
+  }
+
+  @Override
+  public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
+    return write(options, CsvRows::new, out, sql, parameters);
   }
 
   private long write(Options options, RowNotation.Factory notation, OutputStream out, String sql, Object[] parameters) {
     return alone(options, () -> executor.run(sql, parameters, options, executor.streamed(notation, out)));
   }
 
-  /**
-   * Writes the rows as CSV while they come: a line of names, then a line for each row, as the server's own
-   * COPY ... TO STDOUT (FORMAT csv, HEADER) would, with parameters. Null is empty, an empty text is quoted.
-   * Returns the number of rows.
-   */
-  public long writeCsv(OutputStream out, String sql, Object... parameters) {
-    return writeCsv(Options.DEFAULT, out, sql, parameters);
+  @Override
+  public long copyIn(Options options, String sql, InputStream data) {
+    return alone(options, () -> new Copy(executor, sql).in(data, options));
   }
 
-  /** Writes the rows as CSV, see {@link #writeCsv(OutputStream, String, Object...)}. */
-  public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
-    return write(options, CsvRows::new, out, sql, parameters);
+  @Override
+  public long copyIn(Options options, String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+    return alone(options, () -> new Copy(executor, sql).in(RowSource.of(executor, format, types, rows, options), options));
   }
 
-  /** Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns the number of rows. */
-  public long copyIn(String sql, InputStream source) {
-    return alone(() -> new Copy(executor, sql).in(source, Options.DEFAULT));
+  @Override
+  public long copyOut(Options options, String sql, OutputStream target) {
+    return alone(options, () -> new Copy(executor, sql).out(target, options));
   }
 
-  /**
-   * Runs COPY ... FROM STDIN WITH (FORMAT binary) with rows of values. COPY does not say what the columns'
-   * types are, so their names are given. Returns the number of rows.
-   */
-  public long copyIn(String sql, List<String> types, Iterable<? extends List<?>> rows) {
-    return copyIn(sql, CopyFormat.BINARY, types, rows);
-  }
-
-  /** Runs COPY ... FROM STDIN with rows of values, as {@link #copyIn(String, List, Iterable)}, in the format that the statement names. */
-  public long copyIn(String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
-    return alone(() -> new Copy(executor, sql).in(RowSource.of(executor, format, types, rows), Options.DEFAULT));
-  }
-
-  /** Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of rows. */
-  public long copyOut(String sql, OutputStream target) {
-    return alone(() -> new Copy(executor, sql).out(target, Options.DEFAULT));
-  }
-
-  /**
-   * Runs COPY (query) TO STDOUT in a format and hands each row to the action as it comes. It costs the server
-   * less than a cursor, and cannot have parameters. Returns the number of rows.
-   */
-  public long copyOut(CopyFormat format, String query, Consumer<Row> action) {
-    return copyOut(Options.DEFAULT, format, query, action);
-  }
-
-  /** Runs COPY (query) TO STDOUT in a certain way, see {@link #copyOut(CopyFormat, String, Consumer)}. */
+  @Override
   public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
     return alone(options, () -> {
       Shape shape = executor.shape(query, options).mapped(format);
@@ -315,6 +283,7 @@ public final class Connection implements AutoCloseable {
 
   /** Begins a transaction. */
   public void begin(TransactionOptions options) {
+    checkLoan();
     transactions.begin(options);
   }
 
@@ -330,21 +299,19 @@ public final class Connection implements AutoCloseable {
 
   /** Whether a transaction is begun. */
   public boolean inTransaction() {
+    checkLoan();
     return session.status() != 'I';
   }
 
   /** Whether the transaction has failed, so that it can only be rolled back. */
   public boolean transactionFailed() {
+    checkLoan();
     return session.status() == 'E';
   }
 
-  /** Runs work in a transaction: commits if it returns, rolls back if it throws. Inside another it is a savepoint. */
-  public <T> T transaction(Function<Connection, T> work) {
-    return transaction(TransactionOptions.DEFAULT, work);
-  }
-
-  /** Runs work in a transaction of a certain kind; the options have no meaning inside another. */
+  @Override
   public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
+    checkLoan();
     executor.hold(Options.DEFAULT);
     try {
       return transactions.run(options, work);
@@ -363,6 +330,7 @@ public final class Connection implements AutoCloseable {
    * whichever thread reads the connection: the one of a statement, or of {@link #awaitNotifications}.
    */
   public void onNotification(Consumer<Notification> handler) {
+    checkLoan();
     session.onNotification(handler);
   }
 
@@ -398,12 +366,21 @@ public final class Connection implements AutoCloseable {
    * @return whether a statement was running
    */
   public boolean cancel() {
-    return session.cancel();
+    return !returned && session.cancel();
   }
 
   /** Whether the connection can be used as far as is known without asking the server. */
   public boolean isOpen() {
-    return session.isOpen();
+    return !returned && session.isOpen();
+  }
+
+  /** Whether nothing has come that tells of its end: a look at the socket, without waiting. For one that nobody uses. */
+  boolean looksAlive() {
+    try {
+      return session.isOpen() && !session.isAnswering();
+    } catch (ConnectionException e) {
+      return false;
+    }
   }
 
   /** Asks the server. */
@@ -450,9 +427,17 @@ public final class Connection implements AutoCloseable {
     return executor.isFree();
   }
 
-  /** Closes the connection; rows that were read stay readable. */
+  /** Closes the connection, or gives it back to the pool that lent it; rows that were read stay readable. */
   @Override
   public void close() {
+    if (lender != null) {
+      lender.takeBack(this);
+    } else {
+      end();
+    }
+  }
+
+  private void end() {
     if (turns.tryHold()) {
       try {
         session.terminate();

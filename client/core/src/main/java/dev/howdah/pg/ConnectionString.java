@@ -38,9 +38,20 @@ final class ConnectionString {
       if (equals < 0) {
         throw new IllegalArgumentException("in the URI's settings there is no = in " + pair);
       }
-      builder.set(decoded(pair.substring(0, equals)), decoded(pair.substring(equals + 1)));
+      set(decoded(pair.substring(0, equals)), decoded(pair.substring(equals + 1)), builder);
     }
     return builder;
+  }
+
+  /** As with libpq, a URI may say ssl=true, as those of JDBC do. */
+  private static void set(String name, String value, Config.Builder builder) {
+    if (!name.equals("ssl")) {
+      builder.set(name, value);
+    } else if (value.equals("true")) {
+      builder.set("sslmode", "require");
+    } else {
+      throw new IllegalArgumentException("in a URI ssl can only be true; sslmode says more");
+    }
   }
 
   private static void credentials(String text, Config.Builder builder) {

@@ -137,6 +137,7 @@ final class Copy {
         int message = out.begin('d');
         byte[] room = out.room(CHUNK);
         int count = source.read(room, out.size(), CHUNK);
+        checkSource(deadline);
         if (count < 0) {
           out.truncate(message - 1);
           out.message('c');
@@ -144,7 +145,7 @@ final class Copy {
         }
         out.advance(count);
         out.end(message);
-        session.flush(deadline);
+        session.flushData(deadline);
         if (session.isAnswering()) {
           break;
         }
@@ -158,7 +159,16 @@ final class Copy {
       }
       refuse("the client's source of data failed", deadline);
     }
-    session.flush(deadline);
+    session.flushData(deadline);
+  }
+
+  /** A source may take longer than the statement has, and the server cannot know: it waits, or has much to do before it. */
+  private void checkSource(Deadline deadline) {
+    if (deadline.isOver() && !deadline.cancelled()) {
+      session.cancelLate(deadline);
+      throw new PgTimeoutException("COPY passed its limit of " + deadline.limit()
+          + " (query_timeout or the query's own timeout) before its source of data ended, and was cancelled");
+    }
   }
 
   private interface Work {

@@ -65,8 +65,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       throw e;
     }
     Outcome outcome = fetch(deadline);
-    if (outcome.error != null && cached && heal && before == 'I' && Executor.isStale(outcome.error)) {
-      session.discard(statement);
+    if (cached && executor.discardedAsStale(statement, outcome) && heal && before == 'I') {
       begin(parameters, false);
       return;
     }
@@ -155,7 +154,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       throw new NoSuchElementException();
     }
     Segment current = segments[segment];
-    Row row = current.passingRow(index++);
+    Row row = current.row(index++);
     if (index == current.size()) {
       // Nothing here keeps the segment once its rows have passed.
       segments[segment++] = null;

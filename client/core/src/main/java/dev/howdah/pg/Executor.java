@@ -136,22 +136,38 @@ final class Executor {
     boolean opening = cached && first != null;
     send(statement, parameters, opening ? first : null, !cached, options.mostRows(), deadline);
     Outcome outcome = answers.complete(statement, reception, deadline, opening);
-    if (outcome.error != null && cached && isStale(outcome.error)) {
-      session.discard(statement);
-      if (heal && before == 'I') {
-        alone(first == null ? null : "ROLLBACK", deadline);
-        return attempt(sql, parameters, options, reception, deadline, false);
-      }
-      throw new ServerException(outcome.error, sql, "The prepared statement does not fit any more or was lost behind a pooler,"
-          + " and inside a transaction it cannot be prepared again; statement_cache_size=0 turns the cache off.");
+    if (cached && discardedAsStale(statement, outcome) && heal && before == 'I') {
+      alone(first == null ? null : "ROLLBACK", deadline);
+      return attempt(sql, parameters, options, reception, deadline, false);
     }
     return outcome.tagOrThrow(sql, deadline);
   }
 
-  /** What a changed table or a lost statement is answered with, before anything has run. */
-  static boolean isStale(ServerMessage error) {
-    return error.sqlState().equals("26000")
-        || error.sqlState().equals("0A000") && "RevalidateCachedQuery".equals(error.routine());
+  /**
+   * Forgets a statement that was answered as a changed table or a lost statement is, before anything has run.
+   * Where the caller cannot run it again, the error says what the user can do.
+   */
+  boolean discardedAsStale(Statement statement, Outcome outcome) {
+    if (outcome.error == null || !isStale(statement, outcome.error)) {
+      return false;
+    }
+    session.discard(statement);
+    outcome.advice = "The prepared statement does not fit any more or was lost behind a pooler, and inside a transaction or a"
+        + " pipeline it cannot be prepared again at once. The next time it will be; statement_cache_size=0 turns the cache off.";
+    return true;
+  }
+
+  private static boolean isStale(Statement statement, ServerMessage error) {
+    return switch (error.sqlState()) {
+      case "26000" -> true;
+      case "0A000" -> "RevalidateCachedQuery".equals(error.routine());
+      // A type that a witness names has another name, or another schema.
+      case "42704", "3F000" -> statement.witnesses.length > 0;
+      // A parameter does not have the fields of its type any more.
+      case "42804" -> statement.witnesses.length > 0 && "record_recv".equals(error.routine());
+      case "22P02" -> statement.witnesses.length > 0 && "record_in".equals(error.routine());
+      default -> false;
+    };
   }
 
   /** Sends the values and the order to run, in one write. */

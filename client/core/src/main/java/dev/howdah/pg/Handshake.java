@@ -5,6 +5,7 @@ import dev.howdah.pg.wire.Transport;
 import dev.howdah.pg.wire.Wire;
 import dev.howdah.pg.wire.WireOutput;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -47,6 +48,9 @@ final class Handshake {
         try {
           return openHost(config, address, pass);
         } catch (PgException e) {
+          if (!triesNext(e)) {
+            throw e;
+          }
           failures.add(address.host() + " port " + address.port() + ": " + e.getMessage());
           last = e;
           if (config.addresses().size() == 1 && passes.size() == 1) {
@@ -58,12 +62,19 @@ final class Handshake {
     throw new ConnectionException("no host could be used: " + String.join("; ", failures), last);
   }
 
+  /** Whether another host may be tried: a server that refuses us has answered for all, unless it is only starting or ending. */
+  private static boolean triesNext(PgException e) {
+    return e instanceof ServerException refusal ? refusal.sqlState().equals("57P03") : !(e instanceof AuthenticationException);
+  }
+
   private static Session openHost(Config config, Config.Address address, String target) {
     PgException last = null;
     for (SocketAddress socket : resolve(address)) {
       Endpoint endpoint = endpoint(config, address, socket);
       try {
         return TargetSession.check(openEndpoint(config, endpoint), target);
+      } catch (AuthenticationException e) {
+        throw e;
       } catch (ConnectionException e) {
         last = e;
       }
@@ -81,7 +92,7 @@ final class Handshake {
     }
     try {
       List<SocketAddress> sockets = new ArrayList<>();
-      for (InetAddress found : InetAddress.getAllByName(address.host())) {
+      for (InetAddress found : InetAddress.getAllByName(address.number() != null ? address.number() : address.host())) {
         sockets.add(new InetSocketAddress(found, address.port()));
       }
       return sockets;
@@ -103,14 +114,17 @@ final class Handshake {
     return new Endpoint(address, socket, local ? "disable" : "verify-full", false);
   }
 
-  /** The modes allow and prefer have a second try, with TLS and without, when the server refuses the first. */
+  /**
+   * The modes allow and prefer have a second try, with TLS and without, when the server refuses the first; prefer also
+   * when TLS fails.
+   */
   private static Session openEndpoint(Config config, Endpoint endpoint) {
     String second = endpoint.mode().equals("allow") ? "prefer" : endpoint.mode().equals("prefer") ? "disable" : null;
     Endpoint first = endpoint.mode().equals("allow") ? endpoint.with("disable") : endpoint;
     try {
       return attempt(config, first);
-    } catch (ServerException e) {
-      if (second == null || !e.sqlState().startsWith("28")) {
+    } catch (ServerException | TlsException e) {
+      if (second == null || e instanceof ServerException && !e.sqlState().startsWith("28")) {
         throw e;
       }
       try {
@@ -124,44 +138,45 @@ final class Handshake {
 
   private static Session attempt(Config config, Endpoint endpoint) {
     long deadline = deadline(config);
-    Wire wire = connect(config, endpoint, deadline);
     try {
-      startup(config, wire, deadline);
-      return new Session(config, endpoint, wire).start(deadline);
-    } catch (RuntimeException e) {
-      wire.close();
-      if (e instanceof PgTimeoutException) {
-        throw new ConnectionException("connecting to " + endpoint.socket() + " took longer than connect_timeout", e);
+      Wire wire = connect(config, endpoint, deadline);
+      try {
+        startup(config, wire, deadline);
+        return new Session(config, endpoint, wire).start(deadline);
+      } catch (RuntimeException e) {
+        wire.close();
+        throw e;
       }
-      throw e;
+    } catch (PgTimeoutException e) {
+      throw new ConnectionException("connecting to " + endpoint.socket() + " took longer than connect_timeout", e);
     }
   }
 
   private static long deadline(Config config) {
-    return config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+    long own = config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+    long latest = config.latest();
+    return own == Long.MAX_VALUE || latest != Long.MAX_VALUE && latest - own < 0 ? latest : own;
   }
 
   private static Wire connect(Config config, Endpoint endpoint, long deadline) {
-    SocketTransport socket = null;
+    Transport socket = reach(endpoint, deadline);
     try {
-      socket = SocketTransport.connect(endpoint.socket(), deadline);
       Wire wire = new Wire(socket, config.maxMessageBytes());
       if (endpoint.wantsTls()) {
         agreeOnTls(config, endpoint, wire, deadline);
       }
       return wire;
-    } catch (IOException e) {
-      close(socket);
-      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage() + advice(endpoint), e);
     } catch (RuntimeException e) {
-      close(socket);
+      socket.close();
       throw e;
     }
   }
 
-  private static void close(Transport transport) {
-    if (transport != null) {
-      transport.close();
+  private static Transport reach(Endpoint endpoint, long deadline) {
+    try {
+      return SocketTransport.connect(endpoint.socket(), deadline);
+    } catch (IOException e) {
+      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
     }
   }
 
@@ -174,20 +189,27 @@ final class Handshake {
         + " the server is; sslmode=disable does not encrypt.";
   }
 
-  private static void agreeOnTls(Config config, Endpoint endpoint, Wire wire, long deadline) throws IOException {
+  private static void agreeOnTls(Config config, Endpoint endpoint, Wire wire, long deadline) {
     wire.output().int4(8);
     wire.output().int4(TLS_REQUEST);
     wire.flush(deadline);
     int answer = wire.readByte(deadline);
     if (answer == 'S') {
-      String mode = endpoint.mode();
-      Transport secured =
-          TlsSettings.secure(config, mode, endpoint.host().host(), endpoint.host().port(), wire.transport(), deadline);
-      wire.replaceTransport(secured);
+      wire.replaceTransport(plain -> secured(config, endpoint, plain, deadline));
     } else if (answer != 'N') {
       throw new ConnectionException("the server answered a request for TLS with " + Wire.name(answer) + "; is it PostgreSQL?");
     } else if (endpoint.needsTls()) {
       throw new ConnectionException("the server has no TLS, and sslmode is " + endpoint.mode() + advice(endpoint));
+    }
+  }
+
+  private static Transport secured(Config config, Endpoint endpoint, Transport plain, long deadline) {
+    try {
+      return TlsSettings.secure(config, endpoint.mode(), endpoint.host().host(), endpoint.host().port(), plain, deadline);
+    } catch (InterruptedIOException e) {
+      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
+    } catch (IOException e) {
+      throw new TlsException("TLS with " + endpoint.socket() + " failed: " + e.getMessage() + advice(endpoint), e);
     }
   }
 
@@ -199,7 +221,7 @@ final class Handshake {
     parameter(out, "database", config.database());
     parameter(out, "client_encoding", "UTF8");
     parameter(out, "DateStyle", "ISO");
-    parameter(out, "application_name", config.text(Setting.APPLICATION_NAME));
+    parameter(out, "application_name", config.applicationName());
     parameter(out, "options", config.text(Setting.OPTIONS));
     out.int1(0);
     out.end(start);

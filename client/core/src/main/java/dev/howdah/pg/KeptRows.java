@@ -1,14 +1,10 @@
 package dev.howdah.pg;
 
-import java.util.List;
-
 /** Keeps a statement's rows as a result. */
 final class KeptRows implements Harvest<Result> {
-  private static final Shape NO_COLUMNS = new Shape(List.of());
-
   private final RowCollector collector;
   private final RowMaker.Factory maker;
-  private Shape shape = NO_COLUMNS;
+  private Shape shape = Shape.NO_ROWS;
 
   /** The collector is used from {@link #begin} to {@link #end}. */
   KeptRows(RowCollector collector, RowMaker.Factory maker) {
@@ -30,6 +26,6 @@ final class KeptRows implements Harvest<Result> {
 
   @Override
   public Result end(String tag) {
-    return new Result(shape, shape == NO_COLUMNS ? new Segment[0] : collector.take(), tag);
+    return new Result(shape, shape == Shape.NO_ROWS ? new Segment[0] : collector.take(), tag);
   }
 }

@@ -6,6 +6,8 @@ final class Outcome {
   ServerMessage error;
   RuntimeException failure;
   boolean interrupted;
+  /** What to do about the error, or null. */
+  String advice;
 
   boolean isSuccess() {
     return error == null && failure == null;
@@ -18,7 +20,7 @@ final class Outcome {
     if (error == null) {
       return tag;
     }
-    ServerException cause = new ServerException(error, sql);
+    ServerException cause = new ServerException(error, sql, advice);
     if (error.sqlState().equals("57014") && deadline.cancelled()) {
       throw new PgTimeoutException("the query passed its limit of " + deadline.limit()
           + " (query_timeout or the query's own timeout) and was cancelled", cause);

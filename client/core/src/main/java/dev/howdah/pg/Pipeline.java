@@ -15,17 +15,20 @@ import java.util.Queue;
  * }</pre>
  *
  * <p>Each statement is a transaction of its own unless one was begun before, so an error ends that statement
- * alone. A statement that is new to the connection is prepared first, which sends what is pending. The time
+ * alone. A statement that is new to the connection is prepared first, which sends what is pending. One whose
+ * tables have changed fails, with advice, because those behind it have run; the next time it is prepared anew. The time
  * limit and {@link Connection#cancel} apply to the pipeline as a whole.
  */
 public final class Pipeline implements AutoCloseable {
+  private final Connection connection;
   private final Executor executor;
   private final Session session;
   private final Options options;
   private final Queue<Answer> pending = new ArrayDeque<>();
   private Deadline deadline;
 
-  Pipeline(Executor executor, Options options) {
+  Pipeline(Connection connection, Executor executor, Options options) {
+    this.connection = connection;
     this.executor = executor;
     this.session = executor.session;
     this.options = options;
@@ -98,6 +101,7 @@ public final class Pipeline implements AutoCloseable {
   }
 
   private void begin() {
+    connection.checkLoan();
     executor.hold(options);
     try {
       executor.checkFree();
@@ -146,14 +150,14 @@ public final class Pipeline implements AutoCloseable {
   private void read(Answer answer) {
     Harvest<Result> rows = executor.kept(options);
     Outcome outcome = executor.answers.complete(answer.statement, rows, deadline);
-    if (outcome.error != null && Executor.isStale(outcome.error)) {
-      session.discard(answer.statement);
-    }
+    executor.discardedAsStale(answer.statement, outcome);
     try {
       String tag = outcome.tagOrThrow(answer.statement.sql, deadline);
       answer.result = rows.end(tag);
+      session.throwHandlerFailure();
       answer.done = true;
     } catch (Throwable e) {
+      session.addHandlerFailure(e);
       fail(answer, e);
     }
   }

@@ -1,5 +1,7 @@
 package dev.howdah.pg;
 
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -8,17 +10,22 @@ import java.util.Map;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
  * A bounded set of connections that are lent and given back. Those who wait are served in order. A
  * connection comes back rolled back, and one that is broken or too old is closed and replaced.
+ *
+ * <p>The methods of {@link Source} borrow a connection for the length of the call.
  */
-public final class Pool implements AutoCloseable {
+public final class Pool implements Source, AutoCloseable {
   /** How long a connection may take to show that it lives, in nanoseconds; even one whose borrower has waited to its limit. */
   private static final long LONGEST_CHECK = 5_000_000_000L;
   private static final long SHORTEST_CHECK = 100_000_000L;
+  /** How long a connection may take to be opened in any case. */
+  private static final long SHORTEST_OPENING = 1_000_000_000L;
 
   private final Config config;
   private final Settings settings;
@@ -32,16 +39,18 @@ public final class Pool implements AutoCloseable {
 
   private record Idle(Connection connection, long born, long since) {}
 
-  private record Loan(long born, long since, Throwable where) {}
+  private record Loan(Connection connection, long born, long since, Throwable where) {}
 
   /**
    * How a pool behaves.
    *
    * @param size how many connections there are at most
-   * @param waitLimit how long a borrower waits for one
+   * @param waitLimit how long a borrower waits for one; opening it may take what is left of that, a second in any case,
+   *     and connect_timeout at most
    * @param maxLifetime after how long a connection is replaced; zero for never
    * @param checkAfter after how long unused a connection is asked whether it lives before it is lent; it has
-   *     what is left of the borrower's limit to answer, and at most five seconds
+   *     what is left of the borrower's limit to answer, and at most five seconds. Whatever its age, one whose server has
+   *     closed it, or has said goodbye, is not lent
    * @param leakLimit after how long a loan counts as a leak; zero for never
    * @param leaks receives a message with the place where a leaked connection was borrowed
    */
@@ -89,7 +98,10 @@ public final class Pool implements AutoCloseable {
     this.places = new Semaphore(settings.size(), true);
   }
 
-  /** Borrows a connection; give it back with {@link #release}. Whoever waits longer than the limit gets an error. */
+  /**
+   * Borrows a connection; {@link Connection#close} or {@link #release} gives it back, and then it can do nothing more.
+   * Whoever waits longer than the limit gets an error.
+   */
   public Connection borrow() {
     reportLeaks();
     long end = System.nanoTime() + settings.waitLimit().toNanos();
@@ -98,7 +110,7 @@ public final class Pool implements AutoCloseable {
       while (true) {
         Idle next = takeIdle();
         if (next == null) {
-          return lend(Connection.open(config), System.nanoTime());
+          return lend(open(end), System.nanoTime());
         }
         if (usable(next, end)) {
           return lend(next.connection(), next.born());
@@ -108,6 +120,20 @@ public final class Pool implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       places.release();
       throw e;
+    }
+  }
+
+  private Connection open(long end) {
+    long now = System.nanoTime();
+    long latest = now + Math.max(SHORTEST_OPENING, end - now);
+    try {
+      return Connection.open(config, latest);
+    } catch (ConnectionException e) {
+      if (System.nanoTime() - latest < 0) {
+        throw e;
+      }
+      throw new PgTimeoutException("no connection of the pool was free, and none could be opened within waitLimit, "
+          + settings.waitLimit().toMillis() + " ms", e);
     }
   }
 
@@ -137,7 +163,7 @@ public final class Pool implements AutoCloseable {
   }
 
   private boolean usable(Idle candidate, long end) {
-    if (!candidate.connection().isOpen() || isOld(candidate.born())) {
+    if (isOld(candidate.born()) || !candidate.connection().looksAlive()) {
       return false;
     }
     if (!isDue(candidate) || answers(candidate.connection(), end)) {
@@ -181,10 +207,10 @@ public final class Pool implements AutoCloseable {
 
   private Connection lend(Connection connection, long born) {
     Throwable where = settings.leakLimit().isZero() ? null : new Throwable("borrowed here");
-    Connection loaned = connection.again();
+    Connection loaned = connection.lentBy(this);
     lock.lock();
     try {
-      lent.put(loaned, new Loan(born, System.nanoTime(), where));
+      lent.put(loaned, new Loan(connection, born, System.nanoTime(), where));
       return loaned;
     } finally {
       lock.unlock();
@@ -203,34 +229,56 @@ public final class Pool implements AutoCloseable {
         }
         settings.leaks().accept(new PgException("53300", "a connection was borrowed more than "
             + settings.leakLimit().toMillis() + " ms ago and not given back", loan.where()));
-        return new Loan(loan.born(), loan.since(), null);
+        return new Loan(loan.connection(), loan.born(), loan.since(), null);
       });
     } finally {
       lock.unlock();
     }
   }
 
-  /** Gives a connection back. A transaction left open is rolled back; with a cursor left open it is closed. */
+  /**
+   * Gives a connection back. A transaction left open is rolled back; with a cursor left open, or a statement of another
+   * thread on its way, it is closed. One that is not on loan is an error.
+   */
   public void release(Connection connection) {
-    Loan loan = takeLoan(connection);
-    if (loan == null) {
+    refuseUnlessEnded(takeBack(connection, true));
+  }
+
+  /** Gives back a connection that nobody should get any more, because of what was set in its session: it is closed. */
+  public void discard(Connection connection) {
+    refuseUnlessEnded(takeBack(connection, false));
+  }
+
+  private static void refuseUnlessEnded(boolean ended) {
+    if (!ended) {
       throw new PgException("08003", "the connection is not on loan from this pool");
     }
+  }
+
+  /** Gives a connection back, if it has not been already. */
+  void takeBack(Connection loaned) {
+    takeBack(loaned, true);
+  }
+
+  private boolean takeBack(Connection loaned, boolean again) {
+    Loan loan = takeLoan(loaned);
+    if (loan == null) {
+      return false;
+    }
+    loaned.giveBack();
     boolean kept = false;
     try {
-      if (connection.isFree() && connection.inTransaction()) {
-        connection.rollback();
-      }
-      kept = connection.isFree() && !isOld(loan.born()) && keep(connection, loan.born());
+      kept = again && !isOld(loan.born()) && loan.connection().settle() && keep(loan.connection(), loan.born());
     } catch (PgException e) {
       // It cannot be rolled back, so it is not kept.
       kept = false;
     } finally {
       if (!kept) {
-        connection.close();
+        loan.connection().close();
       }
       places.release();
     }
+    return true;
   }
 
   private Loan takeLoan(Connection connection) {
@@ -254,19 +302,76 @@ public final class Pool implements AutoCloseable {
     }
   }
 
-  /** Runs work with a connection and gives it back. */
+  @Override
   public <T> T with(Function<Connection, T> work) {
-    Connection connection = borrow();
-    try {
+    try (Connection connection = borrow()) {
       return work.apply(connection);
-    } finally {
-      release(connection);
     }
   }
 
-  /** Runs a statement on a connection of the pool. */
-  public Result query(String sql, Object... parameters) {
-    return with(connection -> connection.query(sql, parameters));
+  @Override
+  public Result query(Options options, String sql, Object... parameters) {
+    return with(connection -> connection.query(options, sql, parameters));
+  }
+
+  @Override
+  public List<Result> script(Options options, String sql) {
+    return with(connection -> connection.script(options, sql));
+  }
+
+  @Override
+  public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
+    return with(connection -> connection.reduce(options, start, function, sql, parameters));
+  }
+
+  @Override
+  public long writeJson(Options options, OutputStream out, String sql, Object... parameters) {
+    return with(connection -> connection.writeJson(options, out, sql, parameters));
+  }
+
+  @Override
+  public byte[] json(Options options, String sql, Object... parameters) {
+    return with(connection -> connection.json(options, sql, parameters));
+  }
+
+  @Override
+  public long writeEdn(Options options, OutputStream out, String sql, Object... parameters) {
+    return with(connection -> connection.writeEdn(options, out, sql, parameters));
+  }
+
+  @Override
+  public long writeCsv(Options options, OutputStream out, String sql, Object... parameters) {
+    return with(connection -> connection.writeCsv(options, out, sql, parameters));
+  }
+
+  @Override
+  public long copyIn(Options options, String sql, InputStream data) {
+    return with(connection -> connection.copyIn(options, sql, data));
+  }
+
+  @Override
+  public long copyIn(Options options, String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+    return with(connection -> connection.copyIn(options, sql, format, types, rows));
+  }
+
+  @Override
+  public long copyOut(Options options, String sql, OutputStream target) {
+    return with(connection -> connection.copyOut(options, sql, target));
+  }
+
+  @Override
+  public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
+    return with(connection -> connection.copyOut(options, format, query, action));
+  }
+
+  @Override
+  public <T> T transaction(TransactionOptions options, Function<Connection, T> work) {
+    return with(connection -> connection.transaction(options, work));
+  }
+
+  /** The configuration of its connections. */
+  public Config config() {
+    return config;
   }
 
   /** How many connections are idle. */

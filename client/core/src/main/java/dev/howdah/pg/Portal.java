@@ -70,12 +70,9 @@ public final class Portal implements AutoCloseable {
       throw e;
     }
     Outcome outcome = fetch(deadline);
-    if (outcome.error != null && cached && Executor.isStale(outcome.error)) {
-      session.discard(statement);
-      if (opens && heal) {
-        executor.alone("ROLLBACK", deadline);
-        return begin(parameters, deadline, false);
-      }
+    if (cached && executor.discardedAsStale(statement, outcome) && opens && heal) {
+      executor.alone("ROLLBACK", deadline);
+      return begin(parameters, deadline, false);
     }
     return result(outcome, deadline);
   }

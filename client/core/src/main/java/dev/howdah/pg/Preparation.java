@@ -44,8 +44,9 @@ final class Preparation {
             throw session.unexpected(type, "before the parameters were described");
           }
           List<Described> columns = type == 'n' ? List.of() : columns();
-          learnTypes(parameterTypes, columns, deadline);
-          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape(columns, binary));
+          List<String> witnesses = learnTypes(parameterTypes, columns, deadline, name.isEmpty() ? null : name);
+          Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
+          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
           session.statements.add(statement, binary);
           return statement;
         }
@@ -71,9 +72,10 @@ final class Preparation {
   }
 
   /** A column before its codec is known. */
-  private record Described(String name, int table, int attribute, int type, int modifier) {}
+  record Described(String name, int table, int attribute, int type, int modifier) {}
 
-  private List<Described> columns() {
+  /** The columns that the current message describes. */
+  List<Described> columns() {
     Wire wire = session.wire;
     int count = wire.int2() & 0xffff;
     if (count > MOST_COLUMNS) {
@@ -94,15 +96,16 @@ final class Preparation {
     return columns;
   }
 
-  private void learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline) {
+  private List<String> learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline, String witnessName) {
     List<Integer> used = new ArrayList<>();
     for (int type : parameterTypes) {
       used.add(type);
     }
     columns.forEach(column -> used.add(column.type()));
-    if (!session.types.unknown(used).isEmpty()) {
-      new TypeCatalog(executor, deadline).learn(session.types, used);
+    if (session.types.unknown(used).isEmpty()) {
+      return List.of();
     }
+    return new TypeCatalog(executor, deadline, witnessName).learn(session.types, used);
   }
 
   private Codec[] codecs(int[] types, boolean binary) {
@@ -131,8 +134,19 @@ final class Preparation {
     return new Shape(described);
   }
 
-  /** The shape that the current message describes, of a statement whose rows come as text. */
-  Shape textShape() {
-    return shape(columns(), false);
+  /** The shape of columns whose values come as text. */
+  Shape textShape(List<Described> columns) {
+    return shape(columns, false);
+  }
+
+  /** Looks up the types of columns, outside of any statement; returns whether one was not known. */
+  boolean learnTypes(List<Described> columns, Deadline deadline) {
+    List<Integer> used = columns.stream().map(Described::type).toList();
+    if (session.types.unknown(used).isEmpty()) {
+      return false;
+    }
+    new TypeCatalog(executor, deadline, null).learn(session.types, used);
+    session.synchronize(deadline);
+    return true;
   }
 }

@@ -54,6 +54,7 @@ final class Requests {
       out.int2(format);
     }
     out.end(message);
+    Witness.bind(statement.witnesses, out);
   }
 
   /** A String is sent as text whatever the type is, so that the server parses it; returns whether it is binary. */

@@ -3,6 +3,7 @@ package dev.howdah.pg;
 import dev.howdah.pg.wire.WireOutput;
 import java.io.OutputStream;
 import java.util.AbstractList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -21,6 +22,11 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
   private final int[] firsts;
   private final int size;
   private final String tag;
+  /**
+   * The rows handed out of each segment, made when the first one is; written without a lock, since rows are
+   * immutable. They are here and not in the segment, so that a row that survives keeps no other.
+   */
+  private Row[][] handedOut;
 
   Result(Shape shape, Segment[] segments, String tag) {
     this.shape = shape;
@@ -67,9 +73,9 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     }
   }
 
-  /** Whether the statement returns rows, be it none. */
+  /** Whether the statement returns rows, be it none. One like create table … as does not, though its tag counts some. */
   public boolean hasRows() {
-    return shape.size() > 0 || tag.startsWith("SELECT");
+    return shape != Shape.NO_ROWS;
   }
 
   @Override
@@ -81,18 +87,44 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
   public Row get(int index) {
     java.util.Objects.checkIndex(index, size);
     int segment = segment(index);
-    return segments[segment].row(index - firsts[segment]);
+    return row(segment, index - firsts[segment]);
+  }
+
+  /** The row of a segment: the same object each time, unless two threads ask for the first time at once. */
+  private Row row(int segment, int index) {
+    Row[][] tables = handedOut;
+    if (tables == null) {
+      tables = new Row[segments.length][];
+      handedOut = tables;
+    }
+    Row[] known = tables[segment];
+    if (known == null) {
+      known = new Row[segments[segment].size()];
+      tables[segment] = known;
+    }
+    Row row = known[index];
+    if (row == null) {
+      row = segments[segment].row(index);
+      known[index] = row;
+    }
+    return row;
+  }
+
+  /** The same rows, read in another way. */
+  Result as(Shape other, RowMaker.Factory maker) {
+    RowMaker made = other.maker(maker);
+    return new Result(other, Arrays.stream(segments).map(segment -> segment.as(other, made)).toArray(Segment[]::new), tag);
   }
 
   /** The row at an index, made anew: the result keeps neither it nor what is decoded of it. */
   public Row passing(int index) {
     java.util.Objects.checkIndex(index, size);
     int segment = segment(index);
-    return segments[segment].passingRow(index - firsts[segment]);
+    return segments[segment].row(index - firsts[segment]);
   }
 
   private int segment(int index) {
-    int found = java.util.Arrays.binarySearch(firsts, index);
+    int found = Arrays.binarySearch(firsts, index);
     return found >= 0 ? found : -found - 2;
   }
 
@@ -126,9 +158,8 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
       if (segment >= segments.length) {
         throw new NoSuchElementException();
       }
-      Segment current = segments[segment];
-      Row row = current.row(index++);
-      if (index == current.size()) {
+      Row row = Result.this.row(segment, index++);
+      if (index == segments[segment].size()) {
         index = 0;
         segment++;
       }

@@ -6,6 +6,8 @@ import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.math.BigDecimal;
 import java.util.Arrays;
 import java.util.Collections;
@@ -26,8 +28,24 @@ import java.util.UUID;
  * twice is harmless. The hint is a single int that is right whoever wrote it.
  */
 public class Row {
-  /** Stands in the cells for SQL's null, since null means not decoded. */
-  private static final Object NULL = new Object();
+  private static final VarHandle CELLS;
+  private static final VarHandle CELL = MethodHandles.arrayElementVarHandle(Object[].class);
+
+  static {
+    try {
+      CELLS = MethodHandles.lookup().findVarHandle(Row.class, "cells", Object[].class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /**
+   * What stands in a cell for something that cannot stand there itself: SQL's null, since null means not decoded,
+   * and bytes that may be changed, which other threads see whole because they reach them through a final field.
+   */
+  private record Held(Object value) {}
+
+  private static final Held NULL = new Held(null);
   /** The hint has 11 bits for a column and 21 for its position in the row. */
   private static final int POSITION_BITS = 21;
   private static final int MOST_COLUMN = 1 << 11;
@@ -220,28 +238,56 @@ public class Row {
     return getBytes(shape().index(column));
   }
 
-  /** A value as the object of its type, null for null; decoded at the first call and kept. */
+  /**
+   * A value as the object of its type, null for null; decoded at the first call and kept. What has an array of
+   * bytes in it is made anew at each call, as whoever gets it may change it.
+   */
   public final Object getObject(int column) {
     Codec codec = codec(column);
     Object[] known = cells;
     if (known == null) {
-      known = new Object[width()];
-      cells = known;
+      known = newCells();
     }
     Object value = known[column];
     if (value == null) {
-      int at = locate(column) + 4;
-      int length = BigEndian.int4(segment.bytes, at - 4);
-      if (length < 0) {
-        known[column] = NULL;
-        return null;
-      }
-      value = codec.decode(segment.bytes, at, length);
-      if (codec.cacheable()) {
-        known[column] = value == null ? NULL : value;
-      }
+      value = decode(codec, column, known);
     }
-    return value == NULL ? null : value;
+    return value instanceof Held held ? held.value() : value;
+  }
+
+  /** An array that another thread has made meanwhile may hold what must be held once. */
+  private Object[] newCells() {
+    Object[] made = new Object[width()];
+    if (!holdsArrays()) {
+      cells = made;
+      return made;
+    }
+    Object[] others = (Object[]) CELLS.compareAndExchange(this, null, made);
+    return others == null ? made : others;
+  }
+
+  private Object decode(Codec codec, int column, Object[] known) {
+    int at = locate(column) + 4;
+    int length = BigEndian.int4(segment.bytes, at - 4);
+    Object value = length < 0 ? null : codec.decode(segment.bytes, at, length);
+    if (value == null) {
+      known[column] = NULL;
+    } else if (codec.cacheable()) {
+      known[column] = value;
+    } else if (holdsArrays()) {
+      Held held = new Held(value);
+      Object others = CELL.compareAndExchange(known, column, null, held);
+      return others == null ? held : others;
+    }
+    return value;
+  }
+
+  /**
+   * Whether what could be changed, an array of bytes and what has one in it, is the same object at each read, to
+   * all threads. It must then not be changed. Plain rows make another each time.
+   */
+  protected boolean holdsArrays() {
+    return false;
   }
 
   /** A value as the object of its type, null for null. */

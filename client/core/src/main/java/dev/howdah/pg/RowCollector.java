@@ -8,52 +8,48 @@ import java.util.List;
 /**
  * Collects the bodies of rows into segments of exactly their size.
  *
- * <p>What is kept for each row beyond its body: 2 bytes of position, its part of the segment's 64, and, once
- * it is handed out, 4 for the place in the segment's table and 32 for the row object. With 64 rows or more
- * in a segment that is at most 8 for an untouched row and 40 for one handed out, so a segment takes 64 rows
- * where 16 KiB do not hold as many, up to 60 KiB. Rows of more than 900 bytes pay for the segment a little more.
+ * <p>What is kept for each row beyond its body: 2 bytes of position, its part of the segment's 72, and, once
+ * it is handed out, 4 for the place in the result's table, its part of the table's 20, and 32 for the row object.
+ * With 64 rows or more in a segment that is at most 8 for an untouched row and 40 for one handed out. More would
+ * be kept by one row that survives the others, so a segment takes 64 rows, or 4 KiB of small ones, and 60 KiB at
+ * most. Rows of more than 900 bytes pay for the segment a little more.
  */
 final class RowCollector implements RowSink {
-  /** The size of segments in a result that is kept whole. */
-  private static final int KEPT = 16 << 10;
-  /** The size of segments of streamed rows: what one that is kept may pin. */
-  private static final int STREAMED = 4 << 10;
+  /** The size of segments of small rows: smaller ones would cost more to make than they free. */
+  private static final int SMALL = 4 << 10;
   /** Positions are 16 bits. */
   private static final int LARGEST = 60 << 10;
+  /** How many rows share a segment in a result that is kept whole. */
   private static final int ROWS = 64;
 
-  private final int target;
   private final int rows;
   private byte[] bytes;
   private char[] starts = new char[64];
   private int size;
   private int count;
-  private int limit;
   private long total;
   private List<Segment> segments = new ArrayList<>();
   private Shape shape;
   private RowMaker maker;
 
-  private RowCollector(int target, int rows) {
-    this.target = target;
+  private RowCollector(int rows) {
     this.rows = rows;
     this.bytes = new byte[1024];
   }
 
   /** For a result that is kept whole. */
   static RowCollector kept() {
-    return new RowCollector(KEPT, ROWS);
+    return new RowCollector(ROWS);
   }
 
   /** For rows that pass by, of which some may be kept. */
   static RowCollector streamed() {
-    return new RowCollector(STREAMED, 1);
+    return new RowCollector(1);
   }
 
   void begin(Shape shape, RowMaker maker) {
     this.shape = shape;
     this.maker = maker;
-    this.limit = target;
     this.size = 0;
     this.count = 0;
     this.total = 0;
@@ -63,10 +59,9 @@ final class RowCollector implements RowSink {
   @Override
   public void row(Wire wire) {
     int length = wire.length();
-    if (size + length > limit) {
+    if (size + length > LARGEST || size + length > SMALL && count >= rows) {
       seal();
-      limit = Math.max(target, Math.min(LARGEST, length * rows));
-      if (length > limit || wire.ownsBody()) {
+      if (length > LARGEST) {
         alone(wire);
         return;
       }

@@ -10,6 +10,9 @@ import java.util.List;
 final class RowSource implements Copy.Source {
   private static final byte[] HEADER = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', (byte) 0xff, '\r', '\n', 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
+  /** Rows that come slowly are sent after so many nanoseconds. */
+  private static final long LONGEST_COLLECTION = 10_000_000;
+
   private final CopyFormat format;
   private final Codec[] codecs;
   private final Iterator<? extends List<?>> rows;
@@ -27,7 +30,7 @@ final class RowSource implements Copy.Source {
   }
 
   /** Rows whose columns are of the types of these names. COPY does not say what the types are, so the caller must. */
-  static RowSource of(Executor executor, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+  static RowSource of(Executor executor, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows, Options options) {
     if (types.isEmpty()) {
       throw new PgException("22023", "the types of the columns must be named");
     }
@@ -36,7 +39,8 @@ final class RowSource implements Copy.Source {
       columns.add("null::" + type);
     }
     // Preparing a statement that returns these types is how their numbers and their codecs become known.
-    Result described = executor.query("select " + String.join(", ", columns) + " limit 0", new Object[0], Options.DEFAULT);
+    Result described = executor.query("select " + String.join(", ", columns) + " limit 0", new Object[0],
+        Options.DEFAULT.timeout(options.timeout()));
     Codec[] codecs = new Codec[types.size()];
     for (int i = 0; i < codecs.length; i++) {
       codecs[i] = format.codec(described.columns().get(i).codec(), Integer.toString(i));
@@ -46,22 +50,30 @@ final class RowSource implements Copy.Source {
 
   @Override
   public int read(byte[] buffer, int offset, int length) {
-    while (sent == out.size()) {
-      if (ended) {
-        return -1;
-      }
+    if (sent == out.size()) {
       out.clear();
       sent = 0;
+      collect(length);
+    }
+    int count = Math.min(length, out.size() - sent);
+    if (count == 0) {
+      return -1;
+    }
+    System.arraycopy(out.array(), sent, buffer, offset, count);
+    sent += count;
+    return count;
+  }
+
+  /** Writes rows until there are so many bytes: a write of the socket for each row would cost more than the row. */
+  private void collect(int bytes) {
+    long end = System.nanoTime() + LONGEST_COLLECTION;
+    while (out.size() < bytes && !ended && (out.size() == 0 || System.nanoTime() - end < 0)) {
       if (rows.hasNext()) {
         write(rows.next());
       } else {
         end();
       }
     }
-    int count = Math.min(length, out.size() - sent);
-    System.arraycopy(out.array(), sent, buffer, offset, count);
-    sent += count;
-    return count;
   }
 
   private void write(List<?> row) {

@@ -5,7 +5,6 @@ import dev.howdah.pg.wire.WireOutput;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.util.List;
 
 /** Writes rows in some notation to a stream while they come, in pieces of 32 KiB. */
 final class RowWriter implements Harvest<Long>, RowSink {
@@ -66,7 +65,7 @@ final class RowWriter implements Harvest<Long>, RowSink {
   @Override
   public Long end(String tag) {
     if (notation == null) {
-      notation = factory.of(new Shape(List.of()));
+      notation = factory.of(Shape.NO_ROWS);
     }
     if (count == 0) {
       notation.begin(buffer);

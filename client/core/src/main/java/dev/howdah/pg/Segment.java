@@ -3,9 +3,9 @@ package dev.howdah.pg;
 /**
  * The bytes of some rows that follow each other: the bodies of their messages and nothing else.
  *
- * <p>A row that survives its result keeps its segment alive, so segments are small: 16 KiB in a result that
- * is kept whole, 4 KiB in one that is streamed, more only where rows are large themselves. See
- * {@link RowCollector} for the sizes and what each row costs.
+ * <p>A row that survives its result keeps its segment alive, so segments are small, and know no rows: what was
+ * made and decoded of the others goes with the {@link Result}. See {@link RowCollector} for the sizes and what
+ * each row costs.
  */
 public final class Segment {
   final byte[] bytes;
@@ -13,8 +13,6 @@ public final class Segment {
   final RowMaker maker;
   /** Where each row begins. */
   private final char[] starts;
-  /** The rows handed out, made when the first one is; written without a lock, since rows are immutable. */
-  private Row[] rows;
 
   Segment(byte[] bytes, char[] starts, Shape shape, RowMaker maker) {
     this.bytes = bytes;
@@ -37,24 +35,14 @@ public final class Segment {
     return (index + 1 < starts.length ? starts[index + 1] : bytes.length) - starts[index];
   }
 
-  /** The row at an index: the same object each time, unless two threads ask for the first time at once. */
+  /** The row at an index, made anew. */
   Row row(int index) {
-    Row[] known = rows;
-    if (known == null) {
-      known = new Row[starts.length];
-      rows = known;
-    }
-    Row row = known[index];
-    if (row == null) {
-      row = maker.row(this, starts[index]);
-      known[index] = row;
-    }
-    return row;
+    return maker.row(this, starts[index]);
   }
 
-  /** The row at an index, which nobody will ask for again. */
-  Row passingRow(int index) {
-    return maker.row(this, starts[index]);
+  /** The same bytes, read in another way. */
+  Segment as(Shape other, RowMaker otherMaker) {
+    return new Segment(bytes, starts, other, otherMaker);
   }
 
   /** A segment that holds one row's bytes and no other's. */

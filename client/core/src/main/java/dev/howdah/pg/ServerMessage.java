@@ -155,7 +155,8 @@ public final class ServerMessage {
 
   private static void appendPlace(StringBuilder text, String sql, int position) {
     text.append(" at character ").append(position);
-    if (sql == null || position > sql.codePointCount(0, sql.length())) {
+    // Behind the last character is where a statement that ends too early is wrong.
+    if (sql == null || position > sql.codePointCount(0, sql.length()) + 1) {
       return;
     }
     int index = sql.offsetByCodePoints(0, position - 1);

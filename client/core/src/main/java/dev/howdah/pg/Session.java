@@ -15,6 +15,10 @@ import java.util.function.Consumer;
  */
 final class Session {
   private static final int MOST_SECRET = 256;
+  /** What the names and values of the settings may take that the server reports: some hundred times what it does report. */
+  private static final int MOST_PARAMETER_TEXT = 1 << 20;
+  /** What one of them takes beside its text. */
+  private static final int PARAMETER = 64;
 
   final Config config;
   final Wire wire;
@@ -23,6 +27,7 @@ final class Session {
   final CancelGate gate;
   private final Handshake.Endpoint endpoint;
   private final Map<String, String> parameters = new ConcurrentHashMap<>();
+  private long parameterText;
   private volatile Consumer<Notification> notifications = notification -> { };
   private int process;
   private byte[] secret = {};
@@ -153,8 +158,20 @@ final class Session {
     }
   }
 
+  /** Adds what a handler threw while something else went wrong, so that it is not the next statement's. */
+  void addHandlerFailure(Throwable error) {
+    RuntimeException failure = takeHandlerFailure();
+    if (failure != null && failure != error) {
+      error.addSuppressed(failure);
+    }
+  }
+
   private void parameter(String name, String value) {
-    parameters.put(name, value);
+    String before = parameters.put(name, value);
+    parameterText += value.length() - (before == null ? -name.length() - PARAMETER : before.length());
+    if (parameterText > MOST_PARAMETER_TEXT) {
+      throw wire.malformed("the settings that the server reports are too many or too long, the last being " + name);
+    }
     if (name.equals("client_encoding")) {
       foreignEncoding = !value.equals("UTF8") && !value.equals("UNICODE");
     }
@@ -189,19 +206,23 @@ final class Session {
           return type;
         }
       } catch (PgTimeoutException e) {
-        if (deadline.isOver()) {
-          passed(deadline, e);
-        } else if (deadline.isDueAgain()) {
-          tryCancel();
-          deadline.cancelAgainLater();
-        } else if (!deadline.repeats() && gate.isCancelWanted()) {
-          deadline.cancelAgainLater();
-        }
+        waitedLong(deadline, e);
       } catch (ConnectionException e) {
         close();
         throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
             + " could still hit another query; the connection is closed", e) : e;
       }
+    }
+  }
+
+  private void waitedLong(Deadline deadline, PgTimeoutException e) {
+    if (deadline.isOver()) {
+      passed(deadline, e);
+    } else if (deadline.isDueAgain()) {
+      tryCancel();
+      deadline.cancelAgainLater();
+    } else if (!deadline.repeats() && gate.isCancelWanted()) {
+      deadline.cancelAgainLater();
     }
   }
 
@@ -216,6 +237,11 @@ final class Session {
       throw new ConnectionException("the query passed its limit of " + deadline.limit()
           + " and the server did not end it within cancel_timeout; the connection is closed", e);
     }
+    cancelLate(deadline);
+  }
+
+  /** Cancels a statement whose deadline has passed, and gives the server cancel_timeout to say so. */
+  void cancelLate(Deadline deadline) {
     tryCancel();
     deadline.extend(config.cancelTimeout());
     deadline.cancelAgainLater();
@@ -262,6 +288,20 @@ final class Session {
     awaitingReady = true;
     try {
       wire.flush(deadline.at());
+    } catch (ConnectionException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /**
+   * Sends data to a statement that runs and may be slow to take them. It is cancelled when the deadline passes, and the
+   * server then takes what is left and drops it.
+   */
+  void flushData(Deadline deadline) {
+    awaitingReady = true;
+    try {
+      wire.flush(deadline::at, late -> waitedLong(deadline, late));
     } catch (ConnectionException e) {
       close();
       throw e;

@@ -5,13 +5,15 @@ import java.util.Locale;
 /** Every setting of a connection that is text: its name, its variable in the environment and its default. */
 enum Setting {
   HOST("host", "PGHOST", null),
+  HOSTADDR("hostaddr", "PGHOSTADDR", null),
   PORT("port", "PGPORT", "5432"),
   USER("user", "PGUSER", null),
   PASSWORD("password", "PGPASSWORD", null),
   DATABASE("dbname", "PGDATABASE", null),
   PASSFILE("passfile", "PGPASSFILE", null),
   OPTIONS("options", "PGOPTIONS", null),
-  APPLICATION_NAME("application_name", "PGAPPNAME", "howdah"),
+  APPLICATION_NAME("application_name", "PGAPPNAME", null),
+  FALLBACK_APPLICATION_NAME("fallback_application_name", null, "howdah"),
   CONNECT_TIMEOUT("connect_timeout", "PGCONNECT_TIMEOUT", "10"),
   TARGET_SESSION_ATTRS("target_session_attrs", "PGTARGETSESSIONATTRS", "any"),
   SSLMODE("sslmode", "PGSSLMODE", null),

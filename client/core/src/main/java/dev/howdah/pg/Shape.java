@@ -12,6 +12,9 @@ import java.util.Set;
  * every execution, and immutable: a row reads tomorrow as it read today, whatever became of the connection.
  */
 public final class Shape {
+  /** What a statement has that returns no rows; one that returns rows without columns has another. */
+  static final Shape NO_ROWS = new Shape(List.of());
+
   private final List<Column> columns;
   private final Map<String, Integer> indexes;
   final Codec[] codecs;

@@ -129,8 +129,7 @@ final class SharedPipeline {
     if (call.wasHitByMistake()) {
       return null;
     }
-    if (call.outcome.error != null && Executor.isStale(call.outcome.error)) {
-      session.discard(call.statement);
+    if (executor.discardedAsStale(call.statement, call.outcome)) {
       return null;
     }
     call.outcome.tagOrThrow(call.statement.sql, call.deadline);

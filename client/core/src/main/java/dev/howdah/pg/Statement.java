@@ -1,6 +1,7 @@
 package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
+import java.util.List;
 import java.util.regex.Pattern;
 
 /** A statement that the server has prepared. */
@@ -17,15 +18,18 @@ final class Statement {
    * was meant for another, so what leaves an effect behind when it is rolled back is not shared.
    */
   final boolean shareable;
+  /** The names of the {@link Witness witnesses} of the composite types in it. */
+  final String[] witnesses;
   /** The format codes of a Bind message, with their count in front. */
   final short[] resultFormats;
 
-  Statement(String sql, String name, int[] parameterTypes, Codec[] parameters, Shape shape) {
+  Statement(String sql, String name, int[] parameterTypes, Codec[] parameters, Shape shape, List<String> witnesses) {
     this.sql = sql;
     this.name = name;
     this.parameterTypes = parameterTypes;
     this.parameters = parameters;
     this.shape = shape;
+    this.witnesses = witnesses.toArray(String[]::new);
     this.shareable = LeadingKeyword.isOfRows(sql) && !OUTSIDE_TRANSACTIONS.matcher(sql).find();
     this.resultFormats = formats(shape);
   }

@@ -57,7 +57,7 @@ final class StatementCache {
       statements.put(new Key(statement.sql, binary), statement);
       if (statements.size() > capacity) {
         Key eldest = statements.keySet().iterator().next();
-        closing.add(statements.remove(eldest).name);
+        close(statements.remove(eldest));
       }
     });
   }
@@ -65,15 +65,20 @@ final class StatementCache {
   void remove(Statement statement) {
     change(() -> {
       if (statements.values().remove(statement)) {
-        closing.add(statement.name);
+        close(statement);
       }
     });
+  }
+
+  private void close(Statement statement) {
+    closing.add(statement.name);
+    closing.addAll(List.of(statement.witnesses));
   }
 
   /** The definitions may have changed: every statement is to be prepared anew. */
   void invalidate() {
     change(() -> {
-      statements.values().forEach(statement -> closing.add(statement.name));
+      statements.values().forEach(this::close);
       statements.clear();
     });
   }

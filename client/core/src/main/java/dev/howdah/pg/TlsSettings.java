@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
@@ -37,6 +38,11 @@ final class TlsSettings {
   static Transport secure(Config config, String mode, String host, int port, Transport plain, long deadline) throws IOException {
     try {
       Path roots = rootCertificates(config);
+      if (mode.equals("verify-ca") && roots == null) {
+        // The JDK trusts whom anyone may buy a certificate from; without its name checked that proves nothing.
+        throw new GeneralSecurityException("sslmode=verify-ca needs a file of roots, and there is no ~/.postgresql/root.crt;"
+            + " sslrootcert names one, sslmode=verify-full trusts the JDK's and checks the host's name too");
+      }
       boolean verify = mode.startsWith("verify-") || mode.equals("require") && roots != null;
       TrustManager[] trust = verify ? trusting(roots) : new TrustManager[] {new Anyone()};
       SSLContext context = SSLContext.getInstance("TLS");
@@ -73,7 +79,7 @@ final class TlsSettings {
       store = KeyStore.getInstance(KeyStore.getDefaultType());
       store.load(null, NO_PASSWORD);
       int number = 0;
-      for (Certificate certificate : certificates(roots)) {
+      for (Certificate certificate : certificates("sslrootcert", roots)) {
         store.setCertificateEntry("root" + number++, certificate);
       }
     }
@@ -82,10 +88,16 @@ final class TlsSettings {
     return factory.getTrustManagers();
   }
 
-  private static Collection<? extends Certificate> certificates(Path file) throws IOException, GeneralSecurityException {
+  private static Collection<? extends Certificate> certificates(String setting, Path file) throws IOException, GeneralSecurityException {
     try (InputStream in = Files.newInputStream(file)) {
-      return CertificateFactory.getInstance("X.509").generateCertificates(in);
+      Collection<? extends Certificate> found = CertificateFactory.getInstance("X.509").generateCertificates(in);
+      if (!found.isEmpty()) {
+        return found;
+      }
+    } catch (NoSuchFileException e) {
+      throw new GeneralSecurityException("there is no file " + file + ", which " + setting + " names", e);
     }
+    throw new GeneralSecurityException("the file " + file + ", which " + setting + " names, has no certificate");
   }
 
   private static KeyManager[] clientKey(Config config) throws IOException, GeneralSecurityException {
@@ -94,7 +106,7 @@ final class TlsSettings {
     if (certificate == null || key == null) {
       return null;
     }
-    Certificate[] chain = certificates(Path.of(certificate)).toArray(Certificate[]::new);
+    Certificate[] chain = certificates("sslcert", Path.of(certificate)).toArray(Certificate[]::new);
     KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
     store.load(null, NO_PASSWORD);
     store.setKeyEntry("client", privateKey(Path.of(key), chain[0].getPublicKey().getAlgorithm()), NO_PASSWORD, chain);

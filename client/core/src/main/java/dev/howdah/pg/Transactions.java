@@ -35,32 +35,42 @@ final class Transactions {
     boolean nested = connection.inTransaction();
     String savepoint = "howdah_" + ++savepoints;
     connection.command(nested ? "SAVEPOINT " + savepoint : options.begin());
-    return ended(work, nested ? savepoint : null);
+    return ended(options, work, nested ? savepoint : null);
   }
 
-  private <T> T ended(Function<Connection, T> work, String savepoint) {
+  private <T> T ended(TransactionOptions options, Function<Connection, T> work, String savepoint) {
     try {
       T value = work.apply(connection);
-      if (savepoint == null && connection.inTransaction()) {
-        commit();
-      } else if (connection.inTransaction()) {
-        connection.command("RELEASE SAVEPOINT " + savepoint);
+      if (options.rollback()) {
+        undo(savepoint);
+      } else {
+        keep(savepoint);
       }
       return value;
     } catch (Throwable e) {
-      undo(savepoint, e);
+      try {
+        undo(savepoint);
+      } catch (PgException other) {
+        e.addSuppressed(other);
+      }
       throw e;
     }
   }
 
-  private void undo(String savepoint, Throwable reason) {
-    if (!connection.isOpen() || !connection.inTransaction()) {
+  private void keep(String savepoint) {
+    if (!connection.inTransaction()) {
       return;
     }
-    try {
+    if (savepoint == null) {
+      commit();
+    } else {
+      connection.command("RELEASE SAVEPOINT " + savepoint);
+    }
+  }
+
+  private void undo(String savepoint) {
+    if (connection.isOpen() && connection.inTransaction()) {
       connection.command(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
-    } catch (PgException e) {
-      reason.addSuppressed(e);
     }
   }
 }

@@ -27,15 +27,19 @@ final class TypeCatalog {
   private final Executor executor;
   private final Session session;
   private final Deadline deadline;
+  private final String witnessName;
+  private final List<String> witnesses = new ArrayList<>();
 
-  TypeCatalog(Executor executor, Deadline deadline) {
+  /** With a name, it prepares witnesses of that name for a statement that will be kept; with null it prepares none. */
+  TypeCatalog(Executor executor, Deadline deadline, String witnessName) {
     this.executor = executor;
     this.session = executor.session;
     this.deadline = deadline;
+    this.witnessName = witnessName;
   }
 
-  /** Learns the types and those that they are made of. */
-  void learn(TypeRegistry registry, Collection<Integer> used) {
+  /** Learns the types and those that they are made of; returns the names of the {@link Witness witnesses} of the composite ones. */
+  List<String> learn(TypeRegistry registry, Collection<Integer> used) {
     Map<Integer, TypeRegistry.Description> found = new HashMap<>();
     Set<Integer> asked = registry.unknown(used);
     Set<Integer> pending = asked;
@@ -49,6 +53,7 @@ final class TypeCatalog {
       pending.removeAll(found.keySet());
     }
     registry.learn(asked, found.values());
+    return witnesses;
   }
 
   private static String list(Collection<Integer> oids) {
@@ -64,7 +69,9 @@ final class TypeCatalog {
     String multirange = hasMultiranges() ? "(select rngtypid from pg_catalog.pg_range where rngmultitypid = t.oid)" : "null";
     List<String[]> rows = rows("select t.oid, t.typname, t.typtype, case when t.typlen = -1 then t.typelem else 0 end,"
         + " t.typbasetype, coalesce((select rngsubtype from pg_catalog.pg_range where rngtypid = t.oid), " + multirange
-        + ", 0), t.typdelim, t.typrelid from pg_catalog.pg_type t where t.oid in (" + list(oids) + ")");
+        + ", 0), t.typdelim, t.typrelid, case when pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+        + " then pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(t.typname) end"
+        + " from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace where t.oid in (" + list(oids) + ")");
     Map<String, List<TypeRegistry.Attribute>> attributes = attributes(rows);
     List<TypeRegistry.Description> types = new ArrayList<>();
     for (String[] row : rows) {
@@ -82,12 +89,23 @@ final class TypeCatalog {
     List<Integer> relations = types.stream().filter(row -> row[2].equals("c")).map(row -> oid(row[7])).toList();
     Map<String, List<TypeRegistry.Attribute>> attributes = new HashMap<>();
     if (!relations.isEmpty()) {
+      // Before the fields are read, so that none can change unseen in between.
+      types.stream().filter(row -> row[2].equals("c") && row[8] != null).forEach(row -> prepareWitness(row[7], row[8]));
       for (String[] row : rows("select attrelid, attname, atttypid from pg_catalog.pg_attribute where attrelid in ("
           + list(relations) + ") and attnum > 0 and not attisdropped order by attrelid, attnum")) {
         attributes.computeIfAbsent(row[0], relation -> new ArrayList<>()).add(new TypeRegistry.Attribute(row[1], oid(row[2])));
       }
     }
     return attributes;
+  }
+
+  /** The server answers it with what it answers to the query behind it. */
+  private void prepareWitness(String relation, String type) {
+    if (witnessName != null) {
+      String name = witnessName + "_" + witnesses.size();
+      Requests.parse(name, Witness.sql(relation, type), session.wire.output());
+      witnesses.add(name);
+    }
   }
 
   /** The rows of a query as text. */

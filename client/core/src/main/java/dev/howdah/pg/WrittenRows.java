@@ -2,7 +2,6 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.wire.Wire;
 import dev.howdah.pg.wire.WireOutput;
-import java.util.List;
 
 /** Writes a statement's rows in some notation into memory, straight from the wire. */
 final class WrittenRows implements Harvest<byte[]>, RowSink {
@@ -40,7 +39,7 @@ final class WrittenRows implements Harvest<byte[]>, RowSink {
   @Override
   public byte[] end(String tag) {
     if (notation == null) {
-      begin(new Shape(List.of()));
+      begin(Shape.NO_ROWS);
     }
     notation.end(buffer);
     byte[] written = buffer.toByteArray();

@@ -34,22 +34,25 @@ class AuthenticationTest {
   @TempDir
   static Path folder;
   private static Path root;
+  private static Path clientCertificate;
+  private static Path clientKey;
   private static boolean tls;
 
   @BeforeAll
   static void prepareServer() throws IOException, GeneralSecurityException, InterruptedException {
     PrivateServer server = PrivateServer.shared();
-    makeCertificate(server);
+    makeCertificates(server);
     try (Connection connection = PrivateServer.connect()) {
       connection.script("""
           set password_encryption = 'scram-sha-256'; create role by_scram login password 'päss wörd';
-          create role prepared login;
+          create role prepared login; create role by_certificate login;
           create role by_tls login password 'secret'; create role in_clear login password 'secret';
           set password_encryption = 'md5'; create role by_md5 login password 'secret';
           """);
       tls = ServerBuild.speaksTls(connection, "connections with TLS");
       if (tls) {
         connection.script("alter system set ssl = on");
+        connection.script("alter system set ssl_ca_file = 'clients.crt'");
       }
     }
     Object before = loaded();
@@ -60,6 +63,7 @@ class AuthenticationTest {
         host all in_clear 127.0.0.1/32 password
         hostssl all by_tls 127.0.0.1/32 scram-sha-256
         host all by_tls 127.0.0.1/32 reject
+        hostssl all by_certificate 127.0.0.1/32 cert
         """);
     while (loaded().equals(before)) {
       Thread.onSpinWait();
@@ -72,21 +76,33 @@ class AuthenticationTest {
     }
   }
 
-  private static void makeCertificate(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
-    Path store = folder.resolve("server.p12");
+  /** A key that has signed its own certificate. */
+  private record Identity(byte[] certificate, byte[] key) {}
+
+  private static Identity identity(String name, String algorithm, String sized, String size)
+      throws IOException, GeneralSecurityException, InterruptedException {
+    Path store = folder.resolve(name + ".p12");
     Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
-        "server", "-keyalg", "RSA", "-keysize", "2048", "-dname", "CN=localhost", "-ext", "SAN=dns:localhost", "-validity", "10",
+        name, "-keyalg", algorithm, "-" + sized, size, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
         "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)).inheritIO().start();
     assertEquals(0, keytool.waitFor());
     KeyStore keys = KeyStore.getInstance("PKCS12");
     try (InputStream in = Files.newInputStream(store)) {
       keys.load(in, STORE_PASSWORD);
     }
-    byte[] certificate = pem("CERTIFICATE", keys.getCertificate("server").getEncoded());
-    server.install("server.crt", certificate);
-    server.install("server.key", pem("PRIVATE KEY", keys.getKey("server", STORE_PASSWORD).getEncoded()));
-    root = folder.resolve("root.crt");
-    Files.write(root, certificate);
+    return new Identity(pem("CERTIFICATE", keys.getCertificate(name).getEncoded()),
+        pem("PRIVATE KEY", keys.getKey(name, STORE_PASSWORD).getEncoded()));
+  }
+
+  private static void makeCertificates(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
+    Identity own = identity("localhost", "RSA", "keysize", "2048");
+    server.install("server.crt", own.certificate());
+    server.install("server.key", own.key());
+    root = Files.write(folder.resolve("root.crt"), own.certificate());
+    Identity client = identity("by_certificate", "EC", "groupname", "secp256r1");
+    server.install("clients.crt", client.certificate());
+    clientCertificate = Files.write(folder.resolve("client.crt"), client.certificate());
+    clientKey = Files.write(folder.resolve("client.key"), client.key());
   }
 
   private static byte[] pem(String label, byte[] content) {
@@ -180,7 +196,6 @@ class AuthenticationTest {
     assertFalse(usesTls(as("by_scram", "päss wörd").set("sslmode", "allow").build()));
     assertTrue(usesTls(as("by_scram", "päss wörd").set("sslmode", "prefer").build()));
     assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").build()));
-    assertThrows(ConnectionException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
     Config.Builder trusting = as("by_tls", "secret").set("sslrootcert", root);
     assertTrue(usesTls(trusting.set("sslmode", "verify-ca").build()));
     assertTrue(usesTls(trusting.set("sslmode", "verify-full").host("localhost").build()));
@@ -189,6 +204,61 @@ class AuthenticationTest {
     assertTrue(usesTls(trusting.host("localhost").set("channel_binding", "require").build()));
     assertThrows(ConnectionException.class,
         () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
+  }
+
+  @Test
+  void aClientCertificateStandsForAPassword() throws IOException {
+    IllegalArgumentException half = assertThrows(IllegalArgumentException.class,
+        () -> as("by_certificate", "").set("sslcert", clientCertificate).build());
+    assertTrue(half.getMessage().contains("sslkey"), half.getMessage());
+    assertThrows(IllegalArgumentException.class, () -> as("by_certificate", "").set("sslkey", clientKey).build());
+    assumeTrue(tls);
+    Config.Builder certified = as("by_certificate", "").host("localhost").set("sslmode", "verify-full").set("sslrootcert", root)
+        .set("sslcert", clientCertificate).set("sslkey", clientKey);
+    assertTrue(usesTls(certified.build()));
+    ServerException without = assertThrows(ServerException.class, () -> usesTls(as("by_certificate", "").set("sslmode", "require").build()));
+    assertEquals("28000", without.sqlState());
+    Path encrypted = Files.writeString(folder.resolve("encrypted.key"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
+    ConnectionException refused = assertThrows(ConnectionException.class,
+        () -> usesTls(certified.user("by_certificate").set("sslkey", encrypted).build()));
+    assertTrue(refused.getMessage().contains("openssl pkcs8"), refused.getMessage());
+  }
+
+  @Test
+  void aPoolNoticesOverTlsTooThatABackendWasKilled() {
+    assumeTrue(tls);
+    try (Pool pool = new Pool(as("by_tls", "secret").set("sslmode", "require").build(), Pool.Settings.DEFAULT.size(1));
+        Connection other = PrivateServer.connect()) {
+      int process = pool.with(Connection::process);
+      assertEquals(process, pool.with(Connection::process));
+      other.query("select pg_terminate_backend($1, 60000)", process);
+      assertEquals(1, pool.query("select 1").size());
+    }
+  }
+
+  void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
+    assumeTrue(tls);
+    String home = System.setProperty("user.home", folder.toString());
+    try {
+      assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
+      for (String mode : List.of("require", "verify-ca", "verify-full")) {
+        Config.Builder missing = as("by_tls", "secret").set("sslmode", mode).set("sslrootcert", folder.resolve("missing.crt"));
+        assertFailure("missing.crt, which sslrootcert names", missing);
+      }
+      Path empty = Files.write(folder.resolve("empty.crt"), new byte[0]);
+      assertFailure("has no certificate", as("by_tls", "secret").set("sslmode", "verify-ca").set("sslrootcert", empty));
+      Path usual = Files.createDirectories(folder.resolve(".postgresql")).resolve("root.crt");
+      Files.copy(root, usual);
+      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
+      Files.delete(usual);
+    } finally {
+      System.setProperty("user.home", home);
+    }
+  }
+
+  private static void assertFailure(String wanted, Config.Builder config) {
+    ConnectionException error = assertThrows(ConnectionException.class, () -> usesTls(config.build()));
+    assertTrue(error.getMessage().contains(wanted), error.getMessage());
   }
 
   @Test

@@ -129,6 +129,31 @@ class ConnectionTest {
   }
 
   @Test
+  void aStatementThatEndsTooEarlyIsShownToo() {
+    ServerException error = assertThrows(ServerException.class, () -> connection.query("select 1 +\n  (2"));
+    assertEquals("42601", error.sqlState());
+    assertTrue(error.getMessage().endsWith("at character 16, line 2:   (2"), error.getMessage());
+    ServerException empty = assertThrows(ServerException.class, () -> connection.query("select ("));
+    assertTrue(empty.getMessage().endsWith("at character 9, line 1: select ("), empty.getMessage());
+  }
+
+  @Test
+  void aStatementThatCountsRowsWithoutReturningThemHasNone() {
+    Result made = connection.query("create temp table made as select * from generate_series(1, 3)");
+    assertEquals("SELECT 3", made.tag());
+    assertEquals(3, made.count());
+    assertFalse(made.hasRows());
+    assertFalse(connection.script("select * into temp made2 from made").get(0).hasRows());
+    assertEquals(2, connection.execute("create temp table made3 as select from made limit 2"));
+    Result none = connection.query("select from made");
+    assertTrue(none.hasRows());
+    assertEquals(3, none.size());
+    assertTrue(connection.script("select from made").get(0).hasRows());
+    assertTrue(connection.query("select 1 where false").hasRows());
+    assertFalse(connection.query("").hasRows());
+  }
+
+  @Test
   void anErrorCarriesEveryField() {
     connection.script("drop table if exists checked; create table checked (a int constraint positive check (a > 0))");
     ServerException error = assertThrows(ServerException.class, () -> connection.query("insert into checked values ($1)", -1));

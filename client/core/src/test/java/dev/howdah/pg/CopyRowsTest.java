@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayInputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -121,5 +124,22 @@ class CopyRowsTest {
       assertTrue(refused.getMessage().contains("runs alone"), refused.getMessage());
       assertEquals(0, limited.query("select count(*) from first_copy").get(0).getLong(0));
     }
+  }
+
+  @Test
+  void copyThatPassesItsLimitIsCancelled() {
+    Options limited = Options.DEFAULT.timeout(Duration.ofMillis(200));
+    String slow = "select pg_sleep(60)";
+    connection.script("create temp table locked (a int)");
+    assertThrows(PgTimeoutException.class, () -> connection.copyOut(limited, "copy (" + slow + ") to stdout", OutputStream.nullOutputStream()));
+    assertThrows(PgTimeoutException.class, () -> connection.copyOut(limited, CopyFormat.BINARY, slow, row -> { }));
+    connection.script("create function pg_temp.hesitate() returns trigger language plpgsql as 'begin perform pg_sleep(60); return new; end';"
+        + " create trigger hesitate before insert on locked for each row execute function pg_temp.hesitate()");
+    // More than the sockets hold, so that the limit passes while the server takes nothing.
+    byte[] lines = "1\n".repeat(10_000_000).getBytes(StandardCharsets.US_ASCII);
+    assertThrows(PgTimeoutException.class, () -> connection.copyIn(limited, "copy locked from stdin", new ByteArrayInputStream(lines)));
+    assertThrows(PgTimeoutException.class, () -> connection.copyIn(limited, "copy locked from stdin (format binary)", CopyFormat.BINARY,
+        List.of("int"), List.of(List.of(1))));
+    assertEquals(0, connection.query("select * from locked").size());
   }
 }

@@ -52,6 +52,21 @@ class DocumentationTest {
     }
   }
 
+  @Test
+  void theCoordinatesAreThoseOfTheBuild() throws IOException {
+    String build = Files.readString(Path.of("../pom.xml"));
+    String version = first("<version>(.*?)</version>", build);
+    String clojure = first("<clojure.version>(.*?)</clojure.version>", build);
+    assertEquals(version, first("<version>(.*?)</version>", blocks("xml").get(0)));
+    String libraries = blocks("edn").get(0);
+    assertEquals(version, first("dev.howdah/howdah-pg-clojure \\{:mvn/version \"(.*?)\"", libraries));
+    assertEquals(clojure, first("org.clojure/clojure \\{:mvn/version \"(.*?)\"", libraries));
+  }
+
+  private static String first(String pattern, String text) {
+    return Pattern.compile(pattern).matcher(text).results().findFirst().orElseThrow().group(1);
+  }
+
   private static String printed(Class<?> compiled, int number, Connection connection) throws ReflectiveOperationException {
     PrintStream before = System.out;
     ByteArrayOutputStream seen = new ByteArrayOutputStream();

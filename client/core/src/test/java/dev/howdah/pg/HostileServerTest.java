@@ -16,6 +16,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,11 @@ import org.junit.jupiter.api.Test;
 class HostileServerTest {
   /** Plays a server for one connection: a part for the startup, and one for the first statement. */
   private static PgException against(Consumer<WireOutput> startup, Consumer<WireOutput> answer, Map<String, String> settings) {
+    return against(startup, answer, settings, connection -> connection.query("select 1"));
+  }
+
+  private static PgException against(Consumer<WireOutput> startup, Consumer<WireOutput> answer, Map<String, String> settings,
+      Consumer<Connection> work) {
     try (ServerSocket listener = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
       Thread server = new Thread(() -> serve(listener, startup, answer));
       server.setDaemon(true);
@@ -33,7 +39,7 @@ class HostileServerTest {
       settings.forEach(config::set);
       return assertThrows(PgException.class, () -> {
         try (Connection connection = Connection.open(config.build())) {
-          connection.query("select 1");
+          work.accept(connection);
         }
       });
     } catch (IOException e) {
@@ -106,6 +112,28 @@ class HostileServerTest {
   }
 
   @Test
+  void settingsWithoutEndAreRefused() {
+    Consumer<WireOutput> many = out -> {
+      for (int i = 0; i < 20_000; i++) {
+        message(out, 'S', ("setting" + i + "\0value\0").getBytes(StandardCharsets.US_ASCII));
+      }
+      ready(out);
+    };
+    PgException names = against(many, out -> { }, Map.of());
+    assertTrue(names.getMessage().contains("settings that the server reports"), names.getMessage());
+    PgException values = answering(out -> message(out, 'S', ("x\0" + "y".repeat(2_000_000) + "\0").getBytes(StandardCharsets.US_ASCII)));
+    assertTrue(values.getMessage().contains("settings that the server reports"), values.getMessage());
+    // A setting that changes often is one setting.
+    PgException changes = answering(out -> {
+      for (int i = 0; i < 20_000; i++) {
+        message(out, 'S', ("setting\0value" + i + "\0").getBytes(StandardCharsets.US_ASCII));
+      }
+      message(out, '?');
+    });
+    assertTrue(changes.getMessage().contains("type '?'"), changes.getMessage());
+  }
+
+  @Test
   void messagesOutOfOrderAreRefused() {
     assertTrue(answering(out -> message(out, 'D', (byte) 0, (byte) 0)).getMessage().contains("type 'D'"));
     assertTrue(answering(out -> message(out, 'T', (byte) 0, (byte) 0)).getMessage().contains("before the parameters"));
@@ -168,6 +196,96 @@ class HostileServerTest {
     assertTrue(row((byte) 0, (byte) 1, (byte) 0x7f, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 1).getMessage().contains("not a row"));
     assertTrue(row((byte) 0, (byte) 1, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xfe).getMessage().contains("not a row"));
     assertTrue(row((byte) 0, (byte) 1, (byte) 0, (byte) 0, (byte) 0, (byte) 0, (byte) 9).getMessage().contains("not a row"));
+  }
+
+  @Test
+  void disorderAmongRowsIsRefused() {
+    for (char type : "RKvtnTWAp?".toCharArray()) {
+      PgException error = answering(out -> {
+        described(out, 1);
+        message(out, '2');
+        message(out, type, new byte[type == 'A' ? 2 : 0]);
+      });
+      assertTrue(error instanceof ConnectionException, type + ": " + error);
+      assertTrue(error.getMessage().contains(type == 'A' ? "malformed" : "while a statement runs"), type + ": " + error.getMessage());
+    }
+    PgException copy = answering(out -> {
+      described(out, 1);
+      message(out, '2');
+      message(out, 'G');
+    });
+    assertTrue(copy.getMessage().contains("where no COPY was asked for"), copy.getMessage());
+  }
+
+  @Test
+  void disorderInAPipelineIsRefused() {
+    Consumer<Connection> two = connection -> {
+      try (Pipeline pipeline = connection.pipeline()) {
+        Pipeline.Answer first = pipeline.query("select 1");
+        Pipeline.Answer second = pipeline.query("select 1");
+        pipeline.run();
+        assertEquals(0, first.get().size());
+        second.get();
+      }
+    };
+    for (char type : "DKt?".toCharArray()) {
+      PgException error = against(HostileServerTest::ready, out -> {
+        described(out, 1);
+        message(out, 'Z', (byte) 'I');
+        message(out, '2');
+        message(out, 'C', "SELECT 0\0".getBytes(StandardCharsets.US_ASCII));
+        message(out, 'Z', (byte) 'I');
+        message(out, type, (byte) 0, (byte) 0);
+      }, Map.of(), two);
+      assertTrue(error instanceof ConnectionException, type + ": " + error);
+      assertTrue(error.getMessage().contains("type '" + type + "'"), type + ": " + error.getMessage());
+    }
+  }
+
+  private static PgException copying(CopyFormat format, Consumer<WireOutput> data) {
+    return against(HostileServerTest::ready, out -> {
+      described(out, 1);
+      message(out, 'Z', (byte) 'I');
+      message(out, 'H', (byte) 1, (byte) 0, (byte) 1, (byte) 0, (byte) 1);
+      data.accept(out);
+    }, Map.of("max_message_bytes", "2000", "query_timeout", "0.5", "cancel_timeout", "0.3"),
+        connection -> connection.copyOut(format, "select 1", row -> { }));
+  }
+
+  private static void copyData(WireOutput out, int extension, int columns, int length) {
+    WireOutput data = new WireOutput(64);
+    data.bytes("PGCOPY\n\377\r\n\0".getBytes(StandardCharsets.ISO_8859_1));
+    data.int4(0);
+    data.int4(extension);
+    data.int2(columns);
+    data.int4(length);
+    data.int4(7);
+    data.int2(-1);
+    message(out, 'd', data.toByteArray());
+  }
+
+  @Test
+  void disorderInCopyIsRefused() {
+    for (char type : "RKt?".toCharArray()) {
+      PgException error = copying(CopyFormat.BINARY, out -> {
+        copyData(out, 0, 1, 4);
+        message(out, type);
+      });
+      assertTrue(error.getMessage().contains("while COPY runs"), type + ": " + error.getMessage());
+    }
+    int[][] lies = {{-1, 1, 4}, {Integer.MAX_VALUE, 1, 4}, {0, 2, 4}, {0, 1, -2}, {0, 1, Integer.MAX_VALUE}, {0, 300, 4}, {0, 0, 4}};
+    for (int[] lie : lies) {
+      copying(CopyFormat.BINARY, out -> copyData(out, lie[0], lie[1], lie[2]));
+    }
+    for (CopyFormat format : List.of(CopyFormat.TEXT, CopyFormat.CSV)) {
+      copying(format, out -> message(out, 'd', "1\t2,3\n".getBytes(StandardCharsets.US_ASCII)));
+      PgException endless = copying(format, out -> {
+        for (int i = 0; i < 4; i++) {
+          message(out, 'd', "1".repeat(1000).getBytes(StandardCharsets.US_ASCII));
+        }
+      });
+      assertTrue(endless.getMessage().contains("max_message_bytes") || endless instanceof ConnectionException, endless.toString());
+    }
   }
 
   private static void sasl(WireOutput out, int kind, String text) {

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.howdah.pg.types.Composite;
 import dev.howdah.pg.types.PgArray;
+import java.time.LocalDate;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -38,6 +40,29 @@ class LearnedTypesTest {
     connection.script("create type mood as enum ('glad'); prepare howdah_catalog as select 1");
     assertEquals("glad", connection.query("select 'glad'::mood").get(0).getString(0));
     assertEquals(0, connection.query("select 1 from pg_prepared_statements where name = 'howdah_catalog'").size());
+  }
+
+  @Test
+  void aScriptReadsTypesAlikeWhateverTheConnectionHasMet() {
+    connection.script("create type part as (a int, b text); create type mood as enum ('glad'); create domain two as part[]");
+    String sql = "select row(1, 'x')::learned.part, array['glad']::learned.mood[], array[row(2, 'y')]::learned.two, 7;"
+        + " drop type if exists learned.late; create type learned.late as (c date); select row('2024-05-01')::learned.late";
+    List<List<Object>> fresh;
+    try (Connection other = PrivateServer.connect()) {
+      fresh = read(other.script(sql));
+      assertEquals(fresh, read(other.script(sql)));
+      other.begin(TransactionOptions.DEFAULT);
+      other.script("create type learned.later as enum ('now')");
+      assertEquals(List.of(List.of(List.of("now"))), read(other.script("select '{now}'::learned.later[]")));
+      other.rollback();
+    }
+    assertEquals(List.of(List.of(1, "x"), List.of("glad"), List.of(List.of(2, "y")), 7), fresh.get(0));
+    assertEquals(List.of(List.of(LocalDate.of(2024, 5, 1))), fresh.get(3));
+    assertEquals(fresh.get(0), Arrays.asList(connection.query(sql.substring(0, sql.indexOf(';'))).get(0).toArray()));
+  }
+
+  private static List<List<Object>> read(List<Result> results) {
+    return results.stream().map(result -> result.isEmpty() ? List.of() : Arrays.asList(result.get(0).toArray())).toList();
   }
 
   private List<String> fields(String sql) {

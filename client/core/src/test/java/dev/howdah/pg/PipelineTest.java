@@ -99,4 +99,27 @@ class PipelineTest {
       assertEquals(2, connection.query("select 2").get(0).getInt(0));
     }
   }
+
+  @Test
+  void whatAHandlerOfNoticesThrowsIsItsStatementsOwn() {
+    Config config = PrivateServer.shared().config().notices(notice -> {
+      throw new IllegalStateException(notice.message());
+    }).build();
+    try (Connection noisy = Connection.open(config)) {
+      noisy.script("create function pg_temp.say(what text) returns text language plpgsql as $$ begin raise notice '%', what; return what; end $$");
+      try (Pipeline pipeline = noisy.pipeline()) {
+        Pipeline.Answer before = pipeline.query("select 1");
+        Pipeline.Answer loud = pipeline.query("select pg_temp.say('look')");
+        Pipeline.Answer behind = pipeline.query("select 2");
+        assertEquals(1, before.get().size());
+        assertEquals("look", assertThrows(IllegalStateException.class, loud::get).getMessage());
+        assertEquals(2, behind.get().get(0).getInt(0));
+      }
+      assertEquals(3, noisy.query("select 3").get(0).getInt(0));
+      ServerException error = assertThrows(ServerException.class,
+          () -> noisy.script("do $$ begin raise notice 'look'; raise exception 'no'; end $$"));
+      assertEquals("look", error.getSuppressed()[0].getMessage());
+      assertEquals(4, noisy.query("select 4").get(0).getInt(0));
+    }
+  }
 }

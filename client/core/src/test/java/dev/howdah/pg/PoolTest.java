@@ -8,13 +8,19 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 class PoolTest {
   private static Pool pool(Pool.Settings settings) {
@@ -27,8 +33,140 @@ class PoolTest {
       Connection first = pool.borrow();
       first.begin(TransactionOptions.DEFAULT);
       pool.release(first);
-      assertFalse(first.inTransaction());
-      assertEquals(first.process(), pool.borrow().process());
+      Connection next = pool.borrow();
+      assertFalse(next.inTransaction());
+      assertEquals(first.process(), next.process());
+    }
+  }
+
+  @Test
+  void aLentConnectionThatIsClosedIsGivenBack() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      int process;
+      try (Connection lent = pool.borrow()) {
+        process = lent.process();
+      }
+      assertEquals(1, pool.idle());
+      Connection first = pool.borrow();
+      assertEquals(process, first.process());
+      first.close();
+      Connection second = pool.borrow();
+      first.close();
+      assertEquals(0, pool.idle());
+      assertEquals(1, second.query("select 1").size());
+    }
+  }
+
+  @Test
+  void aConnectionThatWasGivenBackCanDoNothing() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection lent = pool.borrow();
+      lent.query("select 1");
+      Pipeline pipeline = lent.pipeline();
+      pool.release(lent);
+      Connection next = pool.borrow();
+      next.begin(TransactionOptions.DEFAULT);
+      List<Executable> uses = List.of(() -> lent.query("select 1"), () -> lent.json("select 1"), () -> lent.script("select 1"),
+          () -> lent.cursor("select 1"), () -> lent.begin(TransactionOptions.DEFAULT), lent::commit, lent::rollback, lent::inTransaction,
+          () -> lent.transaction(tx -> 1), () -> lent.copyOut("copy (select 1) to stdout", OutputStream.nullOutputStream()),
+          () -> lent.onNotification(notification -> { }), () -> lent.listen("events"), () -> pipeline.query("select 1"));
+      for (Executable use : uses) {
+        PgException error = assertThrows(PgException.class, use);
+        assertTrue(error.getMessage().contains("given back"), error.getMessage());
+      }
+      assertFalse(lent.isOpen());
+      assertFalse(lent.cancel());
+      assertTrue(next.inTransaction());
+      assertEquals(1, next.query("select 1").size());
+    }
+  }
+
+  @Test
+  void aConnectionThatIsDiscardedIsNotLentAgain() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection first = pool.borrow();
+      pool.discard(first);
+      assertEquals(0, pool.idle());
+      assertNotEquals(first.process(), pool.with(Connection::process));
+      assertThrows(PgException.class, () -> pool.discard(first));
+    }
+  }
+
+  @Test
+  void aConnectionOnWhichAnotherThreadIsBusyIsNotLentAgain() throws InterruptedException, ExecutionException {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Connection lent = pool.borrow();
+      lent.query("select pg_sleep($1)", 0);
+      CompletableFuture<Result> slow = CompletableFuture.supplyAsync(() -> lent.query("select pg_sleep($1)", 60));
+      while (lent.callsUnderWay() == 0) {
+        Thread.onSpinWait();
+      }
+      pool.release(lent);
+      assertThrows(ExecutionException.class, slow::get);
+      assertNotEquals(lent.process(), pool.with(Connection::process));
+    }
+  }
+
+  @Test
+  void whatAConnectionRunsAPoolRuns() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      Source source = pool;
+      source.script("drop table if exists lent; create table lent (a int)");
+      assertEquals(2, source.execute("insert into lent values ($1), ($2)", 1, 2));
+      assertEquals(2, source.copyIn("copy lent from stdin (format binary)", List.of("int"), List.of(List.of(3), List.of(4))));
+      assertEquals(1, source.first("select a from lent order by a").getInt("a"));
+      assertEquals(10L, source.<Long>reduce(Options.DEFAULT, 0L, (sum, row) -> sum + row.getLong(0), "select a from lent"));
+      assertEquals("[{\"a\":4}]", new String(source.json("select a from lent where a > $1", 3)));
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      assertEquals(1, source.writeJson(out, "select a from lent where a = 1"));
+      assertEquals(1, source.writeEdn(out, "select a from lent where a = 1"));
+      assertEquals(1, source.writeCsv(out, "select a from lent where a = 1"));
+      assertEquals(1, source.copyOut("copy (select a from lent where a = 2) to stdout", out));
+      assertEquals("[{\"a\":1}][{:a 1}]a\n1\n2\n", out.toString());
+      assertThrows(PgException.class, () -> source.transaction(tx -> tx.execute("delete from lent") / tx.execute("select 1 / 0")));
+      assertEquals(4, source.<Long>transaction(TransactionOptions.DEFAULT.rollback(true), tx -> tx.execute("delete from lent")));
+      assertEquals(4, source.query("select a from lent").size());
+      assertEquals(1, pool.idle());
+    }
+  }
+
+  @Test
+  void aBackendThatWasKilledJustNowIsNotLent() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(3)); Connection other = PrivateServer.connect()) {
+      List<Connection> lent = List.of(pool.borrow(), pool.borrow(), pool.borrow());
+      lent.forEach(pool::release);
+      for (Connection killed : lent) {
+        other.query("select pg_terminate_backend($1, 60000)", killed.process());
+      }
+      assertEquals(1, pool.query("select 1").size());
+      assertEquals(1, pool.idle());
+    }
+  }
+
+  @Test
+  void whatAnIdleConnectionIsToldDoesNotEndIt() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1)); Connection other = PrivateServer.connect()) {
+      int process = pool.with(connection -> {
+        connection.listen("idle_connections");
+        return connection.process();
+      });
+      other.query("select pg_notify('idle_connections', repeat('x', 7000))");
+      // Behind this statement the server has sent the notification, if not earlier.
+      other.query("select pg_notify('idle_connections', '')");
+      assertEquals(process, pool.with(Connection::process));
+      assertEquals(1, pool.query("select 1").size());
+    }
+  }
+
+  @Test
+  void openingAConnectionTakesNoLongerThanTheBorrowersLimit() throws IOException {
+    // Its queue takes the connection, and nobody ever answers.
+    try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        Pool pool = new Pool(PrivateServer.shared().config().port(silent.getLocalPort()).set("connect_timeout", 60).build(),
+            Pool.Settings.DEFAULT.waitLimit(Duration.ofMillis(1200)))) {
+      PgTimeoutException late = assertTimeoutPreemptively(Duration.ofSeconds(20),
+          () -> assertThrows(PgTimeoutException.class, pool::borrow));
+      assertTrue(late.getMessage().contains("waitLimit"), late.getMessage());
     }
   }
 

@@ -27,6 +27,8 @@ public final class PrivateServer {
 
   private final Path folder;
   private final int port;
+  /** The port of the standby; 0 before there is one. */
+  private int standby;
 
   private PrivateServer(Path folder, int port) {
     this.folder = folder;
@@ -51,13 +53,37 @@ public final class PrivateServer {
         server.run(List.of("chown", owner(), folder.toString()));
       }
       server.asOwner(List.of(bin("initdb"), "-D", server.data(), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"));
-      server.asOwner(List.of(bin("pg_ctl"), "-D", server.data(), "-w", "-l", folder.resolve("log").toString(), "-o",
-          "-p " + server.port + " -k " + folder + " -c listen_addresses=127.0.0.1 -c fsync=off -c TimeZone=UTC"
-              + " -c max_connections=60 -c max_prepared_transactions=5 -c password_encryption=scram-sha-256", "start"));
+      server.startIn(server.data(), server.port);
       return server;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private void startIn(String data, int port) {
+    asOwner(List.of(bin("pg_ctl"), "-D", data, "-w", "-l", data + ".log", "-o", "-p " + port + " -k " + folder
+        + " -c listen_addresses=127.0.0.1 -c fsync=off -c TimeZone=UTC -c max_connections=60 -c max_prepared_transactions=5"
+        + " -c password_encryption=scram-sha-256", "start"));
+  }
+
+  /** The TCP port of a standby of this server, which is made when it is first asked for. */
+  public synchronized int standby() {
+    if (standby == 0) {
+      asOwner(List.of(bin("pg_basebackup"), "-D", standbyData(), "-h", folder.toString(), "-p", Integer.toString(port), "-U", USER,
+          "-R", "-X", "stream", "-c", "fast", "--no-sync"));
+      try {
+        int free = freePort();
+        startIn(standbyData(), free);
+        standby = free;
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+    return standby;
+  }
+
+  private String standbyData() {
+    return folder.resolve("standby").toString();
   }
 
   private static int freePort() throws IOException {
@@ -126,6 +152,9 @@ public final class PrivateServer {
   }
 
   private void stop() {
+    if (standby != 0) {
+      asOwner(List.of(bin("pg_ctl"), "-D", standbyData(), "-m", "immediate", "stop"));
+    }
     asOwner(List.of(bin("pg_ctl"), "-D", data(), "-m", "immediate", "stop"));
     try (Stream<Path> files = Files.walk(folder)) {
       files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());

@@ -136,7 +136,11 @@ class TypesTest {
         agree("cidr", List.of("10.0.0.0/8", "10.1.2.3/32", "fe80::/10", "::1/128")), agree("bit(5)", List.of("10101", "00000")),
         agree("money", List.of("1.25", "-1000000.5", "0")), agree("pg_lsn", List.of("0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF")),
         agree("tsvector", List.of("'a':1 'b':2A", "")), agree("regclass", List.of("pg_class")),
-        agree("regtype", List.of("integer", "timestamp with time zone")), agree("xid", List.of("1", "4294967295"))));
+        agree("regtype", List.of("integer", "timestamp with time zone")), agree("xid", List.of("1", "4294967295")),
+        agree("xid8", List.of("0", "18446744073709551", "3")), agree("\"char\"", List.of("a", "", "~")),
+        agree("bpchar", samples.texts().stream().filter(text -> !text.endsWith(" ")).toList()),
+        agree("tsquery", List.of("'a' & !'b'", "'a' <-> 'b' | 'c':*A")),
+        agree("jsonpath", List.of("$.\"a\"[*]?(@.\"b\" > 1)", "lax $")), agree("int8range", List.of("empty", "[1,9000000000)"))));
     if (citext) {
       tests.add(agree("citext", samples.texts()));
     }
@@ -166,11 +170,52 @@ class TypesTest {
         agree("tstzrange", List.of("[\"2024-01-01 00:00:00+00\",\"2024-01-02 00:00:00+00\")", "empty")),
         agree("tsrange", List.of("[\"2024-01-01 00:00:00\",infinity)")), agree("moods", List.of("[a,\"b,c\")", "(\"\",z]")),
         agree("int4multirange", List.of("{}", "{[1,3),[5,7)}")), agree("nummultirange", List.of("{[1.5,2.5],(7,)}")),
-        agree("int4range[]", List.of("{\"[1,3)\",empty,NULL}"))));
+        agree("int4range[]", List.of("{\"[1,3)\",empty,NULL}")), agree("pg_lsn[]", List.of("{0/0,16/B374D848,NULL}"))));
     if (hstore) {
       tests.add(agree("hstore", List.of("", "a=>1", "a=>NULL,bb=>\"x\\\"y\"", "\"a b\"=>\"\"")));
     }
     return tests;
+  }
+
+  @TestFactory
+  List<DynamicTest> generatedValuesOfTypesMadeOfTypesAgree() {
+    Samples samples = new Samples();
+    ServerSamples made = new ServerSamples(connection);
+    List<String> whole = samples.longs(30);
+    List<String> ranges = made.ranges("int8range", "int8", whole);
+    List<DynamicTest> tests = new ArrayList<>(List.of(
+        agree("int8[]", made.arrays("int8", samples.longs(64))), agree("text[]", made.arrays("text", samples.texts())),
+        agree("numeric[]", made.arrays("numeric", samples.numerics().subList(30, 1000))),
+        agree("float8[]", made.arrays("float8", samples.doubles().subList(0, 1000))),
+        agree("timestamptz[]", made.arrays("timestamptz", samples.timestamps(true).subList(0, 1000))),
+        agree("interval[]", made.arrays("interval", samples.intervals().subList(0, 1000))),
+        agree("inet[]", made.arrays("inet", samples.inets())),
+        agree("uuid[]", made.arrays("uuid", samples.uuids())), agree("jsonb[]", made.arrays("jsonb", samples.jsons())),
+        agree("mood[]", made.arrays("mood", made.moods())), agree("part[]", made.arrays("part", made.parts(samples.texts()))),
+        agree("pg_lsn[]", made.arrays("pg_lsn", made.positions())), agree("pg_lsn", made.positions()),
+        agree("int8range", ranges), agree("int4range", made.ranges("int4range", "int4", whole)),
+        agree("numrange", made.ranges("numrange", "numeric", samples.numerics().subList(30, 1000))),
+        agree("daterange", made.ranges("daterange", "date", samples.dates().subList(8, 1000))),
+        agree("tsrange", made.ranges("tsrange", "timestamp", samples.timestamps(false).subList(0, 1000))),
+        agree("tstzrange", made.ranges("tstzrange", "timestamptz", samples.timestamps(true).subList(0, 1000))),
+        agree("moods", made.ranges("moods", "text", samples.texts())), agree("int8range[]", made.arrays("int8range", ranges)),
+        agree("int8multirange", made.multiranges("int8multirange", "int8range", ranges)),
+        agree("part", made.parts(samples.texts())), agree("mood", made.moods()), agree("money", made.amounts()),
+        agree("cidr", made.networks(samples.inets())), agree("macaddr", made.cards(6)), agree("macaddr8", made.cards(8)),
+        agree("bit(5)", made.bits(5)), agree("bit(17)", made.bits(17))));
+    if (hstore) {
+      tests.add(agree("hstore", made.hstores(samples.texts())));
+    }
+    return tests;
+  }
+
+  @Test
+  void aFunctionWithoutAResultHasAnEmptyOne() {
+    String sql = "select pg_notify('nobody', '') as v";
+    for (Options options : List.of(Options.DEFAULT, TEXT)) {
+      Row row = connection.query(options, sql).get(0);
+      assertEquals(List.of("", "", "{\"v\":\"\"}"), List.of(row.getObject(0), row.getString(0), row.toJson()));
+    }
   }
 
   /** Every power of two and of ten with its neighbours, and numbers of random bits. */

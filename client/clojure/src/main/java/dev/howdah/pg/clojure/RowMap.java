@@ -38,6 +38,12 @@ public final class RowMap extends Row
     super(segment, start);
   }
 
+  /** A map's value is the same object each time: the hash of an array is its identity. */
+  @Override
+  protected boolean holdsArrays() {
+    return ((RowMaps.Maker) maker()).arrays;
+  }
+
   Keys keys() {
     return ((RowMaps.Maker) maker()).keys;
   }

@@ -15,15 +15,18 @@ import dev.howdah.pg.Shape;
 public record RowMaps(IFn keyFunction) implements RowMaker.Factory {
   @Override
   public RowMaker maker(Shape shape) {
-    return new Maker(new Keys(shape, keyFunction));
+    return new Maker(new Keys(shape, keyFunction), shape.columns().stream().anyMatch(column -> !column.codec().cacheable()));
   }
 
   /** Makes the rows of one shape and keeps what they share. */
   static final class Maker implements RowMaker {
     final Keys keys;
+    /** Whether some value has an array of bytes in it. */
+    final boolean arrays;
 
-    Maker(Keys keys) {
+    Maker(Keys keys, boolean arrays) {
       this.keys = keys;
+      this.arrays = arrays;
     }
 
     @Override

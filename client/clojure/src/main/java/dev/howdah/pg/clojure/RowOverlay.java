@@ -43,6 +43,11 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce,
     this.meta = meta;
   }
 
+  /** The same changes of a row with bytes of its own, so that it keeps no other row of its result in memory. */
+  public RowOverlay detach() {
+    return new RowOverlay((RowMap) row.detach(), changes, count, meta);
+  }
+
   @Override
   public Object valAt(Object key) {
     return valAt(key, null);

@@ -2,6 +2,7 @@ package dev.howdah.pg.clojure;
 
 import clojure.lang.APersistentVector;
 import clojure.lang.IFn;
+import clojure.lang.IKVReduce;
 import clojure.lang.IObj;
 import clojure.lang.IPersistentCollection;
 import clojure.lang.IPersistentMap;
@@ -18,7 +19,7 @@ import java.util.Iterator;
 import java.util.Map;
 
 /** A result as a vector: counted, indexed, reducible, foldable. Whatever changes it makes an ordinary vector. */
-public final class RowVector extends APersistentVector implements IObj, IReduce {
+public final class RowVector extends APersistentVector implements IObj, IReduce, IKVReduce {
   private static final long serialVersionUID = 1;
 
   private final transient Result rows;
@@ -99,6 +100,19 @@ public final class RowVector extends APersistentVector implements IObj, IReduce 
   @Override
   public Object reduce(IFn function, Object start) {
     return reduce(function, start, rows.iterator());
+  }
+
+  @Override
+  public Object kvreduce(IFn function, Object start) {
+    Object state = start;
+    int index = 0;
+    for (Row row : rows) {
+      state = function.invoke(state, index++, row);
+      if (RT.isReduced(state)) {
+        return ((Reduced) state).deref();
+      }
+    }
+    return state;
   }
 
   private static Object reduce(IFn function, Object start, Iterator<Row> left) {

@@ -17,7 +17,8 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs the tests that are written in Clojure, so that Maven sees and counts them. */
 class ClojureNamespacesTest {
-  private static final List<String> NAMESPACES = List.of("howdah.pg-test", "howdah.edn-test", "howdah.ring-test", "howdah.documentation-test");
+  private static final List<String> NAMESPACES = List.of("howdah.pg-test", "howdah.options-test", "howdah.threads-test", "howdah.edn-test",
+      "howdah.ring-test", "howdah.documentation-test");
 
   private static void require(String namespace) {
     Clojure.var("clojure.core", "require").invoke(Symbol.intern(namespace));
@@ -50,7 +51,7 @@ class ClojureNamespacesTest {
     Var.pushThreadBindings(RT.map(RT.var("clojure.core", "*err*"), new java.io.PrintWriter(warnings),
         RT.var("clojure.core", "*warn-on-reflection*"), true));
     try {
-      for (String namespace : List.of("howdah.pg.fold", "howdah.pg", "howdah.pg.ring")) {
+      for (String namespace : List.of("howdah.pg.fold", "howdah.pg.options", "howdah.pg", "howdah.pg.ring")) {
         Clojure.var("clojure.core", "require").invoke(Symbol.intern(namespace), Keyword.intern("reload"));
       }
     } finally {

@@ -55,19 +55,22 @@ final class ArrayCodec extends Codec {
       if (dimensions < 0 || dimensions > MOST_DIMENSIONS || length < 12 + 8 * dimensions) {
         throw codec.broken(length);
       }
-      lengths = new int[dimensions];
-      lowerBounds = new int[dimensions];
+      int[] counts = new int[dimensions];
+      int[] bounds = new int[dimensions];
       long product = dimensions == 0 ? 0 : 1;
       start = offset + 12 + 8 * dimensions;
       for (int i = 0; i < dimensions; i++) {
-        lengths[i] = BigEndian.int4(bytes, offset + 12 + 8 * i);
-        lowerBounds[i] = BigEndian.int4(bytes, offset + 16 + 8 * i);
-        product = lengths[i] < 0 ? Integer.MAX_VALUE : product * lengths[i];
+        counts[i] = BigEndian.int4(bytes, offset + 12 + 8 * i);
+        bounds[i] = BigEndian.int4(bytes, offset + 16 + 8 * i);
+        product = counts[i] < 0 ? Integer.MAX_VALUE : product * counts[i];
         if (product > (offset + length - start) / 4) {
           throw codec.broken(length);
         }
       }
       total = (int) product;
+      // Without elements there are no dimensions, or a long one of empty ones would be a list without end.
+      lengths = total == 0 ? new int[0] : counts;
+      lowerBounds = total == 0 ? new int[0] : bounds;
     }
   }
 
@@ -223,7 +226,7 @@ final class ArrayCodec extends Codec {
     Quoting.Reader reader = new Quoting.Reader(text, this);
     List<Integer> lower = new ArrayList<>();
     while (reader.take('[')) {
-      lower.add(Integer.parseInt(reader.part(":")));
+      lower.add(bound(reader.part(":"), text));
       reader.expect(':');
       reader.part("]");
       reader.expect(']');
@@ -241,10 +244,23 @@ final class ArrayCodec extends Codec {
       return new PgArray(new Object[0], new int[0], new int[0]);
     }
     int[] bounds = new int[dimensions];
+    long total = 1;
     for (int i = 0; i < dimensions; i++) {
       bounds[i] = i < lower.size() ? lower.get(i) : 1;
+      total *= lengths[i];
+    }
+    if (total != flat.size()) {
+      throw malformed(text);
     }
     return new PgArray(flat.toArray(), java.util.Arrays.copyOf(lengths, dimensions), bounds);
+  }
+
+  private int bound(String number, String text) {
+    try {
+      return Integer.parseInt(number);
+    } catch (NumberFormatException e) {
+      throw malformed(text);
+    }
   }
 
   private int level(Quoting.Reader reader, int depth, int[] lengths, List<Object> flat, boolean raw) {

@@ -16,6 +16,12 @@ import java.util.function.IntFunction;
  */
 final class CompositeCodec extends Codec {
   private static final Codec UNKNOWN = new TextOnlyCodec("unknown");
+  /** The bytes say which types the fields have, so they could nest as deep as they are long, and deeper than the stack. */
+  private static final int MOST_DEPTH = 64;
+  private static final ThreadLocal<int[]> DEPTH = ThreadLocal.withInitial(() -> new int[1]);
+  /** Each level of composites doubles the quotes within, so little could become all of the memory. */
+  private static final int MOST_TEXT = 16 << 20;
+  private static final int MOST_GROWTH = 1024;
 
   /** A field of a composite type. */
   record Field(String name, int oid, Codec codec) {}
@@ -47,7 +53,20 @@ final class CompositeCodec extends Codec {
     void field(int index, Codec codec, int at, int length);
   }
 
-  private int visit(byte[] bytes, int offset, int length, Visitor visitor) {
+  private void visit(byte[] bytes, int offset, int length, Visitor visitor) {
+    int[] depth = DEPTH.get();
+    if (depth[0] == MOST_DEPTH) {
+      throw broken(length);
+    }
+    depth[0]++;
+    try {
+      visitFields(bytes, offset, length, visitor);
+    } finally {
+      depth[0]--;
+    }
+  }
+
+  private void visitFields(byte[] bytes, int offset, int length, Visitor visitor) {
     int count = count(bytes, offset, length);
     int end = offset + length;
     int at = offset + 4;
@@ -59,7 +78,6 @@ final class CompositeCodec extends Codec {
       visitor.field(i, codec(i, BigEndian.int4(bytes, at)), at + 8, size);
       at += 8 + Math.max(0, size);
     }
-    return count;
   }
 
   private int count(byte[] bytes, int offset, int length) {
@@ -119,12 +137,15 @@ final class CompositeCodec extends Codec {
     out.int1(')');
   }
 
-  private static String textOf(byte[] bytes, Codec codec, int at, int size) {
+  private String textOf(byte[] bytes, Codec codec, int at, int size) {
     if (!codec.binary()) {
       return opaque(bytes, at, size);
     }
-    WireOutput scratch = new WireOutput(size * 2 + 8);
+    WireOutput scratch = new WireOutput(Math.min(size, 1 << 10) + 8);
     codec.text(bytes, at, size, scratch);
+    if (scratch.size() > MOST_TEXT + (long) size * MOST_GROWTH) {
+      throw broken(size);
+    }
     return new String(scratch.array(), 0, scratch.size(), StandardCharsets.UTF_8);
   }
 

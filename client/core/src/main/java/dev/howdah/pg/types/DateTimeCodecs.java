@@ -40,7 +40,14 @@ final class DateTimeCodecs {
       if (days == Integer.MAX_VALUE) {
         return Long.MAX_VALUE;
       }
-      return days == Integer.MIN_VALUE ? Long.MIN_VALUE : Math.multiplyExact(days + Days.EPOCH, TemporalText.DAY);
+      if (days == Integer.MIN_VALUE) {
+        return Long.MIN_VALUE;
+      }
+      try {
+        return Math.multiplyExact(days + Days.EPOCH, TemporalText.DAY);
+      } catch (ArithmeticException e) {
+        throw outOfRange("a date so far off in microseconds since 1970");
+      }
     }
 
     @Override

@@ -30,7 +30,7 @@ final class FloatCodecs {
 
     @Override
     public final void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      byte last = utf8[offset + length - 1];
+      byte last = length == 0 ? 0 : utf8[offset + length - 1];
       if (last >= '0' && last <= '9') {
         out.bytes(utf8, offset, length);
       } else {

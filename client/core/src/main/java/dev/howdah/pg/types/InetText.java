@@ -6,6 +6,8 @@ import java.net.UnknownHostException;
 
 /** Network addresses as the server writes them. */
 final class InetText {
+  private static final String BYTE = "(25[0-5]|2[0-4]\\d|1\\d\\d|\\d?\\d)";
+
   private InetText() {}
 
   static String text(Inet inet) {
@@ -67,8 +69,8 @@ final class InetText {
   static Inet parse(String text, boolean cidr) {
     int slash = text.indexOf('/');
     String host = slash < 0 ? text : text.substring(0, slash);
-    // Only digits, colons and points reach InetAddress, which would ask a name server about anything else.
-    if (!host.matches("[0-9a-fA-F:.]+")) {
+    // What has a colon is no name. InetAddress would ask a name server about anything else, such as cafe or 1.2.3.400.
+    if (!host.matches("[0-9a-fA-F:.]*:[0-9a-fA-F:.]*|(" + BYTE + "\\.){3}" + BYTE)) {
       throw malformed(text);
     }
     try {

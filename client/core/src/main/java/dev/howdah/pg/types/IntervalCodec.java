@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Period;
 
-/** interval as {@link Interval}; text in IntervalStyle postgres, the server's default. */
+/** interval as {@link Interval}; text is written in IntervalStyle postgres, the server's default, and read in each. */
 final class IntervalCodec extends Codec {
   IntervalCodec() {
     super("interval");
@@ -94,39 +94,10 @@ final class IntervalCodec extends Codec {
     if (text.equals("-infinity")) {
       return Interval.NEGATIVE_INFINITY;
     }
-    int months = 0;
-    int days = 0;
-    long micros = 0;
-    String[] words = text.split(" ");
-    try {
-      for (int i = 0; i < words.length; i++) {
-        if (words[i].indexOf(':') >= 0) {
-          micros = parsedTime(words[i]);
-          continue;
-        }
-        int value = Integer.parseInt(words[i]);
-        switch (words[++i]) {
-          case "year", "years" -> months = Math.addExact(months, Math.multiplyExact(12, value));
-          case "mon", "mons" -> months = Math.addExact(months, value);
-          case "day", "days" -> days = value;
-          default -> throw malformed(text);
-        }
-      }
-    } catch (NumberFormatException | ArithmeticException | IndexOutOfBoundsException e) {
+    Interval interval = IntervalText.parse(text);
+    if (interval == null) {
       throw malformed(text);
     }
-    return new Interval(months, days, micros);
-  }
-
-  private static long parsedTime(String word) {
-    boolean negative = word.charAt(0) == '-';
-    String[] parts = (negative || word.charAt(0) == '+' ? word.substring(1) : word).split(":");
-    int point = parts[2].indexOf('.');
-    String seconds = point < 0 ? parts[2] : parts[2].substring(0, point);
-    String fraction = ((point < 0 ? "" : parts[2].substring(point + 1)) + "000000").substring(0, 6);
-    // Negative throughout, because the least long has no positive counterpart.
-    long total = -((Long.parseLong(parts[0]) * 60 + Long.parseLong(parts[1])) * 60 + Long.parseLong(seconds));
-    long micros = Math.subtractExact(Math.multiplyExact(total, 1_000_000L), Long.parseLong(fraction));
-    return negative ? micros : Math.negateExact(micros);
+    return interval;
   }
 }

@@ -24,6 +24,9 @@ final class NetworkCodecs {
       if (size != length - 4 || size != (bytes[offset] == IPV4 ? 4 : 16)) {
         throw broken(length);
       }
+      if ((bytes[offset + 1] & 255) > 8 * size) {
+        throw broken(length);
+      }
       byte[] address = java.util.Arrays.copyOfRange(bytes, offset + 4, offset + length);
       return new Inet(address, bytes[offset + 1] & 255, bytes[offset + 2] != 0);
     }

@@ -22,6 +22,7 @@ final class NumericCodec extends Codec {
   /** The server's limit on digits in front of the point. */
   private static final int MOST_WHOLE_DIGITS = 131_072;
   private static final int MOST_SCALE = 16_383;
+  private static final int MOST_DIGIT = 9_999;
   private static final long[] POWERS = powers();
 
   NumericCodec() {
@@ -42,7 +43,7 @@ final class NumericCodec extends Codec {
     int count = header(bytes, offset, length);
     int sign = BigEndian.uint2(bytes, offset + 4);
     if (sign != 0 && sign != NEGATIVE) {
-      return special(sign);
+      return special(sign, length);
     }
     int weight = BigEndian.int2(bytes, offset + 2);
     int scale = BigEndian.uint2(bytes, offset + 6);
@@ -73,7 +74,11 @@ final class NumericCodec extends Codec {
     }
     long unscaled = 0;
     for (int i = 0; i < count; i++) {
-      unscaled = unscaled * 10_000 + BigEndian.uint2(bytes, at + 2 * i);
+      int digit = BigEndian.uint2(bytes, at + 2 * i);
+      if (digit > MOST_DIGIT) {
+        return null;
+      }
+      unscaled = unscaled * 10_000 + digit;
     }
     if (shift > 0) {
       unscaled *= POWERS[shift];
@@ -86,12 +91,12 @@ final class NumericCodec extends Codec {
     return BigDecimal.valueOf(sign == NEGATIVE ? -unscaled : unscaled, scale);
   }
 
-  private Object special(int sign) {
+  private Object special(int sign, int length) {
     return switch (sign) {
       case NAN -> Double.NaN;
       case POSITIVE_INFINITY -> Double.POSITIVE_INFINITY;
       case NEGATIVE_INFINITY -> Double.NEGATIVE_INFINITY;
-      default -> throw broken(sign);
+      default -> throw broken(length);
     };
   }
 
@@ -102,7 +107,7 @@ final class NumericCodec extends Codec {
     int sign = BigEndian.uint2(bytes, offset + 4);
     int scale = BigEndian.uint2(bytes, offset + 6);
     if (sign != 0 && sign != NEGATIVE) {
-      out.text(special(sign).toString());
+      out.text(special(sign, length).toString());
       return;
     }
     if (sign == NEGATIVE) {
@@ -121,7 +126,7 @@ final class NumericCodec extends Codec {
     }
   }
 
-  private static void fraction(byte[] bytes, int offset, int count, int weight, int scale, WireOutput out) {
+  private void fraction(byte[] bytes, int offset, int count, int weight, int scale, WireOutput out) {
     out.int1('.');
     int end = out.size() + scale;
     for (int i = weight + 1; out.size() < end; i++) {
@@ -130,8 +135,12 @@ final class NumericCodec extends Codec {
     out.truncate(end);
   }
 
-  private static int digit(byte[] bytes, int offset, int count, int index) {
-    return index >= 0 && index < count ? BigEndian.uint2(bytes, offset + 8 + 2 * index) : 0;
+  private int digit(byte[] bytes, int offset, int count, int index) {
+    int digit = index >= 0 && index < count ? BigEndian.uint2(bytes, offset + 8 + 2 * index) : 0;
+    if (digit > MOST_DIGIT) {
+      throw broken(8 + 2 * count);
+    }
+    return digit;
   }
 
   @Override
@@ -151,7 +160,7 @@ final class NumericCodec extends Codec {
 
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    byte last = utf8[offset + length - 1];
+    byte last = length == 0 ? 0 : utf8[offset + length - 1];
     if (last >= '0' && last <= '9') {
       out.bytes(utf8, offset, length);
     } else {
@@ -168,14 +177,14 @@ final class NumericCodec extends Codec {
 
   @Override
   public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    byte last = utf8[offset + length - 1];
+    byte last = length == 0 ? 0 : utf8[offset + length - 1];
     if (last >= '0' && last <= '9') {
       out.bytes(utf8, offset, length);
       out.int1('M');
     } else if (last == 'N') {
       out.text("##NaN");
     } else {
-      out.text(utf8[offset] == '-' ? "##-Inf" : "##Inf");
+      out.text(length > 0 && utf8[offset] == '-' ? "##-Inf" : "##Inf");
     }
   }
 

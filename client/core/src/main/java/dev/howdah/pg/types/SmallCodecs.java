@@ -66,7 +66,7 @@ final class SmallCodecs {
 
     @Override
     public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      out.text(utf8[offset] == 't' ? "true" : "false");
+      out.text(length > 0 && utf8[offset] == 't' ? "true" : "false");
     }
 
     @Override
@@ -288,10 +288,14 @@ final class SmallCodecs {
 
     @Override
     public void encode(Object value, WireOutput out) {
-      if (!(value instanceof Long position)) {
+      if (value instanceof Long position) {
+        out.int8(position);
+      } else if (value instanceof String text && text.matches("[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")) {
+        int slash = text.indexOf('/');
+        out.int8(Long.parseLong(text, 0, slash, 16) << 32 | Long.parseLong(text, slash + 1, text.length(), 16));
+      } else {
         throw refuse(value);
       }
-      out.int8(position);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import dev.howdah.pg.PgException;
 import dev.howdah.pg.wire.WireOutput;
 import java.time.DateTimeException;
 import java.time.LocalDate;
@@ -92,8 +93,14 @@ final class TemporalText {
 
     void expect(char c) {
       if (!take(c)) {
-        throw codec.malformed(text);
+        throw malformed();
       }
+    }
+
+    PgException malformed() {
+      PgException error = codec.malformed(text);
+      return new PgException(error.sqlState(), error.getMessage() + " (as text, dates and times are read in DateStyle ISO,"
+          + " which a connection begins with and SET datestyle TO iso sets back)");
     }
 
     int number() {
@@ -103,14 +110,19 @@ final class TemporalText {
         value = value * 10 + text.charAt(at++) - '0';
       }
       if (at == start || value > Integer.MAX_VALUE) {
-        throw codec.malformed(text);
+        throw malformed();
       }
       return (int) value;
     }
 
     /** A date; whether it is before Christ is said at the text's end. */
     LocalDate date() {
+      int start = at;
       int year = number();
+      if (at - start < 4) {
+        // Other styles begin with the day or the month.
+        throw malformed();
+      }
       expect('-');
       int month = number();
       expect('-');
@@ -118,7 +130,7 @@ final class TemporalText {
       try {
         return LocalDate.of(text.endsWith(" BC") ? 1 - year : year, month, day);
       } catch (DateTimeException e) {
-        throw codec.malformed(text);
+        throw malformed();
       }
     }
 
@@ -133,13 +145,16 @@ final class TemporalText {
       if (take('.')) {
         int start = at;
         long fraction = number();
+        if (at - start > 6) {
+          throw malformed();
+        }
         for (int digits = at - start; digits < 6; digits++) {
           fraction *= 10;
         }
         micros += fraction;
       }
       if (micros > DAY) {
-        throw codec.malformed(text);
+        throw malformed();
       }
       return micros;
     }
@@ -149,19 +164,22 @@ final class TemporalText {
       if (!negative) {
         expect('+');
       }
-      int seconds = number() * 3600;
+      long seconds = number() * 3600L;
       if (take(':')) {
-        seconds += number() * 60;
+        seconds += number() * 60L;
         if (take(':')) {
           seconds += number();
         }
       }
-      return ZoneOffset.ofTotalSeconds(negative ? -seconds : seconds);
+      if (seconds > ZoneOffset.MAX.getTotalSeconds()) {
+        throw malformed();
+      }
+      return ZoneOffset.ofTotalSeconds((int) (negative ? -seconds : seconds));
     }
 
     void end() {
       if (more() && !text.startsWith(" BC", at)) {
-        throw codec.malformed(text);
+        throw malformed();
       }
     }
   }

@@ -3,6 +3,7 @@ package dev.howdah.pg.types;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -45,7 +46,10 @@ final class TimestampCodecs {
     @Override
     public final long micros(byte[] bytes, int offset, int length) {
       long micros = since2000(bytes, offset, length);
-      return infinite(micros) ? micros : Math.addExact(micros, MICROS_TO_2000);
+      if (!infinite(micros) && micros > Long.MAX_VALUE - MICROS_TO_2000) {
+        throw outOfRange("a time so late in microseconds since 1970");
+      }
+      return infinite(micros) ? micros : micros + MICROS_TO_2000;
     }
 
     static LocalDateTime local(long micros) {
@@ -187,9 +191,13 @@ final class TimestampCodecs {
       }
       TemporalText.Reader reader = new TemporalText.Reader(text, this);
       LocalDateTime local = readLocal(reader);
-      OffsetDateTime value = OffsetDateTime.of(local, reader.offset());
+      ZoneOffset offset = reader.offset();
       reader.end();
-      return value.withOffsetSameInstant(ZoneOffset.UTC);
+      try {
+        return OffsetDateTime.of(local, offset).withOffsetSameInstant(ZoneOffset.UTC);
+      } catch (DateTimeException e) {
+        throw reader.malformed();
+      }
     }
 
     @Override

@@ -23,6 +23,11 @@ public final class TypeRegistry {
   private volatile Map<Integer, Codec> codecs;
   /** Types that may have been altered since they were learned. Until they are learned again they are read as before. */
   private volatile Set<Integer> doubtful = Set.of();
+  /**
+   * Composite types, and those that contain one. Any session may alter them at any time, so each statement that is
+   * prepared asks for them anew.
+   */
+  private volatile Set<Integer> composed = Set.of();
 
   /** A registry that knows the built-in types. */
   public TypeRegistry(TypeOptions options) {
@@ -57,7 +62,7 @@ public final class TypeRegistry {
   public Set<Integer> unknown(Collection<Integer> oids) {
     Set<Integer> unknown = new HashSet<>();
     for (int oid : oids) {
-      if (oid != 0 && (!codecs.containsKey(oid) || doubtful.contains(oid))) {
+      if (oid != 0 && (!codecs.containsKey(oid) || doubtful.contains(oid) || composed.contains(oid))) {
         unknown.add(oid);
       }
     }
@@ -99,10 +104,25 @@ public final class TypeRegistry {
     found.forEach(description -> resolve(description.oid(), table, descriptions));
     asked.forEach(oid -> table.putIfAbsent(oid, new TextOnlyCodec("type " + oid)));
     codecs = table;
+    composed = composed(found);
     Set<Integer> left = new HashSet<>(doubtful);
     left.removeAll(asked);
     left.removeAll(descriptions.keySet());
     doubtful = left;
+  }
+
+  private Set<Integer> composed(Collection<Description> found) {
+    Set<Integer> all = new HashSet<>(composed);
+    boolean grows = true;
+    while (grows) {
+      grows = false;
+      for (Description type : found) {
+        if (type.kind() == 'c' || type.needs().stream().anyMatch(all::contains)) {
+          grows |= all.add(type.oid());
+        }
+      }
+    }
+    return all;
   }
 
   private Codec resolve(int oid, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {

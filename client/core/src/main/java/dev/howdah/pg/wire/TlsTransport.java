@@ -1,6 +1,7 @@
 package dev.howdah.pg.wire;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
@@ -101,7 +102,7 @@ public final class TlsTransport implements Transport {
       throw new SocketTimeoutException("the TLS handshake took longer than connect_timeout");
     }
     if (Thread.currentThread().isInterrupted()) {
-      throw new IOException("the thread was interrupted during the TLS handshake");
+      throw new InterruptedIOException("the thread was interrupted during the TLS handshake");
     }
   }
 

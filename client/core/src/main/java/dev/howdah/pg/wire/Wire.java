@@ -7,6 +7,9 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.UnaryOperator;
 
 /**
  * Messages in and out of one connection.
@@ -23,6 +26,8 @@ public final class Wire {
 
   private Transport transport;
   private final int maxMessage;
+  /** How much may come while nobody reads messages: the longest one, its head, and what comes with it. */
+  private final int mostUnread;
   private byte[] buffer = new byte[BUFFER];
   private ByteBuffer view = ByteBuffer.wrap(buffer);
   private int head;
@@ -44,6 +49,7 @@ public final class Wire {
   public Wire(Transport transport, int maxMessage) {
     this.transport = transport;
     this.maxMessage = maxMessage;
+    this.mostUnread = (int) Math.min(Integer.MAX_VALUE - 16, maxMessage + 5L + BUFFER);
   }
 
   /** The transport below. */
@@ -55,11 +61,11 @@ public final class Wire {
    * Puts TLS on top. Bytes that came before the handshake were not protected by it and would be read as if
    * they were (CVE-2021-23222), so any such byte ends the connection.
    */
-  public void replaceTransport(Transport secured) {
+  public void replaceTransport(UnaryOperator<Transport> securing) {
     if (head != tail) {
       throw new ConnectionException("the server sent data before TLS was agreed; the connection may be tampered with");
     }
-    transport = secured;
+    transport = securing.apply(transport);
   }
 
   /** Called once when the thread that waits for the server is interrupted: it should cancel what runs. */
@@ -109,6 +115,13 @@ public final class Wire {
    * neither side waits for the other forever.
    */
   public void flush(long deadline) {
+    flush(() -> deadline, late -> {
+      throw late;
+    });
+  }
+
+  /** Sends the output as {@link #flush(long)} does. When the deadline passes, the action may move it, or throw what it is given. */
+  public void flush(LongSupplier deadline, Consumer<PgTimeoutException> late) {
     WireOutput output = outbox.output();
     if (output.size() == 0) {
       return;
@@ -117,8 +130,7 @@ public final class Wire {
     try {
       ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
       while (!transport.write(source)) {
-        int ready = await(Transport.READ | Transport.WRITE, deadline);
-        if ((ready & Transport.READ) != 0) {
+        if ((awaitOr(late, deadline.getAsLong()) & Transport.READ) != 0) {
           absorb();
         }
       }
@@ -130,6 +142,15 @@ public final class Wire {
       throw lost("sending to", e);
     } finally {
       output.clear();
+    }
+  }
+
+  private int awaitOr(Consumer<PgTimeoutException> late, long deadline) throws IOException {
+    try {
+      return await(Transport.READ | Transport.WRITE, deadline);
+    } catch (PgTimeoutException e) {
+      late.accept(e);
+      return 0;
     }
   }
 
@@ -156,10 +177,15 @@ public final class Wire {
       return;
     }
     int unread = tail - head;
-    if (buffer.length - unread >= more && unread <= buffer.length / 2) {
+    if (unread + more > mostUnread) {
+      transport.close();
+      throw new ConnectionException("the server has sent more than max_message_bytes, " + maxMessage
+          + ", before it took what was sent to it; the connection is closed");
+    }
+    if (unread + more <= buffer.length && (unread <= buffer.length / 2 || buffer.length >= mostUnread)) {
       System.arraycopy(buffer, head, buffer, 0, unread);
     } else {
-      byte[] larger = new byte[(int) Math.min(Integer.MAX_VALUE - 16, buffer.length * 2L)];
+      byte[] larger = new byte[(int) Math.min(mostUnread, buffer.length * 2L)];
       System.arraycopy(buffer, head, larger, 0, unread);
       buffer = larger;
       view = ByteBuffer.wrap(buffer);
@@ -373,12 +399,16 @@ public final class Wire {
     }
   }
 
-  /** Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. */
+  /**
+   * Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. What
+   * comes before is not kept.
+   */
   public boolean awaitEnd(long deadline) {
     boolean interrupted = false;
     try {
       while (System.nanoTime() - deadline < 0) {
         absorb();
+        head = tail;
         transport.await(Transport.READ, deadline);
         // A wait ends at once while the flag is set.
         interrupted |= Thread.interrupted();
@@ -427,11 +457,6 @@ public final class Wire {
   /** The body's length in bytes. */
   public int length() {
     return length;
-  }
-
-  /** Whether the body's array holds nothing but this message and belongs to whoever takes it. */
-  public boolean ownsBody() {
-    return body != buffer;
   }
 
   private int take(int count) {

@@ -1,10 +1,13 @@
 package dev.howdah.pg.wire;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import dev.howdah.pg.ConnectionException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -127,5 +130,72 @@ class WireTest {
       assertTrue(error.getMessage().contains("closed the connection"), error.getMessage());
       assertEquals(complete, read(new Pieces(bytes, end), complete).size());
     }
+  }
+
+  /** Sends without end and takes nothing. */
+  private static final class Flood implements Transport {
+    private long sent;
+    private boolean open = true;
+
+    @Override
+    public int read(ByteBuffer target) {
+      int count = target.remaining();
+      sent += count;
+      target.position(target.limit());
+      return count;
+    }
+
+    @Override
+    public int await(int operations, long deadline) {
+      return READ;
+    }
+
+    @Override
+    public boolean write(ByteBuffer source) {
+      return false;
+    }
+
+    @Override
+    public void wakeUp() {
+      throw new UnsupportedOperationException("nobody waits here");
+    }
+
+    @Override
+    public byte[] channelBinding() {
+      return null;
+    }
+
+    @Override
+    public void close() {
+      open = false;
+    }
+
+    @Override
+    public boolean isOpen() {
+      return open;
+    }
+  }
+
+  @Test
+  void whatComesWhileSomethingIsSentIsKeptWithinTheLimit() {
+    Flood flood = new Flood();
+    Wire wire = new Wire(flood, 1 << 20);
+    wire.output().message('S');
+    ConnectionException error = assertThrows(ConnectionException.class, () -> wire.flush(Long.MAX_VALUE));
+    assertTrue(error.getMessage().contains("max_message_bytes"), error.getMessage());
+    assertTrue(flood.sent >= 1 << 20 && flood.sent < (1 << 20) + (1 << 17), flood.sent + " bytes");
+    assertFalse(flood.isOpen());
+  }
+
+  @Test
+  void whatComesBeforeTheEndThatIsAwaitedIsNotKept() {
+    Flood flood = new Flood();
+    Wire wire = new Wire(flood, Integer.MAX_VALUE);
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
+    assertFalse(wire.awaitEnd(System.nanoTime() + 50_000_000));
+    long allocated = threads.getThreadAllocatedBytes(Thread.currentThread().getId()) - before;
+    assertTrue(flood.sent > 1 << 20, flood.sent + " bytes came");
+    assertTrue(allocated < 1 << 20, allocated + " bytes");
   }
 }

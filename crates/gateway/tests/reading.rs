@@ -1,0 +1,144 @@
+//! Clients that do not take their responses, or slowly: what they hold is bounded, and ends.
+
+mod frames;
+mod harness;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use frames::{RESET, headers, raw, read_frame, read_to_end, window, window_update};
+use gateway::{Limits, SMALL_REPLY};
+use harness::{PATIENCE, Running};
+
+/// More than the sockets' buffers on both sides can take.
+const LARGE: usize = 20_000_000;
+/// Room for two of them.
+const ROOM: usize = 50_000_000;
+
+fn room(running: &Running) -> usize {
+    running.run(|server| server.room_for_replies())
+}
+
+#[test]
+fn readers_of_http1_that_do_not_read_hold_bounded_memory() {
+    let running = Running::start(Limits { max_replies: ROOM, ..Limits::default() });
+    let get = format!("GET /big/{LARGE} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut holders = Vec::new();
+    for number in 1..=2 {
+        holders.push(running.connect());
+        holders[number - 1].send(&get);
+        running.until(move |server| server.room_for_replies() < ROOM - number * LARGE);
+    }
+    let mut others = running.connect();
+    assert_eq!(others.send(&get).reply().status, 503);
+    assert_eq!(others.get("/").status, 200);
+    assert_eq!(others.get(&format!("/big/{}", SMALL_REPLY - 100)).status, 200);
+    assert!(room(&running) > ROOM - 2 * LARGE - 100_000, "small replies are not counted");
+    assert_eq!(holders[0].reply().body.len(), LARGE);
+    running.until(|server| server.room_for_replies() > LARGE);
+    assert_eq!(others.send(&get).reply().body.len(), LARGE);
+    drop(holders);
+    running.until(|server| server.room_for_replies() == ROOM);
+}
+
+#[test]
+fn streams_of_http2_that_are_not_read_hold_bounded_memory() {
+    let running = Running::start(Limits { max_replies: ROOM, ..Limits::default() });
+    let mut stream = raw(&running, &window(0));
+    for id in [1, 3, 5] {
+        stream.write_all(&headers(id, 5, &format!("/big/{LARGE}"))).unwrap();
+    }
+    running.until(|server| server.counters().requests == 3);
+    let held = ROOM - room(&running);
+    assert!((2 * LARGE..ROOM).contains(&held), "{held} bytes are held");
+    assert_eq!(running.connect().get("/").status, 200);
+    // The memory is held until the last byte has left, wherever that waits.
+    let opened = (LARGE - 1) as u32;
+    stream.write_all(&[window_update(0, opened), window_update(1, opened)].concat()).unwrap();
+    read_data(&mut stream, 1, LARGE - 1);
+    assert!(room(&running) < ROOM - 2 * LARGE);
+    stream.write_all(&[window_update(0, 1), window_update(1, 1)].concat()).unwrap();
+    read_data(&mut stream, 1, 1);
+    running.until(|server| server.room_for_replies() > LARGE);
+    drop(stream);
+    running.until(|server| server.room_for_replies() == ROOM);
+}
+
+/// Reads until so much of a stream's body has come.
+fn read_data(stream: &mut TcpStream, wanted: u32, length: usize) {
+    let mut taken = 0;
+    while taken < length {
+        let (kind, id, payload) = read_frame(stream).expect("the connection goes on");
+        assert_ne!(kind, RESET, "stream {id} is reset");
+        taken += if (kind, id) == (0, wanted) { payload.len() } else { 0 };
+    }
+    assert_eq!(taken, length);
+}
+
+fn read_until_reset(stream: &mut TcpStream, wanted: u32) {
+    loop {
+        let (kind, id, _) = read_frame(stream).expect("the connection goes on");
+        if (kind, id) == (RESET, wanted) {
+            return;
+        }
+    }
+}
+
+fn quick() -> Limits {
+    Limits { write_timeout: Duration::from_millis(300), max_replies: ROOM, ..Limits::default() }
+}
+
+#[test]
+fn a_stream_whose_client_takes_nothing_is_reset_and_the_others_go_on() {
+    let running = Running::start(quick());
+    let mut stream = raw(&running, &window(0));
+    stream.write_all(&[headers(1, 5, "/hold"), headers(3, 5, "/big/1000000")].concat()).unwrap();
+    let ticket = running.held();
+    let begin = Instant::now();
+    read_until_reset(&mut stream, 3);
+    assert!(begin.elapsed() >= Duration::from_millis(250));
+    running.until(|server| server.room_for_replies() == ROOM);
+    // The last part of it is no exception, and one that fits into a frame neither.
+    stream.write_all(&headers(5, 5, "/big/1000000")).unwrap();
+    stream.write_all(&[window_update(0, 999_999), window_update(5, 999_999)].concat()).unwrap();
+    read_until_reset(&mut stream, 5);
+    stream.write_all(&headers(7, 5, "/")).unwrap();
+    read_until_reset(&mut stream, 7);
+    assert!(running.release(ticket));
+    stream.write_all(&[window_update(0, 100), window_update(1, 100)].concat()).unwrap();
+    read_data(&mut stream, 1, b"released".len());
+}
+
+#[test]
+fn a_stream_that_is_taken_below_the_least_rate_is_reset() {
+    let running = Running::start(Limits { min_response_rate: 1_000_000, ..quick() });
+    let mut stream = raw(&running, &window(0));
+    stream.write_all(&headers(1, 5, "/big/1000000")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let begin = Instant::now();
+    let mut taken = 0;
+    loop {
+        assert!(begin.elapsed() < PATIENCE, "it goes on");
+        match read_frame(&mut stream) {
+            Some((RESET, 1, _)) => break,
+            Some((0, 1, payload)) => taken += payload.len(),
+            Some(_) => {}
+            // Never nothing for long, and 50,000 bytes a second at most.
+            None => stream.write_all(&window_update(1, 1000)).unwrap(),
+        }
+    }
+    assert!(taken > 0 && begin.elapsed() >= Duration::from_millis(290));
+    running.until(|server| server.room_for_replies() == ROOM);
+}
+
+#[test]
+fn a_connection_ends_where_the_end_of_a_response_lies_in_it() {
+    let running = Running::start(quick());
+    // The first byte goes out, and hyper has the rest.
+    let mut stream = raw(&running, &window(1));
+    stream.write_all(&[headers(1, 5, "/hold"), headers(3, 5, "/")].concat()).unwrap();
+    let held = running.held();
+    read_to_end(&mut stream);
+    assert_eq!(running.event(), harness::Event::Gone(held));
+}

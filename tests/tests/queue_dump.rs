@@ -1,0 +1,95 @@
+//! What a dump has of queues.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use cluster::Cluster;
+use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take};
+
+fn program(cluster: &Cluster, name: &str, database: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(cluster.installation().program(name))
+        .args(["-d", &cluster.connection_string(database).unwrap()])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    // A program that reads nothing closes its input.
+    let _ = writer.join().unwrap();
+    assert!(output.status.success(), "{name} has failed");
+    output.stdout
+}
+
+#[test]
+fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
+    let queues = Queues::start();
+    queues.sql(
+        "create role clerk nologin; select queue.grant('bips', 'take', 'clerk');
+         select queue.create('idle', row_type => 't_bip');
+         select queue.create('notes', max_reads => 2);
+         select queue.send('notes', '{\"n\": 1}'); select queue.send('notes', '{\"n\": 2}', 3600);
+         select queue.send('notes', '{\"n\": 3}'); select queue.delete('notes', 3)",
+    );
+    let mut session = queues.session();
+    (0..20).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+    assert_eq!(take(&mut session, 3500).len(), 3500);
+    let mut open = queues.session();
+    open.batch_execute("begin").unwrap();
+    assert_eq!(take(&mut open, 10), all(3501, 3510));
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc"], b"");
+    open.batch_execute("commit").unwrap();
+
+    let other = Queues::empty(&[]);
+    other.sql("create role clerk nologin");
+    other.sql("create database copy");
+    program(&other.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let mut copy = other.cluster.connect("copy").unwrap();
+    // A session's first take reads catalogs, more of them from version to version.
+    copy.batch_execute("select from queue.take('idle', 1, null::t_bip)").unwrap();
+    let pages = buffers(&mut copy, "select count(*) from queue.take('bips', 1000, null::t_bip)");
+    assert!(pages < 400, "a take touches {pages} pages in the copy");
+    assert_eq!(sorted(take(&mut copy, 100_000)), all(4501, 20_000));
+    put(&mut copy, 1, 3);
+    assert_eq!(take(&mut copy, 10), all(1, 3));
+    assert!(number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)") > 20_000);
+    let notes = "select count(*) from queue.read('notes', 30, 10) where message = '{\"n\": 1}'";
+    assert_eq!(number(&mut copy, notes), 1);
+    copy.batch_execute("set role clerk; select queue.take('bips', 1, null::t_bip)").unwrap();
+    copy.batch_execute("reset role; select queue.create('another')").unwrap();
+}
+
+#[test]
+fn a_dump_whose_snapshot_is_older_than_a_truncation_knows_producers_and_positions() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let send = |first: i64, last: i64, epoch: i32| {
+        format!(
+            "select queue.put('bips', array(select row(null, n, 1, 2, 'b', 'u')::t_bip from generate_series({first}, {last}) n),
+             'p', {epoch}, {last})"
+        )
+    };
+    // Each fills a segment.
+    assert_eq!(queues.number(&send(1, 20_000, 3)), 20_000);
+    assert_eq!(queues.number(&send(20_001, 40_000, 3)), 20_000);
+    assert_eq!(take(&mut queues.session(), 100_000).len(), 40_000);
+    let mut holder = queues.session();
+    holder.batch_execute("begin isolation level repeatable read").unwrap();
+    let snapshot: String = holder.query_one("select pg_export_snapshot()", &[]).unwrap().get(0);
+    // As if they were truncated after a dump has taken its snapshot, and before it locks tables.
+    assert_eq!(queues.number("select queue.maintain('bips')::bigint"), 2);
+    let arguments = ["-Fc", "--snapshot", &snapshot];
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &arguments, b"");
+
+    queues.sql("create database copy");
+    program(&queues.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let mut copy = queues.cluster.connect("copy").unwrap();
+    assert!(take(&mut copy, 10).is_empty());
+    assert_eq!(number(&mut copy, &send(39_001, 40_010, 3)), 10, "the producer is known");
+    assert!(error(&mut copy, &send(40_011, 40_020, 2)).contains("epoch 2 is over"));
+    let position = number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)");
+    assert!(position > 40_000, "position {position} has been given out before");
+}

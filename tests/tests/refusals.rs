@@ -1,0 +1,228 @@
+//! What a gateway answers by itself is counted, told to the log, and names the request.
+
+use std::thread;
+use std::time::Duration;
+
+use howdah_tests::{Connection, Http2, Platform, Reply, wait_for};
+
+const ROUTES: &str = "
+    create function gate() returns text language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(1); return 'passed'; end $$;
+    create function sized(n integer) returns text language sql stable return repeat('x', n);
+    create function fast() returns text language sql stable return 'fast';
+    select http.route('GET', '/gate', 'gate'), http.route('POST', '/gate', 'gate'),
+           http.route('GET', '/sized/{n}', 'sized'), http.route('GET', '/fast', 'fast')";
+
+/// One column of a route's row in `http.stats`.
+fn stat(platform: &Platform, column: &str, route: &str) -> f64 {
+    let (method, pattern) = route.split_once(' ').unwrap();
+    let query =
+        format!("select {column} from http.stats where method = '{method}' and pattern = '{pattern}'");
+    platform.value(&query).map_or(0.0, |value| value.parse().unwrap())
+}
+
+fn refusals(platform: &Platform, status: u16) -> i64 {
+    let query = format!("select coalesce(sum(requests), 0) from http.refusals where status = {status}");
+    platform.value(&query).unwrap().parse().unwrap()
+}
+
+fn gateway(platform: &Platform, column: &str) -> i64 {
+    let query = format!("select {column} from http.workers where kind = 'gateway'");
+    platform.value(&query).unwrap().parse().unwrap()
+}
+
+fn expect_problem(reply: &Reply, status: u16, id: &str, detail: &str) {
+    assert_eq!(reply.status, status, "{}", reply.text());
+    let problem = reply.json();
+    assert_eq!(problem["request_id"], id);
+    assert_eq!(reply.header("x-request-id"), Some(id));
+    assert!(problem["detail"].as_str().is_some_and(|text| text.contains(detail)), "{problem}");
+}
+
+#[test]
+fn what_waits_in_vain_for_an_executor_is_counted_at_its_route() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "2"),
+        ("howdah.max_executors", "2"),
+        ("howdah.queue_timeout", "300ms"),
+        ("howdah.lock_timeout", "60s"),
+        ("howdah.inline", "off"),
+        ("howdah.log_min_duration", "200ms"),
+    ]);
+    platform.sql(ROUTES);
+    let mut gatekeeper = platform.session();
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let mut runs = platform.connect();
+    runs.send("GET", "/gate", &[], b"");
+    wait_for("it runs", || platform.running("GET /gate") == 1);
+    // A route has one of the two executors.
+    for number in 0..3 {
+        let id = format!("late-{number}");
+        let reply = platform.connect().request("GET", "/gate", &[("X-Request-Id", &id)], b"");
+        expect_problem(&reply, 503, &id, "no executor was free");
+        assert_eq!(reply.header("retry-after"), Some("1"));
+    }
+    let column = |column| stat(&platform, column, "GET /gate");
+    assert_eq!((column("server_errors"), column("unrun"), column("cancelled")), (3.0, 3.0, 3.0));
+    assert!(column("queue_max_ms") >= 300.0 && column("mean_ms") >= 300.0);
+    wait_for("the gateway shows them", || refusals(&platform, 503) == 3 && gateway(&platform, "errors") == 3);
+    // Clients that do not wait so long are no reason to think that all is well.
+    let mut leaves = platform.connect();
+    leaves.send("GET", "/gate", &[], b"");
+    thread::sleep(Duration::from_millis(100));
+    drop(leaves);
+    wait_for("the one that left is counted", || column("unrun") == 4.0 && column("cancelled") == 4.0);
+
+    let mut waits = platform.connect();
+    waits.send("GET", "/gate", &[("X-Request-Id", "waited")], b"");
+    thread::sleep(Duration::from_millis(220));
+    gatekeeper.batch_execute("select pg_advisory_unlock(1)").unwrap();
+    assert_eq!(waits.read_reply(false).unwrap().text(), "passed");
+    assert_eq!(runs.read_reply(false).unwrap().text(), "passed");
+    assert_eq!((column("requests"), column("succeeded")), (6.0, 2.0));
+    let log = platform.log();
+    assert!(log.contains("http request waited: GET /gate answered 200 in"), "all of its time counts: {log}");
+    let told = log.matches("answered 503 by the gateway: no executor was free in time").count();
+    assert!((1..3).contains(&told) && log.contains("http request late-0 to GET /gate answered 503"), "{log}");
+}
+
+#[test]
+fn what_has_no_answer_of_its_own_is_counted_by_what_its_client_got() {
+    let platform = Platform::with(&[("howdah.request_timeout", "300ms"), ("howdah.inline", "off")]);
+    platform.sql(ROUTES);
+    // PostgreSQL computes a digest without looking whether it is cancelled.
+    platform.sql(
+        "create function deaf(n integer) returns text language sql as $$select
+           md5(rpad('a', n)) || md5(rpad('b', n)) || md5(rpad('c', n)) || md5(rpad('d', n)) ||
+           md5(rpad('e', n)) || md5(rpad('f', n)) || md5(rpad('g', n)) || md5(rpad('h', n))$$;
+         select http.route('GET', '/deaf', 'deaf')",
+    );
+    let reply = platform.connect().request("GET", "/deaf?n=100000000", &[("X-Request-Id", "deaf-1")], b"");
+    expect_problem(&reply, 504, "deaf-1", "howdah.request_timeout");
+    wait_for("it has ended", || stat(&platform, "requests", "GET /deaf") > 0.0);
+    wait_for("it counts as an error", || stat(&platform, "server_errors", "GET /deaf") == 1.0);
+    assert_eq!(stat(&platform, "requests", "GET /deaf"), 1.0);
+    wait_for("the gateway shows it", || refusals(&platform, 504) == 1);
+
+    platform.set("howdah.request_timeout", "30s");
+    let mut gatekeeper = platform.session();
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let mut dies = platform.connect();
+    dies.send("GET", "/gate", &[("X-Request-Id", "dies-1")], b"");
+    wait_for("it runs", || platform.running("GET /gate") == 1);
+    platform.sql("select pg_terminate_backend(pid) from http.workers where busy_ms > 0");
+    expect_problem(&dies.read_reply(false).unwrap(), 502, "dies-1", "has ended");
+    let column = |column| stat(&platform, column, "GET /gate");
+    assert_eq!((column("requests"), column("server_errors"), column("unrun")), (1.0, 1.0, 1.0));
+}
+
+#[test]
+fn what_the_event_loop_refuses_is_shown() {
+    let platform = Platform::with(&[
+        ("howdah.max_connections", "3"),
+        ("howdah.max_body", "20MB"),
+        ("howdah.request_memory", "8MB"),
+    ]);
+    platform.sql(ROUTES);
+    wait_for("the connections of the start are closed", || gateway(&platform, "connections") == 0);
+    let mut connection = platform.connect();
+    let ask = |request: &str| {
+        let mut connection = platform.connect();
+        connection.send_bytes(request.as_bytes());
+        connection.read_reply(false).unwrap()
+    };
+    let malformed = ask("GET /%ff HTTP/1.1\r\nHost: a\r\nX-Request-Id: bad-1\r\n\r\n");
+    expect_problem(&malformed, 400, "bad-1", "");
+    let body = vec![b'x'; 10_000_000];
+    let id = [("X-Request-Id", "big-1")];
+    let large = connection.request("POST", "/gate", &id, &body);
+    expect_problem(&large, 413, "big-1", "howdah.request_memory");
+    let column = |column| stat(&platform, column, "POST /gate");
+    assert_eq!((column("requests"), column("client_errors"), column("unrun")), (1.0, 1.0, 1.0));
+    let nothing = connection.request("GET", "/nothing", &[("X-Request-Id", "none-1")], b"");
+    expect_problem(&nothing, 404, "none-1", "nothing answers");
+
+    let before = gateway(&platform, "refused");
+    let _others = [platform.connect(), platform.connect()];
+    wait_for("there are three", || gateway(&platform, "connections") == 3);
+    let mut fourth = platform.connect();
+    let refused = fourth.read_reply(false).unwrap();
+    assert_eq!((refused.status, refused.header("x-request-id").map(str::len)), (503, Some(16)));
+    wait_for("all are shown", || {
+        [(400, 1), (404, 1), (413, 1), (503, 1)]
+            .iter()
+            .all(|(status, count)| refusals(&platform, *status) == *count)
+    });
+    assert_eq!((gateway(&platform, "refused") - before, gateway(&platform, "errors")), (1, 1));
+    wait_for("the log has it", || platform.log().contains("answered with 5xx by the gateway"));
+}
+
+/// More than the sockets' buffers on both sides can take.
+const LARGE: &str = "/sized/20000000";
+
+/// Sends requests for the large response until one is refused, without reading any. The connections that hold one.
+fn hold_large_ones(platform: &Platform) -> (Vec<Connection>, Reply) {
+    let mut holders = Vec::new();
+    loop {
+        assert!(holders.len() < 10, "nothing is refused");
+        let mut connection = platform.connect();
+        connection.send("GET", LARGE, &[("X-Request-Id", "large-1")], b"");
+        wait_for("it is answered", || connection.has_arrived());
+        let mut start = [0; 12];
+        connection.socket().peek(&mut start).unwrap();
+        if &start == b"HTTP/1.1 503" {
+            return (holders, connection.read_reply(false).unwrap());
+        }
+        holders.push(connection);
+    }
+}
+
+/// Bytes of its own that the gateway has in memory.
+fn memory(platform: &Platform) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway(platform, "pid"))).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn responses_that_nobody_reads_hold_bounded_memory_and_others_are_served() {
+    let platform = Platform::with(&[
+        ("howdah.max_responses", "50MB"),
+        ("howdah.inline_threshold", "100000"),
+        ("howdah.inline_deadline", "1000ms"),
+    ]);
+    platform.sql(ROUTES);
+    let column = |column| stat(&platform, column, "GET /sized/{n}");
+    for lane in ["off", "on"] {
+        platform.set("howdah.inline", lane);
+        let mut reader = platform.connect();
+        if lane == "on" {
+            wait_for("it runs in the gateway", || {
+                assert_eq!(reader.request("GET", "/sized/1", &[], b"").text(), "x");
+                column("inline") > 0.0
+            });
+        }
+        let (errors, inline) = (column("server_errors"), column("inline"));
+        let before = memory(&platform);
+        let (holders, refused) = hold_large_ones(&platform);
+        assert!(!holders.is_empty() && holders.len() <= 2, "{} are held", holders.len());
+        expect_problem(&refused, 503, "large-1", "howdah.max_responses");
+        wait_for("it is counted", || column("server_errors") == errors + 1.0);
+        assert_eq!(column("inline") > inline, lane == "on", "the other lane is tested");
+        let more: Vec<_> = (0..8).map(|_| hold_large_ones(&platform)).collect();
+        assert!(more.iter().all(|(holders, _)| holders.is_empty()), "more are held");
+        let grown = memory(&platform).saturating_sub(before) >> 20;
+        assert!(grown < 100, "the gateway has grown by {grown} MB");
+        assert_eq!(reader.request("GET", "/fast", &[], b"").text(), "fast");
+        let mut client = Http2::open(platform.port);
+        let (fast, large) = (client.get("/fast"), client.get(LARGE));
+        assert_eq!(client.wait(fast).text(), "fast");
+        assert_eq!(client.wait(large).status, 503);
+        drop(holders);
+        wait_for("the memory is given back", || {
+            reader.request("GET", LARGE, &[], b"").body.len() == 20_000_000
+        });
+        let large = client.get(LARGE);
+        assert_eq!(client.wait(large).body.len(), 20_000_000);
+    }
+}
