@@ -49,7 +49,7 @@ pub fn run(worker: &Worker) {
         worker,
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         executor: unsafe { &mut *executor },
-        runner: Runner::new(crate::request::counters_of(worker.database_oid), worker.entry()),
+        runner: Runner::new(worker.entry()),
         lines: Lines::default(),
         answer: Vec::new(),
         scratch: Vec::new(),

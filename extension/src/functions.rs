@@ -4,11 +4,13 @@
 //! - [`responses`]: escaping, cookies.
 //! - [`intakes`]: what the views on listeners for lines show.
 //! - [`configuration`]: what registering checks, and what a change sets off.
+//! - [`roles`]: the roles that configuration names cannot be dropped.
 
 pub mod configuration;
 pub mod intakes;
 pub mod requests;
 pub mod responses;
+pub mod roles;
 
 /// Defines a function that PostgreSQL calls by its version-1 convention, for values that pgrx has no type
 /// for. The body gets the call; an error of PostgreSQL's jumps out of it.

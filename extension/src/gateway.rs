@@ -83,7 +83,7 @@ pub fn run(worker: &Worker) {
         server,
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         flights: Flights::new(unsafe { &mut *end }, worker),
-        runner: Runner::new(request::counters_of(worker.database_oid), worker.entry()),
+        runner: Runner::new(worker.entry()),
         inline: Inline::default(),
         listeners: Listeners::new(worker),
         buckets: Buckets::default(),
@@ -234,6 +234,7 @@ impl Gateway<'_> {
         // SAFETY: on the main thread, outside a transaction.
         match unsafe { self.runner.refresh(lock_timeout) } {
             Ok(()) => {
+                self.name_routes();
                 self.refresh_listeners();
                 // Places in the old table may be others in this one.
                 for (arrived, since) in self.inline.take_waiting() {
@@ -245,6 +246,14 @@ impl Gateway<'_> {
             // Logged; tried again soon.
             Err(NoTable::Failed(_)) => self.refresh_from = Instant::now() + REFRESH_PAUSE,
         }
+    }
+
+    /// Says which routes there are, so that others give up their counters and gates.
+    fn name_routes(&mut self) {
+        let Some(table) = self.runner.table() else { return };
+        let numbers = table.numbers();
+        shared().routes.name(self.worker.database_oid, &numbers);
+        self.flights.keep_gates(&numbers);
     }
 
     fn refresh_listeners(&mut self) {
@@ -305,7 +314,7 @@ impl Gateway<'_> {
         if self.inline.may_run(&mut self.runner, endpoints.clone()) {
             self.inline.push(arrived, endpoints.start, now);
         } else {
-            let gate = self.runner.table().and_then(|table| table.endpoints[endpoints.start].counters);
+            let gate = self.runner.number(endpoints.start);
             self.flights.submit(arrived, gate, &mut self.server);
         }
     }

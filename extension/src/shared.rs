@@ -3,7 +3,7 @@
 //! - [`Header`]: the supervisor, and what it has found about the sizes.
 //! - [`databases`]: what is served.
 //! - [`workers`]: gateways and executors.
-//! - [`ports`]: which database a port belongs to.
+//! - [`Ports`]: which database a port belongs to.
 //! - [`intakes`]: what gateways tell of lines that come in.
 //! - [`routes`]: counters of routes and handlers.
 //! - [`Queues`]: what saves searching in queues.
@@ -15,9 +15,7 @@
 
 pub mod databases;
 pub mod intakes;
-pub mod ports;
 pub mod routes;
-pub mod text;
 pub mod wake;
 pub mod workers;
 
@@ -27,13 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, 
 use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use registry::{PortEntry, Ports};
 
 use crate::queue::memory::{QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
 use intakes::{IntakeEntry, Intakes, ShipperEntry};
-use ports::Ports;
-use routes::Routes;
+use routes::{Room, Routes};
 use workers::WorkerEntry;
 
 /// Lanes of a database: each has a run queue and executors of its own.
@@ -42,6 +40,9 @@ pub const LANES: usize = 2;
 pub const HTTP: usize = 0;
 /// The lane of incoming rows.
 pub const INGEST: usize = 1;
+
+/// Addresses that each worker that can exist can have.
+const PORTS_PER_WORKER: usize = 8;
 
 /// What concerns the whole platform.
 #[repr(C)]
@@ -60,8 +61,8 @@ pub struct Header {
     pub databases_listed: AtomicU32,
     /// Whether a worker has lately been refused for want of a slot.
     pub short_of_slots: AtomicBool,
-    /// Whether a route has found no counters free.
-    pub routes_overflowed: AtomicBool,
+    /// Whether there are places for more routes.
+    routes: Room,
     /// Whether a command has been committed, since the supervisor last looked, after which it may find another
     /// database to serve: the extension was created somewhere, or a database was made or renamed.
     changed: AtomicBool,
@@ -193,7 +194,7 @@ impl Counts {
         Counts {
             databases: settings::MAX_DATABASES.get() as usize,
             workers,
-            ports: workers * ports::PER_WORKER,
+            ports: workers * PORTS_PER_WORKER,
             intakes: workers * intakes::PER_WORKER,
             shippers: settings::MAX_INGEST_CONNECTIONS.get() as usize,
             routes: settings::MAX_ROUTES.get() as usize,
@@ -211,7 +212,7 @@ impl Counts {
         };
         let databases = place(size_of::<Database>(), self.databases);
         let workers = place(size_of::<WorkerEntry>(), self.workers);
-        let ports = place(size_of::<ports::PortEntry>(), self.ports);
+        let ports = place(size_of::<PortEntry>(), self.ports);
         let intakes = place(size_of::<IntakeEntry>(), self.intakes);
         let shippers = place(size_of::<ShipperEntry>(), self.shippers);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
@@ -293,7 +294,7 @@ unsafe extern "C-unwind" fn start() {
                 listeners: slice(memory.add(places.intakes), counts.intakes),
                 shippers: slice(memory.add(places.shippers), counts.shippers),
             },
-            routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes_overflowed),
+            routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes),
             queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
             exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
         });

@@ -158,6 +158,7 @@ fn read_stats() -> TableIterator<
         name!(queue_max_ms, f64),
         name!(sql_mean_ms, Option<f64>),
         name!(sql_max_ms, f64),
+        name!(broken, Option<String>),
     ),
 > {
     // SAFETY: PostgreSQL's own variable.
@@ -190,6 +191,7 @@ fn read_stats() -> TableIterator<
             counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
             mean_ms(counters.sql_us.load(Relaxed), requests - unrun),
             counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
+            counters.reason(),
         )
     }))
 }

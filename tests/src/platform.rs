@@ -123,6 +123,13 @@ impl Platform {
         self.connect().request("POST", path, &[("Content-Type", content_type)], body)
     }
 
+    /// Sends POSTs at once, each on a connection of its own, whose answer is to be read.
+    pub fn post_at_once(&self, path: &str, count: usize) -> Vec<Connection> {
+        let mut connections: Vec<_> = (0..count).map(|_| self.connect()).collect();
+        connections.iter_mut().for_each(|connection| connection.send("POST", path, &[], b""));
+        connections
+    }
+
     /// Process ids of the gateways and executors that run, in order.
     pub fn pids(&self) -> String {
         self.value("select string_agg(pid::text, ',' order by pid) from http.workers where state = 'running'")

@@ -1,6 +1,7 @@
 //! A change of the routes is seen by every process from its commit on.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
 use howdah_tests::{Platform, wait_for};
@@ -15,14 +16,7 @@ fn no_executor_answers_by_a_route_that_has_been_replaced() {
          select http.handle('select ''none''', name => 'none')",
     );
     // Each executor has read the routes and sleeps again.
-    let waiting: Vec<_> = (0..6)
-        .map(|_| {
-            let mut connection = platform.connect();
-            connection.send("POST", "/slow", &[], b"");
-            connection
-        })
-        .collect();
-    for mut connection in waiting {
+    for mut connection in platform.post_at_once("/slow", 6) {
         assert_eq!(connection.read_reply(false).expect("an answer").status, 204);
     }
     for round in 0..20 {
@@ -61,6 +55,107 @@ fn a_route_that_comes_while_a_process_reads_the_routes_for_the_first_time_is_ser
         platform.wait_until_served();
         assert_eq!(platform.post(&format!("/{kind}"), "text/plain", b"").text(), "here");
     }
+}
+
+/// The answers to a GET, asked for often enough to reach the gateway and executors; what repeats itself is left out.
+fn answers(platform: &Platform, path: &str) -> Vec<String> {
+    let mut answers: Vec<_> = (0..20).map(|_| platform.get(path).text()).collect();
+    answers.dedup();
+    answers
+}
+
+#[test]
+fn a_change_is_seen_from_its_commit_on_and_never_without_one() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function old() returns text language sql stable return 'old';
+         create function new() returns text language sql stable return 'new';
+         select http.handle('select ''none''', name => 'none');
+         select http.route('GET', '/changed', 'old'), http.route('GET', '/removed', 'old')",
+    );
+    let changes = "select http.route('GET', '/added', 'new'), http.route('GET', '/changed', 'new'),
+                          http.unroute('GET', '/removed'), http.handle('select ''nobody''', name => 'none')";
+    let before = [("/added", "none"), ("/changed", "old"), ("/removed", "old"), ("/other", "none")];
+    let after = [("/added", "new"), ("/changed", "new"), ("/removed", "nobody"), ("/other", "nobody")];
+    let check = |expected: [(&str, &str); 4], when: &str| {
+        for (path, answer) in expected {
+            assert_eq!(answers(&platform, path), [answer], "{path} {when}");
+        }
+    };
+    check(before, "at first");
+    let mut session = platform.session();
+    session.batch_execute(&format!("begin; {changes}")).unwrap();
+    check(before, "while the transaction is open");
+    // Whoever reads the routes anew reads them as they are.
+    platform.sql("select http.route('GET', '/yet-another', 'old')");
+    check(before, "after another's commit");
+    session.batch_execute("rollback").unwrap();
+    check(before, "after the rollback");
+    session.batch_execute(&format!("begin; savepoint one; {changes}; rollback to one; commit")).unwrap();
+    check(before, "after the rollback to a savepoint");
+    session.batch_execute(&format!("begin; {changes}; commit")).unwrap();
+    check(after, "after the commit");
+}
+
+/// No answer is older than the last transaction that was committed before the request, nor newer than the last that had
+/// begun when it came: where these are one, all routes are as it has left them.
+#[test]
+fn routes_that_change_in_one_transaction_change_together() {
+    const VERSIONS: u32 = 100;
+    let platform = Platform::start();
+    platform.sql(&format!(
+        "do $$ begin for version in 0..{VERSIONS} loop
+           execute format('create function version_%s() returns text language sql stable return %L', version, version);
+         end loop; end $$"
+    ));
+    let change = |version: u32| {
+        format!(
+            "begin;
+             select http.route('GET', '/first', 'version_{version}');
+             select http.handle('select ''{version}''', name => 'rest');
+             select http.unroute('GET', '/second');
+             select http.route('GET', '/second', 'version_{version}');
+             commit"
+        )
+    };
+    platform.sql(&change(0));
+    let (begun, committed, over) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
+    std::thread::scope(|threads| {
+        let clients: Vec<_> = (0..3)
+            .map(|_| {
+                threads.spawn(|| {
+                    let mut connection = platform.connect();
+                    let mut certain = 0;
+                    while !over.load(SeqCst) {
+                        for path in ["/first", "/second", "/rest"] {
+                            let oldest = committed.load(SeqCst);
+                            let version = connection.request("GET", path, &[], b"").text();
+                            let newest = begun.load(SeqCst);
+                            let version: u32 = version.parse().expect("a version");
+                            assert!(
+                                (oldest..=newest).contains(&version),
+                                "{path}: {version}, {oldest} to {newest}"
+                            );
+                            certain += u32::from(oldest == newest);
+                        }
+                    }
+                    certain
+                })
+            })
+            .collect();
+        let mut session = platform.session();
+        for version in 1..=VERSIONS {
+            begun.store(version, SeqCst);
+            session.batch_execute(&change(version)).unwrap();
+            committed.store(version, SeqCst);
+            // Time to look at what stands.
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        over.store(true, SeqCst);
+        for client in clients {
+            assert!(client.join().unwrap() > 10, "too few looks between two changes");
+        }
+    });
 }
 
 #[test]

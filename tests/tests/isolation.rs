@@ -170,7 +170,7 @@ fn a_write_in_a_get_is_refused_and_a_post_is_committed_before_its_response() {
          select http.route('GET', '/plpgsql/{id}', 'add_in_plpgsql');
          select http.route('POST', '/children', 'add_child');
          create function next() returns text language sql as 'select nextval(''numbers'')::text';
-         select http.route('GET', '/next', 'next');
+         select http.route('GET', '/next', 'next'), http.route('PUT', '/next', 'next'), http.route('*', '/any', 'next');
          create function notify() returns text language plpgsql as $$
          begin create temp table t (i int); return 'x'; end $$;
          select http.route('GET', '/ddl', 'notify');
@@ -179,13 +179,21 @@ fn a_write_in_a_get_is_refused_and_a_post_is_committed_before_its_response() {
     );
     let pids = platform.pids();
     let mut bystander = platform.connect();
-    for path in ["/parents/1", "/plpgsql/1", "/next", "/handled"] {
+    // What the path has besides GET and HEAD. A handler is asked for every method.
+    let all = "DELETE, OPTIONS, PATCH, POST, PUT";
+    for (path, others) in [
+        ("/parents/1", all),
+        ("/plpgsql/1", "OPTIONS"),
+        ("/next", "OPTIONS, PUT"),
+        ("/any", all),
+        ("/handled", all),
+    ] {
         for method in ["GET", "HEAD"] {
             let reply = platform.connect().request(method, path, &[], b"");
             assert_eq!(reply.status, 405, "{method} {path}: {}", reply.text());
-            assert!(reply.header("allow").is_some_and(|allow| allow.contains("POST")));
+            assert_eq!(reply.header("allow"), Some(others), "{method} {path}");
             if method == "GET" {
-                assert!(reply.json()["detail"].as_str().is_some_and(|text| text.contains("use POST")));
+                assert!(reply.json()["detail"].as_str().is_some_and(|text| text.contains("needs POST")));
             }
         }
     }

@@ -239,3 +239,69 @@ fn executors_grow_in_number_while_requests_wait() {
         wait_for("more executors", || workers(&platform, "executor").len() > 2);
     });
 }
+
+/// How long executors above the minimum rest before they leave.
+const REST: Duration = Duration::from_secs(60);
+
+#[test]
+fn executors_grow_to_the_maximum_and_no_further_and_go_back_after_their_rest() {
+    let platform = Platform::with(&[("howdah.max_executors", "5"), ("howdah.route_share", "100")]);
+    platform.sql(
+        "create table locked (); grant select on locked to howdah_web;
+         create function waits() returns bigint language sql volatile begin atomic select count(*) from locked; end;
+         select http.route('POST', '/waits', 'waits()');
+         alter role howdah_web set lock_timeout = '60s'",
+    );
+    wait_for_all(&platform);
+    let mut locker = platform.session();
+    locker.batch_execute("begin; lock table locked in access exclusive mode").expect("a lock");
+    std::thread::scope(|scope| {
+        let clients: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| platform.post("/waits", "text/plain", b"").status)).collect();
+        wait_for("five executors run, or as many as one route may have", || {
+            workers(&platform, "executor").len() == 5 && platform.running("POST /waits") >= 4
+        });
+        // Others wait, and the supervisor looks every 20 ms.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(1) {
+            assert_eq!(workers(&platform, "executor").len(), 5);
+        }
+        locker.batch_execute("rollback").expect("no lock any more");
+        assert!(clients.into_iter().all(|client| client.join().expect("the thread") == 200));
+    });
+    let idle = Instant::now();
+    if !cfg!(feature = "long") {
+        assert_eq!(workers(&platform, "executor").len(), 5, "they rest first");
+        return;
+    }
+    while idle.elapsed() < REST + SOON && workers(&platform, "executor").len() > 2 {
+        std::thread::park_timeout(Duration::from_millis(500));
+    }
+    assert!(idle.elapsed() > REST / 2, "they have left at once");
+    assert_eq!(workers(&platform, "executor").len(), 2);
+    assert_eq!(platform.post("/waits", "text/plain", b"").status, 200);
+}
+
+#[test]
+fn every_setting_has_the_prefix_and_nothing_else_may_have_it() {
+    let platform = Platform::start();
+    // What the library brings is in no category of PostgreSQL's own.
+    let named = |like: &str| {
+        platform.count(&format!("pg_settings where category = 'Customized Options' and name {like}"))
+    };
+    assert!(named("like 'howdah.%'") > 40);
+    assert_eq!(named("!~ '^(howdah|plpgsql)[.]'"), 0);
+    assert_eq!(platform.count("pg_settings where name like 'howdah%' and name not like 'howdah.%'"), 0);
+    let mut session = platform.session();
+    for scope in ["set", "alter role howdah_web set", "alter database app set", "alter system set"] {
+        let error = session.batch_execute(&format!("{scope} howdah.nonsense = 1")).unwrap_err();
+        let message = error.as_db_error().map_or("", |error| error.message());
+        assert!(
+            message.contains("parameter") && message.contains("\"howdah.nonsense\""),
+            "{scope}: {error:?}"
+        );
+    }
+    // They belong to the server.
+    let error = session.batch_execute("set howdah.inline = off").unwrap_err();
+    assert_eq!(error.code().map(|code| code.code()), Some("55P02"));
+}

@@ -100,4 +100,11 @@ impl Router {
             Answer::NotAllowed => Match::MethodNotAllowed { allow: &methods.allow },
         })
     }
+
+    /// The methods that a path has routes for, as the value of `Allow`; none if no pattern matches.
+    pub fn allow(&self, raw_path: &str) -> Option<&str> {
+        let escaped = path::needs_decoding(raw_path).ok()?;
+        let methods = self.root.find(raw_path.strip_prefix('/')?, escaped, &mut Values::new())?;
+        Some(&methods.allow)
+    }
 }

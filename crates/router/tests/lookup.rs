@@ -110,6 +110,15 @@ fn allow_names_the_registered_methods_head_with_get_and_options() {
 }
 
 #[test]
+fn a_path_tells_its_methods_whatever_answers_it() {
+    let router = table(&[("PUT", "/a/{b}"), ("OPTIONS", "/a/{b}"), ("*", "/star"), ("GET", "/a/c")]);
+    assert_eq!(router.allow("/a/b%20"), Some("OPTIONS, PUT"));
+    assert_eq!(router.allow("/a/c"), Some("GET, HEAD, OPTIONS"));
+    assert_eq!(router.allow("/star"), Some("DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"));
+    assert_eq!((router.allow("/b"), router.allow("a")), (None, None));
+}
+
+#[test]
 fn a_star_answers_every_method_without_a_route_of_its_own() {
     let router = table(&[("*", "/a"), ("POST", "/a"), ("OPTIONS", "/b"), ("BREW", "/b")]);
     assert_eq!(found(&router, "POST", "/a").route, 1);

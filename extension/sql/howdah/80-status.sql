@@ -74,7 +74,7 @@ returns table (
   running integer,
   mean_ms double precision, p50_ms double precision, p99_ms double precision,
   queue_mean_ms double precision, queue_max_ms double precision,
-  sql_mean_ms double precision, sql_max_ms double precision)
+  sql_mean_ms double precision, sql_max_ms double precision, broken text)
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_stats_wrapper';
 
@@ -103,6 +103,8 @@ comment on column http.stats.queue_mean_ms is 'Mean time that a request waited f
 comment on column http.stats.queue_max_ms is 'Longest time that a request waited for an executor';
 comment on column http.stats.sql_mean_ms is 'Mean time of a request''s transaction';
 comment on column http.stats.sql_max_ms is 'Longest time of a request''s transaction';
+comment on column http.stats.broken is
+  'Why requests are answered with 500 at once, as the last one found: the function or the role is gone, say; null if they are not';
 
 create function http.read_sizes()
 returns table (setting text, wanted bigint, have bigint, hint text)

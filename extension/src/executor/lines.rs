@@ -138,6 +138,7 @@ fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgEr
         attempt(Report::Quiet, || {
             pg::pgstat_report_activity(RUNNING, title.as_ptr());
             let begun = transaction::begin(Scope::Own { read_only: false }, role);
+            identity::require(role);
             done = pour(work, lines);
             transaction::finish(begun, Leftovers::Possible);
         })

@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use router::Router;
 
-use super::version_1;
+use super::{roles, version_1};
 use crate::gateway::listeners;
 use crate::gateway::names::Names;
 use crate::request::function::Function;
@@ -134,11 +134,11 @@ fn check_address(address: &Address) {
     let name = listeners::name(address);
     let (text, port) = listeners::split(&name);
     // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
     let ports = &shared().ports;
     if let Some(other) = ports.holder(text, port, database) {
         // SAFETY: a look-up inside a transaction.
-        let other = unsafe { plan::string(pg_sys::get_database_name(other)) };
+        let other = unsafe { plan::string(pg_sys::get_database_name(Oid::from(other))) };
         refuse(
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
             &format!("{name} is taken: the database {other} of this server listens on it"),
@@ -199,7 +199,7 @@ fn read_ports() -> TableIterator<
     ),
 > {
     // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
     let rows = shared().ports.of_database(database).into_iter().map(|held| {
         let port = match held.port {
             0 => held.address.rsplit('.').next().and_then(|port| port.parse().ok()),
@@ -219,7 +219,8 @@ thread_local! {
 
 version_1!(
     /// `http.configuration_changed`: a statement trigger. The invalidation goes out at commit and, in the
-    /// commit record, to standbys; idle gateways are woken, so that they notice at once.
+    /// commit record, to standbys; idle gateways are woken, so that they notice at once. The table depends on the roles
+    /// that it names.
     howdah_configuration_changed,
     pg_finfo_howdah_configuration_changed,
     |call: &mut pg_sys::FunctionCallInfoBaseData| {
@@ -233,6 +234,7 @@ version_1!(
             .report(PgLogLevel::ERROR);
         }
         changed((*(*trigger).tg_relation).rd_id);
+        roles::depend((*trigger).tg_relation);
         call.isnull = false;
         pg_sys::Datum::null()
     }

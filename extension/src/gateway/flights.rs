@@ -2,6 +2,7 @@
 
 mod late;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Poured, SMALL_REPLY, Server, Ticket};
@@ -57,7 +58,7 @@ struct Load {
 /// A gate as this gateway sees it.
 #[derive(Default, Clone, Copy)]
 struct Gate {
-    /// The limit that this gateway has given it last.
+    /// The limit that this gateway has given it last; 0 if it has given none, or its route is gone.
     limit: u32,
     /// Requests of this gateway that hold a slot.
     flights: usize,
@@ -172,9 +173,12 @@ impl Flights {
         self.load.buckets > 0
     }
 
-    /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be.
+    /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be. Its gate is
+    /// that of its route now.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
-        self.submit_again(arrived, gate.unwrap_or(NO_GATE), None, server);
+        let gate = gate.unwrap_or(NO_GATE);
+        self.limit(gate);
+        self.submit_again(arrived, gate, None, server);
     }
 
     /// The same for a request that may have waited for rows.
@@ -221,7 +225,6 @@ impl Flights {
 
     /// Gives the request back if there is no room now.
     fn try_submit(&mut self, request: waiting::Request, server: &mut Server) -> Result<(), waiting::Request> {
-        self.limit(request.gate);
         let waited = request.since.elapsed();
         match self.end.submit_after(waited, self.lane, request.gate, &[&request.arrived.request]) {
             Ok(ticket) => {
@@ -304,6 +307,13 @@ impl Flights {
         self.load.buckets += 1;
         self.load.bytes += bytes;
         Ok(())
+    }
+
+    /// There are the routes of these gates and no others. What has come for another keeps its gate, which may be that of a
+    /// route of another database by now: its limit is not for this gateway to set.
+    pub fn keep_gates(&mut self, numbers: &HashSet<u32>) {
+        let gates = self.gates.iter_mut().zip(0..);
+        gates.filter(|(_, number)| !numbers.contains(number)).for_each(|(gate, _)| gate.limit = 0);
     }
 
     /// One route never holds all executors of the lane.

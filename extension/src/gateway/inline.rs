@@ -75,8 +75,7 @@ impl Inline {
         settings::INLINE.get() != Mode::Off
             && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
-                let number = runner.table().and_then(|table| table.endpoints[place].counters);
-                number.is_some_and(|number| {
+                runner.number(place).is_some_and(|number| {
                     let counters = shared().routes.get(number as usize);
                     // SAFETY: on the main thread, outside a transaction.
                     is_short(counters) && unsafe { reads_only(runner, place, counters) }
@@ -163,7 +162,7 @@ impl Inline {
         let waited = now.saturating_duration_since(since);
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
-        let first = runner.table().and_then(|table| table.endpoints[endpoint].counters);
+        let first = runner.number(endpoint);
         if let Some(number) = first {
             judge(shared().routes.get(number as usize), &done, deaf);
         }

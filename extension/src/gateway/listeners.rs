@@ -7,19 +7,20 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
+use registry::Refused;
 
 use super::names::Names;
 use crate::intake::Intake;
 use crate::request::table::Listener;
 use crate::settings;
-use crate::shared::ports::Refused;
 use crate::shared::shared;
 use crate::worker::Worker;
 
 /// What this gateway listens on.
 pub struct Listeners {
     gateway: usize,
-    database: pgrx::pg_sys::Oid,
+    /// Oid of its database.
+    database: u32,
     bound: HashMap<String, Bound>,
     /// The ports of listeners for lines, by the listener's number; those that are closing included.
     ports: HashMap<u32, u16>,
@@ -85,7 +86,7 @@ impl Listeners {
     pub fn new(worker: &Worker) -> Self {
         Listeners {
             gateway: worker.index,
-            database: worker.database_oid,
+            database: worker.database_oid.to_u32(),
             bound: HashMap::new(),
             ports: HashMap::new(),
             ending: Vec::new(),

@@ -1,12 +1,17 @@
 //! A route or a query handler: what is configured, and its compiled plans.
 
+use std::cell::Cell;
 use std::ffi::CString;
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::changes;
 use super::function::Function;
 use super::plan::Plan;
+use crate::guard::PgError;
 use crate::pg;
+use crate::shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
+use crate::shared::shared;
 
 /// What the user has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,22 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// The key of its counters.
+    fn key(&self) -> RouteKey<'_> {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        match self {
+            Target::Function { method, pattern, .. } => {
+                RouteKey { database, kind: RouteKind::Route, method, pattern }
+            }
+            Target::Statement { name, .. } => {
+                RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
+            }
+        }
+    }
+}
+
 /// How an endpoint is registered; two equal ones are the same endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
@@ -46,9 +67,8 @@ pub struct Endpoint {
     pub registration: Registration,
     /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
     pub title: CString,
-    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
-    /// `howdah.max_routes`.
-    pub counters: Option<u32>,
+    /// Its counters, as last looked for.
+    known: Cell<Known>,
     /// Its plans; made when it is first asked for.
     pub plans: Plans,
 }
@@ -63,13 +83,13 @@ pub enum Plans {
         function: Option<Function>,
         /// The first has all arguments; the others leave some to their defaults.
         plans: Vec<Plan>,
-        /// [`super::changes::epoch`] when function and right to execute it were last checked.
+        /// [`super::changes::epoch`] when role, function and right to execute it were last checked.
         checked: u64,
     },
     /// Could not be made. Tried again when the catalogs change.
     Broken {
-        /// PostgreSQL's message.
-        message: String,
+        /// PostgreSQL's error.
+        error: PgError,
         /// [`super::changes::epoch`] when it was tried.
         epoch: u64,
     },
@@ -80,7 +100,7 @@ const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 impl Endpoint {
     /// An endpoint without plans.
-    pub fn new(registration: Registration, counters: Option<u32>) -> Self {
+    pub fn new(registration: Registration) -> Self {
         let title = match &registration.target {
             Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
             Target::Statement { name, .. } => format!("handler {name}"),
@@ -89,9 +109,20 @@ impl Endpoint {
             registration,
             // A NUL cannot be in a value that comes out of a table.
             title: CString::new(title).unwrap_or_default(),
-            counters,
+            known: Cell::default(),
             plans: Plans::Unmade,
         }
+    }
+
+    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
+    /// `howdah.max_routes`.
+    pub fn number(&self) -> Option<u32> {
+        shared().routes.number(&self.known, || self.registration.target.key())
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> Option<&'static RouteCounters> {
+        self.number().map(|number| shared().routes.get(number as usize))
     }
 
     /// Shows in pg_stat_activity that this endpoint runs.
@@ -114,9 +145,21 @@ impl Endpoint {
         matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().any(Plan::has_changed))
     }
 
-    /// Whether its plans are made.
+    /// Whether it is known what its plans are, or that there are none.
     pub fn is_made(&self) -> bool {
-        !matches!(self.plans, Plans::Unmade)
+        match &self.plans {
+            Plans::Unmade => false,
+            Plans::Made { .. } => true,
+            Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
+        }
+    }
+
+    /// Why there are no plans.
+    pub fn reason(&self) -> Option<&PgError> {
+        match &self.plans {
+            Plans::Broken { error, .. } => Some(error),
+            _ => None,
+        }
     }
 
     /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only

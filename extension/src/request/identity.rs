@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString, c_int};
 use std::time::{Duration, Instant};
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::spi::SpiClient;
 
 use crate::guard::{PgError, Report, attempt};
@@ -178,6 +178,8 @@ unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction
 
 /// A search_path in which no name of a user's comes before PostgreSQL's own: queries of ours resolve in it.
 pub const SAFE_PATH: &CStr = c"pg_catalog, pg_temp";
+/// The catalog cache of roles.
+const AUTHOID: c_int = pg_sys::SysCacheIdentifier::AUTHOID as c_int;
 /// The role that a worker connects as.
 const BOOTSTRAP: Oid = Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID);
 
@@ -298,6 +300,33 @@ pub unsafe fn enter(role: Oid) -> Entered {
         let level = pg::NewGUCNestLevel();
         pg::SetUserIdAndSecContext(role, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
         Entered { level, user, context }
+    }
+}
+
+/// Whether there is such a role.
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn exists(role: Oid) -> bool {
+    let none = Datum::from(0);
+    // SAFETY: by contract.
+    unsafe { pg_sys::SearchSysCacheExists(AUTHOID, Datum::from(role), none, none, none) }
+}
+
+/// An error if there is no such role any more. Whoever runs as a role that is gone has the rights of PUBLIC, and those of
+/// the next role that gets the number.
+///
+/// # Safety
+/// Inside a guard and a transaction; an error jumps or panics.
+pub unsafe fn require(role: Oid) {
+    // SAFETY: by contract.
+    if unsafe { !exists(role) } {
+        crate::guard::raise(PgError {
+            sqlstate: *b"42704",
+            message: format!("role with OID {} does not exist", role.to_u32()),
+            hint: Some("Register it anew, with a role that exists.".into()),
+            ..PgError::default()
+        });
     }
 }
 

@@ -46,7 +46,6 @@ use router::Match;
 
 use crate::settings;
 use crate::shared::workers::WorkerEntry;
-use endpoint::Target;
 use identity::Identity;
 use open::OpenPlans;
 use problem::{Access, Problem};
@@ -55,16 +54,12 @@ use run::Job;
 use table::{NoTable, Table};
 use transaction::Scope;
 
-/// Finds the number of an endpoint's counters.
-pub type FindCounters = Box<dyn Fn(&Target) -> Option<u32>>;
-
 /// Runs requests in this process.
 pub struct Runner {
     table: Option<Table>,
     identity: Identity,
     receiver: Box<Receiver>,
     open: OpenPlans,
-    counters: FindCounters,
     /// Where to note which endpoint runs.
     entry: &'static WorkerEntry,
 }
@@ -119,8 +114,8 @@ pub enum Way<'t, 'p> {
 }
 
 impl Runner {
-    /// A runner without a table: [`Self::refresh`] reads it. `counters` finds the counters of an endpoint.
-    pub fn new(counters: FindCounters, entry: &'static WorkerEntry) -> Self {
+    /// A runner without a table: [`Self::refresh`] reads it.
+    pub fn new(entry: &'static WorkerEntry) -> Self {
         changes::watch();
         grants::watch();
         Runner {
@@ -128,7 +123,6 @@ impl Runner {
             identity: Identity::default(),
             receiver: Receiver::new(),
             open: OpenPlans::default(),
-            counters,
             entry,
         }
     }
@@ -144,13 +138,18 @@ impl Runner {
             return Ok(());
         }
         // SAFETY: by contract.
-        self.table = Some(unsafe { Table::load(&mut self.table, lock_timeout, &*self.counters)? });
+        self.table = Some(unsafe { Table::load(&mut self.table, lock_timeout)? });
         Ok(())
     }
 
     /// The table as last read.
     pub fn table(&self) -> Option<&Table> {
         self.table.as_ref()
+    }
+
+    /// The number of the counters of the endpoint at this place.
+    pub fn number(&self, place: usize) -> Option<u32> {
+        self.table.as_ref().and_then(|table| table.endpoints[place].number())
     }
 
     /// The response of the last request: a [`message::Response`].
@@ -318,16 +317,20 @@ impl Runner {
                 Way::Options(allow) => Ok(job.write_options(allow)),
                 Way::Route(place, parameters) => {
                     let path: Vec<_> = parameters.iter().collect();
-                    *counters = endpoints[place].counters;
+                    *counters = endpoints[place].number();
                     self.entry.set_route(*counters);
-                    let answer = job.run(&mut endpoints[place], &path)?;
+                    let answer = job
+                        .run(&mut endpoints[place], &path)
+                        .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
                     job.finish(answer, true)
                 }
                 Way::Handlers(allow) => {
                     for endpoint in &mut endpoints[handlers.clone()] {
-                        *counters = endpoint.counters;
+                        *counters = endpoint.number();
                         self.entry.set_route(*counters);
-                        let answer = job.run(endpoint, &[])?;
+                        let answer = job
+                            .run(endpoint, &[])
+                            .map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
                         if answer != Answer::Nothing {
                             return job.finish(answer, false);
                         }
@@ -360,6 +363,20 @@ pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
             ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
         },
     }
+}
+
+/// What a handler is asked for, as far as there are names for it: every method.
+const ANY_METHOD: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
+/// A 405 names the methods that the path has besides the request's. GET and HEAD are one in this.
+fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>) -> Problem {
+    if problem.status == 405 {
+        let reads = |method: &str| matches!(method, "GET" | "HEAD");
+        let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
+        let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
+        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
+    }
+    problem
 }
 
 /// GET and HEAD run in a read-only transaction.
@@ -407,20 +424,4 @@ fn scope(lane: Lane, access: Access) -> Scope {
 /// lock, no second try; and a missing right, since an executor has a transaction to find the grant in.
 fn may_differ(sqlstate: &[u8; 5]) -> bool {
     matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501" | b"0A000")
-}
-
-/// Finds the counters of an endpoint of this database.
-pub fn counters_of(database: pgrx::pg_sys::Oid) -> FindCounters {
-    use crate::shared::routes::{RouteKey, RouteKind};
-    Box::new(move |target| {
-        let key = match target {
-            Target::Function { method, pattern, .. } => {
-                RouteKey { database, kind: RouteKind::Route, method, pattern }
-            }
-            Target::Statement { name, .. } => {
-                RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
-            }
-        };
-        crate::shared::shared().routes.find_or_add(&key).map(|number| number as u32)
-    })
 }

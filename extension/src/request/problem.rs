@@ -16,7 +16,7 @@ pub struct Problem {
     pub sqlstate: Option<[u8; 5]>,
     /// DETAIL and HINT, shown with howdah.show_errors alone.
     pub more: [Option<String>; 2],
-    /// `Allow` of a 405.
+    /// `Allow` of a 405; whoever knows the routes adds it.
     pub allow: Option<String>,
 }
 
@@ -68,12 +68,12 @@ impl Problem {
         Problem {
             status: 405,
             detail: Some(format!(
-                "{}: GET and HEAD requests run in a read-only transaction; use POST, PUT, PATCH or DELETE",
+                "{}: GET and HEAD requests run in a read-only transaction; what writes needs POST, PUT, PATCH or DELETE",
                 error.message
             )),
             sqlstate: Some(error.sqlstate),
             more: [None, None],
-            allow: Some("POST, PUT, PATCH, DELETE".into()),
+            allow: None,
         }
     }
 

@@ -3,19 +3,19 @@
 use super::changes;
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
-use super::identity::Identity;
+use super::identity::{self, Identity};
 use super::plan::{self, Plan};
 use super::standing::{Standing, standing};
 use super::transaction::{self, Leftovers, Scope};
 use super::types::Types;
 use crate::guard::{PgError, Report, attempt};
 
-/// Whether the endpoint's plans are made and still those of the function as it is now.
+/// Whether the endpoint's plans are made and still those of role and function as they are now.
 pub fn is_ready(endpoint: &Endpoint) -> bool {
     match &endpoint.plans {
         Plans::Unmade => false,
         Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
-        Plans::Made { checked, function, .. } => function.is_none() || *checked == changes::epoch(),
+        Plans::Made { checked, .. } => *checked == changes::epoch(),
     }
 }
 
@@ -33,52 +33,76 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
         }
         let made = attempt(Report::Log, || {
             let begun = transaction::begin(scope, role);
-            make_ready(endpoint, types);
-            transaction::finish(begun, Leftovers::None);
+            let ready = make_ready(endpoint, types);
+            if ready {
+                transaction::finish(begun, Leftovers::None);
+            }
+            ready
         });
-        if made.is_err() {
+        let made = made.unwrap_or(false);
+        if !made {
             transaction::abort();
         }
-        made.is_ok()
+        made
     }
 }
 
-/// Makes the endpoint's first plan, or makes sure that what is there is still right.
+/// Makes the endpoint's first plan, or makes sure that what is there is still right. False if it cannot be served until
+/// something changes: its plans are [`Plans::Broken`] then, and the transaction has failed. Others are told when it can
+/// be served, but not when it cannot: what fails in a gateway may succeed in an executor.
 ///
 /// # Safety
 /// Inside a guard and a transaction, as the endpoint's role.
-pub unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) {
-    let role = endpoint.registration.role;
-    // SAFETY: inside a guard and a transaction, as the endpoint's role. Everything here calls PostgreSQL
-    // through pgrx's guards.
-    unsafe {
-        if let Plans::Made { function: Some(function), plans, checked } = &mut endpoint.plans {
-            match standing(&function.version(), role) {
-                Standing::Unchanged
-                    if is_named(function, &endpoint.registration.target)
-                        && plans.iter().all(|plan| function.still_returns(plan, types)) =>
-                {
-                    plans.iter().for_each(Plan::read_again);
-                    *checked = changes::epoch();
-                    return;
-                }
-                Standing::Forbidden => refuse_function(function),
-                Standing::Unchanged | Standing::Changed => endpoint.forget_plans(),
-            }
+pub unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
+    let epoch = changes::epoch();
+    // SAFETY: by contract. Everything inside calls PostgreSQL through pgrx's guards.
+    match unsafe { attempt(Report::Quiet, || renew(endpoint, types)) } {
+        Ok(()) => {
+            endpoint.counters().inspect(|counters| counters.mend());
+            true
         }
-        let made = attempt(Report::Quiet, || compile(endpoint, types));
-        match made {
-            Ok(plans) => endpoint.plans = plans,
-            Err(error) => {
-                if is_lasting(&error) {
-                    log_broken(endpoint, &error);
-                    endpoint.plans =
-                        Plans::Broken { message: error.message.clone(), epoch: changes::epoch() };
-                }
-                crate::guard::raise(error);
-            }
+        Err(error) if is_lasting(&error) => {
+            endpoint.forget_plans();
+            endpoint.plans = Plans::Broken { error, epoch };
+            false
+        }
+        Err(error) => crate::guard::raise(error),
+    }
+}
+
+unsafe fn renew(endpoint: &mut Endpoint, types: &Types) {
+    // SAFETY: the contract of `make_ready`.
+    unsafe {
+        identity::require(endpoint.registration.role);
+        if !still_stands(endpoint, types) {
+            endpoint.forget_plans();
+            endpoint.plans = compile(endpoint, types);
         }
     }
+}
+
+/// Whether the plans that are made are still right.
+unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
+    let Plans::Made { function, plans, checked } = &mut endpoint.plans else { return false };
+    // SAFETY: the contract of `make_ready`.
+    let stands = unsafe {
+        match function {
+            None => !plans.iter().any(Plan::has_changed),
+            Some(function) => match standing(&function.version(), endpoint.registration.role) {
+                Standing::Forbidden => refuse_function(function),
+                Standing::Changed => false,
+                Standing::Unchanged => {
+                    is_named(function, &endpoint.registration.target)
+                        && plans.iter().all(|plan| function.still_returns(plan, types))
+                }
+            },
+        }
+    };
+    if stands {
+        plans.iter().for_each(Plan::read_again);
+        *checked = changes::epoch();
+    }
+    stands
 }
 
 /// Whether this is still the function that the route names: its schema may have been renamed, and another have the
@@ -134,12 +158,4 @@ fn refuse_function(function: &Function) -> ! {
     )
     .report(pgrx::PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
-}
-
-/// Logs why an endpoint cannot be served: once, until the reason changes.
-fn log_broken(endpoint: &Endpoint, error: &PgError) {
-    if matches!(&endpoint.plans, Plans::Broken { message, .. } if *message == error.message) {
-        return;
-    }
-    pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), error.message);
 }

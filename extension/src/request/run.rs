@@ -171,12 +171,14 @@ impl Job<'_, '_> {
                 context.guarded(|| *begun = Some(transaction::begin(scope, role)))?;
             }
             if !is_ready(endpoint) {
-                context.guarded(|| make_ready(endpoint, self.types))?;
+                self.make_ready(endpoint, context)?;
+            }
+            if let Some(reason) = endpoint.reason() {
+                return Err(self.broken(endpoint, reason));
             }
             let function = match &endpoint.plans {
                 Plans::Made { function, .. } => function.as_ref(),
-                Plans::Broken { message, .. } => return Err(broken(endpoint, message)),
-                Plans::Unmade => None,
+                _ => None,
             };
             let bound = match function {
                 Some(function) => arguments::bind(function, self.request, path)
@@ -189,7 +191,7 @@ impl Job<'_, '_> {
                 && context.guarded(|| is_outdated(endpoint, known))?
             {
                 endpoint.forget_plans();
-                context.guarded(|| make_ready(endpoint, self.types))?;
+                self.make_ready(endpoint, context)?;
                 place = plan_for(endpoint, bound.given);
             }
             let place = match place {
@@ -201,8 +203,8 @@ impl Job<'_, '_> {
             };
             let plan = &plans[place];
             if self.shown && !plan.reads_only() {
-                // Made just now, and not what the gateway has judged: an executor runs it.
-                return Err(Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() }));
+                // Made just now, and not what the gateway has judged.
+                return Err(elsewhere());
             }
             let limit = settings::MAX_RESPONSE.get() as usize;
             self.receiver.expect(plan, self.types, limit);
@@ -228,6 +230,35 @@ impl Job<'_, '_> {
                 Err(mishap) => Err(name_parameter(mishap, plan)),
             }
         }
+    }
+
+    /// Makes the endpoint's plans; everybody is told that an executor cannot.
+    unsafe fn make_ready(&self, endpoint: &mut Endpoint, context: &ErrorContext<'_>) -> Result<(), Mishap> {
+        let known = endpoint.reason().map(|reason| reason.message.clone());
+        // SAFETY: by contract; the closure calls PostgreSQL through pgrx's guards alone.
+        unsafe { context.guarded(|| make_ready(endpoint, self.types))? };
+        let Some(reason) = endpoint.reason() else { return Ok(()) };
+        let is_news = || match endpoint.counters() {
+            Some(counters) => counters.break_down(&reason.message),
+            None => known.as_ref() != Some(&reason.message),
+        };
+        if !self.shown && is_news() {
+            pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), reason.message);
+        }
+        Err(self.broken(endpoint, reason))
+    }
+
+    fn broken(&self, endpoint: &Endpoint, reason: &PgError) -> Mishap {
+        if self.shown {
+            return elsewhere();
+        }
+        let title = endpoint.title.to_string_lossy();
+        let detail = if settings::SHOW_ERRORS.get() {
+            format!("{title} cannot be served: {}", reason.message)
+        } else {
+            format!("{title} cannot be served; the server's log says why")
+        };
+        Mishap::Problem(Problem { sqlstate: Some(reason.sqlstate), ..Problem::new(500, detail) })
     }
 
     /// Turns what an endpoint has returned into the response's status.
@@ -268,14 +299,9 @@ fn refuse_invalid(answer: &Answer) {
     }
 }
 
-fn broken(endpoint: &Endpoint, message: &str) -> Mishap {
-    let title = endpoint.title.to_string_lossy();
-    let shown = if settings::SHOW_ERRORS.get() {
-        format!("{title} cannot be served: {message}")
-    } else {
-        format!("{title} cannot be served; the server's log says why")
-    };
-    Mishap::Problem(Problem::new(500, shown))
+/// Has an executor run what runs in a gateway now.
+fn elsewhere() -> Mishap {
+    Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
 }
 
 /// Whether a plan may be outdated. One that is open in this transaction has its locks, and was right when it got them.

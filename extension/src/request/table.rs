@@ -1,6 +1,6 @@
 //! The route table: what is configured in this database, compiled for this process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::rc::Rc;
 
@@ -67,11 +67,7 @@ impl Table {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn load(
-        previous: &mut Option<Table>,
-        lock_timeout: Option<&CStr>,
-        counters: &dyn Fn(&Target) -> Option<u32>,
-    ) -> Result<Table, NoTable> {
+    pub unsafe fn load(previous: &mut Option<Table>, lock_timeout: Option<&CStr>) -> Result<Table, NoTable> {
         changes::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
@@ -86,7 +82,7 @@ impl Table {
             })
         };
         match read {
-            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous.take(), counters)),
+            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous.take())),
             Ok(Err(none)) => Err(none),
             Err(error) => {
                 changes::configuration_unread();
@@ -97,11 +93,7 @@ impl Table {
         }
     }
 
-    fn compile(
-        configuration: Configuration,
-        previous: Option<Table>,
-        counters: &dyn Fn(&Target) -> Option<u32>,
-    ) -> Table {
+    fn compile(configuration: Configuration, previous: Option<Table>) -> Table {
         changes::set_tables(configuration.tables);
         let mut kept: HashMap<String, Endpoint> = HashMap::new();
         for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
@@ -119,17 +111,16 @@ impl Table {
             }
             let same =
                 kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
-            endpoints.push(match same {
-                Some(endpoint) => endpoint,
-                None => {
-                    let counters = counters(&registration.target);
-                    Endpoint::new(registration, counters)
-                }
-            });
+            endpoints.push(same.unwrap_or_else(|| Endpoint::new(registration)));
         }
         let handlers = configuration.routes..endpoints.len();
         let Configuration { types, listeners, intakes, .. } = configuration;
         Table { types, endpoints, handlers, router, listeners, intakes }
+    }
+
+    /// The numbers of the endpoints' counters.
+    pub fn numbers(&self) -> HashSet<u32> {
+        self.endpoints.iter().filter_map(Endpoint::number).collect()
     }
 }
 

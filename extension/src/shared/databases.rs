@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 
 use pgrx::pg_sys;
+use registry::Text;
 
 use super::LANES;
-use super::text::Text;
 
 /// What the supervisor knows of a listed database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
 use pgrx::pg_sys;
-
-use super::text::Text;
+use registry::Text;
 
 /// Listeners for lines for each worker that can exist.
 pub const PER_WORKER: usize = 4;

@@ -1,27 +1,24 @@
 //! Counters of routes and handlers, found by a key.
 //!
-//! A table with open addressing: a key's place is where the walk from its hash first meets it. Entries are
-//! added by any process and removed by the supervisor alone, when their database is dropped. A removed
-//! entry stays in the walks of others until a new key takes it.
+//! Any process adds them. A gateway that has read the tables says which of its database's are [gone](Routes::name), and
+//! the supervisor gives the places of those back. Whoever remembers a number looks each time whether it still is the
+//! key's ([`Routes::number`]): so nobody need be asked first.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
 
 use pgrx::pg_sys;
+use registry::{Entry, Key, Places, Text};
 
-use super::text::Text;
+use super::now_us;
 
 /// Counters of different routes share no cache line.
 pub const ALIGNMENT: usize = 128;
 
 /// Classes of the histogram: class n counts times from 2^(n-1) to 2^n - 1 µs, the last all above.
 pub const CLASSES: usize = 32;
-
-/// The entry has never been used: a walk ends here.
-const EMPTY: u64 = 0;
-/// The entry was used: a walk goes on.
-const REMOVED: u64 = 1;
 
 /// What the counters belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,11 +44,8 @@ pub struct RouteKey<'a> {
 }
 
 impl RouteKey<'_> {
-    /// All processes run the same library, so they hash alike.
     fn hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.database.to_u32(), self.kind as u32, self.method, self.pattern).hash(&mut hasher);
-        hasher.finish().max(REMOVED + 1)
+        registry::hash((self.database.to_u32(), self.kind as u32, self.method, self.pattern))
     }
 }
 
@@ -86,11 +80,18 @@ pub struct Unrun {
 /// The counters of a route or handler. Each is exact; they are not of one moment.
 #[repr(C, align(128))]
 pub struct RouteCounters {
-    key: AtomicU64,
+    key: Key,
+    /// Oid of its database; 0 while nobody has the entry.
     database: AtomicU32,
     kind: AtomicU32,
     method: Text<2>,
     pattern: Text<16>,
+    /// Since when no table names it, by [`now_us`]; 0 while one does.
+    gone_since: AtomicU64,
+    /// A hash of the reason why it cannot be served; 0 while it can.
+    broken: AtomicU64,
+    /// The reason, as far as it fits.
+    reason: Text<32>,
     /// Requests by class of status: 2xx (and less), 3xx, 4xx, 5xx.
     pub statuses: [AtomicU64; 4],
     /// Requests that ran in a gateway.
@@ -113,7 +114,7 @@ pub struct RouteCounters {
     pub histogram: [AtomicU64; CLASSES],
     /// Moving average of the microseconds in SQL, as the bits of an `f32`; 0 before the first request.
     mean_us: AtomicU32,
-    /// Until when it does not run in a gateway, by [`super::now_us`].
+    /// Until when it does not run in a gateway, by [`now_us`].
     pub inline_banned_until: AtomicU64,
     /// How often it exceeded its deadline in a gateway.
     pub inline_overruns: AtomicU32,
@@ -191,10 +192,63 @@ impl RouteCounters {
         (kind, self.method.get(), self.pattern.get())
     }
 
-    /// Zeroes everything but key, database and label.
+    /// Oid of the database.
+    pub fn database(&self) -> pg_sys::Oid {
+        pg_sys::Oid::from(self.database.load(Acquire))
+    }
+
+    /// For how many microseconds no table has named it.
+    pub fn gone_for(&self, now: u64) -> Option<u64> {
+        let since = self.gone_since.load(Relaxed);
+        (since != 0).then(|| now.saturating_sub(since))
+    }
+
+    fn set_gone(&self, gone: bool) {
+        if !gone {
+            self.gone_since.store(0, Relaxed);
+        } else if self.gone_since.load(Relaxed) == 0 {
+            self.gone_since.store(now_us(), Relaxed);
+        }
+    }
+
+    /// Notes why it cannot be served. Whether that is news, which one process alone is told.
+    pub fn break_down(&self, reason: &str) -> bool {
+        let news = self.broken.swap(registry::hash(reason), Relaxed) != registry::hash(reason);
+        if news {
+            self.reason.set(reason);
+        }
+        news
+    }
+
+    /// It can be served.
+    pub fn mend(&self) {
+        if self.broken.load(Relaxed) != 0 {
+            self.broken.store(0, Relaxed);
+        }
+    }
+
+    /// Why it cannot be served; none if it can.
+    pub fn reason(&self) -> Option<String> {
+        (self.broken.load(Relaxed) != 0).then(|| self.reason.get())
+    }
+}
+
+impl Entry for RouteCounters {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
     fn clear(&self) {
+        self.database.store(0, Release);
         let times = [&self.queue_us, &self.queue_max_us, &self.sql_us, &self.sql_max_us, &self.total_us];
-        let others = [&self.inline, &self.cancelled, &self.unrun, &self.inline_banned_until];
+        let others = [
+            &self.inline,
+            &self.cancelled,
+            &self.unrun,
+            &self.inline_banned_until,
+            &self.gone_since,
+            &self.broken,
+        ];
         let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
@@ -215,117 +269,120 @@ fn class_of(us: u64) -> usize {
 
 /// The table of counters.
 pub struct Routes {
-    entries: &'static [RouteCounters],
-    /// Whether a route has found no place.
-    overflowed: &'static AtomicBool,
+    places: Places<RouteCounters>,
+    /// What is known of the table as a whole.
+    room: &'static Room,
+}
+
+/// Whether the table has places.
+#[repr(C)]
+pub struct Room {
+    /// Whether a route has found none since the last was given back.
+    overflowed: AtomicBool,
+    /// Places that have been given back.
+    given_back: AtomicU64,
+}
+
+/// What a process remembers of a key: its number, or that there was none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    number: Option<u32>,
+    hash: u64,
+    /// Places that had been given back when it was looked for, plus one; 0 before that.
+    looked: u64,
 }
 
 impl Routes {
-    pub(super) fn new(entries: &'static [RouteCounters], overflowed: &'static AtomicBool) -> Routes {
-        Routes { entries, overflowed }
+    pub(super) fn new(entries: &'static [RouteCounters], room: &'static Room) -> Routes {
+        Routes { places: Places::new(entries), room }
     }
 
-    /// Number of routes that fit; the numbers of [`Routes::find_or_add`] are below it.
+    /// Number of routes that fit; the numbers are below it.
     pub fn capacity(&self) -> usize {
-        self.entries.len()
+        self.places.entries().len()
     }
 
-    /// The counters of a number that [`Routes::find_or_add`] has given.
+    /// The counters of a number that [`Routes::number`] has given.
     pub fn get(&self, number: usize) -> &'static RouteCounters {
-        &self.entries[number]
+        &self.places.entries()[number]
     }
 
-    /// The number of a route's counters, which are added if need be; none when the table is full.
-    /// Slow enough to be kept by the caller.
-    pub fn find_or_add(&self, key: &RouteKey) -> Option<usize> {
-        let hash = key.hash();
-        loop {
-            if let Some(found) = self.find(hash) {
-                return Some(found);
-            }
-            let place = self
-                .walk(hash)
-                .find(|place| matches!(self.entries[*place].key.load(Acquire), EMPTY | REMOVED));
-            let Some(place) = place else {
-                self.overflowed.store(true, Relaxed);
-                return None;
-            };
-            if self.add(place, hash, key) {
-                self.remove_second(place, hash);
+    /// The number of a route's counters, which are added if need be; none when the table is full. Costs a load if what is
+    /// remembered is still true.
+    pub fn number<'k>(&self, known: &Cell<Known>, key: impl FnOnce() -> RouteKey<'k>) -> Option<u32> {
+        let Known { number, hash, looked } = known.get();
+        match number {
+            Some(number) if self.places.holds(number as usize, hash) => Some(number),
+            None if looked == self.looks() => None,
+            _ => {
+                let (key, looked) = (key(), self.looks());
+                let number = self.find_or_add(&key).map(|number| number as u32);
+                known.set(Known { number, hash: key.hash(), looked });
+                number
             }
         }
     }
 
-    fn find(&self, hash: u64) -> Option<usize> {
-        self.walk(hash)
-            .take_while(|place| self.entries[*place].key.load(SeqCst) != EMPTY)
-            .find(|place| self.entries[*place].key.load(SeqCst) == hash)
+    fn looks(&self) -> u64 {
+        self.room.given_back.load(Acquire) + 1
     }
 
-    /// All places, from the one that the hash names.
-    fn walk(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let count = self.entries.len();
-        let start = (hash % count as u64) as usize;
-        (0..count).map(move |step| (start + step) % count)
-    }
-
-    fn add(&self, place: usize, hash: u64, key: &RouteKey) -> bool {
-        let entry = &self.entries[place];
-        let before = entry.key.load(SeqCst);
-        let added = before <= REMOVED && entry.key.compare_exchange(before, hash, SeqCst, SeqCst).is_ok();
-        if added {
+    fn find_or_add(&self, key: &RouteKey) -> Option<usize> {
+        let place = self.places.find_or_add(key.hash(), |entry| {
             entry.kind.store(key.kind as u32, Relaxed);
             entry.method.set(key.method);
             entry.pattern.set(key.pattern);
             entry.database.store(key.database.to_u32(), Release);
+        });
+        if place.is_none() && !self.room.overflowed.swap(true, Relaxed) {
+            pgrx::log!(
+                "howdah: no room for the statistics and the limit of {} {}: howdah.max_routes is {}; raise it and restart the server",
+                key.method,
+                key.pattern,
+                self.capacity()
+            );
         }
-        added
+        place
     }
 
-    /// Two processes may have added one key at two places, when one of these was freed between their
-    /// walks. The later place gives way; whoever added second sees both.
-    fn remove_second(&self, place: usize, hash: u64) {
-        if self.find(hash) != Some(place) {
-            self.remove(place);
+    /// A gateway of a database has read its tables, which name the routes of these numbers and no others.
+    pub fn name(&self, database: pg_sys::Oid, numbers: &HashSet<u32>) {
+        for (number, counters) in self.of(database) {
+            counters.set_gone(!numbers.contains(&(number as u32)));
         }
     }
 
-    fn remove(&self, place: usize) {
-        let entry = &self.entries[place];
-        entry.database.store(0, Release);
-        entry.clear();
-        entry.key.store(REMOVED, SeqCst);
-    }
-
-    /// Removes the counters of databases that are gone. The supervisor alone calls this.
-    pub fn retain(&self, mut exists: impl FnMut(pg_sys::Oid) -> bool) {
-        for (place, entry) in self.entries.iter().enumerate() {
-            let database = entry.database.load(Acquire);
-            if database != 0 && !exists(pg_sys::Oid::from(database)) {
-                self.remove(place);
-            }
+    /// Gives back the places of counters for which this is true. The supervisor alone calls this.
+    pub fn give_back(&self, is_over: impl Fn(usize, &RouteCounters) -> bool) {
+        let over = |(number, counters): &(usize, &RouteCounters)| {
+            counters.database() != pg_sys::InvalidOid && is_over(*number, counters)
+        };
+        let entries = self.places.entries().iter().enumerate();
+        let count = entries.filter(over).filter(|(number, _)| self.places.remove(*number)).count();
+        if count > 0 {
+            self.room.overflowed.store(false, Relaxed);
+            self.room.given_back.fetch_add(count as u64, Release);
         }
     }
 
     /// The numbers of a database's counters.
     pub fn numbers_of(&self, database: pg_sys::Oid) -> impl Iterator<Item = usize> {
-        let entries = self.entries;
-        (0..entries.len()).filter(move |&number| entries[number].database.load(Acquire) == database.to_u32())
+        self.of(database).map(|(number, _)| number)
     }
 
     /// The counters of a database, with their numbers.
     pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = (usize, &'static RouteCounters)> {
-        let entries = self.entries.iter().enumerate();
-        entries.filter(move |(_, entry)| entry.database.load(Acquire) == database.to_u32())
+        let entries = self.places.entries().iter().enumerate();
+        entries.filter(move |(_, entry)| entry.database() == database)
     }
 
-    /// Whether a route has found no place since the server started.
+    /// Whether a route has found no place, and none has been given back since.
     pub fn has_overflowed(&self) -> bool {
-        self.overflowed.load(Relaxed)
+        self.room.overflowed.load(Relaxed)
     }
 
     /// Number of entries in use.
     pub fn used(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.key.load(Relaxed) > REMOVED).count()
+        self.places.used()
     }
 }

@@ -10,6 +10,10 @@ use super::catalog::{self, Row};
 use crate::settings;
 use crate::shared::Shared;
 use crate::shared::databases::{Database, DatabaseState};
+use crate::shared::routes::RouteCounters;
+
+/// For how many microseconds the figures of a route are kept once it is gone: it may only have been registered anew.
+const KEPT_US: u64 = 5_000_000;
 
 /// What the supervisor remembers of the listed databases.
 pub struct Listed {
@@ -63,13 +67,14 @@ impl Listed {
         let names = settings::list(&settings::DATABASES);
         self.shared.header.databases_listed.store(names.len() as u32, SeqCst);
         self.release(&names);
+        // While it is known what the last probes have found.
+        let oids: HashSet<pg_sys::Oid> = rows.iter().map(|row| row.oid).collect();
+        self.shared.routes.give_back(|number, counters| is_over(self.shared, &oids, number, counters, now));
         self.take(&names);
         for database in self.shared.databases.iter().filter(|database| database.is_listed()) {
             let name = database.name.get();
             assess(database, rows.iter().find(|row| row.name == name), self.shared);
         }
-        let oids: HashSet<pg_sys::Oid> = rows.iter().map(|row| row.oid).collect();
-        self.shared.routes.retain(|oid| oids.contains(&oid));
     }
 
     /// Frees the entries of databases that are listed no more, once their workers are gone.
@@ -146,6 +151,33 @@ impl Listed {
             }
         }
     }
+}
+
+/// Whether counters have served their time: their database is served no more, or has had no such route for a while.
+fn is_over(
+    shared: &Shared,
+    databases: &HashSet<pg_sys::Oid>,
+    number: usize,
+    counters: &RouteCounters,
+    now: u64,
+) -> bool {
+    let oid = counters.database();
+    match shared.database_of(oid).map(Database::state) {
+        Some(_) if !databases.contains(&oid) => true,
+        // Once its last worker is gone.
+        None => true,
+        Some(DatabaseState::NoExtension) => shared.workers_of(oid).next().is_none(),
+        Some(_) => {
+            counters.gone_for(now).is_some_and(|time| time >= KEPT_US) && is_idle(shared, number as u32)
+        }
+    }
+}
+
+/// Whether no request holds the gate of a route.
+fn is_idle(shared: &Shared, number: u32) -> bool {
+    let gate = shared.exchange.gate(number);
+    let runs = shared.workers.iter().any(|worker| worker.route() == Some(number));
+    gate.running == 0 && gate.parked == 0 && !runs
 }
 
 /// Sets a database's state by its row in the catalog. What only a worker can find out inside is probed.

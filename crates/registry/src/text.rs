@@ -6,8 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// One process writes it before it publishes the entry that the text is part of. A reader that meets a
 /// writer sees a mixture of two texts, never anything invalid.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Text<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Default for Text<WORDS> {
+    fn default() -> Self {
+        Text([const { AtomicU64::new(0) }; WORDS])
+    }
+}
 
 impl<const WORDS: usize> Text<WORDS> {
     /// Writes `text`.

@@ -5,12 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use pgrx::pg_sys;
-
-use super::text::Text;
-
-/// Entries for each worker that can exist.
-pub const PER_WORKER: usize = 8;
+use crate::Text;
 
 const FREE: u32 = 0;
 /// Somebody writes the entry.
@@ -37,6 +32,7 @@ pub struct Held {
 }
 
 /// One address of one gateway.
+#[derive(Default, Debug)]
 #[repr(C)]
 pub struct PortEntry {
     state: AtomicU32,
@@ -54,9 +50,9 @@ pub struct PortEntry {
 /// Why an address cannot be claimed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// The database of this oid has it, or has one that overlaps.
-    Taken(pg_sys::Oid),
-    /// The registry is full: `howdah.max_workers` bounds it.
+    /// This database has it, or has one that overlaps.
+    Taken(u32),
+    /// The registry is full.
     Full,
 }
 
@@ -64,7 +60,8 @@ pub enum Refused {
 pub struct Ports(&'static [PortEntry]);
 
 impl Ports {
-    pub(super) fn new(entries: &'static [PortEntry]) -> Ports {
+    /// The registry of these entries, which lie in memory that all processes share.
+    pub fn new(entries: &'static [PortEntry]) -> Ports {
         Ports(entries)
     }
 
@@ -72,13 +69,7 @@ impl Ports {
     ///
     /// The claim stands before the others are looked at, and whoever sees another's withdraws its own:
     /// of two that claim at once none or one succeeds, never both. The gateway tries again later.
-    pub fn claim(
-        &self,
-        address: &str,
-        port: u16,
-        database: pg_sys::Oid,
-        gateway: usize,
-    ) -> Result<(), Refused> {
+    pub fn claim(&self, address: &str, port: u16, database: u32, gateway: usize) -> Result<(), Refused> {
         let entry = self.take(address, port, database, gateway).ok_or(Refused::Full)?;
         entry.state.store(CLAIMED, SeqCst);
         match self.holder(address, port, database) {
@@ -91,13 +82,13 @@ impl Ports {
     }
 
     /// A free entry, filled in; whoever has taken it publishes it.
-    fn take(&self, address: &str, port: u16, database: pg_sys::Oid, gateway: usize) -> Option<&PortEntry> {
+    fn take(&self, address: &str, port: u16, database: u32, gateway: usize) -> Option<&PortEntry> {
         let entry = self
             .0
             .iter()
             .find(|entry| entry.state.compare_exchange(FREE, WRITING, SeqCst, SeqCst).is_ok())?;
         entry.gateway.store(gateway as u32, SeqCst);
-        entry.database.store(database.to_u32(), SeqCst);
+        entry.database.store(database, SeqCst);
         entry.port.store(port.into(), SeqCst);
         entry.address.set(address);
         entry.wanted_by.set("");
@@ -114,25 +105,19 @@ impl Ports {
     }
 
     /// The database, other than `database`, that has this address or one that overlaps with it.
-    pub fn holder(&self, address: &str, port: u16, database: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    pub fn holder(&self, address: &str, port: u16, database: u32) -> Option<u32> {
         self.0
             .iter()
             .filter(|entry| entry.state.load(SeqCst) == CLAIMED)
-            .filter(|entry| entry.database.load(SeqCst) != database.to_u32())
+            .filter(|entry| entry.database.load(SeqCst) != database)
             .find(|entry| entry.overlaps(address, port))
-            .map(|entry| pg_sys::Oid::from(entry.database.load(SeqCst)))
+            .map(|entry| entry.database.load(SeqCst))
     }
 
     /// Whether another gateway of the database has this very address, so that both share it.
-    pub fn is_held_by_another(
-        &self,
-        address: &str,
-        port: u16,
-        database: pg_sys::Oid,
-        gateway: usize,
-    ) -> bool {
+    pub fn is_held_by_another(&self, address: &str, port: u16, database: u32, gateway: usize) -> bool {
         self.0.iter().filter(|entry| entry.state.load(SeqCst) == CLAIMED).any(|entry| {
-            entry.database.load(SeqCst) == database.to_u32()
+            entry.database.load(SeqCst) == database
                 && entry.gateway.load(SeqCst) != gateway as u32
                 && entry.port.load(SeqCst) == u32::from(port)
                 && entry.address.is(address)
@@ -140,7 +125,7 @@ impl Ports {
     }
 
     /// Notes why a gateway could not bind an address. When the registry is full it is in the log alone.
-    pub fn complain(&self, address: &str, port: u16, database: pg_sys::Oid, gateway: usize, reason: &str) {
+    pub fn complain(&self, address: &str, port: u16, database: u32, gateway: usize, reason: &str) {
         self.forget_complaint(address, port, gateway);
         if let Some(entry) = self.take(address, port, database, gateway) {
             entry.reason.set(reason);
@@ -156,8 +141,8 @@ impl Ports {
     }
 
     /// What the gateways of a database have, or could not get.
-    pub fn of_database(&self, database: pg_sys::Oid) -> Vec<Held> {
-        let ours = self.0.iter().filter(|entry| entry.database.load(SeqCst) == database.to_u32());
+    pub fn of_database(&self, database: u32) -> Vec<Held> {
+        let ours = self.0.iter().filter(|entry| entry.database.load(SeqCst) == database);
         ours.filter_map(|entry| {
             let state = entry.state.load(SeqCst);
             (state == CLAIMED || state == FAILED).then(|| Held {

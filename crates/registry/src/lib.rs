@@ -1,0 +1,16 @@
+//! Tables in shared memory that many processes search and write without locks.
+//!
+//! - [`Places`]: entries found by the hash of a key, added by anybody and given back.
+//! - [`Ports`]: which database a port belongs to.
+//! - [`Text`]: a short text as part of an entry.
+//!
+//! Knows nothing of PostgreSQL: databases are numbers. All-zero bytes are the empty state of every table. A process may
+//! die between two steps only together with the memory itself; one that ends in order ends outside of these functions.
+
+mod places;
+mod ports;
+mod text;
+
+pub use places::{Entry, Key, Places, hash};
+pub use ports::{Held, PortEntry, Ports, Refused};
+pub use text::Text;
