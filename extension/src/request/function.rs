@@ -227,9 +227,7 @@ impl Function {
             format!("select result from {call} result")
         } else if self.returns_set {
             format!("select coalesce(pg_catalog.json_agg(result), '[]') from {call} result")
-        } else if self.is_response {
-            format!("select {call}")
-        } else if self.is_single_value() {
+        } else if self.is_response || self.is_single_value() {
             format!("select {call}")
         } else {
             format!("select pg_catalog.to_json({call})")

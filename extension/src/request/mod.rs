@@ -4,14 +4,15 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`effects`] and [`shape`]:
-//!   from it to a cached plan; [`standing`]: whether that still stands for the function; [`ready`]: all of it together.
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`relation`], [`effects`] and
+//!   [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`ready`]: all of it
+//!   together.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`identity`] and [`transaction`]: as whom, and in what.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an error to the response;
-//!   [`grants`]: which grant a refusal is about.
+//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an
+//!   error to the response; [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
 pub mod body;
@@ -30,6 +31,7 @@ pub mod plan;
 pub mod problem;
 pub mod ready;
 pub mod receiver;
+pub mod relation;
 pub mod rows;
 pub mod run;
 pub mod shape;

@@ -8,7 +8,7 @@ use form::body::File;
 use message::Request;
 use pgrx::pg_sys::{self, Datum};
 
-use super::plan::REQUEST_COLUMNS;
+use super::relation::{REQUEST_COLUMNS, request_types};
 use super::types::Types;
 use crate::pg;
 
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" fn fetch(
         (*work).value = value;
         (*work).isnull = null;
         (*work).pflags = pg_sys::PARAM_FLAG_CONST as u16;
-        (*work).ptype = super::plan::request_types(&*source.types)[place];
+        (*work).ptype = request_types(&*source.types)[place];
         work
     }
 }

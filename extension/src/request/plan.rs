@@ -1,7 +1,6 @@
 //! Plans: from what the user has registered to what the executor of PostgreSQL runs.
 //!
-//! A handler's statement gets the relation `request` as a common table expression put into its parse tree,
-//! whose columns are parameters; the text stays the user's, and so do error positions.
+//! A handler's statement gets the relation `request`: see [`super::relation`].
 //!
 //! A route calls its function: `select f(a => $1)`. PostgreSQL before 18 parses and plans the body of an
 //! SQL function anew in every call, 50 to 100 µs for a point lookup. So where the body is one statement and
@@ -16,6 +15,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::effects::{self, Effects};
 use super::function::Function;
 use super::inputs::{Argument, Input};
+use super::relation::{add_request, request_types};
 use super::rows::Columns;
 use super::shape::Shape;
 use super::transaction::Leftovers;
@@ -162,10 +162,6 @@ impl Plan {
         }
     }
 }
-
-/// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
-pub const REQUEST_COLUMNS: [&str; 8] =
-    ["id", "method", "path", "query_string", "headers", "body", "remote_address", "parameters"];
 
 /// Plans a handler's statement. Raises PostgreSQL's error if it cannot be.
 ///
@@ -372,7 +368,10 @@ unsafe extern "C-unwind" fn parse_as_function(state: *mut pg_sys::ParseState, in
 }
 
 /// A copy of the text that lives until the plan is made; PostgreSQL copies it once more.
-unsafe fn keep_text(text: &str) -> *const c_char {
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn keep_text(text: &str) -> *const c_char {
     let text = CString::new(text).unwrap_or_default();
     // SAFETY: inside a transaction.
     unsafe { pg_sys::pstrdup(text.as_ptr()) }
@@ -448,73 +447,6 @@ unsafe fn lift_scalar_subquery(raw: *mut pg_sys::RawStmt) -> bool {
         (*raw).stmt = sublink.subselect;
         true
     }
-}
-
-/// Puts `request` into the statement as its first common table expression. NOT MATERIALIZED, so that the
-/// planner replaces its columns by the parameters they are.
-unsafe fn add_request(raw: *mut pg_sys::RawStmt) {
-    let columns: Vec<String> =
-        REQUEST_COLUMNS.iter().enumerate().map(|(place, name)| format!("${} as {name}", place + 1)).collect();
-    let text = format!("with request as not materialized (select {}) select 1", columns.join(", "));
-    // SAFETY: a text of ours; the nodes are PostgreSQL's.
-    unsafe {
-        let text = keep_text(&text);
-        let donor = first(pg_sys::pg_parse_query(text)).cast::<pg_sys::RawStmt>();
-        let donor = (*(*donor).stmt.cast::<pg_sys::SelectStmt>()).withClause;
-        forget_positions(donor);
-        let own = with_clause((*raw).stmt);
-        if (*own).is_null() {
-            *own = donor;
-        } else {
-            let first_expression = first((*donor).ctes);
-            (**own).ctes = pg_sys::lcons(first_expression.cast(), (**own).ctes);
-        }
-    }
-}
-
-/// Positions in a text of ours would mislead in an error about the user's.
-unsafe fn forget_positions(with: *mut pg_sys::WithClause) {
-    // SAFETY: the nodes that `add_request` has parsed.
-    unsafe {
-        (*with).location = -1;
-        let expression = first((*with).ctes).cast::<pg_sys::CommonTableExpr>();
-        (*expression).location = -1;
-        let select = (*expression).ctequery.cast::<pg_sys::SelectStmt>();
-        for place in 0..list_length((*select).targetList) {
-            let target = nth((*select).targetList, place).cast::<pg_sys::ResTarget>();
-            (*target).location = -1;
-            (*(*target).val.cast::<pg_sys::ParamRef>()).location = -1;
-        }
-    }
-}
-
-/// Where a statement keeps its WITH clause.
-unsafe fn with_clause(statement: *mut pg_sys::Node) -> *mut *mut pg_sys::WithClause {
-    use pg_sys::NodeTag::*;
-    // SAFETY: `is_plannable` has seen the tag.
-    unsafe {
-        match (*statement).type_ {
-            T_InsertStmt => &raw mut (*statement.cast::<pg_sys::InsertStmt>()).withClause,
-            T_UpdateStmt => &raw mut (*statement.cast::<pg_sys::UpdateStmt>()).withClause,
-            T_DeleteStmt => &raw mut (*statement.cast::<pg_sys::DeleteStmt>()).withClause,
-            T_MergeStmt => &raw mut (*statement.cast::<pg_sys::MergeStmt>()).withClause,
-            _ => &raw mut (*statement.cast::<pg_sys::SelectStmt>()).withClause,
-        }
-    }
-}
-
-/// The types of [`REQUEST_COLUMNS`].
-pub fn request_types(types: &Types) -> [Oid; 8] {
-    [
-        pg_sys::TEXTOID,
-        pg_sys::TEXTOID,
-        pg_sys::TEXTOID,
-        pg_sys::TEXTOID,
-        types.header_array,
-        pg_sys::BYTEAOID,
-        pg_sys::INETOID,
-        pg_sys::JSONBOID,
-    ]
 }
 
 unsafe fn only_query(queries: *mut pg_sys::List, what: &str) -> *mut pg_sys::Query {
@@ -596,8 +528,12 @@ pub unsafe fn nth(list: *const pg_sys::List, place: usize) -> *mut c_void {
     unsafe { (*(*list).elements.add(place)).ptr_value }
 }
 
-unsafe fn first(list: *const pg_sys::List) -> *mut c_void {
-    // SAFETY: the list is not empty.
+/// The first element.
+///
+/// # Safety
+/// A list of pointers that is not empty.
+pub unsafe fn first(list: *const pg_sys::List) -> *mut c_void {
+    // SAFETY: by contract.
     unsafe { nth(list, 0) }
 }
 
