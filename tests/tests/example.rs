@@ -37,7 +37,7 @@ const RECORDS: usize = 20_000;
 fn two_consumers_drain_a_queue_while_it_is_loaded() {
     let platform = Platform::start();
     let port = free_port();
-    let on_free_port = QUEUE.replace("4000, queue", &format!("{port}, queue"));
+    let on_free_port = format!("set bips.port = {port}; {QUEUE}");
     // Twice: an application's files are run again when they have changed.
     for _ in 0..2 {
         platform.sql(&on_free_port);

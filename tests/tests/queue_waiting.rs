@@ -226,7 +226,8 @@ fn no_row_stays_free_while_somebody_waits_whoever_dies() {
     let platform = platform();
     let mut session = platform.session();
     let read = "/queues/bips/read?qty=1&vt=1+day&wait=60+s";
-    let mut readers = waiting(&platform, read, 400);
+    // 325 rows are sent; clients go and executors end, each with the reader whose turn it is.
+    let mut readers = waiting(&platform, read, 500);
     for round in 0..25 {
         platform.sql(&format!(
             "select queue.put('bips', array(select row(n, 'x')::bip from generate_series(0, {round}) n))"

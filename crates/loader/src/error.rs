@@ -81,7 +81,8 @@ impl fmt::Display for Error {
             }
             Self::Refused { to } => write!(
                 f,
-                "nothing listens on {to}\nMake a listener in the database: select queue.listen({}, queue => 'NAME')",
+                "nothing listens on {to}\n\
+                 Is the server running? If it is, make a listener: select queue.listen({}, queue => 'NAME')",
                 to.rsplit_once(':').map_or("PORT", |(_, port)| port)
             ),
             Self::Connection { to, cause } => write!(f, "no connection to {to}: {cause}"),

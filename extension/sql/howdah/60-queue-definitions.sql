@@ -107,8 +107,6 @@ begin
       'create function queue.row_type_%s() returns %s language plpgsql as %L',
       number, make.row_type, 'begin return null; end');
     execute format('comment on function queue.row_type_%s() is %L', number, 'The row type of queue ' || make.name);
-    -- Keeps the owner from being dropped, as the right to the archive of messages does.
-    execute format('grant execute on function queue.row_type_%s() to %s', number, make.owner);
   end if;
   for segment in 1..3 loop
     execute format(
