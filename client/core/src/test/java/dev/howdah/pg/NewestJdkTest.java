@@ -22,8 +22,9 @@ import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /** Runs the tests again on the newest JDK that is installed beside this one. */
 class NewestJdkTest {
-  /** Those that start processes of their own, and one that computes for long and knows no thread. */
-  private static final String LEFT_OUT = ".*\\.(NewestJdk|SmallHeap|LyingValues)Test";
+  /** Those that start processes of their own, and long ones that look at the server and its bytes, whatever the JDK. */
+  private static final String LEFT_OUT =
+      ".*\\.(NewestJdk|SmallHeap|LyingValues|TargetSession|DefaultLimits|HostileServer)Test";
   private static final Pattern FEATURE = Pattern.compile("JAVA_VERSION=\"(\\d+)");
 
   /** Runs in a process of its own, on the other JDK. */
