@@ -1,6 +1,7 @@
 //! Rows become JSON without PostgreSQL's functions for it, and nobody can tell.
 
 use howdah_tests::Platform;
+use howdah_tests::abilities::is_built_for;
 
 /// Tables, and a route for all rows of each.
 fn serve(platform: &Platform, table: &str) {
@@ -61,7 +62,8 @@ insert into kinds values (4)"#;
 #[test]
 fn every_type_is_written_as_row_to_json_writes_it() {
     let platform = Platform::start();
-    platform.sql(KINDS);
+    let has_xml = is_built_for(&mut platform.session(), "select '<a/>'::xml", "a column of type xml");
+    platform.sql(&if has_xml { KINDS.to_owned() } else { KINDS.replace("document xml", "document text") });
     serve(&platform, "kinds");
     // In executors, then in the gateway.
     for _ in 0..20 {
