@@ -262,6 +262,9 @@ impl Gateway<'_> {
         }
         if let Some(table) = self.runner.table() {
             self.listeners.follow(&table.listeners, &table.intakes, &mut self.server);
+            // Executors write into the entry of a listener, so it is there before the first line is read.
+            self.accounts.forget_when();
+            self.keep_accounts();
         }
     }
 

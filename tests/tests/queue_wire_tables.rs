@@ -82,6 +82,21 @@ fn each_kind_of_table_takes_lines_and_refuses_bad_ones_alone() {
     }
 }
 
+#[test]
+fn the_way_is_known_from_the_first_bucket_on() {
+    let mut intake = Intake::with(&[], ", bucket_milliseconds => 0");
+    for number in 1..=20 {
+        intake.lines = free_port();
+        intake.listen(", bucket_milliseconds => 0");
+        intake.wait_until_bound();
+        let mut shipper = intake.hello(&format!("p{number}"), 1);
+        shipper.send(&bips(1, 1));
+        shipper.wait_for_ack(1);
+        assert_eq!(intake.view("way").as_deref(), Some("into the queue's segment"), "listener {number}");
+        intake.platform.sql(&format!("select queue.unlisten({})", intake.lines));
+    }
+}
+
 fn takes_and_refuses(platform: Platform, case: &Case) -> Platform {
     let Case { sql, table, refuses_with, way } = case;
     let lines = free_port();

@@ -57,6 +57,11 @@ impl Accounts {
         self.stale = 2;
     }
 
+    /// The next look is due at once.
+    pub fn forget_when(&mut self) {
+        self.last = None;
+    }
+
     /// Writes down what there is, unless that has just been done. Returns whether any listener for lines is left, the
     /// closing ones included; none if it has not looked.
     pub fn keep(&mut self, listeners: &Listeners, server: &Server) -> Option<bool> {
