@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,6 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -164,6 +166,8 @@ pub(crate) fn bind(listener: &Listener) -> io::Result<Bound> {
             listen(listener, socket, None, Address::Tcp(bound))
         }
         Address::Unix(path) => {
+            // Until the socket listens it looks as if nobody did.
+            let _binding = lock_folder(path);
             let socket = bind_unix(path)?;
             let file = std::fs::symlink_metadata(path)?;
             let file = Some((path.clone(), file.dev(), file.ino()));
@@ -198,6 +202,25 @@ fn bind_tcp(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
     }
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+/// How long [`lock_folder`] tries; binding takes a fraction of a millisecond.
+const BINDING: Duration = Duration::from_millis(100);
+
+/// Keeps other gateways from binding in a path's folder while what is returned lives. None where that cannot be had: who
+/// holds a lock on a folder that all may read must not keep this from binding.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = File::open(path.parent()?).ok()?;
+    let until = Instant::now() + BINDING;
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Binds a UNIX socket, in the place of one that nobody listens on any more.

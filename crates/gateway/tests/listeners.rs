@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Barrier;
 
 use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use harness::{Client, Event, PATIENCE, Running};
@@ -57,6 +58,36 @@ fn an_abandoned_unix_socket_is_replaced_and_a_live_one_is_not() {
     assert_eq!(taken, Err(ErrorKind::AddrInUse));
     drop(running);
     assert!(!path.exists());
+}
+
+#[test]
+fn of_many_that_replace_an_abandoned_unix_socket_at_once_one_succeeds() {
+    let path = socket_path("race");
+    let barrier = Barrier::new(4);
+    let race = || {
+        let mut server = Server::new(Limits::default()).unwrap();
+        let mut won = 0;
+        for _ in 0..200 {
+            if barrier.wait().is_leader() {
+                let _ = std::fs::remove_file(&path);
+                drop(UnixListener::bind(&path));
+            }
+            barrier.wait();
+            let bound = server.listen(&Listener::new(1, Address::Unix(path.clone()))).is_ok();
+            barrier.wait();
+            if bound {
+                won += usize::from(UnixStream::connect(&path).is_ok());
+                server = Server::new(Limits::default()).unwrap();
+            }
+            barrier.wait();
+        }
+        won
+    };
+    let won: usize = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..4).map(|_| scope.spawn(race)).collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).sum()
+    });
+    assert_eq!(won, 200);
 }
 
 /// Why an address is not free; none if it is.
