@@ -22,6 +22,7 @@ pub mod listeners;
 pub mod names;
 mod parked;
 mod refusals;
+mod shared_transaction;
 mod waiting;
 
 use std::cell::Cell;
@@ -133,6 +134,7 @@ impl Gateway<'_> {
         while !self.has_ended() {
             self.turn();
         }
+        self.inline.end(&mut self.runner);
     }
 
     fn watch(&mut self) {
@@ -148,8 +150,11 @@ impl Gateway<'_> {
     /// One turn of the loop: sockets first, then PostgreSQL, then requests.
     fn turn(&mut self) {
         let timeout = self.timeout();
-        let flights = &mut self.flights;
-        let turn = self.server.turn(Some(timeout), &mut || flights.about_to_sleep());
+        let (flights, inline, runner) = (&mut self.flights, &mut self.inline, &mut self.runner);
+        let turn = self.server.turn(Some(timeout), &mut || {
+            inline.end(runner);
+            flights.about_to_sleep()
+        });
         if turn.poured > 0 || self.flights.have_buckets() {
             self.accounts.doubt();
         }
@@ -206,14 +211,16 @@ impl Gateway<'_> {
         };
         if pending || self.last_housekeeping.elapsed() > TICK {
             self.last_housekeeping = Instant::now();
+            self.inline.end(&mut self.runner);
             self.worker.housekeeping();
             if crate::worker::idle::take_reloaded() {
                 self.reload();
             }
         }
-        // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held.
+        // SAFETY: on the main thread; nothing with a destructor is held.
         let accepted = unsafe { attempt(Report::Log, || pg::AcceptInvalidationMessages()) };
         if accepted.is_err() || request::changes::configuration_is_stale() {
+            self.inline.end(&mut self.runner);
             self.refresh();
         }
     }

@@ -10,7 +10,7 @@ pub enum Inline {
     /// Always by an executor.
     #[name = c"off"]
     Off,
-    /// In the gateway; the requests of one turn of the event loop share a transaction.
+    /// In the gateway; requests share a transaction while it sees what a new one would see.
     #[name = c"on"]
     On,
     /// In the gateway, each request in a transaction of its own.

@@ -1,5 +1,8 @@
 //! Requests that share a transaction, and the plans that stay open in it, answer as each would alone.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use howdah_tests::{Connection, Platform, Reply, wait_for};
 
 const CONNECTIONS: usize = 16;
@@ -368,4 +371,82 @@ fn a_cast_of_a_users_type_that_was_made_on_the_way_leaves_nothing_either() {
     ));
     all_answer_row(&platform, "/mood");
     all_answer_row(&platform, "/moods");
+}
+
+/// Keeps the gateway busy with requests for a path, so that it hardly sleeps, while something is done.
+fn under_load(platform: &Platform, path: &str, work: impl FnOnce()) {
+    const PIPELINED: usize = 50;
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut connection = platform.connect();
+                while !over.load(Relaxed) {
+                    (0..PIPELINED).for_each(|_| connection.send("GET", path, &[], b""));
+                    (0..PIPELINED).for_each(|_| {
+                        assert_eq!(connection.read_reply(false).expect("an answer").status, 200);
+                    });
+                }
+            });
+        }
+        // A failure of the work must not leave the others going on.
+        let result = catch_unwind(AssertUnwindSafe(work));
+        over.store(true, Relaxed);
+        result.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+/// A route that reads one row, and runs in the gateway.
+fn counter() -> Platform {
+    let platform = platform();
+    platform.sql(
+        "create table counter as select 0 as n;
+         grant select on counter to howdah_web;
+         create function current_count() returns text language sql stable as 'select n::text from counter';
+         select http.route('GET', '/count', 'current_count')",
+    );
+    wait_for("it runs in the gateway", || {
+        platform.get("/count").status == 200 && inline(&platform, "/count") > 0
+    });
+    platform
+}
+
+#[test]
+fn whoever_asks_after_a_commit_sees_it() {
+    let platform = counter();
+    let transactions = || -> usize {
+        let commits = "select xact_commit from pg_stat_database where datname = current_database()";
+        platform.value(commits).expect("the database").parse().expect("a number")
+    };
+    let (ran, committed) = (inline(&platform, "/count"), transactions());
+    under_load(&platform, "/count", || {
+        let mut session = platform.session();
+        session.batch_execute("set synchronous_commit = off").unwrap();
+        let mut connection = platform.connect();
+        for number in 1..=1000 {
+            session.execute("update counter set n = $1", &[&number]).unwrap();
+            let reply = connection.request("GET", "/count", &[], b"");
+            assert_eq!(reply.text(), number.to_string());
+        }
+    });
+    let (ran, committed) = (inline(&platform, "/count") - ran, transactions() - committed);
+    assert!(committed < ran / 2, "{ran} requests had {committed} transactions");
+}
+
+#[test]
+fn a_shared_transaction_lets_nobody_wait() {
+    let platform = counter();
+    under_load(&platform, "/count", || {
+        let mut session = platform.session();
+        session.batch_execute("set lock_timeout = '1s'").unwrap();
+        let age = "select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float8
+                   from pg_stat_activity where backend_type like 'howdah gateway%'";
+        for _ in 0..100 {
+            let oldest: f64 = session.query_one(age, &[]).unwrap().get(0);
+            assert!(oldest < 0.25, "a transaction is open for {oldest} s");
+            session.batch_execute("begin; lock table counter; commit").unwrap();
+        }
+    });
+    let open = "pg_stat_activity where backend_type like 'howdah gateway%' and (state <> 'idle' or xact_start is not null)";
+    wait_for("nothing is open when nothing comes", || platform.count(open) == 0);
 }

@@ -1,7 +1,7 @@
 //! The inline lane: short requests without side effects run right here, after the turn that brought them.
 //!
-//! Those of one turn that run as the same role share a read-only transaction and its snapshot, which is taken
-//! after they have arrived, and their plans stay open. An error ends the transaction, and the rest begin another.
+//! Those that run as the same role share a read-only transaction, in which their plans stay open: see
+//! [`shared_transaction`](super::shared_transaction). An error ends it, and the rest begin another.
 //! A request that exceeds its deadline is cancelled and run by an executor; its route loses the
 //! privilege for a while, or for good if it did not stop when told.
 
@@ -18,19 +18,20 @@ use pgrx::pg_sys;
 use super::deadline::{self, Outcome};
 use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
-use crate::guard::{Report, attempt};
-use crate::pg;
+use super::shared_transaction::SharedTransaction;
 use crate::request::problem::Problem;
-use crate::request::transaction;
 use crate::request::{Done, Lane, Runner};
 use crate::settings::{self, Inline as Mode};
 use crate::shared::routes::{Measured, RouteCounters};
 use crate::shared::{now_us, shared};
 
-/// Requests that wait for the end of the turn.
+/// Requests that wait for the end of the turn, and the transaction that they share.
 #[derive(Default)]
 pub struct Inline {
     queue: VecDeque<Waiting>,
+    shared: SharedTransaction,
+    /// The endpoint that pg_stat_activity shows.
+    shown: Option<usize>,
 }
 
 struct Waiting {
@@ -77,45 +78,86 @@ impl Inline {
             && endpoints.into_iter().all(|place| {
                 runner.number(place).is_some_and(|number| {
                     let counters = shared().routes.get(number as usize);
-                    // SAFETY: on the main thread, outside a transaction.
-                    is_short(counters) && unsafe { reads_only(runner, place, counters) }
+                    is_short(counters) && self.reads_only(runner, place, counters)
                 })
             })
+    }
+
+    /// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
+    /// with the executors for a while.
+    fn reads_only(&mut self, runner: &mut Runner, place: usize, counters: &RouteCounters) -> bool {
+        if !runner.is_planned(place) {
+            self.end(runner);
+            // The first plan reads catalogs that nothing has read yet.
+            deadline::watch(4);
+            // SAFETY: on the main thread, outside a transaction.
+            let overdue = unsafe { deadline::within(|| runner.make_plans(place)) }.overdue;
+            deadline::rest();
+            // What cannot be planned here is tried by executors, which say why, for as long.
+            if overdue || !runner.is_planned(place) {
+                counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
+            }
+        }
+        runner.reads_only(place)
+    }
+
+    /// Ends the transaction that requests share, if it is open. To be called before anything that needs to be outside of
+    /// one, and before sleeping.
+    pub fn end(&mut self, runner: &mut Runner) {
+        if self.shown.take().is_some() {
+            // SAFETY: on the main thread, between two requests.
+            unsafe { self.shared.end(runner) };
+            crate::worker::idle::report_idle();
+        }
     }
 
     /// Runs what waits, for [`BUDGET`] at most.
     pub fn run(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
         if self.queue.is_empty() {
-            return;
+            return self.end(runner);
         }
         deadline::watch(1);
         self.run_for_budget(runner, server, flights);
         deadline::rest();
-        crate::worker::idle::report_idle();
+        if !self.shared.is_open() {
+            self.end(runner);
+        }
     }
 
     fn run_for_budget(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
         // When the last request has ended: asking for the time is not free.
         let mut now = Instant::now();
         let over = now + BUDGET;
-        let mut shown = None;
         while let Some(first) = self.queue.front() {
             let endpoint = first.endpoint;
-            if shown.replace(endpoint) != Some(endpoint) {
-                runner.show(endpoint);
-            }
-            let own = settings::INLINE.get() == Mode::Transaction;
-            // SAFETY: on the main thread, outside a transaction.
+            // SAFETY: on the main thread, between two requests.
             now = unsafe {
-                if own || !runner.assume(endpoint) || is_serializable() || !begin_shared() {
-                    self.run_first(runner, Lane::OwnReadOnly, server, flights, now)
-                } else {
+                if self.share(runner, endpoint, now) {
                     self.run_shared(runner, server, flights, now, over)
+                } else {
+                    self.run_first(runner, Lane::OwnReadOnly, server, flights, now)
                 }
             };
             if now > over {
                 return;
             }
+        }
+    }
+
+    /// Opens the transaction that is shared for an endpoint, unless it is open already, and shows the endpoint. False if
+    /// the endpoint needs one of its own.
+    unsafe fn share(&mut self, runner: &mut Runner, endpoint: usize, now: Instant) -> bool {
+        let shares = settings::INLINE.get() == Mode::On;
+        let goes_on = shares && self.shared.is_current(now) && runner.runs_as_assumed(endpoint);
+        // SAFETY: by contract; outside a transaction once it has ended.
+        unsafe {
+            if !goes_on {
+                self.shared.end(runner);
+            }
+            if self.shown.replace(endpoint) != Some(endpoint) {
+                runner.show(endpoint);
+            }
+            goes_on || shares && runner.assume(endpoint) && !is_serializable() && self.shared.begin(now)
         }
     }
 
@@ -129,18 +171,12 @@ impl Inline {
         mut now: Instant,
         over: Instant,
     ) -> Instant {
-        // SAFETY: inside the transaction that has just begun.
-        unsafe {
-            while let Some(next) = self.queue.front() {
-                if !runner.runs_as_assumed(next.endpoint) || now > over {
-                    break;
-                }
-                now = self.run_first(runner, Lane::Shared, server, flights, now);
-                if !pg::IsTransactionState() {
-                    return now;
-                }
+        while let Some(next) = self.queue.front() {
+            if now > over || !runner.runs_as_assumed(next.endpoint) || !self.shared.is_current(now) {
+                break;
             }
-            end_shared(runner);
+            // SAFETY: inside the transaction.
+            now = unsafe { self.run_first(runner, Lane::Shared, server, flights, now) };
         }
         now
     }
@@ -195,29 +231,6 @@ fn is_short(counters: &RouteCounters) -> bool {
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
 }
 
-/// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
-/// with the executors for a while.
-///
-/// # Safety
-/// On the main thread, outside a transaction.
-unsafe fn reads_only(runner: &mut Runner, place: usize, counters: &RouteCounters) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        if runner.is_planned(place) {
-            return runner.reads_only(place);
-        }
-        // The first plan reads catalogs that nothing has read yet.
-        deadline::watch(4);
-        let Outcome { result, overdue, .. } = deadline::within(|| runner.reads_only(place));
-        deadline::rest();
-        // What cannot be planned here is tried by executors, which say why, for as long.
-        if overdue || !runner.is_planned(place) {
-            counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
-        }
-        result
-    }
-}
-
 unsafe fn run_with_deadline(
     runner: &mut Runner,
     request: &Request<'_>,
@@ -262,38 +275,4 @@ fn record(done: &Done, since: Instant) {
 fn is_serializable() -> bool {
     // SAFETY: PostgreSQL's own variable, on the main thread.
     unsafe { pg_sys::DefaultXactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
-}
-
-/// Begins the transaction that requests share. False if it cannot.
-unsafe fn begin_shared() -> bool {
-    // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held.
-    let begun = unsafe {
-        attempt(Report::Log, || {
-            pg::SetCurrentStatementStartTimestamp();
-            pg::StartTransactionCommand();
-            pg_sys::XactReadOnly = true;
-            transaction::take_snapshot();
-        })
-    };
-    if begun.is_err() {
-        // SAFETY: the transaction has failed.
-        unsafe { transaction::abort() };
-    }
-    begun.is_ok()
-}
-
-unsafe fn end_shared(runner: &mut Runner) {
-    // SAFETY: as for `begin_shared`.
-    unsafe {
-        let ended = attempt(Report::Log, || {
-            runner.end_plans();
-            pg::PopActiveSnapshot();
-            pg::CommitTransactionCommand();
-            transaction::forget_session(false);
-        });
-        if ended.is_err() {
-            runner.forget_plans();
-            transaction::abort();
-        }
-    }
 }

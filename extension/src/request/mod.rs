@@ -169,18 +169,20 @@ impl Runner {
         self.table.as_ref().is_some_and(|table| table.endpoints[place].is_made())
     }
 
-    /// Whether the endpoint at this place reads only. Makes its plans to find out.
+    /// Makes the plans of the endpoint at this place. What fails is logged, and leaves it without.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn reads_only(&mut self, place: usize) -> bool {
-        let Some(table) = self.table.as_mut() else { return false };
-        let endpoint = &mut table.endpoints[place];
-        if endpoint.is_made() {
-            return endpoint.reads_only();
+    pub unsafe fn make_plans(&mut self, place: usize) {
+        if let Some(table) = self.table.as_mut() {
+            // SAFETY: by contract.
+            unsafe { ready::make_plans(&mut table.endpoints[place], &table.types, &mut self.identity) };
         }
-        // SAFETY: by contract.
-        unsafe { ready::make_plans(endpoint, &table.types, &mut self.identity) && endpoint.reads_only() }
+    }
+
+    /// Whether the endpoint at this place has its plans, and they only read.
+    pub fn reads_only(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].reads_only())
     }
 
     /// Puts in force what the endpoint at this place runs with. False if that fails.

@@ -19,17 +19,17 @@ pub fn is_ready(endpoint: &Endpoint) -> bool {
     }
 }
 
-/// Makes an endpoint's plans in a transaction of their own. False if they cannot be made.
+/// Makes an endpoint's plans in a transaction of their own. What fails is logged, and leaves it without.
 ///
 /// # Safety
 /// On the main thread, outside a transaction.
-pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) -> bool {
+pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) {
     let role = endpoint.registration.role;
     let scope = Scope::Own { read_only: true };
     // SAFETY: by contract; nothing with a destructor is held across PostgreSQL's own calls.
     unsafe {
         if identity.assume(role, &endpoint.registration.search_path).is_err() {
-            return false;
+            return;
         }
         let made = attempt(Report::Log, || {
             let begun = transaction::begin(scope, role);
@@ -39,11 +39,9 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
             }
             ready
         });
-        let made = made.unwrap_or(false);
-        if !made {
+        if !made.unwrap_or(false) {
             transaction::abort();
         }
-        made
     }
 }
 
