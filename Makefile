@@ -23,6 +23,8 @@ STAGE = $(abspath $(EXTENSION))/stage
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$(command -v $(PG_CONFIG))"
 FEATURES = --features pg$(MAJOR)
 TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension
+# Tests that may run at the same time mostly wait; the others measure time. The argument goes to cargo.
+TESTS = $(TEST) $(1) --test platform together:: -- --test-threads=4 && $(TEST) $(1) -- --skip together::
 
 export PG_CONFIG
 
@@ -52,16 +54,16 @@ run-bips: build ## load records into a queue while two consumers drain it, show 
 	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
 
 test: setup-test build ## every test but the long ones
-	@$(TEST)
+	@$(call TESTS)
 	@python3 -m unittest discover -s bench -t .
 	@$(MAKE) --no-print-directory test-client
 
 test-client: setup-client ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
 
-# Long tests are test targets with required-features = ["long"], and parts of others with that feature; the models of the exchange need loom.
+# Long tests have the feature `long`; the models of the exchange need loom.
 test-long: setup-test build ## the long tests too
-	@$(TEST) --all-features
+	@$(call TESTS,--all-features)
 	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
 

@@ -1,0 +1,74 @@
+//! Tests against a real cluster, over real sockets.
+//!
+//! They are one program, which is built once. Those of `together` run at the same time, as many as `make test` says; those of
+//! `alone` measure time, or need most of the machine.
+//!
+//! One file alone: `cargo test -p howdah-tests together::errors`, after `make build`; HOWDAH_STAGE and PG_CONFIG as the
+//! Makefile has them.
+
+mod together {
+    mod arguments;
+    mod changes;
+    mod databases;
+    mod documentation;
+    mod dump_and_upgrade;
+    mod errors;
+    mod example;
+    mod handlers_in_the_gateway;
+    mod ingest_bad_lines;
+    mod ingest_lines;
+    mod ingest_tables;
+    mod ingest_types;
+    mod installation;
+    mod isolation;
+    mod listeners;
+    mod proxies;
+    mod queue_dead_letters;
+    mod queue_dump;
+    mod queue_http;
+    mod queue_lease_crashes;
+    mod queue_like_pgmq;
+    mod queue_messages;
+    mod queue_producers;
+    mod queue_rights;
+    mod queue_shippers;
+    mod queue_storage;
+    mod queue_take;
+    mod queue_upkeep;
+    mod queue_wire;
+    mod queue_wire_committed;
+    mod queue_wire_crashes;
+    mod queue_wire_faults;
+    mod queue_wire_tables;
+    mod refusals;
+    mod role_changes;
+    mod roles;
+    mod route_places;
+    mod rows_as_json;
+    mod shared_transactions;
+    mod standby;
+    mod unfolding;
+    mod what_is_gone;
+}
+
+mod alone {
+    mod bad_input;
+    mod cancel;
+    mod deaths;
+    #[cfg(feature = "long")]
+    mod many_databases;
+    #[cfg(feature = "long")]
+    mod memory;
+    mod observability;
+    mod queue_idle;
+    mod queue_load;
+    mod queue_pinned;
+    mod queue_waiting;
+    mod queue_wire_fairness;
+    mod response_memory;
+    mod route_limits;
+    mod run_bips;
+    mod slow_handlers;
+    mod supervisor;
+    mod worker_slots;
+}
