@@ -52,18 +52,21 @@ pub fn compare_headings(document: &Document, platform: &Platform) {
     compare_functions(document, platform, "http", documented.map(str::to_owned).collect());
 }
 
-/// Functions of queue: each has a row of a table, or is named among those that are not for use.
+/// Functions of queue: each has a row of a table with its comment, or is named among those that are not for use.
 pub fn compare_rows(document: &Document, platform: &Platform) {
     let rows = document.tables().into_iter().filter(|row| row[0].starts_with("queue."));
-    let documented = rows.map(|row| format!("{} → {}", row[0], row[1]));
+    let documented = rows.map(|row| format!("{} → {}\n{}", row[0], row[1], row[2]));
     compare_functions(document, platform, "queue", documented.collect());
 }
 
+/// Compares what is documented, each a declaration and, in lines of their own, what else is said of it: the comment.
 fn compare_functions(document: &Document, platform: &Platform, schema: &str, documented: BTreeSet<String>) {
+    let comments = documented.iter().any(|function| function.contains('\n'));
     let rows = platform
         .session()
         .query(
-            "select proname::text, pg_get_function_arguments(oid), pg_get_function_result(oid)
+            "select proname::text, pg_get_function_arguments(oid), pg_get_function_result(oid),
+                    obj_description(oid, 'pg_proc')
                from pg_proc where pronamespace = $1::text::regnamespace",
             &[&schema],
         )
@@ -75,7 +78,8 @@ fn compare_functions(document: &Document, platform: &Platform, schema: &str, doc
         .filter(|row| !is_own(row.get(0)))
         .map(|row| {
             let (name, arguments, result): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-            format!("{schema}.{name}({}) → {result}", short_defaults(&arguments))
+            let comment = if comments { format!("\n{}", row.get::<_, String>(3)) } else { String::new() };
+            format!("{schema}.{name}({}) → {result}{comment}", short_defaults(&arguments))
         })
         .collect();
     assert_same(&actual, &documented);
