@@ -322,7 +322,8 @@ impl Gateway<'_> {
             Way::Handlers(_) => table.handlers.clone(),
         };
         if self.inline.may_run(&mut self.runner, endpoints.clone()) {
-            self.inline.push(arrived, endpoints.start, now);
+            // SAFETY: parsed above.
+            unsafe { self.inline.push(arrived, endpoints.start, now) };
         } else {
             let gate = self.runner.number(endpoints.start);
             self.flights.submit(arrived, gate, &mut self.server);

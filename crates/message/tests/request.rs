@@ -46,6 +46,22 @@ fn every_field_arrives_as_it_was_given() {
 }
 
 #[test]
+fn what_was_accepted_is_the_same_again() {
+    let mut accepted = 0;
+    for at in 0..sample().len() {
+        let mut bytes = sample();
+        bytes[at] ^= 1;
+        if let Ok(request) = Request::parse(&bytes) {
+            // SAFETY: accepted just now.
+            let again = unsafe { Request::parse_again(&bytes) };
+            assert_eq!(format!("{again:?}"), format!("{request:?}"));
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 50);
+}
+
+#[test]
 fn an_empty_request_is_one() {
     let bytes = RequestBuilder::new(&RequestLine::default(), 0).finish(b"");
     let request = Request::parse(&bytes).unwrap();

@@ -72,9 +72,11 @@ pub fn rest() {
 /// On the main thread; the work catches the error of its cancel.
 pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     OVERDUE.store(false, Relaxed);
-    WORK.fetch_add(1, Relaxed);
+    // Written by this thread alone, and read by its own signal handler: no need to lock the bus.
+    let number = WORK.load(Relaxed);
+    WORK.store(number + 1, Relaxed);
     let result = work();
-    WORK.fetch_add(1, Relaxed);
+    WORK.store(number + 2, Relaxed);
     // SAFETY: a variable of PostgreSQL's; a cancel that came too late is void.
     unsafe { pg_sys::QueryCancelPending = 0 };
     let overdue = OVERDUE.load(Relaxed);

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
@@ -13,8 +13,8 @@ pub struct Effects {
     pub writes: bool,
     /// It, or a query inside it, has FOR UPDATE or its kin.
     pub locks: bool,
-    /// It reads only and calls functions of PostgreSQL's own alone: it leaves neither cursors nor advisory locks
-    /// nor prepared statements nor large objects behind. A user's function that is declared stable may lie.
+    /// It reads only and calls functions of PostgreSQL's own and ours alone: it leaves neither cursors nor advisory
+    /// locks nor prepared statements nor large objects behind. A user's function that is declared stable may lie.
     pub leaves_nothing: bool,
 }
 
@@ -49,8 +49,42 @@ unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_
     }
 }
 
-/// Whether a query, or one inside it, calls a function that PostgreSQL has not brought, or has a value of such a type:
-/// its casts and comparisons, which json_agg() and sorting call, may be a user's. A walker of PostgreSQL's.
+/// Whether a type may bring a user's functions with it, which json_agg() and sorting call: casts, comparisons.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn may_call_users_code(of_type: Oid) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let element = pg_sys::get_element_type(of_type);
+        let of_type = if element == Oid::INVALID { of_type } else { element };
+        is_users(of_type) && (!is_ours(pg_sys::TypeRelationId, of_type) || has_casts(of_type))
+    }
+}
+
+/// Whether the extension has brought an object of a catalog.
+unsafe fn is_ours(catalog: Oid, object: Oid) -> bool {
+    // SAFETY: look-ups inside a transaction.
+    unsafe {
+        let extension = pg_sys::getExtensionOfObject(catalog, object);
+        extension != Oid::INVALID && extension == pg_sys::get_extension_oid(c"howdah".as_ptr(), true)
+    }
+}
+
+/// Whether somebody has made a cast from a type, as we have from none of ours.
+unsafe fn has_casts(of_type: Oid) -> bool {
+    const CASTS: i32 = pg_sys::SysCacheIdentifier::CASTSOURCETARGET as i32;
+    // SAFETY: a look-up inside a transaction.
+    unsafe {
+        let list = pg_sys::SearchSysCacheList(CASTS, 1, of_type.into(), Datum::from(0), Datum::from(0));
+        let count = (*list).n_members;
+        pg_sys::ReleaseCatCacheList(list);
+        count > 0
+    }
+}
+
+/// Whether a query, or one inside it, calls a function that neither PostgreSQL nor the extension has brought, or has a
+/// value of such a type. A walker of PostgreSQL's.
 unsafe extern "C-unwind" fn calls_users_code(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
     // SAFETY: nodes of the analyzer.
     unsafe {
@@ -94,12 +128,13 @@ unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
         );
         #[cfg(any(feature = "pg17", feature = "pg18"))]
         let is_value = is_value || (*node).type_ == T_JsonExpr;
-        is_value && is_users(pg_sys::exprType(node))
+        is_value && may_call_users_code(pg_sys::exprType(node))
     }
 }
 
 unsafe extern "C-unwind" fn is_users_function(function: Oid, _: *mut c_void) -> bool {
-    is_users(function)
+    // SAFETY: called by the walker, inside a guard and a transaction.
+    is_users(function) && unsafe { !is_ours(pg_sys::ProcedureRelationId, function) }
 }
 
 type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;

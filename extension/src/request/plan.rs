@@ -86,17 +86,10 @@ impl Plan {
 
     /// What it may leave in the session.
     pub fn leftovers(&self) -> Leftovers {
-        let is_trusted = |argument: &Argument| {
-            matches!(argument.input, Input::Request | Input::File) || !effects::is_users(argument.type_oid)
-        };
-        if self.effects.get().leaves_nothing && self.arguments.iter().all(is_trusted) {
-            Leftovers::None
-        } else {
-            Leftovers::Possible
-        }
+        if self.effects.get().leaves_nothing { Leftovers::None } else { Leftovers::Possible }
     }
 
-    /// Looks at its effects and columns again if it has been planned anew.
+    /// Looks at its effects and columns again if it has been planned anew: before it runs first, and after changes.
     ///
     /// # Safety
     /// Inside a guard and a transaction, after PostgreSQL's `GetCachedPlan`.
@@ -105,7 +98,12 @@ impl Plan {
         unsafe {
             let generation = (*self.source).generation;
             if self.judged.replace(generation) != generation {
-                self.effects.set(Effects::of(first((*self.source).query_list).cast()));
+                let mut effects = Effects::of(first((*self.source).query_list).cast());
+                effects.leaves_nothing &= !self.arguments.iter().any(|argument| {
+                    !matches!(argument.input, Input::Request | Input::File)
+                        && effects::may_call_users_code(argument.type_oid)
+                });
+                self.effects.set(effects);
                 self.renew_columns();
             }
         }

@@ -35,7 +35,8 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
             let begun = transaction::begin(scope, role);
             let ready = make_ready(endpoint, types);
             if ready {
-                transaction::finish(begun, Leftovers::None);
+                // Planning may compute what is constant by a user's function.
+                transaction::finish(begun, Leftovers::Possible);
             }
             ready
         });

@@ -93,7 +93,8 @@ pub unsafe fn renew_snapshot() {
     }
 }
 
-/// Whether a request may have left cursors, advisory locks or prepared statements in the session.
+/// Whether a request may have left something in the session: cursors, advisory locks, prepared statements, temporary
+/// tables; or triggers for its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leftovers {
     /// It cannot have.
@@ -122,17 +123,21 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
             }
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
-                // While role and settings still hold: before version 18 deferred triggers run as whoever is
-                // current.
-                pg::AfterTriggerFireDeferred();
-                // A held cursor would run its query in the commit, as whoever is current then.
-                pg::PortalHashTableDeleteAll();
-                pg::Async_UnlistenAll();
+                if leftovers == Leftovers::Possible {
+                    // While role and settings still hold: before version 18 deferred triggers run as whoever is
+                    // current.
+                    pg::AfterTriggerFireDeferred();
+                    // A held cursor would run its query in the commit, as whoever is current then.
+                    pg::PortalHashTableDeleteAll();
+                    pg::Async_UnlistenAll();
+                }
                 pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
                 identity::leave(begun.entered);
                 let temporary = pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0;
                 pg::CommitTransactionCommand();
-                clean_up(temporary);
+                if leftovers == Leftovers::Possible {
+                    clean_up(temporary);
+                }
             }
         }
     }
