@@ -6,8 +6,10 @@ import dev.howdah.pg.wire.Wire;
 import dev.howdah.pg.wire.WireOutput;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.net.SocketAddress;
 import java.net.UnixDomainSocketAddress;
 import java.net.UnknownHostException;
@@ -68,7 +70,7 @@ final class Handshake {
   }
 
   private static Session openHost(Config config, Config.Address address, String target) {
-    PgException last = null;
+    PgException told = null;
     for (SocketAddress socket : resolve(address)) {
       Endpoint endpoint = endpoint(config, address, socket);
       try {
@@ -76,10 +78,21 @@ final class Handshake {
       } catch (AuthenticationException e) {
         throw e;
       } catch (ConnectionException e) {
-        last = e;
+        told = told == null ? e : moreTelling(told, e);
       }
     }
-    throw last;
+    throw told;
+  }
+
+  /** Of two failures at addresses of one host: what happened at one that was reached, rather than that none is there. */
+  private static PgException moreTelling(PgException earlier, PgException later) {
+    PgException told = isUnreachable(earlier) ? later : earlier;
+    told.addSuppressed(told == later ? earlier : later);
+    return told;
+  }
+
+  private static boolean isUnreachable(PgException e) {
+    return e.getCause() instanceof ConnectException || e.getCause() instanceof NoRouteToHostException;
   }
 
   private static List<SocketAddress> resolve(Config.Address address) {

@@ -13,10 +13,13 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.ServerSocket;
 import java.net.SocketException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Which hosts are tried, with TLS and without, and what is said when none will do. */
 class HandshakeTest {
@@ -180,5 +183,25 @@ class HandshakeTest {
       assertTrue(refused.getMessage().contains(variable), refused.getMessage());
     }
     assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of("PGGSSENCMODE", "require")).build());
+  }
+
+  /** Tells why it cannot connect, in a process of its own, whose host names come from a file. */
+  public static void main(String[] arguments) {
+    System.out.println(failure(Config.parse("postgresql://app@several:" + arguments[0] + "/app?sslmode=require")));
+  }
+
+  @Test
+  void ofSeveralAddressesTheOneThatWasReachedIsHeard(@TempDir Path folder) throws IOException, InterruptedException {
+    for (String addresses : List.of("127.0.0.1 several\n127.0.0.2 several\n", "127.0.0.2 several\n127.0.0.1 several\n")) {
+      Path names = Files.writeString(folder.resolve("hosts"), addresses);
+      try (FakeServer server = new FakeServer(InetAddress.getLoopbackAddress(), WITHOUT_TLS)) {
+        Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-Djdk.net.hosts.file=" + names, "-cp", System.getProperty("java.class.path"), HandshakeTest.class.getName(),
+            Integer.toString(server.port())).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        String told = new String(process.getInputStream().readAllBytes());
+        assertEquals(0, process.waitFor());
+        assertTrue(told.contains("has no TLS"), told);
+      }
+    }
   }
 }
