@@ -373,6 +373,22 @@ fn a_cast_of_a_users_type_that_was_made_on_the_way_leaves_nothing_either() {
     all_answer_row(&platform, "/moods");
 }
 
+#[test]
+fn a_cast_that_somebody_has_made_of_our_types_leaves_nothing_either() {
+    let platform = Platform::start();
+    platform.sql(&format!(
+        "{LEAVES_A_CURSOR}
+         create function header_as_json(http.header) returns json language plpgsql stable as
+           $$ begin return to_json(leaves_a_cursor()); end $$;
+         create function show_header() returns text language sql stable as
+           $$ select coalesce(j ->> 'value', j #>> '{{}}') from to_json(http.header('x-name', lower('ROW'))) j $$;
+         select http.route('GET', '/header', 'show_header')"
+    ));
+    all_answer_row(&platform, "/header");
+    platform.sql("create cast (http.header as json) with function header_as_json(http.header)");
+    all_answer_row(&platform, "/header");
+}
+
 /// Keeps the gateway busy with requests for a path, so that it hardly sleeps, while something is done.
 fn under_load(platform: &Platform, path: &str, work: impl FnOnce()) {
     const PIPELINED: usize = 50;
