@@ -130,10 +130,15 @@ impl Platform {
         connections
     }
 
-    /// Process ids of the gateways and executors that run, in order.
-    pub fn pids(&self) -> String {
-        self.value("select string_agg(pid::text, ',' order by pid) from http.workers where state = 'running'")
-            .unwrap_or_default()
+    /// Process ids of the gateways and executors that run.
+    pub fn pids(&self) -> Vec<i32> {
+        ["gateway", "executor"].iter().flat_map(|kind| self.workers(kind)).collect()
+    }
+
+    /// Whether all of these workers still run; others may have come.
+    pub fn still_run(&self, pids: &[i32]) -> bool {
+        let now = self.pids();
+        pids.iter().all(|pid| now.contains(pid))
     }
 
     /// Waits until the port answers.

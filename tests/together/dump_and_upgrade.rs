@@ -215,10 +215,10 @@ fn a_populated_database_changes_versions_under_load() {
         session.batch_execute("alter extension howdah update to '99.0.0'").unwrap();
         expect_state(&platform, DATABASE, "wrong version");
         wait_for("nobody listens", || Connection::try_open(port).is_none());
-        let log = platform.log();
-        assert!(
+        wait_for("the log says why", || {
+            let log = platform.log();
             log.contains("database \"app\" has a version") && log.contains("alter extension howdah update")
-        );
+        });
         session.batch_execute("alter extension howdah update").unwrap();
         expect_served("served again, as it was configured");
     });
