@@ -1,8 +1,7 @@
 //! The configuration outlives a dump, an upgrade of the extension and one of the server.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -143,14 +142,19 @@ fn pg_upgrade_finds_nothing_against_a_populated_cluster() {
 
 /// Puts scripts into place of the links to PostgreSQL's programs. A program looks for others beside the name that it
 /// is called by, and would follow a link first; it may look for its libraries beside its file, so a copy would not do.
+/// Another process writes them: a program that is open for writing cannot be run, and what is open here is open for a
+/// moment in whatever another test starts meanwhile.
 fn replace_links(cluster: &Cluster) {
     for entry in fs::read_dir(&cluster.installation().bindir).unwrap() {
         let path = entry.unwrap().path();
         if let Ok(target) = fs::read_link(&path) {
             let script = format!("#!/bin/bash\nexec -a \"$0\" '{}' \"$@\"\n", target.display());
             fs::remove_file(&path).unwrap();
-            fs::write(&path, script).unwrap();
-            fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            let mut install = Command::new("install");
+            install.args(["--mode=755", "/dev/stdin"]).arg(&path).stdin(Stdio::piped());
+            let mut install = install.spawn().unwrap();
+            install.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+            assert!(install.wait().unwrap().success(), "{} is written", path.display());
         }
     }
 }

@@ -11,6 +11,7 @@ use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::account::Account;
 use crate::folder::Folder;
@@ -124,13 +125,23 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     }
     let mut partial = to.as_os_str().to_owned();
     partial.push(".new");
-    fs::copy(from, &partial).map_err(Error::file(to, "write"))?;
+    // By a process of its own: a file that this process has open for writing is open for a moment in whatever another
+    // thread starts meanwhile, too, and a program that is open for writing cannot be run.
+    let mut command = Command::new("cp");
+    let output = command.arg("--").arg(from).arg(&partial).output().map_err(Error::file(to, "write"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Failed { program: "cp".into(), said });
+    }
     open_up(Path::new(&partial))?;
     fs::rename(&partial, to).map_err(Error::file(to, "write"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -161,5 +172,31 @@ mod tests {
         let found = lay_out(&base, &stage, &tree).unwrap();
         let control = fs::read_to_string(found.sharedir.join("extension/mine.control")).unwrap();
         assert_eq!(control, "changed control");
+    }
+    #[test]
+    fn the_copies_run_while_other_threads_start_programs() {
+        let base = Installation::find().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !done.load(Relaxed) {
+                        Command::new("true").output().unwrap();
+                    }
+                });
+            }
+            let failed = (0..300).find_map(|round| {
+                let copy = folder.path().join(format!("pg_config.{round}"));
+                copy_and_run(&base.program("pg_config"), &copy).err()
+            });
+            done.store(true, Relaxed);
+            assert!(failed.is_none(), "{failed:?}");
+        });
+    }
+
+    fn copy_and_run(from: &Path, to: &Path) -> std::io::Result<()> {
+        copy(from, to).unwrap();
+        Command::new(to).output().map(|_| ())
     }
 }
