@@ -14,6 +14,7 @@ mod together {
     mod dump_and_upgrade;
     mod errors;
     mod example;
+    mod handler_arms;
     mod handlers_in_the_gateway;
     mod ingest_bad_lines;
     mod ingest_lines;

@@ -33,7 +33,9 @@ pub struct Limits {
     /// reset. Default 30 s.
     pub write_timeout: Duration,
     /// Bytes per second that a client must take of its response, after a grace of `write_timeout`; 0 for none. Below,
-    /// the connection is closed; over HTTP/2 the stream is reset. Default 240.
+    /// the connection is closed; over HTTP/2 the stream is reset. Default 240. While replies hold more than half of
+    /// [`Self::max_replies`], a client must besides keep the pace that takes its whole response in five times
+    /// `write_timeout`, the grace included: the slowest give way.
     pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
@@ -89,9 +91,15 @@ impl Limits {
         self.body_timeout.min(self.head_timeout.saturating_add(time_at(self.min_body_rate, received)))
     }
 
-    /// How long a response may take of which so much has been taken.
-    pub(crate) fn response_time(&self, taken: usize) -> Duration {
-        self.write_timeout.saturating_add(time_at(self.min_response_rate, taken))
+    /// How long a response of a length may take of which so much has been taken, while replies hold so much memory.
+    pub(crate) fn response_time(&self, taken: usize, length: usize, held: usize) -> Duration {
+        let at_least_rate = time_at(self.min_response_rate, taken);
+        let at_pace = if held > self.max_replies / 2 {
+            self.write_timeout.saturating_mul(4).mul_f64(taken as f64 / length.max(1) as f64)
+        } else {
+            Duration::MAX
+        };
+        self.write_timeout.saturating_add(at_least_rate.min(at_pace))
     }
 
     /// The limits that the codec of HTTP/1 looks at.

@@ -142,3 +142,32 @@ fn a_connection_ends_where_the_end_of_a_response_lies_in_it() {
     read_to_end(&mut stream);
     assert_eq!(running.event(), harness::Event::Gone(held));
 }
+
+/// Takes 50,000 bytes a second at most of each of these streams for a time. Gives the stream that is reset meanwhile.
+fn take_slowly(stream: &mut TcpStream, streams: &[u32], time: Duration) -> Option<u32> {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        match read_frame(stream) {
+            Some((RESET, id, _)) => return Some(id),
+            Some(_) => {}
+            None => streams.iter().for_each(|&id| stream.write_all(&window_update(id, 1000)).unwrap()),
+        }
+    }
+    None
+}
+
+#[test]
+fn the_slowest_stream_gives_way_while_replies_hold_more_than_half_of_their_memory() {
+    let second = Duration::from_secs(1);
+    let running = Running::start(Limits { max_replies: 4_000_000, write_timeout: second, ..quick() });
+    let mut stream = raw(&running, &window(0));
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let ask = |id: u32, length: usize| headers(id, 5, &format!("/big/{length}"));
+    stream.write_all(&[window_update(0, 10_000_000), ask(1, 1_000_000)].concat()).unwrap();
+    // That is a pace for twenty seconds, and there is room.
+    assert_eq!(take_slowly(&mut stream, &[1], 2 * second), None);
+    // With another it is more than half. It has begun later, and there is room again when the first has gone.
+    stream.write_all(&ask(3, 1_500_000)).unwrap();
+    assert_eq!(take_slowly(&mut stream, &[1, 3], PATIENCE), Some(1));
+    assert_eq!(take_slowly(&mut stream, &[3], 2 * second), None);
+}

@@ -204,13 +204,10 @@ fn a_client_that_does_not_take_its_response_is_closed() {
     running.until(|server| server.counters().open == 0);
 }
 
-#[test]
-fn a_client_that_takes_its_response_below_the_least_rate_is_closed() {
-    const LENGTH: usize = 50_000_000;
-    let running = Running::start(Limits { min_response_rate: 100_000_000, ..quick() });
+/// What a client gets of 50 MB that takes 25 MB a second at most, and never nothing.
+fn taken_slowly(running: &Running) -> usize {
     let mut client = running.connect();
     client.send(format!("GET /big/{LENGTH} HTTP/1.1\r\nHost: a\r\n\r\n"));
-    // A quarter of that rate at most, and never nothing.
     let (mut buffer, mut taken) = (vec![0; 250_000], 0);
     while let Ok(read @ 1..) = client.stream.read(&mut buffer) {
         taken += read;
@@ -219,7 +216,23 @@ fn a_client_that_takes_its_response_below_the_least_rate_is_closed() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(taken < LENGTH, "the client got all of it");
+    taken
+}
+
+const LENGTH: usize = 50_000_000;
+
+#[test]
+fn a_client_that_takes_its_response_below_the_least_rate_is_closed() {
+    let running = Running::start(Limits { min_response_rate: 100_000_000, ..quick() });
+    assert!(taken_slowly(&running) < LENGTH, "the client got all of it");
+    running.until(|server| server.counters().open == 0);
+}
+
+#[test]
+fn a_slow_client_is_closed_while_replies_hold_more_than_half_of_their_memory() {
+    // It would have to take all in five times 300 ms.
+    let running = Running::start(Limits { max_replies: 60_000_000, ..quick() });
+    assert!(taken_slowly(&running) < LENGTH, "the client got all of it");
     running.until(|server| server.counters().open == 0);
 }
 

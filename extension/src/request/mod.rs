@@ -4,7 +4,7 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`relation`], [`effects`] and
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`relation`], [`arms`], [`effects`] and
 //!   [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`ready`]: all of it
 //!   together.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
@@ -15,6 +15,7 @@
 //!   error to the response; [`grants`]: which grant a refusal is about.
 
 pub mod arguments;
+pub mod arms;
 pub mod body;
 pub mod changes;
 pub mod current;

@@ -12,6 +12,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::arms;
 use super::effects::{self, Effects};
 use super::function::Function;
 use super::inputs::{Argument, Input};
@@ -48,6 +49,8 @@ pub struct Plan {
     pub runs_to_end: bool,
     /// It was a scalar subquery: a second row is an error.
     pub scalar: bool,
+    /// Its sort was taken from it: [`arms`]. Right as long as it only reads.
+    unsorted: bool,
 }
 
 /// What a plan was made from.
@@ -104,6 +107,9 @@ impl Plan {
                         && effects::may_call_users_code(argument.type_oid)
                 });
                 self.effects.set(effects);
+                if self.unsorted && !effects.reads_only {
+                    self.make_anew("the statement writes by now");
+                }
                 self.renew_columns();
             }
         }
@@ -115,15 +121,17 @@ impl Plan {
         unsafe {
             let columns = self.columns.get();
             if !(*columns).are_current() {
-                (*self.source).is_valid = false;
-                raise(PgError {
-                    sqlstate: *b"0A000",
-                    message: "the columns of the result have changed".into(),
-                    ..PgError::default()
-                });
+                self.make_anew("the columns of the result have changed");
             }
             *columns = columns_of(self.source, self.shape, (*columns).row_type());
         }
+    }
+
+    /// Gives it up, as PostgreSQL does when a plan cannot be what it was.
+    fn make_anew(&self, reason: &str) -> ! {
+        // SAFETY: a saved plan.
+        unsafe { (*self.source).is_valid = false };
+        raise(PgError { sqlstate: *b"0A000", message: reason.into(), ..PgError::default() })
     }
 
     /// How its rows are written as JSON. Valid while it runs: they change in [`Self::judge`] alone, before that.
@@ -172,15 +180,17 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
         let raw = only_statement(text);
         add_request(raw);
         let mut parameters = request_types(types);
+        // PostgreSQL computes what it sorts: without the sort a volatile function might not be called.
+        let unsorted = arms::sorts_idly(raw) && {
+            let copy = pg_sys::copyObjectImpl(raw.cast()).cast();
+            Effects::of(only_query(analyze(copy, text, &mut parameters), HANDLER)).reads_only
+        };
+        if unsorted {
+            arms::drop_sort(raw);
+        }
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
-        let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(
-            raw,
-            text,
-            parameters.as_mut_ptr(),
-            parameters.len() as i32,
-            std::ptr::null_mut(),
-        );
-        let query = only_query(queries, "a handler's statement");
+        let queries = analyze(raw, text, &mut parameters);
+        let query = only_query(queries, HANDLER);
         let columns = result_columns(query);
         let (column, shape) = choose_column(&columns, types);
         let effects = Effects::of(query);
@@ -208,6 +218,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes,
             scalar: false,
+            unsorted,
         }
     }
 }
@@ -233,6 +244,27 @@ pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Pl
     }
 }
 
+const HANDLER: &str = "a handler's statement";
+
+/// What PostgreSQL's analyzer and rewriter make of a statement, which they change.
+unsafe fn analyze(
+    raw: *mut pg_sys::RawStmt,
+    text: *const c_char,
+    parameters: &mut [Oid],
+) -> *mut pg_sys::List {
+    let count = parameters.len() as i32;
+    // SAFETY: the caller's contract.
+    unsafe {
+        pg_sys::pg_analyze_and_rewrite_fixedparams(
+            raw,
+            text,
+            parameters.as_mut_ptr(),
+            count,
+            std::ptr::null_mut(),
+        )
+    }
+}
+
 /// The plan of `select f(a => $1, …)`, in the form that its result needs.
 unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: the caller's contract.
@@ -243,13 +275,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         let raw = only_statement(text);
         let mut parameters: Vec<Oid> = arguments.iter().map(|argument| argument.type_oid).collect();
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
-        let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(
-            raw,
-            text,
-            parameters.as_mut_ptr(),
-            parameters.len() as i32,
-            std::ptr::null_mut(),
-        );
+        let queries = analyze(raw, text, &mut parameters);
         let query = only_query(queries, "the call of a route's function");
         let effects = Effects::of(query);
         pg_sys::CompleteCachedPlan(
@@ -279,6 +305,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             // A function that writes does so while its one row is computed.
             runs_to_end: shape == Shape::Rows,
             scalar: false,
+            unsorted: false,
         }
     }
 }
@@ -355,6 +382,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes || !returns,
             scalar,
+            unsorted: false,
         })
     }
 }

@@ -37,8 +37,12 @@ struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
+    fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
     fn is_done(&self) -> bool {
-        self.written == self.head.len() + self.body.len()
+        self.written == self.len()
     }
 
     fn rest(&self) -> [&[u8]; 2] {
@@ -107,8 +111,9 @@ impl Connection {
 
     /// When the client is late: it takes nothing for a time, or takes more slowly than it may.
     fn write_deadline(&self, outgoing: &Outgoing<'_>) -> Millis {
-        let (clock, limits) = (&self.place.shared.clock, self.place.shared.limits());
-        let time = limits.response_time(outgoing.written).as_millis();
+        let shared = &self.place.shared;
+        let (clock, limits) = (&shared.clock, shared.limits());
+        let time = limits.response_time(outgoing.written, outgoing.len(), shared.replies.held()).as_millis();
         let at_least_rate = outgoing.begun.saturating_add(Millis::try_from(time).unwrap_or(NEVER));
         clock.after(limits.write_timeout).min(at_least_rate)
     }

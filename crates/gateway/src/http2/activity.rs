@@ -49,6 +49,7 @@ struct Sending {
     /// When the client last took something of it.
     progress: Millis,
     taken: usize,
+    length: usize,
     /// The stream's task.
     task: Option<Waker>,
     /// When the task was told to end.
@@ -56,14 +57,14 @@ struct Sending {
 }
 
 impl Sending {
-    fn deadline(&self, limits: &Limits) -> Millis {
+    fn deadline(&self, limits: &Limits, held: usize) -> Millis {
         let after = |since: Millis, time: Duration| {
             since.saturating_add(Millis::try_from(time.as_millis()).unwrap_or(NEVER))
         };
         match self.told {
             Some(told) => after(told, FAREWELL),
             None => {
-                let at_least_rate = after(self.begun, limits.response_time(self.taken));
+                let at_least_rate = after(self.begun, limits.response_time(self.taken, self.length, held));
                 after(self.progress, limits.write_timeout).min(at_least_rate)
             }
         }
@@ -129,8 +130,9 @@ impl Activity {
     /// Tells the tasks of the streams whose clients are late to end. True if one of them cannot, or does not.
     fn end_the_late(&self) -> bool {
         let (now, limits) = (self.place.shared.clock.now(), self.limits());
+        let held = self.place.shared.replies.held();
         let mut unsent = self.unsent.borrow_mut();
-        let late = unsent.iter_mut().filter(|(_, sending)| sending.deadline(&limits) <= now);
+        let late = unsent.iter_mut().filter(|(_, sending)| sending.deadline(&limits, held) <= now);
         for (_, sending) in late {
             match &sending.task {
                 Some(task) if sending.told.is_none() => {
@@ -152,8 +154,8 @@ impl Activity {
     /// Deadlines of replies move on without this: when an early one has come, [`Self::judge`] looks at all.
     fn set_deadline(&self) {
         let (clock, limits) = (&self.place.shared.clock, self.limits());
-        let unsent = self.unsent.borrow();
-        let first = unsent.iter().map(|(_, sending)| sending.deadline(&limits)).min();
+        let (unsent, held) = (self.unsent.borrow(), self.place.shared.replies.held());
+        let first = unsent.iter().map(|(_, sending)| sending.deadline(&limits, held)).min();
         let deadline = match (first, self.streams.get()) {
             (Some(first), _) => first,
             (None, 0) if self.leaving.get() => clock.after(FAREWELL),
@@ -178,10 +180,10 @@ impl OpenStream {
         self.activity.place.link.listener.id
     }
 
-    /// The reply is there: from now on the client has to take it.
-    pub(super) fn replied(&self, held: Option<Held>) {
+    /// The reply is there, its body of this length: from now on the client has to take it.
+    pub(super) fn replied(&self, length: usize, held: Option<Held>) {
         let now = self.activity.place.shared.clock.now();
-        let sending = Sending { begun: now, progress: now, taken: 0, task: None, told: None };
+        let sending = Sending { begun: now, progress: now, taken: 0, length, task: None, told: None };
         self.place.set(Some(self.activity.unsent.borrow_mut().insert(sending)));
         self.held.set(held);
         self.activity.set_deadline();

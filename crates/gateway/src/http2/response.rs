@@ -125,7 +125,7 @@ pub(super) fn response(
     let left = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
     let length = left.len();
     if length > 0 {
-        open.replied(held);
+        open.replied(length, held);
     }
     response.map(|()| ReplyBody { left, length, open })
 }
