@@ -49,6 +49,8 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
   private void begin(Object[] parameters, boolean heal) {
     Deadline deadline = executor.deadline(options);
     char before = session.status();
+    String first = before == 'I' ? options.opening() : null;
+    executor.alone(first, deadline);
     statement = session.statements.find(sql, options.binary());
     boolean cached = statement != null;
     if (!cached) {
@@ -66,6 +68,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     }
     Outcome outcome = fetch(deadline);
     if (cached && executor.discardedAsStale(statement, outcome) && heal && before == 'I') {
+      executor.alone(first == null ? null : "ROLLBACK", deadline);
       begin(parameters, false);
       return;
     }

@@ -10,6 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** Portals, descriptions, and the options that a driver on top of the client needs. */
 class PortalTest {
@@ -80,8 +81,16 @@ class PortalTest {
     assertEquals(1, connection.writes() - before);
     assertEquals("serializable", connection.query(opening, "show transaction_isolation").get(0).getString(0));
     connection.rollback();
-    assertEquals("42601", assertThrows(ServerException.class, () -> connection.query(Options.DEFAULT.opening("BEGIN nonsense"),
-        "show transaction_isolation")).sqlState());
+    try (Cursor cursor = connection.cursor(opening, "show transaction_isolation")) {
+      assertEquals("serializable", cursor.next().getString(0));
+    }
+    assertTrue(connection.inTransaction());
+    connection.rollback();
+    Options nonsense = Options.DEFAULT.opening("BEGIN nonsense");
+    for (Executable run : List.<Executable>of(() -> connection.query(nonsense, "show transaction_isolation"),
+        () -> connection.cursor(nonsense, "show transaction_isolation"))) {
+      assertEquals("42601", assertThrows(ServerException.class, run).sqlState());
+    }
     assertFalse(connection.inTransaction());
     assertEquals("read committed", connection.query("show transaction_isolation").get(0).getString(0));
   }

@@ -53,8 +53,16 @@ class StaleStatementTest {
   }
 
   private int byCursor(Connection used) {
+    return byCursor(used, Options.DEFAULT);
+  }
+
+  private int byOpeningCursor(Connection used) {
+    return byCursor(used, OPENING);
+  }
+
+  private static int byCursor(Connection used, Options options) {
     int rows = 0;
-    try (Cursor cursor = used.cursor(ALL)) {
+    try (Cursor cursor = used.cursor(options, ALL)) {
       for (; cursor.hasNext(); rows++) {
         cursor.next();
       }
@@ -86,6 +94,7 @@ class StaleStatementTest {
   private Stream<DynamicTest> ways(boolean inside, Consumer<ToIntFunction<Connection>> test) {
     record Way(String name, ToIntFunction<Connection> run) {}
     List<Way> ways = List.of(new Way("query", this::byQuery), new Way("cursor", this::byCursor),
+        new Way("cursor in its own transaction", this::byOpeningCursor),
         new Way("reduction", this::byReduction), new Way("portal", this::byPortal));
     List<Way> all = inside ? Stream.concat(ways.stream(), Stream.of(new Way("pipeline", this::byPipeline))).toList() : ways;
     return all.stream().flatMap(way -> Stream.of(
