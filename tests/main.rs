@@ -15,7 +15,6 @@ mod together {
     mod errors;
     mod example;
     mod handler_arms;
-    mod handlers_in_the_gateway;
     mod ingest_bad_lines;
     mod ingest_lines;
     mod ingest_tables;
@@ -24,6 +23,7 @@ mod together {
     mod isolation;
     mod listeners;
     mod proxies;
+    mod query_handlers;
     mod queue_dead_letters;
     mod queue_dump;
     mod queue_http;

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A folder with an application, and the platform that runs in it. Stopped when dropped.
 struct Platform {
@@ -93,6 +94,15 @@ fn an_application_is_loaded_once_kept_and_loaded_again_when_it_changes() {
     assert!(first.status.success(), "{}", printed(&first));
     assert!(printed(&first).contains(&format!("curl localhost:{}/x", platform.port)));
     assert!(platform.serves());
+    let printed_text = printed(&first);
+    let psql = printed_text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("psql \""))
+        .expect("how to open psql");
+    let opened =
+        Command::new("sh").args(["-c", &format!("{psql} -X -A -t -c 'select count(*) from loads'")]).output();
+    assert_eq!(printed(&opened.unwrap()).trim(), "1", "{psql}");
 
     let again = platform.up(&[]);
     assert!(again.status.success() && printed(&again).contains("runs here already"), "{}", printed(&again));
@@ -248,6 +258,38 @@ fn a_request_that_runs_when_the_platform_is_stopped_is_answered() {
     let response = answer(client);
     assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("answered"), "{response}");
     assert!(platform.up(&[]).status.success(), "the next start serves again");
+}
+
+#[test]
+fn a_request_that_takes_too_long_does_not_keep_the_platform_from_stopping() {
+    let platform = Platform::new();
+    platform.write(
+        "slow.sql",
+        "create function slow() returns text language sql volatile as $$ select pg_sleep(60)::text $$;
+         select http.route('GET', '/slow', 'slow()');",
+    );
+    assert!(platform.up(&["--set", "howdah.drain_timeout=500ms"]).status.success());
+    let client = platform.ask("/slow");
+    while platform.query("select count(*) from http.workers where kind = 'executor' and busy_ms > 0") == "0" {
+    }
+    let begin = Instant::now();
+    platform.ok(&["stop"]);
+    assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
+    assert!(!answer(client).starts_with("HTTP/1.1 200"));
+    assert!(!platform.serves());
+}
+
+#[test]
+fn the_example_answers_as_it_was_published() {
+    let platform = Platform::new();
+    let users = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/users");
+    let port = platform.port.to_string();
+    let up = platform.run(&["up", "--app", users, "--port", &port, "--detach"]);
+    assert!(up.status.success(), "{}", printed(&up));
+    let found = answer(platform.ask("/users/johndoe"));
+    assert!(found.contains("content-type: text/html") && found.ends_with("Hello, <b>John</b>!"), "{found}");
+    let missing = answer(platform.ask("/test?q"));
+    assert!(missing.starts_with("HTTP/1.1 404") && missing.contains(r#""query_string" : "q""#), "{missing}");
 }
 
 #[test]

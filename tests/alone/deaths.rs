@@ -10,7 +10,11 @@ const ROUTES: &str = "
     create function pid() returns integer language sql volatile return pg_backend_pid();
     create function gate(number integer) returns integer language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(number); return pg_backend_pid(); end $$;
-    select http.route('GET', '/pid', 'pid'), http.route('GET', '/gate/{number}', 'gate')";
+    create function compute() returns bigint language sql volatile return
+      (select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b);
+    create function sleep() returns text language sql volatile return pg_sleep(600)::text;
+    select http.route('GET', '/pid', 'pid'), http.route('GET', '/gate/{number}', 'gate'),
+           http.route('GET', '/compute', 'compute'), http.route('GET', '/sleep', 'sleep')";
 
 #[test]
 fn any_process_can_end_and_the_platform_serves() {
@@ -128,8 +132,12 @@ fn expect_served(platform: &Platform) {
 }
 
 fn the_postmaster_is_killed(platform: &mut Platform) {
-    let mut connection = platform.connect();
+    let [mut connection, mut computes, mut sleeps] = [(); 3].map(|()| platform.connect());
     assert_eq!(connection.request("GET", "/pid", &[], b"").status, 200);
+    // One looks at nothing but its numbers.
+    computes.send("GET", "/compute", &[], b"");
+    sleeps.send("GET", "/sleep", &[], b"");
+    wait_for("both run", || platform.running("GET /compute") == 1 && platform.running("GET /sleep") == 1);
     platform.cluster.kill().unwrap();
     let begin = Instant::now();
     wait_for("no process is left", || platform.cluster.processes().is_empty());

@@ -33,6 +33,7 @@ fn what_the_platform_does_can_be_seen() {
     }
     what_executors_write_is_seen_by_autovacuum(&platform);
     the_views_count_truly(&platform);
+    activity_shows_the_route_in_the_gateway(&platform);
     an_idle_platform_holds_nothing_back(&platform);
 }
 
@@ -46,8 +47,9 @@ fn activity_shows_the_route_while_it_runs(platform: &Platform) {
                  from pg_stat_activity a join http.workers w using (pid)
                  where a.query like '%GET /gate%' and w.busy_ms > 0";
     let row = platform.session().query_one(query, &[]).unwrap();
-    let shown: Vec<Option<String>> = (0..4).map(|column| row.get(column)).collect();
-    let expected = ["howdah executor", "active", "Lock", "app"].map(|text| Some(text.to_owned()));
+    let shown: Vec<Option<String>> = (0..5).map(|column| row.get(column)).collect();
+    let superuser = platform.value("select rolname from pg_roles where oid = 10").unwrap();
+    let expected = ["howdah executor", "active", "Lock", "app", &superuser].map(|text| Some(text.to_owned()));
     assert_eq!(shown, expected);
     let running = "select running from http.stats where pattern = '/gate'";
     assert_eq!(platform.value(running).as_deref(), Some("1"));
@@ -55,6 +57,21 @@ fn activity_shows_the_route_while_it_runs(platform: &Platform) {
     assert_eq!(connection.read_reply(false).unwrap().text(), "passed");
     wait_for("nothing is shown as running", || {
         platform.running("GET /gate") == 0 && platform.value(running).as_deref() == Some("0")
+    });
+}
+
+fn activity_shows_the_route_in_the_gateway(platform: &Platform) {
+    platform.sql(
+        "grant pg_read_all_stats to howdah_web;
+         create function shown() returns text language sql stable return
+           (select backend_type || ' ' || query from pg_stat_activity where pid = pg_backend_pid());
+         select http.route('GET', '/shown', 'shown')",
+    );
+    let mut connection = platform.connect();
+    wait_for("it runs in the gateway", || {
+        let text = connection.request("GET", "/shown", &[], b"").text();
+        assert!(text.ends_with(" GET /shown"), "{text}");
+        text == "howdah gateway GET /shown"
     });
 }
 

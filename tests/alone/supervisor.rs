@@ -236,8 +236,12 @@ fn executors_grow_in_number_while_requests_wait() {
         for _ in 0..6 {
             scope.spawn(|| assert_eq!(platform.post("/slow", "text/plain", b"").status, 200));
         }
-        wait_for("more executors", || workers(&platform, "executor").len() > 2);
+        wait_for("more executors", || workers(&platform, "executor").len() > 3);
+        // Those that are too many now answer what they run first.
+        platform.set("howdah.max_executors", "2");
     });
+    wait_for("no more than two executors", || workers(&platform, "executor").len() == 2);
+    assert_eq!(platform.post("/slow", "text/plain", b"").status, 200);
 }
 
 /// How long executors above the minimum rest before they leave.

@@ -1,6 +1,6 @@
 //! An HTTP/1.1 client that sends what it is told and hides nothing of the answer.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -129,9 +129,13 @@ impl Connection {
         Some(reply)
     }
 
-    /// Whether the server has closed the connection; waits for it.
+    /// Whether the server has closed the connection; waits for it, and fails if nothing comes for long.
     pub fn is_closed(&mut self) -> bool {
-        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+        match self.stream.read(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => true,
+            Err(error) => panic!("the connection stays open: {error}"),
+        }
     }
 
     /// The socket.

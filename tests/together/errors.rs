@@ -221,6 +221,32 @@ fn details_are_shown_with_show_errors_alone_and_logged_always() {
 }
 
 #[test]
+fn warnings_and_errors_in_the_log_say_which_request_it_was_wherever_it_ran() {
+    for inline in ["on", "off"] {
+        let platform = Platform::with(&[("howdah.inline", inline), ("howdah.inline_threshold", "100000")]);
+        platform.sql(SCHEMA);
+        platform.sql(
+            "create function warn() returns text language plpgsql stable as
+               $$ begin raise warning 'beware'; return 'warned'; end $$;
+             select http.route('GET', '/warn', 'warn')",
+        );
+        let mut connection = platform.connect();
+        for number in 0..20 {
+            for path in ["/warn", "/fail/22012"] {
+                let id = format!("{}-{number}", &path[1..5]);
+                connection.request("GET", path, &[("X-Request-Id", &id)], b"");
+                let context = format!("http request {id}: GET {path}");
+                assert_eq!(platform.log().matches(&context).count(), 1, "inline {inline}: {context}");
+            }
+        }
+        for pattern in ["/warn", "/fail/{code}"] {
+            let ran = platform.count(&format!("http.stats where pattern = '{pattern}' and inline > 0"));
+            assert_eq!(ran == 1, inline == "on", "{pattern}");
+        }
+    }
+}
+
+#[test]
 fn a_refusal_names_the_missing_grant_with_show_errors() {
     let platform = Platform::start();
     platform.sql(SCHEMA);

@@ -91,7 +91,16 @@ fn nothing_of_a_request_reaches_the_next_whether_it_succeeds_or_fails() {
 
 #[test]
 fn nothing_of_a_request_in_the_gateway_reaches_the_next() {
-    let platform = Platform::with(&[("howdah.inline_threshold", "100000"), ("howdah.inline_deadline", "1s")]);
+    nothing_reaches_the_next("on");
+    nothing_reaches_the_next("transaction");
+}
+
+fn nothing_reaches_the_next(inline: &str) {
+    let platform = Platform::with(&[
+        ("howdah.inline", inline),
+        ("howdah.inline_threshold", "100000"),
+        ("howdah.inline_deadline", "1s"),
+    ]);
     platform.sql(
         "create role one; create role two;
          create sequence numbers; grant all on numbers to one, two;

@@ -1,5 +1,6 @@
 //! Requests that share a transaction, and the plans that stay open in it, answer as each would alone.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -140,7 +141,12 @@ fn round(
 
 /// A platform on which requests of a turn share a transaction whatever the machine is doing.
 fn platform() -> Platform {
+    platform_with("on")
+}
+
+fn platform_with(inline: &str) -> Platform {
     let platform = Platform::with(&[
+        ("howdah.inline", inline),
         ("howdah.inline_deadline", "1s"),
         ("howdah.inline_threshold", "100000"),
         ("plan_cache_mode", "force_generic_plan"),
@@ -188,6 +194,31 @@ fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
             let times = kept_open[shape];
             assert!(0 < times && times < inline / 2, "{times} plans kept open for {inline} requests");
         }
+    }
+}
+
+#[test]
+fn requests_share_a_transaction_or_have_one_each_as_is_set() {
+    for (inline_lane, shares) in [("on", true), ("transaction", false)] {
+        let platform = platform_with(inline_lane);
+        platform.sql(
+            "create function moment() returns text language sql stable return now()::text;
+             select http.route('GET', '/moment', 'moment')",
+        );
+        let mut busy = platform.connect();
+        let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+        let mut fewest = CONNECTIONS;
+        for turn in 0..ROUNDS {
+            let before = inline(&platform, "/moment");
+            let replies = round(&mut busy, &mut connections, |_| "/moment".to_owned());
+            let moments: BTreeSet<String> = replies.iter().map(Reply::text).collect();
+            // The first are for executors, to find out how long it takes.
+            if turn > ROUNDS / 2 {
+                assert_eq!(inline(&platform, "/moment"), before + CONNECTIONS, "not all ran in the gateway");
+                fewest = fewest.min(moments.len());
+            }
+        }
+        assert_eq!(fewest < CONNECTIONS, shares, "{fewest} transactions with {inline_lane}");
     }
 }
 

@@ -198,6 +198,11 @@ fn idle_connections_and_clients_that_take_nothing_are_closed() {
     let running = Running::start(Limits { idle_timeout: time, write_timeout: time, ..Limits::default() });
     let mut idle = raw(&running, &[]);
     read_to_end(&mut idle);
+    // So is one whose head is not complete.
+    const END_STREAM: u8 = 1;
+    let mut begun = raw(&running, &[]);
+    begun.write_all(&headers(1, END_STREAM, "/")).unwrap();
+    read_to_end(&mut begun);
     // SETTINGS_INITIAL_WINDOW_SIZE is 0, and no window is ever opened.
     let mut closed = raw(&running, &[0, 4, 0, 0, 0, 0]);
     closed.write_all(&headers(1, 5, "/big/1000000")).unwrap();

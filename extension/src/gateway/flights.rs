@@ -207,7 +207,8 @@ impl Flights {
 
     /// Submits what waits for room, as far as there is any, and answers what has waited for too long.
     pub fn retry(&mut self, server: &mut Server) {
-        let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
+        let patience = settings::QUEUE_TIMEOUT.get().min(settings::REQUEST_TIMEOUT.get());
+        let patience = Duration::from_millis(patience as u64);
         while let Some(late) = self.waiting.late(patience) {
             let refused = Refused { ticket: late.arrived.ticket, id: &id_of(&late.arrived), gate: late.gate };
             self.refusals.refuse(server, refused, &waited_too_long(), expired(late.since.elapsed()));

@@ -72,10 +72,12 @@ impl Job<'_, '_> {
         // SAFETY: by contract.
         unsafe {
             let role = endpoint.registration.role;
-            if self.scope != Scope::Shared
-                && let Err(error) = self.identity.assume(role, &endpoint.registration.search_path)
-            {
-                return Err(self.problem(Mishap::Error(error)));
+            if self.scope != Scope::Shared {
+                let context = ErrorContext { request: self.request };
+                let path = &endpoint.registration.search_path;
+                if let Err(error) = context.around(|| self.identity.assume(role, path)) {
+                    return Err(self.problem(Mishap::Error(error)));
+                }
             }
             if !self.shown {
                 endpoint.show();
@@ -243,7 +245,8 @@ impl Job<'_, '_> {
             None => known.as_ref() != Some(&reason.message),
         };
         if !self.shown && is_news() {
-            pgrx::log!("howdah cannot serve {}: {}", endpoint.title.to_string_lossy(), reason.message);
+            let (id, title) = (self.request.id(), endpoint.title.to_string_lossy());
+            pgrx::log!("http request {id}: howdah cannot serve {title}: {}", reason.message);
         }
         Err(self.broken(endpoint, reason))
     }
@@ -469,7 +472,13 @@ struct ErrorContext<'a> {
 impl ErrorContext<'_> {
     /// Runs work under a guard, with this context.
     unsafe fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Mishap> {
-        // SAFETY: the caller's contract is that of `attempt`. The callback is unlinked on both ways out.
+        // SAFETY: by contract of `attempt`.
+        unsafe { self.around(|| attempt(Report::Log, work)).map_err(Mishap::Error) }
+    }
+
+    /// Runs what guards itself, with this context.
+    unsafe fn around<T>(&self, work: impl FnOnce() -> T) -> T {
+        // SAFETY: on the main thread. Nothing jumps over this: the callback is unlinked.
         unsafe {
             let previous = pg_sys::error_context_stack;
             let mut callback = pg_sys::ErrorContextCallback {
@@ -478,9 +487,9 @@ impl ErrorContext<'_> {
                 arg: std::ptr::from_ref(self.request).cast_mut().cast(),
             };
             pg_sys::error_context_stack = &raw mut callback;
-            let result = attempt(Report::Log, work);
+            let result = work();
             pg_sys::error_context_stack = previous;
-            result.map_err(Mishap::Error)
+            result
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A query handler answers the same in the gateway as in executors.
+//! Query handlers are asked in their order, and answer the same in the gateway as in executors.
 
 use howdah_tests::Platform;
 
@@ -26,4 +26,23 @@ fn a_handler_that_joins_answers_each_request_by_its_own_path() {
         assert_eq!(other.status, 404, "round {number}: {}", other.text());
     }
     assert!(platform.count("http.stats where inline > 100") == 1, "it has not run in the gateway");
+}
+
+#[test]
+fn handlers_are_asked_by_priority_and_then_by_name() {
+    let platform = Platform::with(&[("howdah.inline", "off")]);
+    // Each answers all paths but its own.
+    for (name, priority) in [("b", 1), ("c", 2), ("a", 1), ("d", 0)] {
+        platform.sql(&format!(
+            "select http.handle($$ select '{name}' from request where path <> '/not/{name}' $$, name => '{name}',
+                                priority => {priority})"
+        ));
+    }
+    let mut connection = platform.connect();
+    let mut first = |path: &str| connection.request("GET", path, &[], b"").text();
+    assert_eq!(first("/not/c"), "a");
+    for name in ["c", "a", "b", "d"] {
+        assert_eq!(first("/"), name);
+        platform.sql(&format!("select http.unhandle('{name}')"));
+    }
 }
