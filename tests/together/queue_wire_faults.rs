@@ -167,7 +167,8 @@ fn what_was_read_goes_where_the_listener_sent_it_then() {
 
 #[test]
 fn what_was_read_is_stored_although_nobody_listens_any_more() {
-    let intake = Intake::with(&[], ", bucket_rows => 1");
+    // The time to drain is for requests, which their clients know to be unanswered.
+    let intake = Intake::with(&[("howdah.drain_timeout", "1s")], ", bucket_rows => 1");
     let mut blocker = intake.platform.session();
     blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
     let mut plain = intake.connect();
@@ -180,6 +181,20 @@ fn what_was_read_is_stored_although_nobody_listens_any_more() {
     blocker.batch_execute("rollback").unwrap();
     intake.wait_for_rows(50);
     assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+}
+
+#[test]
+fn a_server_that_stops_waits_no_longer_than_it_may_for_lines_that_cannot_be_stored() {
+    let mut intake = Intake::with(&[("howdah.drain_timeout", "1s")], "");
+    intake.platform.sql("select queue.revoke('bips', 'send', 'howdah_web')");
+    let mut plain = intake.connect();
+    plain.write_all(&bips(1, 3)).unwrap();
+    wait_for("the view says so", || intake.view("failing").as_deref() == Some("t"));
+    intake.platform.sql(&format!("select queue.unlisten({})", intake.lines));
+    wait_for("nobody listens", || TcpStream::connect(("127.0.0.1", intake.lines)).is_err());
+    let begin = Instant::now();
+    intake.platform.cluster.stop(cluster::Shutdown::Fast).unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
 }
 
 #[test]
