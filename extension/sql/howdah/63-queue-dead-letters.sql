@@ -39,10 +39,12 @@ as $body$
 $body$;
 comment on function queue.exhume(integer, oid, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
 
-create function queue.redrive(queue_name text, qty integer default null) returns bigint
+create function queue.redrive(
+  queue_name text, qty integer default null, line_column text default null, rest_column text default null)
+returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_redrive';
-comment on function queue.redrive(text, integer) is
+comment on function queue.redrive(text, integer, text, text) is
   'Sends dead letters of a queue to it again, all or the oldest; returns how many. Lines of which only a part was kept stay';
 
 create function queue.redrive(
