@@ -16,7 +16,7 @@ comment on view queue.dead_letters is
 comment on column queue.dead_letters.queue_name is 'The queue of the row, or for which the line was';
 comment on column queue.dead_letters.into_table is 'The table for which the line was';
 comment on column queue.dead_letters.listener is
-  'The listener where the line arrived; 0 for queue.put_lines(), null for a row that was read too often';
+  'The port of the listener where the line arrived; 0 for queue.put_lines() and HTTP, null for a row that was read too often';
 comment on column queue.dead_letters.msg_id is 'The number that the row had in its queue';
 comment on column queue.dead_letters.read_ct is 'How often it was read';
 comment on column queue.dead_letters.sqlstate is 'The SQLSTATE of the error that refused the line';
