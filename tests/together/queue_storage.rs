@@ -138,6 +138,29 @@ fn the_tables_follow_the_row_type() {
     );
 }
 
+#[test]
+fn an_unlogged_queue_is_empty_after_a_crash_and_its_archive_is_not() {
+    let mut queues = Queues::start();
+    queues.sql("select queue.create('fast', unlogged => true)");
+    queues.sql("select queue.create('rows', row_type => 't_bip', unlogged => true)");
+    queues.sql("select queue.put('rows', row(null, 1, 1, 1, '', '')::t_bip)");
+    queues.sql("select queue.send('fast', '1'), queue.send('fast', '2')");
+    queues.sql("select queue.archive('fast', 1)");
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    for queue in ["fast", "rows"] {
+        let length = format!("select queue_length from queue.metrics('{queue}')");
+        assert_eq!(queues.number(&length), 0, "{queue}");
+    }
+    assert_eq!(queues.number("select count(*) from queue.read('fast', 30, 10)"), 0);
+    // Its numbers are not given out again.
+    let number = queues.number("select queue.send('fast', '3')");
+    assert!(number > 1, "{number}");
+    queues.sql(&format!("select queue.archive('fast', {number})"));
+    assert_eq!(queues.number("select count(*) from queue.a_fast"), 2);
+    queues.sql("select queue.put('rows', row(null, 1, 1, 1, '', '')::t_bip)");
+    assert_eq!(queues.number("select count(*) from queue.take('rows', 10, null::t_bip)"), 1);
+}
+
 /// What a producer and a consumer have been told.
 #[derive(Default)]
 struct Told {
