@@ -136,6 +136,8 @@ fn messages_are_read_as_well(platform: &Platform) {
     send(platform, "/queues/mail", "{\"to\": \"ada\"}\n{\"to\": \"bob\"}\n");
     let read = post(platform, "/queues/mail/read?qty=1").json();
     assert_eq!(read["rows"][0]["message"], json!({"to": "ada"}));
+    let acknowledge = format!("/queues/mail/ack?batch={}", read["batch"].as_str().unwrap());
+    assert_eq!(post(platform, &acknowledge).json(), json!({"acknowledged": 1}));
     assert_eq!(post(platform, "/queues/mail/take").json()["rows"][0]["message"], json!({"to": "bob"}));
 }
 

@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
 use super::returned::Returned;
-use super::settled::{answer, found, numbers, settled_queue};
+use super::settled::{answer, found, numbers, remove, settled_queue};
 use super::statement::{as_owner, table_name};
 use super::typed::{positions, quantity};
 use super::{Call, called, dead};
@@ -271,6 +271,13 @@ called!(
         hand_out(&queue, &hauls, &returned);
         returned.done()
     }
+);
+
+called!(
+    /// `queue.delete(queue_name, msg_id)`, and for arrays
+    howdah_queue_delete,
+    pg_finfo_howdah_queue_delete,
+    |call| remove(call, &takable(call, "queue.ack(name, msg_id)"))
 );
 
 called!(
