@@ -139,6 +139,20 @@ fn the_tables_follow_the_row_type() {
 }
 
 #[test]
+fn a_queue_whose_tables_lack_a_column_says_who_gives_it() {
+    let queues = Queues::start();
+    queues.sql("alter event trigger howdah_queue_types disable");
+    queues.sql("alter type t_bip add attribute language text");
+    queues.sql("alter event trigger howdah_queue_types enable");
+    let put = "select queue.put('bips', row(null, 1, 1, 1, 'b', 'u', 'de')::t_bip)";
+    let error = queues.error(put);
+    let (refusal, remedy) = error.split_once("A superuser gives them one: ").expect(&error);
+    assert!(refusal.contains("no column for language"), "{error}");
+    queues.sql(remedy.trim_end_matches('.'));
+    queues.sql(put);
+}
+
+#[test]
 fn an_unlogged_queue_is_empty_after_a_crash_and_its_archive_is_not() {
     let mut queues = Queues::start();
     queues.sql("select queue.create('fast', unlogged => true)");
