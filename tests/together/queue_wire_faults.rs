@@ -341,25 +341,6 @@ fn what_no_standby_has_is_not_acknowledged() {
     assert_eq!(intake.take_all(), (1..=last).collect::<Vec<_>>());
 }
 
-#[test]
-fn a_dump_carries_listeners() {
-    let intake = Intake::with(&[], ", token => 'secret', durability => 'memory', longest_line => 5000");
-    let columns = "select l::text from queue.listener l";
-    let before = intake.platform.value(columns).unwrap();
-    let bin = intake.platform.cluster.installation().program("pg_dump");
-    let socket = intake.platform.cluster.socket().unwrap();
-    let dump = std::process::Command::new(bin)
-        .args(["-h", socket.to_str().unwrap(), "-U", "postgres", "-d", "app"])
-        .output()
-        .unwrap();
-    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
-    let text = String::from_utf8(dump.stdout).unwrap();
-    let rows = text.split("COPY queue.listener ").nth(1).expect("the table's rows");
-    let row = rows.lines().nth(1).unwrap();
-    assert!(row.starts_with(&intake.lines.to_string()), "{row}");
-    assert!(before.contains("memory") && row.contains("memory") && !row.contains("secret"), "{row}");
-}
-
 /// Resident memory of a process that is its own, in bytes.
 fn memory(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
