@@ -142,9 +142,13 @@ fn messages_are_read_as_well(platform: &Platform) {
 }
 
 fn rights_are_those_of_the_role(platform: &Platform) {
-    for path in
-        ["/queues/secret", "/queues/secret/read", "/queues/secret/take", "/queues/secret/read?wait=5+s"]
-    {
+    for path in [
+        "/queues/secret",
+        "/queues/secret/read",
+        "/queues/secret/ack?batch=1-1",
+        "/queues/secret/take",
+        "/queues/secret/read?wait=5+s",
+    ] {
         assert_eq!(platform.post(path, "text/plain", b"{}\n").status, 403, "{path}");
     }
     assert_eq!(platform.value("select queue_length from queue.metrics('secret')").as_deref(), Some("0"));
