@@ -11,7 +11,8 @@ const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
 
 #[test]
 fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
-    let queues = Queues::with(&[("shared_buffers", "256MB")]);
+    // Small segments, so that some are truncated on the way.
+    let queues = Queues::with(&[("shared_buffers", "256MB"), ("howdah.queue_segment_size", "1MB")]);
     let mut session = queues.session();
     let fill = |session: &mut Client, batches: i64| {
         (0..batches).for_each(|batch| put(session, batch * 1000 + 1, batch * 1000 + 1000));
