@@ -31,6 +31,27 @@ fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
     }
 }
 
+#[test]
+fn counting_reads_the_ledger_and_no_rows() {
+    let queues = Queues::start();
+    let mut session = queues.session();
+    for (first, last) in [(0, 10), (10, 300)] {
+        (first..last).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+        let before = pages_of_rows_read(&mut session);
+        let pages = buffers(&mut session, "select queue_length from queue.metrics('bips')");
+        assert_eq!(pages_of_rows_read(&mut session), before);
+        let all = number(&mut session, SIZE);
+        assert!(pages < 50 + all / 20, "counting {last} batches touches {pages} pages of {all}");
+    }
+}
+
+/// How many pages of rows have been read so far, as the statistics say.
+fn pages_of_rows_read(session: &mut Client) -> i64 {
+    session.batch_execute("select pg_stat_force_next_flush()").unwrap();
+    let read = "select sum(heap_blks_read + heap_blks_hit)::bigint from pg_statio_all_tables where relname ~ '^rows_1_'";
+    number(session, read)
+}
+
 /// Pages of all tables and indexes of the queue.
 const SIZE: &str = "select coalesce(sum(pg_relation_size(oid)), 0)::bigint / 8192 from pg_class
     where relnamespace = 'queue'::regnamespace and relname ~ '^(rows|ledger)_'";
