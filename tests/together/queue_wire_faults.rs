@@ -387,7 +387,7 @@ fn stalls_and_floods_cost_bounded_memory_and_delay_nobody() {
         assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
         slowest = slowest.max(request.elapsed());
         let grown = memory(gateway).saturating_sub(before);
-        assert!(grown < 80 << 20, "the gateway has grown by {grown} bytes");
+        assert!(grown < 48 << 20, "the gateway has grown by {grown} bytes");
     }
     let sent: usize = floods.into_iter().map(|flood| flood.join().unwrap()).sum();
     assert!(sent < 2000, "a flood is held back");
