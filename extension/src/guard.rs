@@ -22,6 +22,17 @@ pub struct PgError {
     pub hint: Option<String>,
     /// Name of the constraint, where the error names one.
     pub constraint: Option<String>,
+    /// Where PostgreSQL has raised it.
+    pub place: Option<Box<Place>>,
+}
+
+/// Where PostgreSQL has raised an error.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Name of the function in PostgreSQL's sources.
+    pub routine: String,
+    /// CONTEXT.
+    pub context: String,
 }
 
 impl PgError {
@@ -99,6 +110,9 @@ unsafe fn take_error(report: Report) -> PgError {
             detail: text((*raised).detail),
             hint: text((*raised).hint),
             constraint: text((*raised).constraint_name),
+            place: text((*raised).funcname).map(|routine| {
+                Box::new(Place { routine, context: text((*raised).context).unwrap_or_default() })
+            }),
         };
         crate::pg::FreeErrorData(raised);
         error
@@ -175,7 +189,7 @@ fn of_report(raised: &pg_sys::panic::ErrorReportWithLevel) -> PgError {
         message: raised.message().to_owned(),
         detail: raised.detail().map(str::to_owned),
         hint: raised.hint().map(str::to_owned),
-        constraint: None,
+        ..PgError::default()
     }
 }
 

@@ -164,6 +164,51 @@ fn a_policy_refuses_a_row_and_its_neighbours_are_stored() {
     assert_eq!(rows(&mut session, "select * from t order by id"), ["(1,writer)", "(3,writer)"]);
 }
 
+/// Only a policy of the target refuses a line. Anything else that is missing would refuse all of them.
+#[test]
+fn a_right_that_is_missing_makes_no_dead_letters_whatever_the_target() {
+    let (queues, mut session) = start(
+        "create table log (a int);
+         create function note() returns trigger language plpgsql as $$ begin
+           insert into log values (new.a); return new; end $$;
+         create table numbered (id serial, a int);
+         create table noted (a int);
+         create trigger note before insert on noted for each row execute function note();
+         create table partly (a int, b int);
+         create trigger note before insert on partly for each row execute function note();
+         create view seen as select a, 1 as b from log;
+         create trigger note instead of insert on seen for each row execute function note();
+         alter table numbered enable row level security;
+         alter table noted enable row level security;
+         create policy small on numbered with check (a < 100);
+         create policy small on noted with check (a < 100);
+         create role writer;
+         grant insert on numbered, noted, seen to writer;
+         grant insert (a) on partly to writer",
+    );
+    session.batch_execute("set role writer").unwrap();
+    let lines = "{\"a\": 1}\n{\"a\": 100}\n{\"a\": 2}";
+    let targets = [("numbered", 1), ("noted", 1), ("partly", 0), ("seen", 0)];
+    let all_are_refused = |session: &mut Client, targets: &[(&str, i64)]| {
+        for (target, _) in targets {
+            let statement = format!("select queue.put_lines(into_table => '{target}', lines => '{lines}')");
+            let refused = error(session, &statement);
+            assert!(refused.starts_with("42501"), "{target}: {refused}");
+        }
+        assert_eq!(queues.number("select count(*) from queue.dead_letter"), 0);
+    };
+    all_are_refused(&mut session, &targets);
+    queues.sql("grant usage on sequence numbered_id_seq to writer; grant insert on log to writer");
+    // A policy on what a trigger writes is not one on the line.
+    queues.sql("alter table log enable row level security");
+    all_are_refused(&mut session, &targets[1..]);
+    queues.sql("create policy all_rows on log with check (true)");
+    for (target, rejected) in targets {
+        assert_eq!(put(&mut session, target, lines), (3 - rejected, rejected), "{target}");
+    }
+    assert_eq!(states(&mut queues.session(), "numbered"), ["42501"]);
+}
+
 #[test]
 fn privileges_on_columns_are_kept() {
     let (_queues, mut session) = start(

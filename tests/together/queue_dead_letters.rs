@@ -65,3 +65,21 @@ fn a_line_that_is_refused_again_keeps_its_listener() {
     assert_eq!(listeners(), before);
     assert_eq!(intake.take_all(), [1]);
 }
+
+#[test]
+fn a_queues_lines_are_sent_again_with_the_columns_that_keep_them() {
+    let queues = Queues::start();
+    queues.sql(
+        "create type t_event as (id int, whole jsonb, rest jsonb); select queue.create('events', 't_event')",
+    );
+    queues.sql(
+        "select queue.put_lines('events', '{\"id\": 5000000000, \"page\": \"/\"}',
+                                line_column => 'whole', rest_column => 'rest')",
+    );
+    queues.sql("alter type t_event alter attribute id type bigint");
+    let redrive = "select queue.redrive('events', line_column => 'whole', rest_column => 'rest')";
+    assert_eq!(queues.number(redrive), 1);
+    let kept = "select count(*) from queue.take('events', 10, null::t_event)
+        where id = 5000000000 and whole = '{\"id\": 5000000000, \"page\": \"/\"}' and rest = '{\"page\": \"/\"}'";
+    assert_eq!(queues.number(kept), 1);
+}

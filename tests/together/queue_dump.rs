@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use cluster::Cluster;
+use cluster::postgres::Client;
 use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take};
 
 fn program(cluster: &Cluster, name: &str, database: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
@@ -32,9 +33,25 @@ fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
         "create role clerk nologin; select queue.grant('bips', 'take', 'clerk');
          select queue.create('idle', row_type => 't_bip');
          select queue.create('notes', max_reads => 2);
-         select queue.send('notes', '{\"n\": 1}'); select queue.send('notes', '{\"n\": 2}', 3600);
-         select queue.send('notes', '{\"n\": 3}'); select queue.delete('notes', 3)",
+         create role keeper nologin; grant howdah_admin to keeper;
+         set role keeper; select queue.create('kept')",
     );
+    // One waits, one is consumed, one leased, one in the archive, one a dead letter.
+    for statement in [
+        "queue.send('notes', '{\"n\": 1}')",
+        "queue.send('notes', '{\"n\": 2}', 3600)",
+        "queue.send_batch('notes', array['{\"n\": 3}', '{\"n\": 4}', '{\"n\": 5}', '{\"n\": 6}']::jsonb[])",
+        "queue.delete('notes', 3)",
+        "queue.read('notes', 3600, 1, '{\"n\": 4}')",
+        "queue.archive('notes', 5)",
+        "queue.read('notes', 0, 1, '{\"n\": 6}')",
+        "queue.read('notes', 0, 1, '{\"n\": 6}')",
+        "queue.read('notes', 0, 1, '{\"n\": 6}')",
+        "queue.send('kept', '1')",
+        "queue.archive('kept', 1)",
+    ] {
+        queues.sql(&format!("select {statement}"));
+    }
     let mut session = queues.session();
     (0..20).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
     assert_eq!(take(&mut session, 3500).len(), 3500);
@@ -45,7 +62,7 @@ fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
     open.batch_execute("commit").unwrap();
 
     let other = Queues::empty(&[]);
-    other.sql("create role clerk nologin");
+    other.sql("create role clerk nologin; create role keeper nologin");
     other.sql("create database copy");
     program(&other.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
     let mut copy = other.cluster.connect("copy").unwrap();
@@ -57,8 +74,26 @@ fn a_dump_has_every_row_that_was_not_delivered_and_none_that_was() {
     put(&mut copy, 1, 3);
     assert_eq!(take(&mut copy, 10), all(1, 3));
     assert!(number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)") > 20_000);
-    let notes = "select count(*) from queue.read('notes', 30, 10) where message = '{\"n\": 1}'";
-    assert_eq!(number(&mut copy, notes), 1);
+    for (query, count) in [
+        ("select queue_length from queue.metrics('notes')", 3),
+        ("select sum(msg_id)::bigint from queue.read('notes', 30, 10) where message = '{\"n\": 1}'", 1),
+        ("select count(*) from queue.read('notes', 30, 10)", 0),
+        ("select count(*) from queue.set_vt('notes', 2, 0) where message = '{\"n\": 2}' and read_ct = 0", 1),
+        ("select count(*) from queue.set_vt('notes', 4, 0) where message = '{\"n\": 4}' and read_ct = 1", 1),
+        ("select sum(msg_id)::bigint from queue.a_notes where message = '{\"n\": 5}'", 5),
+        (
+            "select count(*) from queue.dead_letters where queue_name = 'notes' and message = '{\"n\": 6}' and read_ct = 2",
+            1,
+        ),
+        ("select queue.redrive('notes')", 1),
+        ("select count(*) from queue.queue where name = 'kept' and owner = 'keeper'::regrole", 1),
+    ] {
+        assert_eq!(number(&mut copy, query), count, "{query}");
+    }
+    copy.batch_execute(
+        "set role keeper; select * from queue.a_kept; select queue.drop_queue('kept'); reset role",
+    )
+    .unwrap();
     copy.batch_execute("set role clerk; select queue.take('bips', 1, null::t_bip)").unwrap();
     copy.batch_execute("reset role; select queue.create('another')").unwrap();
 }
@@ -92,4 +127,29 @@ fn a_dump_whose_snapshot_is_older_than_a_truncation_knows_producers_and_position
     assert!(error(&mut copy, &send(40_011, 40_020, 2)).contains("epoch 2 is over"));
     let position = number(&mut copy, "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)");
     assert!(position > 40_000, "position {position} has been given out before");
+}
+
+#[test]
+fn a_dump_carries_listeners() {
+    let queues = Queues::start();
+    let [port, other_port] = [howdah_tests::free_port(), howdah_tests::free_port()];
+    queues.sql(&format!(
+        "create role writer nologin; create table visit (page text, rest jsonb);
+         select queue.grant('bips', 'send', 'writer');
+         select queue.listen({port}, 'bips', role => 'writer', token => 'secret', durability => 'memory',
+                             bucket_rows => 7, longest_line => 5000, address => '127.0.0.1', allow => '{{10.0.0.0/8}}');
+         select queue.listen({other_port}, into_table => 'visit', rest_column => 'rest')"
+    ));
+    let listeners = |session: &mut Client| -> Vec<String> {
+        let rows = session.query("select l::text from queue.listener l order by port", &[]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc"], b"");
+    let other = Queues::empty(&[]);
+    other.sql("create role writer nologin");
+    other.sql("create database copy");
+    program(&other.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let there = listeners(&mut other.cluster.connect("copy").unwrap());
+    assert_eq!(there, listeners(&mut queues.session()));
+    assert!(there.len() == 2 && !there.concat().contains("secret"), "{there:?}");
 }

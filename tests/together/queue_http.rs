@@ -136,13 +136,19 @@ fn messages_are_read_as_well(platform: &Platform) {
     send(platform, "/queues/mail", "{\"to\": \"ada\"}\n{\"to\": \"bob\"}\n");
     let read = post(platform, "/queues/mail/read?qty=1").json();
     assert_eq!(read["rows"][0]["message"], json!({"to": "ada"}));
+    let acknowledge = format!("/queues/mail/ack?batch={}", read["batch"].as_str().unwrap());
+    assert_eq!(post(platform, &acknowledge).json(), json!({"acknowledged": 1}));
     assert_eq!(post(platform, "/queues/mail/take").json()["rows"][0]["message"], json!({"to": "bob"}));
 }
 
 fn rights_are_those_of_the_role(platform: &Platform) {
-    for path in
-        ["/queues/secret", "/queues/secret/read", "/queues/secret/take", "/queues/secret/read?wait=5+s"]
-    {
+    for path in [
+        "/queues/secret",
+        "/queues/secret/read",
+        "/queues/secret/ack?batch=1-1",
+        "/queues/secret/take",
+        "/queues/secret/read?wait=5+s",
+    ] {
         assert_eq!(platform.post(path, "text/plain", b"{}\n").status, 403, "{path}");
     }
     assert_eq!(platform.value("select queue_length from queue.metrics('secret')").as_deref(), Some("0"));

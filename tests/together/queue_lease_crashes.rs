@@ -81,10 +81,9 @@ fn consume(mut session: Client, life: &Life, worker: usize, told: &mut Told) -> 
         let message_of: HashMap<i64, i64> = ids.iter().copied().zip(messages.iter().copied()).collect();
         told.read.push((begin, messages.clone()));
         let (settle, removes) = match round % 4 {
-            0 => ("select * from queue.delete('m', $1::bigint[])", true),
-            1 => ("select * from queue.ack('m', $1::bigint[])", true),
+            0 | 1 => ("select * from queue.delete('m', $1::bigint[])", true),
             2 => ("select * from queue.archive('m', $1::bigint[])", true),
-            _ => ("select * from queue.nack('m', $1::bigint[])", false),
+            _ => ("select msg_id from queue.set_vt('m', $1::bigint[], 0)", false),
         };
         match session.query(settle, &[&ids]) {
             Ok(settled) if removes => {

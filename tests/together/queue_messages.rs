@@ -217,7 +217,7 @@ fn whatever_consumers_do_every_message_is_removed_once_and_none_is_forgotten() {
                     let mut done = match choose(5) {
                         0 => ids(&mut session, &format!("select * from queue.delete('m', {list})")),
                         1 => ids(&mut session, &format!("select * from queue.archive('m', {list})")),
-                        2 => ids(&mut session, &format!("select queue.nack('m', {list}, 0)")).into_iter().take(0).collect(),
+                        2 => ids(&mut session, &format!("select msg_id from queue.set_vt('m', {list}, 0)")).into_iter().take(0).collect(),
                         3 => ids(&mut session, "select msg_id from queue.pop('m', 7)"),
                         _ => Vec::new(),
                     };

@@ -54,6 +54,95 @@ fn a_queue_is_its_owners_until_it_is_granted() {
     session.batch_execute("set role owner; select queue.drop_queue('jobs')").unwrap();
 }
 
+/// What may be called with which right. `jobs` is a queue of messages, `rows` one of typed rows.
+const NEEDS: &[(&str, &[&str])] = &[
+    (
+        "send",
+        &[
+            "send('jobs', '{}')",
+            "send_batch('jobs', array['{}']::jsonb[])",
+            "put('rows', row(null, 1, 1, 1, '', '')::t_bip)",
+            "put('rows', array[row(null, 1, 1, 1, '', '')::t_bip])",
+            "put('rows', array[row(null, 1, 1, 1, '', '')::t_bip], 'p', 1, 1)",
+            "put_lines('jobs', '{}')",
+            "http_send('rows', '{}')",
+        ],
+    ),
+    (
+        "take",
+        &[
+            "take('rows', 1, null::t_bip)",
+            "take_with_poll('rows', 1, '1 ms', null::t_bip)",
+            "read('rows', 1, '1 s', null::t_bip)",
+            "read_with_poll('rows', 1, '1 s', '1 ms', null::t_bip)",
+            "peek('rows', 1, null::t_bip)",
+            "ack('rows', 1)",
+            "nack('rows', 1)",
+            "read('jobs', 1, 1)",
+            "read_with_poll('jobs', 1, 1, 0)",
+            "pop('jobs')",
+            "peek('jobs')",
+            "delete('jobs', 1)",
+            "archive('jobs', 1)",
+            "set_vt('jobs', 1, 1)",
+            "arrivals('jobs')",
+            "ack_batch('jobs', '1-1')",
+            "rows_as_json('rows', 1, true, '1 s')",
+            "http_read('jobs')",
+            "http_take('rows')",
+        ],
+    ),
+    (
+        "manage",
+        &[
+            "purge_queue('jobs')",
+            "maintain('jobs')",
+            "redrive('jobs')",
+            "discard_dead_letters('jobs')",
+            "forget_producer('jobs', 'p')",
+            "grant('jobs', 'send', 'sender')",
+            "revoke('jobs', 'send', 'sender')",
+        ],
+    ),
+    ("own", &["drop_queue('jobs')"]),
+];
+
+#[test]
+fn every_function_asks_for_its_right() {
+    let queues = queues();
+    queues.sql(
+        "create role stranger nologin;
+         select queue.grant(name, 'send', 'sender'), queue.grant(name, 'take', 'taker'),
+                queue.grant(name, 'manage', 'keeper')
+         from queue.queue",
+    );
+    let roles: [(&str, &[&str]); 5] = [
+        ("stranger", &[]),
+        ("sender", &["send"]),
+        ("taker", &["take"]),
+        ("keeper", &["send", "take", "manage"]),
+        ("owner", &["send", "take", "manage", "own"]),
+    ];
+    for (role, rights) in roles {
+        let mut session = queues.session();
+        let mut may = |call: &str| {
+            session.batch_execute(&format!("begin; set local role {role}")).unwrap();
+            let called = session.batch_execute(&format!("select queue.{call}"));
+            session.batch_execute("rollback").unwrap();
+            called.map_err(|error| {
+                let code = error.code().map(|code| code.code().to_owned());
+                assert_eq!(code.as_deref(), Some("42501"), "{role}, {call}: {error:?}");
+            })
+        };
+        for (right, calls) in NEEDS {
+            for call in *calls {
+                assert_eq!(may(call).is_ok(), rights.contains(right), "{role}, {call}");
+            }
+        }
+        assert_eq!(may("metrics('jobs')").is_ok(), !rights.is_empty(), "{role}");
+    }
+}
+
 #[test]
 fn nobody_else_touches_the_tables() {
     let queues = queues();
@@ -128,6 +217,14 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         ("select queue.send('rows', '{}')", "queue.put(name, row)"),
         ("select queue.pop('rows')", "queue.take(name, qty, null::row_type)"),
         ("select queue.read('rows', 1, 1)", "queue.read(name, qty, vt, null::row_type)"),
+        ("select queue.send_batch('rows', array['{}']::jsonb[])", "queue.put(name, row)"),
+        ("select queue.delete('rows', 1)", "queue.ack(name, msg_id)"),
+        ("select queue.delete('rows', array[1])", "queue.ack(name, msg_id)"),
+        ("select queue.archive('rows', 1)", "queue.ack(name, msg_id)"),
+        ("select queue.set_vt('rows', 1, 1)", "queue.nack(name, msg_id, delay)"),
+        ("select queue.ack('jobs', 1)", "queue.delete(name, msg_id)"),
+        ("select queue.ack('jobs', array[1])", "queue.delete(name, msg_id)"),
+        ("select queue.nack('jobs', 1)", "queue.set_vt(name, msg_id, vt)"),
         ("select queue.put('jobs', row(null,1,1,1,'','')::t_bip)", "queue.send('jobs'"),
         ("select queue.take('jobs', 1, null::t_bip)", "queue.pop(name, qty)"),
         ("select queue.read('jobs', 1, '1 s', null::t_bip)", "queue.read(name, vt, qty)"),

@@ -11,7 +11,8 @@ const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
 
 #[test]
 fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
-    let queues = Queues::with(&[("shared_buffers", "256MB")]);
+    // Small segments, so that some are truncated on the way.
+    let queues = Queues::with(&[("shared_buffers", "256MB"), ("howdah.queue_segment_size", "1MB")]);
     let mut session = queues.session();
     let fill = |session: &mut Client, batches: i64| {
         (0..batches).for_each(|batch| put(session, batch * 1000 + 1, batch * 1000 + 1000));
@@ -28,6 +29,27 @@ fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
     for (case, pages) in [("with a backlog", many), ("after many takes", later)] {
         assert!(pages <= few + few / 5 + 4, "{case} a take touches {pages} pages, before {few}");
     }
+}
+
+#[test]
+fn counting_reads_the_ledger_and_no_rows() {
+    let queues = Queues::start();
+    let mut session = queues.session();
+    for (first, last) in [(0, 10), (10, 300)] {
+        (first..last).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+        let before = pages_of_rows_read(&mut session);
+        let pages = buffers(&mut session, "select queue_length from queue.metrics('bips')");
+        assert_eq!(pages_of_rows_read(&mut session), before);
+        let all = number(&mut session, SIZE);
+        assert!(pages < 50 + all / 20, "counting {last} batches touches {pages} pages of {all}");
+    }
+}
+
+/// How many pages of rows have been read so far, as the statistics say.
+fn pages_of_rows_read(session: &mut Client) -> i64 {
+    session.batch_execute("select pg_stat_force_next_flush()").unwrap();
+    let read = "select sum(heap_blks_read + heap_blks_hit)::bigint from pg_statio_all_tables where relname ~ '^rows_1_'";
+    number(session, read)
 }
 
 /// Pages of all tables and indexes of the queue.
@@ -136,6 +158,43 @@ fn the_tables_follow_the_row_type() {
         (row.get::<_, i64>(0), row.get::<_, &str>(1), row.get::<_, &str>(2)),
         (5_000_000_000, "me", "en")
     );
+}
+
+#[test]
+fn a_queue_whose_tables_lack_a_column_says_who_gives_it() {
+    let queues = Queues::start();
+    queues.sql("alter event trigger howdah_queue_types disable");
+    queues.sql("alter type t_bip add attribute language text");
+    queues.sql("alter event trigger howdah_queue_types enable");
+    let put = "select queue.put('bips', row(null, 1, 1, 1, 'b', 'u', 'de')::t_bip)";
+    let error = queues.error(put);
+    let (refusal, remedy) = error.split_once("A superuser gives them one: ").expect(&error);
+    assert!(refusal.contains("no column for language"), "{error}");
+    queues.sql(remedy.trim_end_matches('.'));
+    queues.sql(put);
+}
+
+#[test]
+fn an_unlogged_queue_is_empty_after_a_crash_and_its_archive_is_not() {
+    let mut queues = Queues::start();
+    queues.sql("select queue.create('fast', unlogged => true)");
+    queues.sql("select queue.create('rows', row_type => 't_bip', unlogged => true)");
+    queues.sql("select queue.put('rows', row(null, 1, 1, 1, '', '')::t_bip)");
+    queues.sql("select queue.send('fast', '1'), queue.send('fast', '2')");
+    queues.sql("select queue.archive('fast', 1)");
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    for queue in ["fast", "rows"] {
+        let length = format!("select queue_length from queue.metrics('{queue}')");
+        assert_eq!(queues.number(&length), 0, "{queue}");
+    }
+    assert_eq!(queues.number("select count(*) from queue.read('fast', 30, 10)"), 0);
+    // Its numbers are not given out again.
+    let number = queues.number("select queue.send('fast', '3')");
+    assert!(number > 1, "{number}");
+    queues.sql(&format!("select queue.archive('fast', {number})"));
+    assert_eq!(queues.number("select count(*) from queue.a_fast"), 2);
+    queues.sql("select queue.put('rows', row(null, 1, 1, 1, '', '')::t_bip)");
+    assert_eq!(queues.number("select count(*) from queue.take('rows', 10, null::t_bip)"), 1);
 }
 
 /// What a producer and a consumer have been told.

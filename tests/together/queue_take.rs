@@ -156,12 +156,17 @@ fn a_transaction_that_may_only_read_takes_nothing() {
     assert!(error(&mut session, "select queue.take('bips', 1, null::t_bip)").starts_with("25006"));
 }
 
+/// How many of the queue's segments are empty.
+const TRUNCATED: &str =
+    "select count(*) from generate_series(1, 3) n where pg_relation_size('queue.rows_1_' || n) = 0";
+
 #[test]
 fn sixteen_consumers_get_each_row_once_and_never_wait_for_each_other() {
-    let queues = Queues::start();
+    // Small segments, which are truncated meanwhile.
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
     let mut session = queues.session();
-    (0..20).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
-    (0..500).for_each(|number| put(&mut session, 20_001 + number, 20_001 + number));
+    (0..60).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+    (0..500).for_each(|number| put(&mut session, 60_001 + number, 60_001 + number));
     let taken = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for consumer in 0..16 {
@@ -187,7 +192,48 @@ fn sixteen_consumers_get_each_row_once_and_never_wait_for_each_other() {
     });
     let mut rest = take(&mut session, 100_000);
     rest.extend(taken.into_inner().unwrap());
-    assert_eq!(sorted(rest), all(1, 20_500));
+    assert_eq!(sorted(rest), all(1, 60_500));
+    assert!(queues.number(TRUNCATED) > 0, "no segment was truncated");
+}
+
+#[test]
+fn sixteen_that_lease_get_each_row_once_and_never_wait_for_each_other() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    (0..40).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+    (0..500).for_each(|number| put(&mut session, 40_001 + number, 40_001 + number));
+    let done = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for consumer in 0..16 {
+            let (queues, done) = (&queues, &done);
+            scope.spawn(move || {
+                let mut session = queues.session();
+                for round in 0.. {
+                    let count = [1, 7, 100, 1000][(round + consumer) % 4];
+                    let read = format!(
+                        "select msg_id, (\"row\").userid from queue.read('bips', {count}, '1 hour', null::t_bip)"
+                    );
+                    let begin = Instant::now();
+                    let rows = session.query(&read, &[]).unwrap();
+                    assert!(begin.elapsed() < NO_WAIT, "a consumer waited");
+                    if rows.is_empty() {
+                        break;
+                    }
+                    let numbers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+                    if round % 5 == 4 {
+                        session.query("select queue.nack('bips', $1::bigint[])", &[&numbers]).unwrap();
+                        continue;
+                    }
+                    let acknowledged = session.query("select queue.ack('bips', $1::bigint[])", &[&numbers]);
+                    assert_eq!(acknowledged.unwrap().len(), numbers.len());
+                    done.lock().unwrap().extend(rows.iter().map(|row| row.get::<_, i64>(1)));
+                }
+            });
+        }
+    });
+    let mut rest = take(&mut session, 100_000);
+    rest.extend(done.into_inner().unwrap());
+    assert_eq!(sorted(rest), all(1, 40_500));
 }
 
 #[test]

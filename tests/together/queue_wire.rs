@@ -148,6 +148,8 @@ fn bad_lines_are_named_and_their_neighbours_stored(intake: &Intake) {
     assert!(rejected[1]["error"].as_str().unwrap().contains("long"), "{before:?}");
     assert_eq!(intake.take_all(), [1, 2, 3]);
     wait_for("the counts", || intake.view("rejected").as_deref() == Some("2"));
+    let of_connection = "select rejected::text from queue.connections where producer = 'bad'";
+    wait_for("its count", || intake.platform.value(of_connection).as_deref() == Some("2"));
 }
 
 fn what_is_foreign_is_closed(intake: &Intake) {
@@ -177,4 +179,96 @@ fn latency_is_small_when_idle() {
         shipper.wait_for_ack(number);
     }
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_listener_keeps_lines_and_what_has_no_column() {
+    let intake = Intake::start();
+    intake.platform.sql(
+        "create type t_event as (id int, whole jsonb, rest jsonb);
+         select queue.create('events', 't_event')",
+    );
+    let events = Intake { lines: howdah_tests::free_port(), ..intake };
+    events.platform.sql(&format!(
+        "select queue.listen({}, 'events', address => '127.0.0.1', rest_column => 'rest', line_column => 'whole')",
+        events.lines
+    ));
+    events.wait_until_bound();
+    events.pour(b"{\"id\": 1, \"page\": \"/\"}\n");
+    let kept = "select concat_ws(' ', id, whole, rest) from queue.take('events', 10, null::t_event)";
+    let expected = "1 {\"id\": 1, \"page\": \"/\"} {\"page\": \"/\"}";
+    assert_eq!(events.platform.value(kept).as_deref(), Some(expected));
+}
+
+#[test]
+fn a_bucket_waits_for_more_lines_until_it_is_full_or_late() {
+    const PATIENCE: Duration = Duration::from_millis(1500);
+    let intake = Intake::with(&[], ", bucket_milliseconds => 1500, bucket_rows => 10");
+    let mut shipper = intake.hello("p", 1);
+    let mut acknowledged = |first: i64, last: i64| {
+        let begin = Instant::now();
+        shipper.send(&bips(first, last));
+        shipper.wait_for_ack(last);
+        begin.elapsed()
+    };
+    acknowledged(1, 1);
+    // Not after a pause: it waits for others.
+    let alone = acknowledged(2, 2);
+    assert!(alone > PATIENCE.mul_f64(0.9) && alone < 4 * PATIENCE, "{alone:?}");
+    let full = acknowledged(3, 12);
+    assert!(full < PATIENCE, "{full:?}");
+}
+
+#[test]
+fn a_gateway_holds_no_more_connections_than_it_may() {
+    let intake = Intake::with(&[("howdah.max_ingest_connections", "2")], "");
+    let mut held = [intake.connect(), intake.connect()];
+    held.iter_mut().for_each(|stream| stream.write_all(&bips(1, 1)).unwrap());
+    intake.wait_for_rows(2);
+    assert_eq!(intake.pour(&bips(2, 2)), b"");
+    wait_for("it is counted", || intake.view("refused").as_deref() == Some("1"));
+    assert!(intake.view("error").unwrap().contains("howdah.max_ingest_connections"));
+    assert_eq!(intake.rows(), 2);
+    drop(held);
+    wait_for("there is room again", || {
+        intake.pour(&bips(3, 3));
+        intake.rows() == 3
+    });
+}
+
+#[test]
+fn no_more_is_read_than_the_window_of_a_client_and_what_came_with_it() {
+    let intake = Intake::start();
+    let mut shipper = intake.try_hello(json!({"producer": "p", "v": 1, "window": 10})).unwrap();
+    assert_eq!(shipper.hello["window"]["lines"], 10);
+    let mut blocker = intake.platform.session();
+    blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
+    shipper.send(&bips(1, 20));
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("20"));
+    shipper.send(&bips(21, 1000));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(
+        intake.view("received").as_deref(),
+        Some("20"),
+        "the client has as many under way as it wants"
+    );
+    blocker.batch_execute("rollback").unwrap();
+    shipper.wait_for_ack(1000);
+    assert_eq!(intake.take_all(), (1..=1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn lines_come_by_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let intake = Intake::with(&[("howdah.listen_addresses", &format!("127.0.0.1, {path}"))], "");
+    intake.platform.sql(&format!("select queue.listen({}, 'bips', address => '{path}')", intake.lines));
+    let socket = folder.path().join(format!(".s.howdah.{}", intake.lines));
+    wait_for("the socket is there", || socket.exists());
+    let mut stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    stream.write_all(&bips(1, 3)).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(std::io::Read::read(&mut stream, &mut [0]).unwrap(), 0, "closed when all is committed");
+    assert_eq!(intake.take_all(), [1, 2, 3]);
 }

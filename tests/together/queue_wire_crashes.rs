@@ -2,7 +2,7 @@
 //!
 //! Producers send numbered rows, over TCP and over HTTP, into a queue and into a table, and note each acknowledgement;
 //! consumers note each row whose take has been committed. Meanwhile connections are cut and the postmaster is killed. In
-//! the end every acknowledged row has come out, or is still there, and none twice.
+//! the end every acknowledged row has come out, or is still there, and none twice. Some lines are bad: each is one dead letter.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
@@ -23,10 +23,28 @@ const PRODUCERS: i64 = 3;
 const FEW_ROWS: &str = ", bucket_rows => 50";
 /// Rows of a producer have userids from its number times this on.
 const RANGE: i64 = 1_000_000_000;
+/// Every so many lines one is bad.
+const BAD: i64 = 50;
+/// Keeps all of them.
+const ALL_LETTERS: (&str, &str) = ("howdah.queue_dead_letters", "10000000");
+
+/// A line of a producer.
+fn line(producer: i64, sequence: i64) -> String {
+    let userid = producer * RANGE + sequence;
+    if sequence % BAD == 0 { format!("{{\"userid\":\"bad {userid}\"}}\n") } else { bip(userid) }
+}
+
+/// What the dead letters would have been as rows.
+fn letters(intake: &Intake) -> Vec<i64> {
+    let query =
+        "select substring(convert_from(line, 'UTF8') from 'bad (\\d+)')::bigint from queue.dead_letter";
+    let rows = intake.platform.session().query(query, &[]).unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
 
 #[test]
 fn nothing_acknowledged_is_lost_or_doubled() {
-    let mut intake = Intake::with(&[], FEW_ROWS);
+    let mut intake = Intake::with(&[ALL_LETTERS], FEW_ROWS);
     intake.platform.sql("create table taken (userid bigint, session int)");
     let over = Arc::new(AtomicBool::new(false));
     let connection = intake.platform.cluster.connection_string("app").unwrap();
@@ -50,7 +68,7 @@ fn nothing_acknowledged_is_lost_or_doubled() {
 
 #[test]
 fn a_table_has_every_acknowledged_line_once() {
-    let mut intake = Intake::start();
+    let mut intake = Intake::with(&[ALL_LETTERS], "");
     let port = free_port();
     intake.platform.sql(&format!(
         "create table bip (userid bigint, bip text);
@@ -67,7 +85,8 @@ fn a_table_has_every_acknowledged_line_once() {
     });
     let mut session = intake.platform.session();
     let rows = session.query("select userid from bip", &[]).unwrap();
-    expect_each_once(rows.iter().map(|row| row.get(0)), &acknowledged);
+    let rows: Vec<i64> = rows.iter().map(|row| row.get(0)).chain(letters(&intake)).collect();
+    expect_each_once(rows.iter().copied(), &acknowledged);
     let progress = session.query("select sequence from queue.progress order by producer", &[]).unwrap();
     let counts = rows.len() as i64;
     assert_eq!(progress.iter().map(|row| row.get::<_, i64>(0)).sum::<i64>(), counts, "rows and marks");
@@ -75,7 +94,7 @@ fn a_table_has_every_acknowledged_line_once() {
 
 #[test]
 fn what_is_posted_again_with_its_numbers_is_there_once() {
-    let mut intake = Intake::start();
+    let mut intake = Intake::with(&[ALL_LETTERS], "");
     intake.platform.sql("select queue.serve(), queue.grant('bips', 'send', 'howdah_web')");
     let over = Arc::new(AtomicBool::new(false));
     let producers: Vec<_> =
@@ -83,12 +102,12 @@ fn what_is_posted_again_with_its_numbers_is_there_once() {
     kill_again_and_again(&mut intake, &producers);
     over.store(true, SeqCst);
     let acknowledged: Vec<i64> = producers.into_iter().map(Producer::end).collect();
-    expect_each_once(intake.take_all().into_iter(), &acknowledged);
+    expect_all_once(&intake, Vec::new(), &acknowledged);
 }
 
 #[test]
 fn executors_and_gateways_may_end_at_any_moment() {
-    let intake = Intake::with(&[], FEW_ROWS);
+    let intake = Intake::with(&[ALL_LETTERS], FEW_ROWS);
     let over = Arc::new(AtomicBool::new(false));
     let producers: Vec<_> =
         (1..=PRODUCERS).map(|number| Producer::start(number, intake.lines, &over)).collect();
@@ -148,9 +167,11 @@ fn wait_for_progress(producers: &[Producer]) {
     });
 }
 
-/// Every acknowledged row has been taken or is left in the queue, none twice; how often each is there.
+/// Every acknowledged row has been taken, is left in the queue or is a dead letter, none twice; how often each is there.
 fn expect_all_once(intake: &Intake, taken: Vec<i64>, acknowledged: &[i64]) -> HashMap<i64, u32> {
-    expect_each_once(taken.into_iter().chain(intake.take_all()), acknowledged)
+    let (left, bad) = (intake.take_all(), letters(intake));
+    assert!(!bad.is_empty() && bad.iter().all(|userid| userid % BAD == 0));
+    expect_each_once(taken.into_iter().chain(left).chain(bad), acknowledged)
 }
 
 /// Every acknowledged row is among these, none twice; how often each is there.
@@ -198,7 +219,7 @@ impl Producer {
             while !over.load(SeqCst) {
                 let count = 1 + random.below(100) as i64;
                 let last = next + count - 1;
-                let lines: String = (next..=last).map(|line| bip(number * RANGE + line)).collect();
+                let lines: String = (next..=last).map(|sequence| line(number, sequence)).collect();
                 let path = format!("/queues/bips?producer=web-{number}&sequence={next}");
                 while !post(port, &path, &lines, count) {
                     if over.load(SeqCst) {
@@ -234,8 +255,8 @@ fn post(port: u16, path: &str, lines: &str, count: i64) -> bool {
     let Some(reply) = reply.filter(|reply| reply.status < 500) else { return false };
     assert_eq!(reply.status, 200, "{}", reply.text());
     let answer = reply.json();
-    let known = answer["stored"].as_i64().unwrap() + answer["repeated"].as_i64().unwrap();
-    assert_eq!(known, count, "{answer}");
+    let known = ["stored", "rejected", "repeated"].map(|key| answer[key].as_i64().unwrap());
+    assert_eq!(known.iter().sum::<i64>(), count, "{answer}");
     true
 }
 
@@ -252,7 +273,7 @@ fn produce(mut shipper: Shipper, number: i64, noted: &AtomicI64, over: &AtomicBo
     for round in 0.. {
         let count = 1 + random.below(200) as i64;
         let mut lines: Vec<u8> =
-            (next..next + count).flat_map(|line| bip(number * RANGE + line).into_bytes()).collect();
+            (next..next + count).flat_map(|sequence| line(number, sequence).into_bytes()).collect();
         if round == cut {
             // In the middle of a line, as often as not.
             lines.truncate(random.below(lines.len() as u64) as usize);
@@ -267,9 +288,10 @@ fn produce(mut shipper: Shipper, number: i64, noted: &AtomicI64, over: &AtomicBo
         while noted.load(SeqCst) + 2000 < next {
             let Some(line) = shipper.read() else { return };
             match line["$ack"].as_i64() {
-                Some(ack) => noted.fetch_max(ack, SeqCst),
-                None => return,
-            };
+                Some(ack) => drop(noted.fetch_max(ack, SeqCst)),
+                None if line["$reject"].is_null() => return,
+                None => assert_eq!(line["$reject"]["sequence"].as_i64().unwrap() % BAD, 0, "{line}"),
+            }
         }
     }
 }

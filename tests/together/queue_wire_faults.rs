@@ -167,7 +167,8 @@ fn what_was_read_goes_where_the_listener_sent_it_then() {
 
 #[test]
 fn what_was_read_is_stored_although_nobody_listens_any_more() {
-    let intake = Intake::with(&[], ", bucket_rows => 1");
+    // The time to drain is for requests, which their clients know to be unanswered.
+    let intake = Intake::with(&[("howdah.drain_timeout", "1s")], ", bucket_rows => 1");
     let mut blocker = intake.platform.session();
     blocker.batch_execute("begin; lock queue.rows_1_1, queue.rows_1_2, queue.rows_1_3").unwrap();
     let mut plain = intake.connect();
@@ -180,6 +181,20 @@ fn what_was_read_is_stored_although_nobody_listens_any_more() {
     blocker.batch_execute("rollback").unwrap();
     intake.wait_for_rows(50);
     assert_eq!(plain.read(&mut [0]).unwrap(), 0, "closed");
+}
+
+#[test]
+fn a_server_that_stops_waits_no_longer_than_it_may_for_lines_that_cannot_be_stored() {
+    let mut intake = Intake::with(&[("howdah.drain_timeout", "1s")], "");
+    intake.platform.sql("select queue.revoke('bips', 'send', 'howdah_web')");
+    let mut plain = intake.connect();
+    plain.write_all(&bips(1, 3)).unwrap();
+    wait_for("the view says so", || intake.view("failing").as_deref() == Some("t"));
+    intake.platform.sql(&format!("select queue.unlisten({})", intake.lines));
+    wait_for("nobody listens", || TcpStream::connect(("127.0.0.1", intake.lines)).is_err());
+    let begin = Instant::now();
+    intake.platform.cluster.stop(cluster::Shutdown::Fast).unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -326,25 +341,6 @@ fn what_no_standby_has_is_not_acknowledged() {
     assert_eq!(intake.take_all(), (1..=last).collect::<Vec<_>>());
 }
 
-#[test]
-fn a_dump_carries_listeners() {
-    let intake = Intake::with(&[], ", token => 'secret', durability => 'memory', longest_line => 5000");
-    let columns = "select l::text from queue.listener l";
-    let before = intake.platform.value(columns).unwrap();
-    let bin = intake.platform.cluster.installation().program("pg_dump");
-    let socket = intake.platform.cluster.socket().unwrap();
-    let dump = std::process::Command::new(bin)
-        .args(["-h", socket.to_str().unwrap(), "-U", "postgres", "-d", "app"])
-        .output()
-        .unwrap();
-    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
-    let text = String::from_utf8(dump.stdout).unwrap();
-    let rows = text.split("COPY queue.listener ").nth(1).expect("the table's rows");
-    let row = rows.lines().nth(1).unwrap();
-    assert!(row.starts_with(&intake.lines.to_string()), "{row}");
-    assert!(before.contains("memory") && row.contains("memory") && !row.contains("secret"), "{row}");
-}
-
 /// Resident memory of a process that is its own, in bytes.
 fn memory(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -391,7 +387,7 @@ fn stalls_and_floods_cost_bounded_memory_and_delay_nobody() {
         assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
         slowest = slowest.max(request.elapsed());
         let grown = memory(gateway).saturating_sub(before);
-        assert!(grown < 80 << 20, "the gateway has grown by {grown} bytes");
+        assert!(grown < 48 << 20, "the gateway has grown by {grown} bytes");
     }
     let sent: usize = floods.into_iter().map(|flood| flood.join().unwrap()).sum();
     assert!(sent < 2000, "a flood is held back");

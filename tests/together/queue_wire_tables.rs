@@ -14,7 +14,7 @@ struct Case {
     way: &'static str,
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case {
         sql: "create table checked (userid bigint primary key check (userid <> 13), bip text not null);
               grant insert on checked to howdah_web",
@@ -71,6 +71,18 @@ const CASES: [Case; 7] = [
         table: "partly",
         refuses_with: "23514",
         way: "insert … select: privileges on columns",
+    },
+    // As Citus says it.
+    Case {
+        sql: "set allow_system_table_mods = on;
+              create table pg_catalog.pg_dist_partition (logicalrelid regclass);
+              grant select on pg_catalog.pg_dist_partition to public;
+              create table spread (userid bigint check (userid <> 13), bip text);
+              insert into pg_catalog.pg_dist_partition values ('spread');
+              grant insert on spread to howdah_web",
+        table: "spread",
+        refuses_with: "23514",
+        way: "insert … select: a distributed table",
     },
 ];
 

@@ -105,13 +105,13 @@ comment on function queue.peek(text, integer) is
 
 create function queue.delete(queue_name text, msg_id bigint) returns boolean
 language c volatile
-as 'MODULE_PATHNAME', 'howdah_queue_ack';
+as 'MODULE_PATHNAME', 'howdah_queue_delete';
 comment on function queue.delete(text, bigint) is
   'Removes a message; false if it is gone already';
 
 create function queue.delete(queue_name text, msg_ids bigint[]) returns setof bigint
 language c volatile
-as 'MODULE_PATHNAME', 'howdah_queue_ack';
+as 'MODULE_PATHNAME', 'howdah_queue_delete';
 comment on function queue.delete(text, bigint[]) is
   'Removes messages; returns the numbers of those that were there';
 

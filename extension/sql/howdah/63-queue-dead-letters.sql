@@ -16,7 +16,7 @@ comment on view queue.dead_letters is
 comment on column queue.dead_letters.queue_name is 'The queue of the row, or for which the line was';
 comment on column queue.dead_letters.into_table is 'The table for which the line was';
 comment on column queue.dead_letters.listener is
-  'The listener where the line arrived; 0 for queue.put_lines(), null for a row that was read too often';
+  'The port of the listener where the line arrived; 0 for queue.put_lines() and HTTP, null for a row that was read too often';
 comment on column queue.dead_letters.msg_id is 'The number that the row had in its queue';
 comment on column queue.dead_letters.read_ct is 'How often it was read';
 comment on column queue.dead_letters.sqlstate is 'The SQLSTATE of the error that refused the line';
@@ -39,10 +39,12 @@ as $body$
 $body$;
 comment on function queue.exhume(integer, oid, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
 
-create function queue.redrive(queue_name text, qty integer default null) returns bigint
+create function queue.redrive(
+  queue_name text, qty integer default null, line_column text default null, rest_column text default null)
+returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_redrive';
-comment on function queue.redrive(text, integer) is
+comment on function queue.redrive(text, integer, text, text) is
   'Sends dead letters of a queue to it again, all or the oldest; returns how many. Lines of which only a part was kept stay';
 
 create function queue.redrive(

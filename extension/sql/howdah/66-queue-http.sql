@@ -58,6 +58,7 @@ declare
   acknowledged bigint;
   starts bigint[];
   ends bigint[];
+  ids bigint[];
 begin
   -- Before the batch is unpacked: it fails without the right to take.
   perform queue.arrivals(queue_name);
@@ -72,9 +73,12 @@ begin
     or (select sum(e - s + 1) from unnest(starts, ends) part (s, e)) > 10000 then
     raise exception using errcode = '22023', message = 'a batch goes upwards, and has at most 10000 rows';
   end if;
-  select count(*) into acknowledged
-  from queue.ack(queue_name, array(
-    select n from unnest(starts, ends) part (s, e) cross join generate_series(s, e) n));
+  ids := array(select n from unnest(starts, ends) part (s, e) cross join generate_series(s, e) n);
+  if exists (select from queue.queue q where q.name = ack_batch.queue_name and q.row_type is null) then
+    select count(*) into acknowledged from queue.delete(queue_name, ids);
+  else
+    select count(*) into acknowledged from queue.ack(queue_name, ids);
+  end if;
   return acknowledged;
 end
 $body$;

@@ -24,7 +24,7 @@ pub struct Listeners {
     bound: HashMap<String, Bound>,
     /// The ports of listeners for lines, by the listener's number; those that are closing included.
     ports: HashMap<u32, u16>,
-    /// Those that listen no more, and until when their requests may finish.
+    /// Those for HTTP that listen no more, and until when their requests may finish.
     ending: Vec<(u32, Instant)>,
     next_id: u32,
     failed: Option<Instant>,
@@ -119,7 +119,7 @@ impl Listeners {
         self.ports.get(&id).copied()
     }
 
-    /// Binds what is new, lets go of what is gone, whose running requests finish, and changes the terms of the rest.
+    /// Binds what is new, lets go of what is gone, whose running requests and lines finish, and changes the terms of the rest.
     pub fn follow(&mut self, http: &[Listener], intakes: &[Rc<Intake>], server: &mut Server) {
         self.failed = None;
         let wanted = wanted(http, intakes, &mut self.names);
@@ -166,8 +166,11 @@ impl Listeners {
     fn let_go(&mut self, name: &str, server: &mut Server) {
         if let Some(bound) = self.bound.remove(name) {
             server.unlisten(bound.id);
-            let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
-            self.ending.push((bound.id, Instant::now() + time));
+            // Lines that a plain connection has sent are nowhere else: they wait for as long as this process lives.
+            if bound.terms.is_none() {
+                let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
+                self.ending.push((bound.id, Instant::now() + time));
+            }
         }
         let (address, port) = split(name);
         shared().ports.release(address, port, self.gateway);

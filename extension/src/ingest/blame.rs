@@ -17,12 +17,12 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Whether a line is to blame for an error. Under row-level security a policy may have refused it.
-pub fn is_a_lines_fault(error: &PgError, has_policies: bool) -> bool {
+/// Whether a line is to blame for an error. `by_policy`: a policy of the target has refused a row.
+pub fn is_a_lines_fault(error: &PgError, by_policy: bool) -> bool {
     match &error.sqlstate {
         [b'2', b'1' | b'2' | b'3', ..] | [b'4', b'4', ..] | [b'P', b'0', ..] => true,
         b"54000" => true,
-        b"42501" => has_policies,
+        b"42501" => by_policy,
         _ => false,
     }
 }

@@ -40,6 +40,19 @@ pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) 
     }
 }
 
+/// Whether a policy has refused a row of [`insert`]'s statement. A right that is missing, be it of a trigger, a default or another
+/// server, is raised elsewhere in PostgreSQL's sources, and a policy on what a trigger writes in another statement. Messages
+/// tell neither: they come in the user's language.
+pub fn is_by_policy(error: &PgError, table: Oid, columns: &[&Column]) -> bool {
+    let Some(place) = &error.place else { return false };
+    if error.sqlstate() != "42501" || place.routine != "ExecWithCheckOptions" {
+        return false;
+    }
+    // The first line of the context names the innermost statement.
+    let statement = statement(table, columns);
+    place.context.split_once(&*statement.to_string_lossy()).is_some_and(|(before, _)| !before.contains('\n'))
+}
+
 fn statement(table: Oid, columns: &[&Column]) -> CString {
     let quoted = |column: &&Column| pgrx::spi::quote_identifier(&*column.name.to_string_lossy());
     let names = columns.iter().map(quoted).collect::<Vec<String>>().join(", ");

@@ -26,8 +26,8 @@ trait Sink {
     /// Writes the rows at these places, in a subtransaction. Returns how many there are now.
     fn write(&mut self, places: &[u32]) -> Result<u64, PgError>;
 
-    /// Whether an error of rights is about a row, because a policy refuses it.
-    fn is_about_a_row(&mut self) -> bool {
+    /// Whether a policy of the target has refused a row.
+    fn is_by_policy(&self, _error: &PgError) -> bool {
         false
     }
 }
@@ -75,8 +75,7 @@ fn halve<'a>(sink: &mut dyn Sink, rows: &Rows<'a>, places: &[u32], letters: &mut
             }
             Err(error) => error,
         };
-        let has_policies = error.sqlstate() == "42501" && sink.is_about_a_row();
-        if !is_a_lines_fault(&error, has_policies) {
+        if !is_a_lines_fault(&error, sink.is_by_policy(&error)) {
             raise(error);
         }
         if let [place] = part {
@@ -167,9 +166,8 @@ impl Sink for TableSink<'_, '_> {
         }
     }
 
-    fn is_about_a_row(&mut self) -> bool {
-        // The statement without rows is refused if it is about more than one.
-        self.way != Way::Copy && insert::insert(self.table, &self.columns, self.rows, &[]).is_ok()
+    fn is_by_policy(&self, error: &PgError) -> bool {
+        self.way != Way::Copy && insert::is_by_policy(error, self.table, &self.columns)
     }
 }
 

@@ -9,7 +9,7 @@ use super::ledger::{self, Row, Scan, Sight};
 use super::memory::{self, Locked};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, now, wake};
+use super::{SEGMENTS, archive, now, wake};
 
 /// Ranges of obstacles that one look remembers apart.
 const OBSTACLES: usize = 64;
@@ -210,12 +210,14 @@ fn order(state: &memory::State) -> Vec<usize> {
     order
 }
 
-/// After a restart: the next position is found in the ledgers, and everything is to be looked at.
+/// After a restart: the next position is found in the ledgers, or above the archive, and everything is to be looked at.
 pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     let segments: Vec<Segment> = (0..SEGMENTS).map(|number| Segment::open(queue, number, purpose)).collect();
+    let archived = archive::last(queue);
     let mut lock = queue.lock();
     if !lock.is_known {
         learn_locked(&mut lock, &segments);
+        lock.next = lock.next.max(archived + 1);
     }
     segments
 }

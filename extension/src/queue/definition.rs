@@ -53,6 +53,8 @@ pub struct Definition {
     pub owner: Oid,
     /// How often a row is read at most before it becomes a dead letter.
     pub max_reads: Option<i32>,
+    /// Whether a crash empties it.
+    pub is_unlogged: bool,
     /// Number of its entry in shared memory.
     memory: usize,
     rights: Vec<(Oid, Right)>,
@@ -135,6 +137,7 @@ fn read(name: &str) -> Option<Definition> {
         row_type: row[2].0.map(|_| Oid::from(row[2].number())),
         owner: Oid::from(row[3].number()),
         max_reads: row[4].0.map(|_| row[4].number() as i32),
+        is_unlogged: row[5].0.is_some_and(|datum| datum.value() as u8 != 0),
         memory: shared().queues.number_of(id, |queue| exists(watched[0], queue)),
         rights,
         tables: std::array::from_fn(|place| {

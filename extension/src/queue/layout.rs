@@ -78,8 +78,8 @@ impl Layout {
         self.row_type
     }
 
-    /// An error if the table has no column for one of the type's attributes.
-    pub fn check_complete(&self) {
+    /// An error if the table, of the queue of this number, has no column for one of the type's attributes.
+    pub fn check_complete(&self, queue: u32) {
         for (place, column) in self.columns.iter().enumerate() {
             // SAFETY: the descriptor has the attribute.
             let attribute = unsafe { pg::attribute(self.row_type, place) };
@@ -87,7 +87,7 @@ impl Layout {
                 refuse_with_hint(
                     PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                     &format!("the queue's tables have no column for {}", name(attribute).to_string_lossy()),
-                    "select queue.reshape('the queue') gives them one.",
+                    &format!("A superuser gives them one: select queue.reshape({queue})."),
                 );
             }
         }

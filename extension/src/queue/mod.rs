@@ -9,6 +9,7 @@
 //! - [`settle`]: claims on positions that are named.
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
+//! - [`archive`]: the archive of a queue of messages.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
@@ -22,6 +23,7 @@
 //! - [`functions`]: what SQL calls.
 
 pub mod append;
+pub mod archive;
 pub mod claim;
 pub mod count;
 pub mod definition;

@@ -51,6 +51,27 @@ impl Opened {
         Opened(unsafe { pg_sys::index_open(oid, lock) })
     }
 
+    /// The index of this table whose first column is the table's column of this number, if there is one.
+    pub fn index_by(&self, column: i16, lock: i32) -> Option<Opened> {
+        self.indexes(lock).into_iter().find_map(|(first, index)| (first == column).then_some(index))
+    }
+
+    /// The indexes of this table, with the number of the column that each begins with.
+    fn indexes(&self, lock: i32) -> Vec<(i16, Opened)> {
+        // SAFETY: the table is open and locked; the list is in the current memory context.
+        unsafe {
+            let list = pg_sys::RelationGetIndexList(self.0);
+            let count = if list.is_null() { 0 } else { (*list).length };
+            let open = |place| {
+                let index = Opened::index(pg_sys::list_nth_oid(list, place), lock);
+                (*(*(**index).rd_index).indkey.values.as_ptr(), index)
+            };
+            let indexes = (0..count).map(open).collect();
+            pg_sys::list_free(list);
+            indexes
+        }
+    }
+
     /// Pages of its main fork.
     pub fn pages(&self) -> u32 {
         // SAFETY: the relation is open.
@@ -136,7 +157,7 @@ impl Segment {
     }
 
     fn of_tables(number: usize, rows: Opened, ledger: Opened, ledger_lock: i32, purpose: Purpose) -> Segment {
-        // SAFETY: both tables are open and locked; the list is in the current memory context.
+        // SAFETY: the table is open.
         unsafe {
             if purpose == Purpose::Send && (*(**rows).rd_rel).relhasindex {
                 refuse_with_hint(
@@ -145,22 +166,18 @@ impl Segment {
                     "Drop the index: rows are found without one.",
                 );
             }
-            let (mut by_first, mut by_producer) = (None, None);
-            let list = pg_sys::RelationGetIndexList(*ledger);
-            let count = if list.is_null() { 0 } else { (*list).length };
-            for place in 0..count {
-                let index = Opened::index(pg_sys::list_nth_oid(list, place), ledger_lock);
-                match *(*(**index).rd_index).indkey.values.as_ptr() {
-                    1 => by_first = Some(index),
-                    PRODUCER => by_producer = Some(index),
-                    _ => {}
-                }
-            }
-            pg_sys::list_free(list);
-            let (Some(by_first), Some(by_producer)) = (by_first, by_producer) else {
-                refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, "an index of a queue's ledger is missing");
-            };
-            Segment { number, rows, ledger, by_first, by_producer }
         }
+        let (mut by_first, mut by_producer) = (None, None);
+        for (column, index) in ledger.indexes(ledger_lock) {
+            match column {
+                1 => by_first = Some(index),
+                PRODUCER => by_producer = Some(index),
+                _ => {}
+            }
+        }
+        let (Some(by_first), Some(by_producer)) = (by_first, by_producer) else {
+            refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, "an index of a queue's ledger is missing");
+        };
+        Segment { number, rows, ledger, by_first, by_producer }
     }
 }

@@ -56,7 +56,7 @@ fn insert(queue: &Definition, chosen: &Chosen, row: Option<JsonB>, headers: Opti
 }
 
 called!(
-    /// `queue.redrive(queue_name, qty)`
+    /// `queue.redrive(queue_name, qty, line_column, rest_column)`
     howdah_queue_redrive,
     pg_finfo_howdah_queue_redrive,
     |call| {
@@ -70,7 +70,7 @@ called!(
                 typed::put(&queue, &rows)
             }
         };
-        let target = Target::queue(&queue.name, Keep::default());
+        let target = Target::queue(&queue.name, Keep { line: call.get(2), rest: call.get(3) });
         Datum::from(letters.len() as i64 + send_lines(&target, &lines))
     }
 );

@@ -7,17 +7,16 @@ use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
 use super::returned::Returned;
-use super::settled::{answer, found, numbers, settled_queue};
+use super::settled::{answer, found, numbers, remove, settled_queue};
 use super::statement::{as_owner, table_name};
 use super::typed::{positions, quantity};
 use super::{Call, called, dead};
 use crate::pg;
-use crate::queue::append;
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::refuse::refuse;
 use crate::queue::segment::Opened;
-use crate::queue::{now, rotation, rows, settle, wake};
+use crate::queue::{append, archive, now, rotation, rows, settle, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -275,6 +274,13 @@ called!(
 );
 
 called!(
+    /// `queue.delete(queue_name, msg_id)`, and for arrays
+    howdah_queue_delete,
+    pg_finfo_howdah_queue_delete,
+    |call| remove(call, &takable(call, "queue.ack(name, msg_id)"))
+);
+
+called!(
     /// `queue.archive(queue_name, msg_id)`, and for arrays
     howdah_queue_archive,
     pg_finfo_howdah_queue_archive,
@@ -348,11 +354,10 @@ fn record(row: &Chosen, message: Option<Datum>, headers: Option<Datum>) -> [Opti
 
 /// Stores the messages of a haul in the queue's archive.
 fn store(queue: &Definition, haul: &Haul) {
-    let archive = definition::relation(&format!("a_{}", queue.name));
     let statement = format!(
         "insert into {} (msg_id, read_ct, enqueued_at, last_read_at, vt, message, headers)
          values ($1, $2, $3, $4, $5, $6, $7)",
-        table_name(archive)
+        table_name(archive::table(queue))
     );
     let kinds = [
         pg_sys::INT8OID,

@@ -49,17 +49,23 @@ pub fn answer(call: Call, found: &[i64]) -> Datum {
     returned.done()
 }
 
+/// Consumes the rows that the second argument names.
+pub fn remove(call: Call, queue: &Definition) -> Datum {
+    let hauls = settle::settle(queue, &numbers(call), FOR_GOOD);
+    let found = found(&hauls);
+    drop(hauls);
+    rotation::tidy_sometimes(queue);
+    answer(call, &found)
+}
+
 called!(
-    /// `queue.ack(queue_name, msg_id)`, `queue.delete(queue_name, msg_id)`, and for arrays
+    /// `queue.ack(queue_name, msg_id)`, and for arrays
     howdah_queue_ack,
     pg_finfo_howdah_queue_ack,
     |call| {
         let queue = settled_queue(call);
-        let hauls = settle::settle(&queue, &numbers(call), FOR_GOOD);
-        let found = found(&hauls);
-        drop(hauls);
-        rotation::tidy_sometimes(&queue);
-        answer(call, &found)
+        queue.typed("queue.delete(name, msg_id)");
+        remove(call, &queue)
     }
 );
 
@@ -69,6 +75,7 @@ called!(
     pg_finfo_howdah_queue_nack,
     |call| {
         let queue = settled_queue(call);
+        queue.typed("queue.set_vt(name, msg_id, vt)");
         let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
         let until = now().saturating_add(delay.saturating_mul(1_000_000));
         let hauls = settle::settle(&queue, &numbers(call), until);

@@ -153,7 +153,7 @@ pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
     let row_type = queue.typed("queue.send");
     let mut layout: Option<Layout> = None;
     append::write(queue, rows.len(), 0, None, &mut |table, place, position| {
-        let layout = layout.get_or_insert_with(|| append::complete_layout(table, row_type));
+        let layout = layout.get_or_insert_with(|| append::complete_layout(queue, table, row_type));
         // SAFETY: the rows have been checked to be of the type.
         unsafe { layout.to_table(rows[place], position) }
     })
