@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -236,8 +237,12 @@ class AuthenticationTest {
     }
   }
 
+  @Test
   void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
     assumeTrue(tls);
+    for (String mode : List.of("require", "verify-ca", "verify-full")) {
+      assertFailure("TLS with", as("by_tls", "secret").host("localhost").set("sslmode", mode).set("sslrootcert", clientCertificate));
+    }
     String home = System.setProperty("user.home", folder.toString());
     try {
       assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
@@ -253,6 +258,20 @@ class AuthenticationTest {
       Files.delete(usual);
     } finally {
       System.setProperty("user.home", home);
+    }
+  }
+
+  @Test
+  void theCertificateOfAnotherMachineMustNameItUnlessOneChoosesOtherwise() throws IOException {
+    assumeTrue(tls);
+    InetAddress elsewhere = HandshakeTest.elsewhere();
+    try (FakeServer relay = new FakeServer(elsewhere, FakeServer.relayTo(PrivateServer.shared().port()))) {
+      Config.Builder there = as("by_tls", "secret").host(elsewhere.getHostAddress()).port(relay.port());
+      assertFailure(HandshakeTest.ADVICE, there);
+      assertTrue(usesTls(there.set("sslmode", "require").build()));
+      there.set("sslrootcert", root).set("sslmode", null);
+      assertFailure(HandshakeTest.ADVICE, there);
+      assertTrue(usesTls(there.set("sslmode", "verify-ca").build()));
     }
   }
 
