@@ -16,6 +16,7 @@ import java.time.LocalTime;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -195,6 +196,35 @@ class LazyRowTest {
       }
     }
     assertNull(wrong.get());
+  }
+
+  @Test
+  void threadsThatAskForARowAtOnceGetTheSame() throws InterruptedException {
+    try (Connection connection = PrivateServer.connect()) {
+      for (int round = 0; round < 1000; round++) {
+        Result rows = connection.query("select x from generate_series(1, 200) x");
+        Row[] theirs = new Row[rows.size()];
+        AtomicInteger arrived = new AtomicInteger();
+        Thread other = new Thread(() -> take(rows, theirs, arrived));
+        other.start();
+        Row[] ours = new Row[rows.size()];
+        take(rows, ours, arrived);
+        other.join();
+        for (int i = 0; i < ours.length; i++) {
+          assertSame(ours[i], theirs[i]);
+        }
+      }
+    }
+  }
+
+  private static void take(Result rows, Row[] taken, AtomicInteger arrived) {
+    arrived.incrementAndGet();
+    while (arrived.get() < 2) {
+      Thread.onSpinWait();
+    }
+    for (int i = 0; i < taken.length; i++) {
+      taken[i] = rows.get(i);
+    }
   }
 
   private static void visit(Result rows, AtomicReference<String> wrong) {
