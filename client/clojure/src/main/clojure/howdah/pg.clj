@@ -226,7 +226,7 @@
 (defn reduce-rows
   "Reduces the rows of a statement while they come, in memory that does not grow with their number:
   (reduce-rows f init source sql opts). f may end early by reduced; the server then stops too.
-  Options: :params :key-fn :timeout-ms :binary? :fetch-size."
+  Options: :params :key-fn :binary? :fetch-size, and :timeout-ms, the limit of each fetch."
   [f init source sql & {:as opts}]
   (options/check "reduce-rows" options/stream opts)
   (streamed f init source sql opts))

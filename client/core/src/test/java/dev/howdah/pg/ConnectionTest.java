@@ -279,6 +279,20 @@ class ConnectionTest {
     assertEquals(1, connection.query("select 1").size());
   }
 
+  /** The user's own work between two fetches is not the server's to answer for, so each fetch has the limit. */
+  @Test
+  void theLimitOfACursorIsThatOfEachFetch() {
+    Options limited = Options.DEFAULT.timeout(Duration.ofMillis(500)).fetchSize(1);
+    String slowly = "select pg_sleep(0.05) from generate_series(1, 15)";
+    assertEquals(15, connection.<Integer>reduce(limited, 0, (count, row) -> count + 1, slowly));
+    assertThrows(PgTimeoutException.class, () -> connection.query(limited, slowly));
+    try (Cursor cursor = connection.cursor(limited, "select x, case when x > 1 then pg_sleep(30) end from generate_series(1, 2) x")) {
+      assertEquals(1, cursor.next().getInt(0));
+      assertThrows(PgTimeoutException.class, cursor::next);
+    }
+    assertEquals(1, connection.query("select 1").size());
+  }
+
   @Test
   void aCancelEndsTheStatementThatRunsAndNoOther() throws InterruptedException {
     assertFalse(connection.cancel());
