@@ -21,9 +21,9 @@
   | :timeout-ms | cancel the query after this long                                              |
   | :binary?    | false has all values travel as text                                           |
   | :fetch-size | how many rows reduce-rows fetches at a time                                    |
-  | :first      | true returns the first row or nil                                             |
+  | :first      | true returns the first row or nil; :first? is the same                        |
   | :as         | a fold of howdah.pg.fold that makes the result of the rows                    |
-  | :index-by, :group-by, :kv, :column, :columns, :matrix, :java, :run, :reduce, :into | short for a fold |
+  | :map, :index-by, :group-by, :kv, :column, :columns, :matrix, :table, :java, :run, :reduce, :into, :to-edn, :to-json | short for a fold |
 
   Columns of one name: the first has the key, the second gets _1 behind it, the third _2.
 
@@ -195,7 +195,7 @@
     (outcome result)
     (let [rows (RowVector. result nil)]
       (if-let [fold (fold/of-options opts)]
-        (fold/run fold rows)
+        (transduce identity fold rows)
         rows))))
 
 (defn execute

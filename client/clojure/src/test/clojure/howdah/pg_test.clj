@@ -192,6 +192,39 @@
     (is (= 3 (rows {:run identity})))
     (is (instance? java.util.HashMap (first (rows {:java true}))))))
 
+(deftest the-folds-of-pg2-mean-what-they-mean-there
+  (let [rows #(pg/execute *conn* "select * from (values (1, 2), (3, 4), (5, 6)) t (a, b)" %)
+        plain [{:a 1 :b 2} {:a 3 :b 4} {:a 5 :b 6}]
+        odd (comp (map :a) (filter #{1 5}) (map str))
+        written (fn [write] (let [out (java.io.StringWriter.)] [(write out) (str out)]))
+        seen (atom [])
+        see #(swap! seen conj (:a %))]
+    (doseq [[wanted & options] [[[1 3 5] {:column :a} {:as (fold/column :a)}]
+                                [[[1 2] [3 4] [5 6]] {:columns [:a :b]} {:as (fold/columns [:a :b])}]
+                                [[3 7 11] {:map #(+ (:a %) (:b %))} {:as (fold/map #(+ (:a %) (:b %)))}]
+                                [plain {} {:as fold/default}]
+                                [nil {:as fold/dummy}]
+                                [{:a 1 :b 2} {:first true} {:first? true} {:as fold/first}]
+                                [{1 {:a 1 :b 2} 3 {:a 3 :b 4} 5 {:a 5 :b 6}} {:index-by :a} {:as (fold/index-by :a)}]
+                                [{true [{:a 5 :b 6}] false [{:a 1 :b 2} {:a 3 :b 4}]}
+                                 {:group-by #(< 4 (:a %))} {:as (fold/group-by #(< 4 (:a %)))}]
+                                [{1 2 3 4 5 6} {:kv [:a :b]} {:as (fold/kv :a :b)}]
+                                [3 {:run see} {:as (fold/run see)}]
+                                [[[:a :b] [1 2] [3 4] [5 6]] {:table true} {:as (fold/table)} {:matrix true} {:as fold/matrix}]
+                                [plain {:java true} {:as fold/java}]
+                                [9 {:reduce [(fn [sum row] (+ sum (:a row))) 0]} {:as (fold/reduce (fn [sum row] (+ sum (:a row))) 0)}]
+                                [["1" "5"] {:into [odd]} {:into [odd []]} {:as (fold/into odd)}]
+                                [#{:a "1" "5"} {:into [odd #{:a}]} {:as (fold/into odd #{:a})}]]
+            option options]
+      (is (= wanted (rows option)) (str option)))
+    (is (= [1 3 5 1 3 5] @seen))
+    (is (= [3 "[\n  {:a 1, :b 2}\n  {:a 3, :b 4}\n  {:a 5, :b 6}\n]\n"]
+           (written #(rows {:to-edn %})) (written #(rows {:as (fold/to-edn %)}))))
+    (is (= [3 "[\n  {\"a\":1,\"b\":2},\n  {\"a\":3,\"b\":4},\n  {\"a\":5,\"b\":6}\n]\n"]
+           (written #(rows {:to-json %})) (written #(rows {:as (fold/to-json %)}))))
+    (is (= [1 3 5] (rows {:key-fn identity :column "a"})))
+    (is (= [[2] [4] [6]] (rows {:key-fn identity :columns ["b"]})))))
+
 (deftest results-reduce-transduce-and-fold
   (let [rows (pg/execute *conn* three {:params [10000]})]
     (is (= 50005000 (transduce (map :id) + rows) (r/fold + (r/map :id rows)) (reduce + (map :id rows))))
