@@ -2,6 +2,7 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -58,6 +59,7 @@ class AuthenticationTest {
     }
     Object before = loaded();
     server.allow("""
+        local all by_scram scram-sha-256
         host all by_scram 127.0.0.1/32 scram-sha-256
         host all prepared 127.0.0.1/32 scram-sha-256
         host all by_md5 127.0.0.1/32 md5
@@ -352,6 +354,33 @@ class AuthenticationTest {
     ConnectionException open = assertThrows(ConnectionException.class,
         () -> usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
     assertTrue(open.getMessage().contains("0600"), open.getMessage());
+  }
+
+  @Test
+  void aPasswordIsFoundByTheFolderOfTheSocketAsByLibpq() throws IOException {
+    String sockets = PrivateServer.shared().socketFolder();
+    Path file = folder.resolve(".pgpass");
+    String home = System.setProperty("user.home", folder.toString());
+    try {
+      Files.writeString(file, "localhost:*:*:*:wrong\n" + sockets + ":*:*:by_scram:päss wörd\n");
+      Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+      assertFalse(usesTls(PrivateServer.shared().config().host(sockets).user("by_scram").build()));
+      for (String usual : Config.SOCKET_FOLDERS) {
+        assertEquals("wrong", passwordFor(usual));
+      }
+      Files.writeString(file, Config.SOCKET_FOLDERS.get(0) + ":5432:*:u:first\n" + Config.SOCKET_FOLDERS.get(1) + ":*:d:*:second\n");
+      assertEquals("first", passwordFor(Config.SOCKET_FOLDERS.get(0)));
+      assertEquals("second", passwordFor(Config.SOCKET_FOLDERS.get(1)));
+      assertNull(passwordFor("localhost"));
+    } finally {
+      System.setProperty("user.home", home);
+      Files.delete(file);
+    }
+  }
+
+  private static String passwordFor(String host) {
+    Config config = Config.builder(Map.of()).host(host).user("u").database("d").build();
+    return PasswordFile.find(config, config.addresses().get(0));
   }
 
   @Test
