@@ -281,6 +281,20 @@
   (is (= [1] (pg/execute *conn* "select a from moved_clj" {:column :a})))
   (is (= :I (pg/status *conn*))))
 
+(deftest a-transaction-is-of-the-kind-that-was-asked-for
+  (let [kind #(pg/execute % "select current_setting('transaction_isolation') as isolation, current_setting('transaction_read_only') as read_only,
+                               current_setting('transaction_deferrable') as deferrable" {:first true})]
+    (doseq [[isolation shown] {:read-uncommitted "read uncommitted" :read-committed "read committed"
+                               :repeatable-read "repeatable read" :serializable "serializable"}
+            [chosen on] {true "on" false "off"}
+            :let [options {:isolation isolation :read-only? chosen :deferrable? chosen}
+                  wanted {:isolation shown :read_only on :deferrable on}]]
+      (is (= wanted (pg/with-transaction [tx *conn* options] (kind tx))))
+      (pg/begin *conn* options)
+      (is (= wanted (kind *conn*)))
+      (pg/rollback *conn*))
+    (is (thrown-with-msg? IllegalArgumentException #":isolation must be one of" (pg/with-transaction [tx *conn* {:isolation :none}] tx)))))
+
 (deftest a-transaction-that-is-to-be-rolled-back-nests-and-keeps-others-out
   (pg/query *conn* "drop table if exists undone; create table undone (a int)")
   (let [insert #(pg/execute %1 "insert into undone values ($1)" {:params [%2]})

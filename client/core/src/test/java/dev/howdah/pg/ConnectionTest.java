@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -245,6 +246,23 @@ class ConnectionTest {
         TransactionOptions.DEFAULT.readOnly(true).isolation(TransactionOptions.Isolation.SERIALIZABLE),
         inside -> inside.execute("insert into moved values (5)")));
     assertEquals("25006", readOnly.sqlState());
+  }
+
+  @Test
+  void aTransactionIsOfTheKindThatWasAskedFor() {
+    String kind = "select current_setting('transaction_isolation') as isolation, current_setting('transaction_read_only') as read_only,"
+        + " current_setting('transaction_deferrable') as deferrable";
+    for (TransactionOptions.Isolation isolation : TransactionOptions.Isolation.values()) {
+      for (boolean chosen : List.of(true, false)) {
+        TransactionOptions options = TransactionOptions.DEFAULT.isolation(isolation).readOnly(chosen).deferrable(chosen);
+        Map<String, Object> wanted = Map.of("isolation", isolation.name().toLowerCase().replace('_', ' '),
+            "read_only", chosen ? "on" : "off", "deferrable", chosen ? "on" : "off");
+        assertEquals(wanted, connection.transaction(options, inside -> inside.first(kind).toMap()));
+        connection.begin(options);
+        assertEquals(wanted, connection.first(kind).toMap());
+        connection.rollback();
+      }
+    }
   }
 
   @Test
