@@ -21,6 +21,7 @@ import java.security.KeyStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.Random;
 import java.util.List;
 import java.util.Map;
@@ -381,6 +382,49 @@ class AuthenticationTest {
   private static String passwordFor(String host) {
     Config config = Config.builder(Map.of()).host(host).user("u").database("d").build();
     return PasswordFile.find(config, config.addresses().get(0));
+  }
+
+  /** A connection that knows what the environment says and nothing else. */
+  private static Row open(String... variables) {
+    Map<String, String> environment = new HashMap<>(Map.of("PGHOST", "localhost", "PGPORT",
+        Integer.toString(PrivateServer.shared().port()), "PGDATABASE", "postgres", "PGUSER", "by_scram", "PGPASSWORD", "päss wörd"));
+    for (int i = 0; i < variables.length; i += 2) {
+      environment.put(variables[i], variables[i + 1]);
+    }
+    try (Connection connection = Connection.open(Config.builder(environment).build())) {
+      return connection.first("select user, ssl, current_setting('application_name') as name, current_setting('work_mem') as work"
+          + " from pg_stat_ssl where pid = pg_backend_pid()");
+    }
+  }
+
+  @Test
+  void theEnvironmentIsObeyed() throws IOException {
+    assertEquals("by_scram", open("PGAPPNAME", "x").getString("user"));
+    assertEquals("x", open("PGAPPNAME", "x").getString("name"));
+    assertEquals("77kB", open("PGOPTIONS", "-c work_mem=77kB").getString("work"));
+    assertEquals("28P01", assertThrows(ServerException.class, () -> open("PGPASSWORD", "wrong")).sqlState());
+    assertEquals("3D000", assertThrows(ServerException.class, () -> open("PGDATABASE", "absent")).sqlState());
+    assertThrows(ConnectionException.class, () -> open("PGTARGETSESSIONATTRS", "standby"));
+    assertThrows(ConnectionException.class, () -> open("PGCHANNELBINDING", "require", "PGSSLMODE", "disable"));
+    Path file = Files.writeString(folder.resolve("environment"), "localhost:*:*:by_md5:secret\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    assertEquals("by_md5", open("PGUSER", "by_md5", "PGPASSWORD", "", "PGPASSFILE", file.toString()).getString("user"));
+    assumeTrue(tls);
+    assertFalse(open("PGSSLMODE", "disable").getBoolean("ssl"));
+    assertTrue(open("PGSSLMODE", "require").getBoolean("ssl"));
+    assertTrue(open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", root.toString()).getBoolean("ssl"));
+    assertThrows(ConnectionException.class, () -> open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", clientCertificate.toString()));
+    assertEquals("by_certificate", open("PGUSER", "by_certificate", "PGPASSWORD", "", "PGSSLMODE", "require", "PGSSLCERT",
+        clientCertificate.toString(), "PGSSLKEY", clientKey.toString()).getString("user"));
+  }
+
+  @Test
+  void aUriMayNameTheFolderOfASocket() {
+    String uri = "postgres://" + PrivateServer.USER + "@" + PrivateServer.shared().socketFolder().replace("/", "%2F") + ":"
+        + PrivateServer.shared().port() + "/postgres";
+    try (Connection connection = Connection.open(ConnectionString.parse(uri, Config.builder(Map.of())).build())) {
+      assertNull(connection.first("select inet_client_addr()").getObject(0));
+    }
   }
 
   @Test
