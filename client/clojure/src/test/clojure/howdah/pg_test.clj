@@ -5,6 +5,8 @@
             [howdah.pg.fold :as fold])
   (:import (dev.howdah.pg PrivateServer)
            (dev.howdah.pg.clojure RowMap RowOverlay)
+           (dev.howdah.pg.types Codec)
+           (dev.howdah.pg.wire WireOutput)
            (java.io ByteArrayInputStream ByteArrayOutputStream)))
 
 (set! *warn-on-reflection* true)
@@ -341,6 +343,22 @@
     (is (= "[{\"id\":1,\"name\":\"n1\",\"ten\":10},{\"id\":2,\"name\":\"n2\",\"ten\":20}]" (.toString out)
            (pg/json (pg/execute *conn* three {:params [2]}))))
     (is (= "{\"id\":1,\"name\":\"n1\",\"ten\":10}" (pg/json (row))))))
+
+(def ^:private colours
+  "A codec of an enum whose values are keywords."
+  (let [value #(keyword (String. ^bytes %1 (int %2) (int %3)))]
+    (proxy [Codec] ["colour"]
+      (decode [bytes offset length] (value bytes offset length))
+      (parse ([text] (keyword text)) ([bytes offset length] (value bytes offset length)))
+      (encode [value out] (.text ^WireOutput out (name value)))
+      (text [bytes offset length out] (.bytes ^WireOutput out ^bytes bytes (int offset) (int length))))))
+
+(deftest a-codec-of-the-users-own-reads-and-writes
+  (pg/query *conn* "drop type if exists colour; create type colour as enum ('red', 'green')")
+  (pg/with-connection [conn (assoc source :codecs {"colour" colours})]
+    (doseq [options [{} {:binary? false}]]
+      (is (= {:read :red :sent "green"}
+             (pg/execute conn "select 'red'::colour as read, ($1::colour)::text as sent" (assoc options :params [:green] :first true)))))))
 
 (deftest arrays-are-vectors
   (is (= {:a [1 nil 3] :b [["x"] ["y"]] :c []}

@@ -321,10 +321,16 @@ class TypesTest {
   void userCodecsAndParsersAreUsed() {
     TypeOptions options = new TypeOptions(Map.of("mood", new Loud()), bytes -> List.of(bytes.length), null, array -> "array of " + array.size());
     try (Connection own = Connection.open(PrivateServer.shared().config().types(options).build())) {
-      Row row = own.query("select 'glad'::types.mood, '[1]'::jsonb, '{1,2}'::int[]").get(0);
-      assertEquals("GLAD", row.getObject(0));
-      assertEquals(List.of(3), row.getObject(1));
-      assertEquals("array of 2", row.getObject(2));
+      for (Options format : List.of(Options.DEFAULT, TEXT)) {
+        Row row = own.query(format, "select 'glad'::types.mood, '[1]'::jsonb, '{1,2}'::int[]").get(0);
+        assertEquals("GLAD", row.getObject(0));
+        assertEquals(List.of(3), row.getObject(1));
+        assertEquals("array of 2", row.getObject(2));
+        // A String would be the server's to read.
+        Object loud = new StringBuilder("SAD");
+        assertEquals("sad", own.query(format, "select ($1::types.mood)::text", loud).get(0).getString(0));
+        assertEquals("SAD", own.query(format, "select $1::types.mood", loud).get(0).getObject(0));
+      }
     }
   }
 
