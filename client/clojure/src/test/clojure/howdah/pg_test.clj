@@ -227,6 +227,12 @@
     (is (= [1 3 5] (rows {:key-fn identity :column "a"})))
     (is (= [[2] [4] [6]] (rows {:key-fn identity :columns ["b"]})))))
 
+(deftest results-fold-in-parallel
+  (let [rows (pg/execute *conn* three {:params [10000]})
+        combined (atom 0)]
+    (is (= 50005000 (r/fold 500 (fn ([] 0) ([a b] (swap! combined inc) (+ a b))) (fn [sum row] (+ sum (:id row))) rows)))
+    (is (= 31 @combined) "its halves are halved until they have no more than 500 rows")))
+
 (deftest results-reduce-transduce-and-fold
   (let [rows (pg/execute *conn* three {:params [10000]})]
     (is (= 50005000 (transduce (map :id) + rows) (r/fold + (r/map :id rows)) (reduce + (map :id rows))))
