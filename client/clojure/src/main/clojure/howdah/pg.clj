@@ -123,7 +123,8 @@
 (defn pool
   "A pool of connections. Beside the settings of a connection: :pool-size (10), :pool-wait-ms (30000) for
   which a borrower waits, :pool-max-lifetime-ms (an hour), :pool-check-after-ms (5000) unused after which a
-  connection is checked, :pool-leak-ms after which a loan is reported to :pool-leak-fn."
+  connection is checked, :pool-leak-ms after which a loan is reported to :pool-leak-fn when somebody borrows, or has
+  waited in vain."
   ^Pool [source]
   (let [{:keys [pool-size pool-wait-ms pool-max-lifetime-ms pool-check-after-ms pool-leak-ms pool-leak-fn]}
         (when (map? source) source)]
