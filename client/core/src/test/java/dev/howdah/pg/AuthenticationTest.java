@@ -36,6 +36,8 @@ class AuthenticationTest {
   private static final char[] STORE_PASSWORD = "changeit".toCharArray();
   @TempDir
   static Path folder;
+  /** The server's. */
+  private static Identity own;
   private static Path root;
   private static Path clientCertificate;
   private static Path clientKey;
@@ -74,6 +76,18 @@ class AuthenticationTest {
     }
   }
 
+  /** Has the server show another certificate. */
+  private static void become(Identity identity) {
+    PrivateServer server = PrivateServer.shared();
+    server.install("server.crt", identity.certificate());
+    server.install("server.key", identity.key());
+    Object before = loaded();
+    server.reload();
+    while (loaded().equals(before)) {
+      Thread.onSpinWait();
+    }
+  }
+
   private static Object loaded() {
     try (Connection connection = PrivateServer.connect()) {
       return connection.query("select pg_conf_load_time()").get(0).getObject(0);
@@ -83,12 +97,13 @@ class AuthenticationTest {
   /** A key that has signed its own certificate. */
   private record Identity(byte[] certificate, byte[] key) {}
 
-  private static Identity identity(String name, String algorithm, String sized, String size)
-      throws IOException, GeneralSecurityException, InterruptedException {
+  private static Identity identity(String name, String... kind) throws IOException, GeneralSecurityException, InterruptedException {
     Path store = folder.resolve(name + ".p12");
-    Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
-        name, "-keyalg", algorithm, "-" + sized, size, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
-        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)).inheritIO().start();
+    List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+        "-genkeypair", "-alias", name, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
+        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)));
+    command.addAll(List.of(kind));
+    Process keytool = new ProcessBuilder(command).inheritIO().start();
     assertEquals(0, keytool.waitFor());
     KeyStore keys = KeyStore.getInstance("PKCS12");
     try (InputStream in = Files.newInputStream(store)) {
@@ -99,11 +114,11 @@ class AuthenticationTest {
   }
 
   private static void makeCertificates(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
-    Identity own = identity("localhost", "RSA", "keysize", "2048");
+    own = identity("localhost", "-keyalg", "RSA", "-keysize", "2048");
     server.install("server.crt", own.certificate());
     server.install("server.key", own.key());
     root = Files.write(folder.resolve("root.crt"), own.certificate());
-    Identity client = identity("by_certificate", "EC", "groupname", "secp256r1");
+    Identity client = identity("by_certificate", "-keyalg", "EC", "-groupname", "secp256r1");
     server.install("clients.crt", client.certificate());
     clientCertificate = Files.write(folder.resolve("client.crt"), client.certificate());
     clientKey = Files.write(folder.resolve("client.key"), client.key());
@@ -208,6 +223,18 @@ class AuthenticationTest {
     assertTrue(usesTls(trusting.host("localhost").set("channel_binding", "require").build()));
     assertThrows(ConnectionException.class,
         () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
+  }
+
+  /** Its name does not tell the hash, as those of older signatures do. */
+  @Test
+  void aCertificateSignedByRsaPssBindsTheChannelToo() throws IOException, GeneralSecurityException, InterruptedException {
+    assumeTrue(tls);
+    become(identity("pss", "-keyalg", "RSA", "-keysize", "2048", "-sigalg", "RSASSA-PSS"));
+    try {
+      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").set("channel_binding", "require").build()));
+    } finally {
+      become(own);
+    }
   }
 
   @Test
