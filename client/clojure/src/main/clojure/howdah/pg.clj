@@ -90,7 +90,7 @@
 
 (defn config
   "The configuration of a source: a map, a URI, or that of a connection or a pool. The map's keys are libpq's names
-  or these, with hyphens or underscores: :host :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
+  or these, with hyphens or underscores: :host :hostaddr :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
   :channel-binding :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout
   :cancel-timeout :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And:
   :json-read and :json-write, functions between a String of JSON and a value; :codecs, a map of type name to Codec;
