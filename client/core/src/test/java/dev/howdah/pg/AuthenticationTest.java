@@ -34,6 +34,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 class AuthenticationTest {
   private static final char[] STORE_PASSWORD = "changeit".toCharArray();
+  /** A server that was built without TLS takes none of the rules if one of them is of this kind. */
+  private static final String WITH_TLS = """
+      hostssl all by_tls 127.0.0.1/32 scram-sha-256
+      host all by_tls 127.0.0.1/32 reject
+      hostssl all by_certificate 127.0.0.1/32 cert
+      """;
   @TempDir
   static Path folder;
   /** The server's. */
@@ -67,10 +73,7 @@ class AuthenticationTest {
         host all prepared 127.0.0.1/32 scram-sha-256
         host all by_md5 127.0.0.1/32 md5
         host all in_clear 127.0.0.1/32 password
-        hostssl all by_tls 127.0.0.1/32 scram-sha-256
-        host all by_tls 127.0.0.1/32 reject
-        hostssl all by_certificate 127.0.0.1/32 cert
-        """);
+        """ + (tls ? WITH_TLS : ""));
     while (loaded().equals(before)) {
       Thread.onSpinWait();
     }
