@@ -64,7 +64,8 @@ test-client: setup-client ## the JVM client alone
 # Long tests have the feature `long`; the models of the exchange need loom.
 test-long: setup-test build ## the long tests too
 	@$(call TESTS,--all-features)
-	@cd client && mvn -B -q -pl core test -Dtest='LazyRowTest#threadsThatShare*' -Dhowdah.race.seconds=60
+	@cd client && mvn -B -q -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
+	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
 
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)

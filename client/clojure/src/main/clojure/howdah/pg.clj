@@ -21,9 +21,9 @@
   | :timeout-ms | cancel the query after this long                                              |
   | :binary?    | false has all values travel as text                                           |
   | :fetch-size | how many rows reduce-rows fetches at a time                                    |
-  | :first      | true returns the first row or nil                                             |
+  | :first      | true returns the first row or nil; :first? is the same                        |
   | :as         | a fold of howdah.pg.fold that makes the result of the rows                    |
-  | :index-by, :group-by, :kv, :column, :columns, :matrix, :java, :run, :reduce, :into | short for a fold |
+  | :map, :index-by, :group-by, :kv, :column, :columns, :matrix, :table, :java, :run, :reduce, :into, :to-edn, :to-json | short for a fold |
 
   Columns of one name: the first has the key, the second gets _1 behind it, the third _2.
 
@@ -90,7 +90,7 @@
 
 (defn config
   "The configuration of a source: a map, a URI, or that of a connection or a pool. The map's keys are libpq's names
-  or these, with hyphens or underscores: :host :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
+  or these, with hyphens or underscores: :host :hostaddr :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
   :channel-binding :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout
   :cancel-timeout :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And:
   :json-read and :json-write, functions between a String of JSON and a value; :codecs, a map of type name to Codec;
@@ -123,7 +123,8 @@
 (defn pool
   "A pool of connections. Beside the settings of a connection: :pool-size (10), :pool-wait-ms (30000) for
   which a borrower waits, :pool-max-lifetime-ms (an hour), :pool-check-after-ms (5000) unused after which a
-  connection is checked, :pool-leak-ms after which a loan is reported to :pool-leak-fn."
+  connection is checked, :pool-leak-ms after which a loan is reported to :pool-leak-fn when somebody borrows, or has
+  waited in vain."
   ^Pool [source]
   (let [{:keys [pool-size pool-wait-ms pool-max-lifetime-ms pool-check-after-ms pool-leak-ms pool-leak-fn]}
         (when (map? source) source)]
@@ -195,7 +196,7 @@
     (outcome result)
     (let [rows (RowVector. result nil)]
       (if-let [fold (fold/of-options opts)]
-        (fold/run fold rows)
+        (transduce identity fold rows)
         rows))))
 
 (defn execute
@@ -226,7 +227,7 @@
 (defn reduce-rows
   "Reduces the rows of a statement while they come, in memory that does not grow with their number:
   (reduce-rows f init source sql opts). f may end early by reduced; the server then stops too.
-  Options: :params :key-fn :timeout-ms :binary? :fetch-size."
+  Options: :params :key-fn :binary? :fetch-size, and :timeout-ms, the limit of each fetch."
   [f init source sql & {:as opts}]
   (options/check "reduce-rows" options/stream opts)
   (streamed f init source sql opts))

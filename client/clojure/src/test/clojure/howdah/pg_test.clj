@@ -5,6 +5,8 @@
             [howdah.pg.fold :as fold])
   (:import (dev.howdah.pg PrivateServer)
            (dev.howdah.pg.clojure RowMap RowOverlay)
+           (dev.howdah.pg.types Codec)
+           (dev.howdah.pg.wire WireOutput)
            (java.io ByteArrayInputStream ByteArrayOutputStream)))
 
 (set! *warn-on-reflection* true)
@@ -94,9 +96,10 @@
         (is (= [1 2] (vec (:b row))))
         (is (not (identical? (.getBytes ^dev.howdah.pg.Row row "b") (:b row))))))
     (testing "to threads that read it first at once"
-      (doseq [row (pg/execute *conn* (str sql " from generate_series(1, 300)"))]
-        (is (= 1 (count (into #{} (map #(System/identityHashCode %)) (reads-of 3 #(:b row))))))
-        (is (= 1 (count (set (reads-of 2 #(hash row))))))))))
+      (let [rows (pg/execute *conn* (str sql " from generate_series(1, 300)"))]
+        (dotimes [i 300]
+          (is (= 1 (count (into #{} (map #(System/identityHashCode %)) (reads-of 3 #(:b (nth rows i)))))))
+          (is (= 1 (count (set (reads-of 2 #(hash (nth rows i))))))))))))
 
 (defn- calls-of
   "How often a key function was called that a connection meets in some executions of a statement."
@@ -191,6 +194,45 @@
     (is (= 3 (rows {:run identity})))
     (is (instance? java.util.HashMap (first (rows {:java true}))))))
 
+(deftest the-folds-of-pg2-mean-what-they-mean-there
+  (let [rows #(pg/execute *conn* "select * from (values (1, 2), (3, 4), (5, 6)) t (a, b)" %)
+        plain [{:a 1 :b 2} {:a 3 :b 4} {:a 5 :b 6}]
+        odd (comp (map :a) (filter #{1 5}) (map str))
+        written (fn [write] (let [out (java.io.StringWriter.)] [(write out) (str out)]))
+        seen (atom [])
+        see #(swap! seen conj (:a %))]
+    (doseq [[wanted & options] [[[1 3 5] {:column :a} {:as (fold/column :a)}]
+                                [[[1 2] [3 4] [5 6]] {:columns [:a :b]} {:as (fold/columns [:a :b])}]
+                                [[3 7 11] {:map #(+ (:a %) (:b %))} {:as (fold/map #(+ (:a %) (:b %)))}]
+                                [plain {} {:as fold/default}]
+                                [nil {:as fold/dummy}]
+                                [{:a 1 :b 2} {:first true} {:first? true} {:as fold/first}]
+                                [{1 {:a 1 :b 2} 3 {:a 3 :b 4} 5 {:a 5 :b 6}} {:index-by :a} {:as (fold/index-by :a)}]
+                                [{true [{:a 5 :b 6}] false [{:a 1 :b 2} {:a 3 :b 4}]}
+                                 {:group-by #(< 4 (:a %))} {:as (fold/group-by #(< 4 (:a %)))}]
+                                [{1 2 3 4 5 6} {:kv [:a :b]} {:as (fold/kv :a :b)}]
+                                [3 {:run see} {:as (fold/run see)}]
+                                [[[:a :b] [1 2] [3 4] [5 6]] {:table true} {:as (fold/table)} {:matrix true} {:as fold/matrix}]
+                                [plain {:java true} {:as fold/java}]
+                                [9 {:reduce [(fn [sum row] (+ sum (:a row))) 0]} {:as (fold/reduce (fn [sum row] (+ sum (:a row))) 0)}]
+                                [["1" "5"] {:into [odd]} {:into [odd []]} {:as (fold/into odd)}]
+                                [#{:a "1" "5"} {:into [odd #{:a}]} {:as (fold/into odd #{:a})}]]
+            option options]
+      (is (= wanted (rows option)) (str option)))
+    (is (= [1 3 5 1 3 5] @seen))
+    (is (= [3 "[\n  {:a 1, :b 2}\n  {:a 3, :b 4}\n  {:a 5, :b 6}\n]\n"]
+           (written #(rows {:to-edn %})) (written #(rows {:as (fold/to-edn %)}))))
+    (is (= [3 "[\n  {\"a\":1,\"b\":2},\n  {\"a\":3,\"b\":4},\n  {\"a\":5,\"b\":6}\n]\n"]
+           (written #(rows {:to-json %})) (written #(rows {:as (fold/to-json %)}))))
+    (is (= [1 3 5] (rows {:key-fn identity :column "a"})))
+    (is (= [[2] [4] [6]] (rows {:key-fn identity :columns ["b"]})))))
+
+(deftest results-fold-in-parallel
+  (let [rows (pg/execute *conn* three {:params [10000]})
+        combined (atom 0)]
+    (is (= 50005000 (r/fold 500 (fn ([] 0) ([a b] (swap! combined inc) (+ a b))) (fn [sum row] (+ sum (:id row))) rows)))
+    (is (= 31 @combined) "its halves are halved until they have no more than 500 rows")))
+
 (deftest results-reduce-transduce-and-fold
   (let [rows (pg/execute *conn* three {:params [10000]})]
     (is (= 50005000 (transduce (map :id) + rows) (r/fold + (r/map :id rows)) (reduce + (map :id rows))))
@@ -247,6 +289,20 @@
   (is (= [1] (pg/execute *conn* "select a from moved_clj" {:column :a})))
   (is (= :I (pg/status *conn*))))
 
+(deftest a-transaction-is-of-the-kind-that-was-asked-for
+  (let [kind #(pg/execute % "select current_setting('transaction_isolation') as isolation, current_setting('transaction_read_only') as read_only,
+                               current_setting('transaction_deferrable') as deferrable" {:first true})]
+    (doseq [[isolation shown] {:read-uncommitted "read uncommitted" :read-committed "read committed"
+                               :repeatable-read "repeatable read" :serializable "serializable"}
+            [chosen on] {true "on" false "off"}
+            :let [options {:isolation isolation :read-only? chosen :deferrable? chosen}
+                  wanted {:isolation shown :read_only on :deferrable on}]]
+      (is (= wanted (pg/with-transaction [tx *conn* options] (kind tx))))
+      (pg/begin *conn* options)
+      (is (= wanted (kind *conn*)))
+      (pg/rollback *conn*))
+    (is (thrown-with-msg? IllegalArgumentException #":isolation must be one of" (pg/with-transaction [tx *conn* {:isolation :none}] tx)))))
+
 (deftest a-transaction-that-is-to-be-rolled-back-nests-and-keeps-others-out
   (pg/query *conn* "drop table if exists undone; create table undone (a int)")
   (let [insert #(pg/execute %1 "insert into undone values ($1)" {:params [%2]})
@@ -293,6 +349,22 @@
     (is (= "[{\"id\":1,\"name\":\"n1\",\"ten\":10},{\"id\":2,\"name\":\"n2\",\"ten\":20}]" (.toString out)
            (pg/json (pg/execute *conn* three {:params [2]}))))
     (is (= "{\"id\":1,\"name\":\"n1\",\"ten\":10}" (pg/json (row))))))
+
+(def ^:private colours
+  "A codec of an enum whose values are keywords."
+  (let [value #(keyword (String. ^bytes %1 (int %2) (int %3)))]
+    (proxy [Codec] ["colour"]
+      (decode [bytes offset length] (value bytes offset length))
+      (parse ([text] (keyword text)) ([bytes offset length] (value bytes offset length)))
+      (encode [value out] (.text ^WireOutput out (name value)))
+      (text [bytes offset length out] (.bytes ^WireOutput out ^bytes bytes (int offset) (int length))))))
+
+(deftest a-codec-of-the-users-own-reads-and-writes
+  (pg/query *conn* "drop type if exists colour; create type colour as enum ('red', 'green')")
+  (pg/with-connection [conn (assoc source :codecs {"colour" colours})]
+    (doseq [options [{} {:binary? false}]]
+      (is (= {:read :red :sent "green"}
+             (pg/execute conn "select 'red'::colour as read, ($1::colour)::text as sent" (assoc options :params [:green] :first true)))))))
 
 (deftest arrays-are-vectors
   (is (= {:a [1 nil 3] :b [["x"] ["y"]] :c []}

@@ -4,15 +4,11 @@
 
       (pg/execute conn sql {:as (fold/index-by :id)})
       (pg/execute conn sql {:index-by :id})          ; the same"
-  (:refer-clojure :exclude [first group-by into map reduce run!])
-  (:import (dev.howdah.pg Row)))
+  (:refer-clojure :exclude [first group-by into map reduce])
+  (:import (dev.howdah.pg Row)
+           (java.io Writer)))
 
 (set! *warn-on-reflection* true)
-
-(defn run
-  "Applies a fold to rows; a step may end early by reduced."
-  [fold rows]
-  (transduce identity fold rows))
 
 (def default
   "A vector of the rows."
@@ -22,6 +18,10 @@
   "A vector of what a function makes of each row."
   [f]
   (fn ([] (transient [])) ([rows] (persistent! rows)) ([rows row] (conj! rows (f row)))))
+
+(def dummy
+  "Nothing of the rows: nil."
+  (fn ([] nil) ([_] nil) ([_ _] nil)))
 
 (def first
   "The first row, with bytes of its own so that it keeps no other in memory, or nil."
@@ -45,16 +45,21 @@
 (defn column
   "A vector of the values of one column."
   [k]
-  (map k))
+  (map #(get % k)))
 
 (defn columns
   "A vector of vectors of the values of some columns."
   [ks]
-  (map (apply juxt ks)))
+  (map (fn [row] (mapv #(get row %) ks))))
 
 (def matrix
   "A vector whose first element is the keys and whose others are the values of each row."
   (fn ([] []) ([rows] rows) ([rows row] (conj (if (seq rows) rows [(vec (keys row))]) (vec (vals row))))))
+
+(defn table
+  "Another name of matrix, called without arguments."
+  []
+  matrix)
 
 (def java
   "A java.util.ArrayList of java.util.HashMaps."
@@ -62,7 +67,7 @@
     ([rows] rows)
     ([^java.util.ArrayList rows ^java.util.Map row] (.add rows (java.util.HashMap. row)) rows)))
 
-(defn run!
+(defn run
   "Calls a function with each row, for its effect; the result is the number of rows."
   [f]
   (fn ([] 0) ([n] n) ([n row] (f row) (inc n))))
@@ -73,11 +78,34 @@
   (fn ([] init) ([state] state) ([state row] (f state row))))
 
 (defn into
-  "As clojure.core/into, with a transducer or without."
-  ([to] (into identity to))
+  "As clojure.core/into with a transducer; into a vector if nothing else is named."
+  ([xform] (into xform []))
   ([xform to]
    (let [step (xform conj)]
      (fn ([] to) ([state] (step state)) ([state row] (step state row))))))
+
+(defn ^:private written
+  "Writes each row in a line of its own, between brackets; the number of rows."
+  [^Writer writer separator text]
+  (fn ([] (.write writer "[") 0)
+    ([n] (.write writer "\n]\n") n)
+    ([n row]
+     (when (pos? n) (.write writer ^String separator))
+     (.write writer "\n  ")
+     (.write writer ^String (text row))
+     (inc n))))
+
+(defn to-edn
+  "Writes the rows to a java.io.Writer as an EDN vector of maps, as howdah.pg/edn does; the number of rows. The writer
+  stays open."
+  [writer]
+  (written writer "" (fn [^Row row] (.toEdn row))))
+
+(defn to-json
+  "Writes the rows to a java.io.Writer as a JSON array of objects, as howdah.pg/json does; the number of rows. The writer
+  stays open."
+  [writer]
+  (written writer "," (fn [^Row row] (.toJson row))))
 
 (defn of-options
   "The fold that the options of a query name, or nil."
@@ -86,13 +114,16 @@
     (nil? opts) nil
     as as
     (or (:first opts) (:first? opts)) first
+    (:map opts) (map (:map opts))
     (:index-by opts) (index-by (:index-by opts))
     (:group-by opts) (group-by (:group-by opts))
     (:kv opts) (apply kv (:kv opts))
     (:column opts) (column (:column opts))
     (:columns opts) (columns (:columns opts))
-    (:matrix opts) matrix
+    (or (:matrix opts) (:table opts)) matrix
     (:java opts) java
-    (:run opts) (run! (:run opts))
+    (:run opts) (run (:run opts))
+    (:to-edn opts) (to-edn (:to-edn opts))
+    (:to-json opts) (to-json (:to-json opts))
     (:reduce opts) (apply reduce (:reduce opts))
     (:into opts) (apply into (:into opts))))

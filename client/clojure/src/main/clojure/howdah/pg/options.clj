@@ -46,7 +46,7 @@
 
 (def folds
   "The options that make another shape of a result."
-  #{:as :first :first? :index-by :group-by :kv :column :columns :matrix :java :run :reduce :into})
+  #{:as :first :first? :map :index-by :group-by :kv :column :columns :matrix :table :java :run :reduce :into :to-edn :to-json})
 
 (def rows
   "What each function that returns rows takes."

@@ -48,7 +48,7 @@
     (write-to out #(write source % sql opts))))
 
 (defn body
-  "A body of the rows of a statement. Options: :as is :json (the default), :edn or :csv; :params, :timeout-ms."
+  "A body of the rows of a statement. Options: :as is :json (the default), :edn or :csv; :params, :timeout-ms, :binary?."
   [source sql & {:keys [as] :or {as :json} :as opts}]
   (options/check "body" options/body opts)
   (let [write (or (writers as)

@@ -19,6 +19,8 @@ public final class Config {
   private static final List<String> SSL_MODES = List.of("disable", "allow", "prefer", "require", "verify-ca", "verify-full");
   private static final List<String> TARGETS =
       List.of("any", "read-write", "read-only", "primary", "standby", "prefer-standby");
+  /** libpq's default is the folder its packager chose; these are the two in use. */
+  static final List<String> SOCKET_FOLDERS = List.of("/var/run/postgresql", "/tmp");
 
   private final Map<Setting, String> values;
   private final Map<String, String> environment;
@@ -208,9 +210,8 @@ public final class Config {
     throw new IllegalArgumentException("port must be a number from 1 to 65535, not " + text);
   }
 
-  /** libpq's default is the folder its packager chose; these are the two in use. */
   private static String defaultHost() {
-    for (String folder : List.of("/var/run/postgresql", "/tmp")) {
+    for (String folder : SOCKET_FOLDERS) {
       if (Files.exists(Path.of(folder, ".s.PGSQL.5432"))) {
         return folder;
       }

@@ -277,7 +277,7 @@ public final class Connection implements Source, AutoCloseable {
     return alone(options, () -> {
       Shape shape = executor.shape(query, options).mapped(format);
       return new Copy(executor, "COPY (" + query + ") TO STDOUT (FORMAT " + format.option() + ")")
-          .out(CopyReader.of(format, shape, options, config.maxMessageBytes(), action), options);
+          .out(CopyReader.of(format, executor.session, shape, options, action), options);
     });
   }
 

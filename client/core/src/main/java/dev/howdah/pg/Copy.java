@@ -77,12 +77,16 @@ final class Copy {
     session.flush(deadline);
   }
 
+  /** Whoever cannot take the data gets no more: COPY is cancelled, unless the data were such that the session was closed. */
   private RowSink deliver(RowSink sink, Outcome outcome) {
     try {
       sink.row(session.wire);
       return sink;
     } catch (Throwable e) {
       outcome.failure = PgException.unchecked("rows could not be taken", e);
+      if (!session.isOpen()) {
+        throw outcome.failure;
+      }
       session.tryCancel();
       return RowSink.NONE;
     }

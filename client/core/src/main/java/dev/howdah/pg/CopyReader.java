@@ -17,22 +17,21 @@ abstract class CopyReader implements RowSink {
   private final Consumer<Row> target;
   private final WireOutput pending = new WireOutput(1 << 12);
   private final WireOutput row = new WireOutput(256);
+  private final Session session;
 
-  private final int limit;
-
-  private CopyReader(Shape shape, Options options, int limit, Consumer<Row> target) {
-    this.limit = limit;
+  private CopyReader(Session session, Shape shape, Options options, Consumer<Row> target) {
+    this.session = session;
     this.shape = shape;
     this.maker = shape.maker(options.rows());
     this.target = target;
   }
 
-  /** A reader for a format; the shape has the columns' names and the codecs of the format. No row is longer than the limit. */
-  static CopyReader of(CopyFormat format, Shape shape, Options options, int limit, Consumer<Row> target) {
+  /** A reader for a format; the shape has the columns' names and the codecs of the format. */
+  static CopyReader of(CopyFormat format, Session session, Shape shape, Options options, Consumer<Row> target) {
     return switch (format) {
-      case BINARY -> new Binary(shape, options, limit, target);
-      case TEXT -> new Text(shape, options, limit, target);
-      case CSV -> new Csv(shape, options, limit, target);
+      case BINARY -> new Binary(session, shape, options, target);
+      case TEXT -> new Text(session, shape, options, target);
+      case CSV -> new Csv(session, shape, options, target);
     };
   }
 
@@ -51,8 +50,14 @@ abstract class CopyReader implements RowSink {
     byte[] rest = Arrays.copyOfRange(pending.array(), start, pending.size());
     pending.clear();
     pending.bytes(rest);
-    if (rest.length > limit) {
-      throw new PgException("54000", "the server sent a row of COPY of more than max_message_bytes, " + limit);
+    checkLength(rest.length);
+  }
+
+  /** Refuses a row, or another part, that is longer than any message may be. */
+  final void checkLength(long length) {
+    int limit = session.config.maxMessageBytes();
+    if (length > limit) {
+      throw refuse("54000", "the server sent a row of COPY of more than max_message_bytes, " + limit);
     }
   }
 
@@ -71,8 +76,18 @@ abstract class CopyReader implements RowSink {
     target.accept(maker.row(new Segment(own, new char[1], shape, maker), 0));
   }
 
-  static PgException malformed() {
-    return new PgException("22P04", "the server sent data of COPY that are not rows of the columns it described");
+  final int width() {
+    return shape.size();
+  }
+
+  final PgException malformed() {
+    return refuse("22P04", "the server sent data of COPY that are not rows of the columns it described");
+  }
+
+  /** Closes the session: a server that sends such data may not end COPY either when it is asked to. */
+  private PgException refuse(String sqlState, String message) {
+    session.close();
+    return new PgException(sqlState, message + "; the connection is closed");
   }
 
   final WireOutput beginRow() {
@@ -88,36 +103,55 @@ abstract class CopyReader implements RowSink {
   private static final class Binary extends CopyReader {
     /** Signature, flags, and the length of an extension. */
     private static final int HEADER = 19;
+    /** What stands in place of a number of columns behind the last row. */
+    private static final int TRAILER = -1;
     private boolean begun;
 
-    private Binary(Shape shape, Options options, int limit, Consumer<Row> target) {
-      super(shape, options, limit, target);
+    private Binary(Session session, Shape shape, Options options, Consumer<Row> target) {
+      super(session, shape, options, target);
     }
 
     @Override
     int whole(byte[] bytes, int start, int end) {
-      int available = end - start;
-      if (!begun) {
-        int extension = available < HEADER ? 0 : BigEndian.int4(bytes, start + HEADER - 4);
-        if (extension < 0) {
-          throw malformed();
-        }
-        return available - HEADER < extension ? 0 : HEADER + extension;
-      }
-      if (available < 2) {
+      return begun ? row(bytes, start, end) : header(bytes, start, end - start);
+    }
+
+    private int header(byte[] bytes, int start, int available) {
+      if (available < HEADER) {
         return 0;
       }
+      int extension = BigEndian.int4(bytes, start + HEADER - 4);
+      if (extension < 0) {
+        throw malformed();
+      }
+      checkLength((long) HEADER + extension);
+      return available - HEADER < extension ? 0 : HEADER + extension;
+    }
+
+    /** What cannot become a row is refused before the rest of it is waited for. */
+    private int row(byte[] bytes, int start, int end) {
+      if (end - start < 2) {
+        return 0;
+      }
+      int columns = BigEndian.int2(bytes, start);
+      if (columns != TRAILER && columns != width()) {
+        throw malformed();
+      }
       int at = start + 2;
-      for (int columns = BigEndian.int2(bytes, start); columns > 0; columns--) {
+      for (; columns > 0; columns--) {
         if (end - at < 4) {
           return 0;
         }
-        int length = Math.max(0, BigEndian.int4(bytes, at));
+        int length = BigEndian.int4(bytes, at);
+        if (length < -1) {
+          throw malformed();
+        }
         at += 4;
+        checkLength((long) at - start + length);
         if (end - at < length) {
           return 0;
         }
-        at += length;
+        at += Math.max(0, length);
       }
       return at - start;
     }
@@ -126,15 +160,15 @@ abstract class CopyReader implements RowSink {
     void read(byte[] bytes, int start, int length) {
       if (!begun) {
         begun = true;
-      } else if (BigEndian.int2(bytes, start) >= 0) {
+      } else if (BigEndian.int2(bytes, start) != TRAILER) {
         deliver(bytes, start, length);
       }
     }
   }
 
   private static final class Text extends CopyReader {
-    private Text(Shape shape, Options options, int limit, Consumer<Row> target) {
-      super(shape, options, limit, target);
+    private Text(Session session, Shape shape, Options options, Consumer<Row> target) {
+      super(session, shape, options, target);
     }
 
     @Override
@@ -189,8 +223,8 @@ abstract class CopyReader implements RowSink {
   }
 
   private static final class Csv extends CopyReader {
-    private Csv(Shape shape, Options options, int limit, Consumer<Row> target) {
-      super(shape, options, limit, target);
+    private Csv(Session session, Shape shape, Options options, Consumer<Row> target) {
+      super(session, shape, options, target);
     }
 
     @Override

@@ -26,7 +26,10 @@ public final class Options {
     this.closing = closing;
   }
 
-  /** How long the query may take before it is cancelled; zero for no limit; null for the connection's queryTimeout. */
+  /**
+   * How long the query may take before it is cancelled, or each fetch of a cursor; zero for no limit; null for the
+   * connection's queryTimeout.
+   */
   public Options timeout(Duration limit) {
     return new Options(limit, rows, binary, fetchSize, mostRows, opening, false);
   }

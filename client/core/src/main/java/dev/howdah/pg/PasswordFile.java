@@ -22,8 +22,8 @@ final class PasswordFile {
     }
     try {
       refuseIfOpenToOthers(file);
-      String host = address.isUnix() ? "localhost" : address.host();
-      String[] wanted = {host, Integer.toString(address.port()), config.database(), config.user()};
+      List<Set<String>> wanted =
+          List.of(hosts(address), Set.of(Integer.toString(address.port())), Set.of(config.database()), Set.of(config.user()));
       for (String line : Files.readAllLines(file)) {
         String password = match(line, wanted);
         if (password != null) {
@@ -47,7 +47,13 @@ final class PasswordFile {
     }
   }
 
-  private static String match(String line, String[] wanted) {
+  /** As with libpq a UNIX socket's host is its folder, and localhost in the default one: either of two, see {@link Config}. */
+  private static Set<String> hosts(Config.Address address) {
+    String host = address.host();
+    return Config.SOCKET_FOLDERS.contains(host) ? Set.of(host, "localhost") : Set.of(host);
+  }
+
+  private static String match(String line, List<Set<String>> wanted) {
     if (line.startsWith("#")) {
       return null;
     }
@@ -55,8 +61,8 @@ final class PasswordFile {
     if (fields.size() != 5) {
       return null;
     }
-    for (int i = 0; i < wanted.length; i++) {
-      if (!fields.get(i).equals("*") && !fields.get(i).equals(wanted[i])) {
+    for (int i = 0; i < wanted.size(); i++) {
+      if (!fields.get(i).equals("*") && !wanted.get(i).contains(fields.get(i))) {
         return null;
       }
     }

@@ -80,7 +80,7 @@ public final class Pool implements Source, AutoCloseable {
       return new Settings(size, waitLimit, maxLifetime, limit, leakLimit, leaks);
     }
 
-    /** With leak detection; loans are looked at whenever somebody borrows. */
+    /** With leak detection; loans are looked at whenever somebody borrows, and when one has waited in vain. */
     public Settings leaks(Duration limit, Consumer<PgException> receiver) {
       return new Settings(size, waitLimit, maxLifetime, checkAfter, limit, receiver);
     }
@@ -146,6 +146,8 @@ public final class Pool implements Source, AutoCloseable {
       Thread.currentThread().interrupt();
       throw new PgException("57014", "the thread was interrupted while it waited for a connection of the pool", e);
     }
+    // What keeps them may have been lent too recently when the wait began.
+    reportLeaks();
     throw new PgTimeoutException("no connection of the pool's " + settings.size() + " came free within waitLimit, "
         + settings.waitLimit().toMillis() + " ms");
   }

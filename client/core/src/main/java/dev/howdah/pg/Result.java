@@ -2,6 +2,8 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.wire.WireOutput;
 import java.io.OutputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.AbstractList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -15,6 +17,17 @@ import java.util.RandomAccess;
  */
 public final class Result extends AbstractList<Row> implements RandomAccess {
   private static final Segment[] NONE = {};
+  private static final VarHandle TABLES;
+  private static final VarHandle TABLE = MethodHandles.arrayElementVarHandle(Row[][].class);
+  private static final VarHandle ROW = MethodHandles.arrayElementVarHandle(Row[].class);
+
+  static {
+    try {
+      TABLES = MethodHandles.lookup().findVarHandle(Result.class, "handedOut", Row[][].class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
 
   private final Shape shape;
   private final Segment[] segments;
@@ -23,8 +36,9 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
   private final int size;
   private final String tag;
   /**
-   * The rows handed out of each segment, made when the first one is; written without a lock, since rows are
-   * immutable. They are here and not in the segment, so that a row that survives keeps no other.
+   * The rows handed out of each segment, made when the first one is. Of threads that make one at once the first is heard,
+   * since a row of Clojure's is a value down to its arrays. They are here and not in the segment, so that a row that
+   * survives keeps no other.
    */
   private Row[][] handedOut;
 
@@ -90,24 +104,32 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     return row(segment, index - firsts[segment]);
   }
 
-  /** The row of a segment: the same object each time, unless two threads ask for the first time at once. */
+  /** The row of a segment: the same object each time, to all threads. */
   private Row row(int segment, int index) {
+    Row[] known = table(segment);
+    Row row = known[index];
+    if (row != null) {
+      return row;
+    }
+    Row made = segments[segment].row(index);
+    Row other = (Row) ROW.compareAndExchange(known, index, (Row) null, made);
+    return other != null ? other : made;
+  }
+
+  private Row[] table(int segment) {
     Row[][] tables = handedOut;
     if (tables == null) {
-      tables = new Row[segments.length][];
-      handedOut = tables;
+      Row[][] made = new Row[segments.length][];
+      Row[][] other = (Row[][]) TABLES.compareAndExchange(this, (Row[][]) null, made);
+      tables = other != null ? other : made;
     }
     Row[] known = tables[segment];
     if (known == null) {
-      known = new Row[segments[segment].size()];
-      tables[segment] = known;
+      Row[] made = new Row[segments[segment].size()];
+      Row[] other = (Row[]) TABLE.compareAndExchange(tables, segment, (Row[]) null, made);
+      known = other != null ? other : made;
     }
-    Row row = known[index];
-    if (row == null) {
-      row = segments[segment].row(index);
-      known[index] = row;
-    }
-    return row;
+    return known;
   }
 
   /** The same rows, read in another way. */

@@ -2,6 +2,7 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,6 +10,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -19,6 +21,7 @@ import java.security.KeyStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.Random;
 import java.util.List;
 import java.util.Map;
@@ -31,8 +34,16 @@ import org.junit.jupiter.api.io.TempDir;
 
 class AuthenticationTest {
   private static final char[] STORE_PASSWORD = "changeit".toCharArray();
+  /** A server that was built without TLS takes none of the rules if one of them is of this kind. */
+  private static final String WITH_TLS = """
+      hostssl all by_tls 127.0.0.1/32 scram-sha-256
+      host all by_tls 127.0.0.1/32 reject
+      hostssl all by_certificate 127.0.0.1/32 cert
+      """;
   @TempDir
   static Path folder;
+  /** The server's. */
+  private static Identity own;
   private static Path root;
   private static Path clientCertificate;
   private static Path clientKey;
@@ -57,14 +68,24 @@ class AuthenticationTest {
     }
     Object before = loaded();
     server.allow("""
+        local all by_scram scram-sha-256
         host all by_scram 127.0.0.1/32 scram-sha-256
         host all prepared 127.0.0.1/32 scram-sha-256
         host all by_md5 127.0.0.1/32 md5
         host all in_clear 127.0.0.1/32 password
-        hostssl all by_tls 127.0.0.1/32 scram-sha-256
-        host all by_tls 127.0.0.1/32 reject
-        hostssl all by_certificate 127.0.0.1/32 cert
-        """);
+        """ + (tls ? WITH_TLS : ""));
+    while (loaded().equals(before)) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Has the server show another certificate. */
+  private static void become(Identity identity) {
+    PrivateServer server = PrivateServer.shared();
+    server.install("server.crt", identity.certificate());
+    server.install("server.key", identity.key());
+    Object before = loaded();
+    server.reload();
     while (loaded().equals(before)) {
       Thread.onSpinWait();
     }
@@ -79,12 +100,13 @@ class AuthenticationTest {
   /** A key that has signed its own certificate. */
   private record Identity(byte[] certificate, byte[] key) {}
 
-  private static Identity identity(String name, String algorithm, String sized, String size)
-      throws IOException, GeneralSecurityException, InterruptedException {
+  private static Identity identity(String name, String... kind) throws IOException, GeneralSecurityException, InterruptedException {
     Path store = folder.resolve(name + ".p12");
-    Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
-        name, "-keyalg", algorithm, "-" + sized, size, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
-        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)).inheritIO().start();
+    List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+        "-genkeypair", "-alias", name, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
+        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)));
+    command.addAll(List.of(kind));
+    Process keytool = new ProcessBuilder(command).inheritIO().start();
     assertEquals(0, keytool.waitFor());
     KeyStore keys = KeyStore.getInstance("PKCS12");
     try (InputStream in = Files.newInputStream(store)) {
@@ -95,11 +117,11 @@ class AuthenticationTest {
   }
 
   private static void makeCertificates(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
-    Identity own = identity("localhost", "RSA", "keysize", "2048");
+    own = identity("localhost", "-keyalg", "RSA", "-keysize", "2048");
     server.install("server.crt", own.certificate());
     server.install("server.key", own.key());
     root = Files.write(folder.resolve("root.crt"), own.certificate());
-    Identity client = identity("by_certificate", "EC", "groupname", "secp256r1");
+    Identity client = identity("by_certificate", "-keyalg", "EC", "-groupname", "secp256r1");
     server.install("clients.crt", client.certificate());
     clientCertificate = Files.write(folder.resolve("client.crt"), client.certificate());
     clientKey = Files.write(folder.resolve("client.key"), client.key());
@@ -206,6 +228,18 @@ class AuthenticationTest {
         () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
   }
 
+  /** Its name does not tell the hash, as those of older signatures do. */
+  @Test
+  void aCertificateSignedByRsaPssBindsTheChannelToo() throws IOException, GeneralSecurityException, InterruptedException {
+    assumeTrue(tls);
+    become(identity("pss", "-keyalg", "RSA", "-keysize", "2048", "-sigalg", "RSASSA-PSS"));
+    try {
+      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").set("channel_binding", "require").build()));
+    } finally {
+      become(own);
+    }
+  }
+
   @Test
   void aClientCertificateStandsForAPassword() throws IOException {
     IllegalArgumentException half = assertThrows(IllegalArgumentException.class,
@@ -236,8 +270,12 @@ class AuthenticationTest {
     }
   }
 
+  @Test
   void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
     assumeTrue(tls);
+    for (String mode : List.of("require", "verify-ca", "verify-full")) {
+      assertFailure("TLS with", as("by_tls", "secret").host("localhost").set("sslmode", mode).set("sslrootcert", clientCertificate));
+    }
     String home = System.setProperty("user.home", folder.toString());
     try {
       assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
@@ -253,6 +291,20 @@ class AuthenticationTest {
       Files.delete(usual);
     } finally {
       System.setProperty("user.home", home);
+    }
+  }
+
+  @Test
+  void theCertificateOfAnotherMachineMustNameItUnlessOneChoosesOtherwise() throws IOException {
+    assumeTrue(tls);
+    InetAddress elsewhere = HandshakeTest.elsewhere();
+    try (FakeServer relay = new FakeServer(elsewhere, FakeServer.relayTo(PrivateServer.shared().port()))) {
+      Config.Builder there = as("by_tls", "secret").host(elsewhere.getHostAddress()).port(relay.port());
+      assertFailure(HandshakeTest.ADVICE, there);
+      assertTrue(usesTls(there.set("sslmode", "require").build()));
+      there.set("sslrootcert", root).set("sslmode", null);
+      assertFailure(HandshakeTest.ADVICE, there);
+      assertTrue(usesTls(there.set("sslmode", "verify-ca").build()));
     }
   }
 
@@ -333,6 +385,76 @@ class AuthenticationTest {
     ConnectionException open = assertThrows(ConnectionException.class,
         () -> usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
     assertTrue(open.getMessage().contains("0600"), open.getMessage());
+  }
+
+  @Test
+  void aPasswordIsFoundByTheFolderOfTheSocketAsByLibpq() throws IOException {
+    String sockets = PrivateServer.shared().socketFolder();
+    Path file = folder.resolve(".pgpass");
+    String home = System.setProperty("user.home", folder.toString());
+    try {
+      Files.writeString(file, "localhost:*:*:*:wrong\n" + sockets + ":*:*:by_scram:päss wörd\n");
+      Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+      assertFalse(usesTls(PrivateServer.shared().config().host(sockets).user("by_scram").build()));
+      for (String usual : Config.SOCKET_FOLDERS) {
+        assertEquals("wrong", passwordFor(usual));
+      }
+      Files.writeString(file, Config.SOCKET_FOLDERS.get(0) + ":5432:*:u:first\n" + Config.SOCKET_FOLDERS.get(1) + ":*:d:*:second\n");
+      assertEquals("first", passwordFor(Config.SOCKET_FOLDERS.get(0)));
+      assertEquals("second", passwordFor(Config.SOCKET_FOLDERS.get(1)));
+      assertNull(passwordFor("localhost"));
+    } finally {
+      System.setProperty("user.home", home);
+      Files.delete(file);
+    }
+  }
+
+  private static String passwordFor(String host) {
+    Config config = Config.builder(Map.of()).host(host).user("u").database("d").build();
+    return PasswordFile.find(config, config.addresses().get(0));
+  }
+
+  /** A connection that knows what the environment says and nothing else. */
+  private static Row open(String... variables) {
+    Map<String, String> environment = new HashMap<>(Map.of("PGHOST", "localhost", "PGPORT",
+        Integer.toString(PrivateServer.shared().port()), "PGDATABASE", "postgres", "PGUSER", "by_scram", "PGPASSWORD", "päss wörd"));
+    for (int i = 0; i < variables.length; i += 2) {
+      environment.put(variables[i], variables[i + 1]);
+    }
+    try (Connection connection = Connection.open(Config.builder(environment).build())) {
+      return connection.first("select user, ssl, current_setting('application_name') as name, current_setting('work_mem') as work"
+          + " from pg_stat_ssl where pid = pg_backend_pid()");
+    }
+  }
+
+  @Test
+  void theEnvironmentIsObeyed() throws IOException {
+    assertEquals("by_scram", open("PGAPPNAME", "x").getString("user"));
+    assertEquals("x", open("PGAPPNAME", "x").getString("name"));
+    assertEquals("77kB", open("PGOPTIONS", "-c work_mem=77kB").getString("work"));
+    assertEquals("28P01", assertThrows(ServerException.class, () -> open("PGPASSWORD", "wrong")).sqlState());
+    assertEquals("3D000", assertThrows(ServerException.class, () -> open("PGDATABASE", "absent")).sqlState());
+    assertThrows(ConnectionException.class, () -> open("PGTARGETSESSIONATTRS", "standby"));
+    assertThrows(ConnectionException.class, () -> open("PGCHANNELBINDING", "require", "PGSSLMODE", "disable"));
+    Path file = Files.writeString(folder.resolve("environment"), "localhost:*:*:by_md5:secret\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    assertEquals("by_md5", open("PGUSER", "by_md5", "PGPASSWORD", "", "PGPASSFILE", file.toString()).getString("user"));
+    assumeTrue(tls);
+    assertFalse(open("PGSSLMODE", "disable").getBoolean("ssl"));
+    assertTrue(open("PGSSLMODE", "require").getBoolean("ssl"));
+    assertTrue(open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", root.toString()).getBoolean("ssl"));
+    assertThrows(ConnectionException.class, () -> open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", clientCertificate.toString()));
+    assertEquals("by_certificate", open("PGUSER", "by_certificate", "PGPASSWORD", "", "PGSSLMODE", "require", "PGSSLCERT",
+        clientCertificate.toString(), "PGSSLKEY", clientKey.toString()).getString("user"));
+  }
+
+  @Test
+  void aUriMayNameTheFolderOfASocket() {
+    String uri = "postgres://" + PrivateServer.USER + "@" + PrivateServer.shared().socketFolder().replace("/", "%2F") + ":"
+        + PrivateServer.shared().port() + "/postgres";
+    try (Connection connection = Connection.open(ConnectionString.parse(uri, Config.builder(Map.of())).build())) {
+      assertNull(connection.first("select inet_client_addr()").getObject(0));
+    }
   }
 
   @Test

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -248,6 +249,23 @@ class ConnectionTest {
   }
 
   @Test
+  void aTransactionIsOfTheKindThatWasAskedFor() {
+    String kind = "select current_setting('transaction_isolation') as isolation, current_setting('transaction_read_only') as read_only,"
+        + " current_setting('transaction_deferrable') as deferrable";
+    for (TransactionOptions.Isolation isolation : TransactionOptions.Isolation.values()) {
+      for (boolean chosen : List.of(true, false)) {
+        TransactionOptions options = TransactionOptions.DEFAULT.isolation(isolation).readOnly(chosen).deferrable(chosen);
+        Map<String, Object> wanted = Map.of("isolation", isolation.name().toLowerCase().replace('_', ' '),
+            "read_only", chosen ? "on" : "off", "deferrable", chosen ? "on" : "off");
+        assertEquals(wanted, connection.transaction(options, inside -> inside.first(kind).toMap()));
+        connection.begin(options);
+        assertEquals(wanted, connection.first(kind).toMap());
+        connection.rollback();
+      }
+    }
+  }
+
+  @Test
   void aFailedTransactionDoesNotPassForCommitted() {
     PgException error = assertThrows(PgException.class, () -> connection.transaction(inside -> {
       assertThrows(PgException.class, () -> inside.query("select nonsense"));
@@ -276,6 +294,20 @@ class ConnectionTest {
     PgTimeoutException error = assertThrows(PgTimeoutException.class,
         () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(100)), "select pg_sleep(30)"));
     assertTrue(error.getMessage().contains("100 ms"), error.getMessage());
+    assertEquals(1, connection.query("select 1").size());
+  }
+
+  /** The user's own work between two fetches is not the server's to answer for, so each fetch has the limit. */
+  @Test
+  void theLimitOfACursorIsThatOfEachFetch() {
+    Options limited = Options.DEFAULT.timeout(Duration.ofMillis(500)).fetchSize(1);
+    String slowly = "select pg_sleep(0.05) from generate_series(1, 15)";
+    assertEquals(15, connection.<Integer>reduce(limited, 0, (count, row) -> count + 1, slowly));
+    assertThrows(PgTimeoutException.class, () -> connection.query(limited, slowly));
+    try (Cursor cursor = connection.cursor(limited, "select x, case when x > 1 then pg_sleep(30) end from generate_series(1, 2) x")) {
+      assertEquals(1, cursor.next().getInt(0));
+      assertThrows(PgTimeoutException.class, cursor::next);
+    }
     assertEquals(1, connection.query("select 1").size());
   }
 

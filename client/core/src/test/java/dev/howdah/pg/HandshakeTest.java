@@ -23,12 +23,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Which hosts are tried, with TLS and without, and what is said when none will do. */
 class HandshakeTest {
-  private static final String ADVICE = "No sslmode is set";
+  static final String ADVICE = "No sslmode is set";
   private static final FakeServer.Play WITHOUT_TLS = FakeServer.answering(new byte[] {'N'});
   private static final FakeServer.Play BROKEN_TLS = FakeServer.answering(new byte[] {'S'}, "no TLS, but long enough".getBytes());
 
   /** An address of this machine that is not the loopback's, as those of other machines are. */
-  private static InetAddress elsewhere() throws SocketException {
+  static InetAddress elsewhere() throws SocketException {
     Optional<InetAddress> found = NetworkInterface.networkInterfaces().flatMap(NetworkInterface::inetAddresses)
         .filter(address -> address instanceof Inet4Address && !address.isLoopbackAddress()).findFirst();
     if (found.isEmpty()) {

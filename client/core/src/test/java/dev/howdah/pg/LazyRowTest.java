@@ -10,18 +10,26 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.time.LocalDate;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class LazyRowTest {
   private static final String MIXED = "select x::int4 as int4, x::int8 as int8, x::numeric as numeric, x::text || 'foobar' as line,"
       + " x > 100500 as bool, now() as ts, now()::date as date, now()::time as time, null as nil from generate_series(1,$1::int) as s(x)";
+
+  private static final OffsetDateTime START = OffsetDateTime.of(2024, 1, 1, 0, 0, 0, 0, ZoneOffset.UTC);
+  private static final String RACED = "select x::int4, x::int8, x::numeric, x::text || 'foobar', x > 1500,"
+      + " '2024-01-01 00:00:00+00'::timestamptz + make_interval(secs => x), '2024-01-01'::date + x, '00:00'::time + make_interval(secs => x),"
+      + " null, array[x, null, x + 1], row(x, 't' || x)::raced, int4send(x) from generate_series(1,$1::int) as s(x)";
 
   @Test
   void aDecodedValueIsKept() {
@@ -186,8 +194,9 @@ class LazyRowTest {
     long end = System.nanoTime() + Long.getLong("howdah.race.seconds", 5) * 1_000_000_000L;
     AtomicReference<String> wrong = new AtomicReference<>();
     try (Connection connection = PrivateServer.connect()) {
+      connection.script("drop type if exists raced; create type raced as (n int, t text)");
       while (System.nanoTime() < end && wrong.get() == null) {
-        Result rows = connection.query(MIXED, 3000);
+        Result rows = connection.query(RACED, 3000);
         Thread other = new Thread(() -> visit(rows, wrong));
         other.start();
         visit(rows, wrong);
@@ -197,6 +206,35 @@ class LazyRowTest {
     assertNull(wrong.get());
   }
 
+  @Test
+  void threadsThatAskForARowAtOnceGetTheSame() throws InterruptedException {
+    try (Connection connection = PrivateServer.connect()) {
+      for (int round = 0; round < 1000; round++) {
+        Result rows = connection.query("select x from generate_series(1, 200) x");
+        Row[] theirs = new Row[rows.size()];
+        AtomicInteger arrived = new AtomicInteger();
+        Thread other = new Thread(() -> take(rows, theirs, arrived));
+        other.start();
+        Row[] ours = new Row[rows.size()];
+        take(rows, ours, arrived);
+        other.join();
+        for (int i = 0; i < ours.length; i++) {
+          assertSame(ours[i], theirs[i]);
+        }
+      }
+    }
+  }
+
+  private static void take(Result rows, Row[] taken, AtomicInteger arrived) {
+    arrived.incrementAndGet();
+    while (arrived.get() < 2) {
+      Thread.onSpinWait();
+    }
+    for (int i = 0; i < taken.length; i++) {
+      taken[i] = rows.get(i);
+    }
+  }
+
   private static void visit(Result rows, AtomicReference<String> wrong) {
     for (int i = 0; i < rows.size(); i++) {
       Row row = rows.get(i);
@@ -204,9 +242,11 @@ class LazyRowTest {
       Object line = row.getObject(3);
       Object number = row.getObject(0);
       boolean right = Integer.valueOf(x).equals(number) && (x + "foobar").equals(line) && row.getLong(1) == x
-          && BigDecimal.valueOf(x).equals(row.getObject(2)) && Boolean.valueOf(x > 100_500).equals(row.getObject(4))
-          && row.getObject(5) instanceof OffsetDateTime && row.getObject(6) instanceof LocalDate
-          && row.getObject(7) instanceof LocalTime && row.getObject(8) == null;
+          && BigDecimal.valueOf(x).equals(row.getObject(2)) && Boolean.valueOf(x > 1500).equals(row.getObject(4))
+          && START.plusSeconds(x).equals(row.getObject(5)) && START.toLocalDate().plusDays(x).equals(row.getObject(6))
+          && LocalTime.ofSecondOfDay(x).equals(row.getObject(7)) && row.getObject(8) == null
+          && Arrays.asList(x, null, x + 1).equals(row.getObject(9)) && List.of(x, "t" + x).equals(row.getObject(10))
+          && Arrays.equals(ByteBuffer.allocate(4).putInt(x).array(), (byte[]) row.getObject(11));
       if (!right) {
         wrong.set("row " + i + ": " + row.toMap());
       }

@@ -1,68 +1,18 @@
 package dev.howdah.pg;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-import static org.junit.platform.engine.discovery.ClassNameFilter.excludeClassNamePatterns;
-import static org.junit.platform.engine.discovery.DiscoverySelectors.selectPackage;
-
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
-import org.junit.platform.launcher.core.LauncherFactory;
-import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /** Runs the tests again on the newest JDK that is installed beside this one. */
 class NewestJdkTest {
-  /** Those that start processes of their own, and long ones that look at the server and its bytes, whatever the JDK. */
-  private static final String LEFT_OUT =
-      ".*\\.(NewestJdk|SmallHeap|LyingValues|TargetSession|DefaultLimits|HostileServer)Test";
-  private static final Pattern FEATURE = Pattern.compile("JAVA_VERSION=\"(\\d+)");
-
-  /** Runs in a process of its own, on the other JDK. */
-  public static void main(String[] arguments) {
-    SummaryGeneratingListener seen = new SummaryGeneratingListener();
-    LauncherFactory.create().execute(LauncherDiscoveryRequestBuilder.request()
-        .selectors(selectPackage(NewestJdkTest.class.getPackageName())).filters(excludeClassNamePatterns(LEFT_OUT)).build(), seen);
-    seen.getSummary().printFailuresTo(new PrintWriter(System.err, true));
-    System.exit(seen.getSummary().getTotalFailureCount() == 0 && seen.getSummary().getTestsSucceededCount() > 0 ? 0 : 1);
-  }
-
   /** All of them together take longer than the limit of a single one. */
   @Test
   @Timeout(value = 15, unit = TimeUnit.MINUTES)
   void theTestsPassOnTheNewestJdk() throws IOException, InterruptedException {
-    Path newest = newest();
-    assumeTrue(feature(newest) > Runtime.version().feature(), "there is no newer JDK");
-    // One carrier: a virtual thread that kept it while it waits would stop all others.
-    Process process = new ProcessBuilder(newest.resolve("bin/java").toString(), "-Xmx1g", "-XX:+UseSerialGC",
-        "-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1",
-        "-cp", System.getProperty("java.class.path"), NewestJdkTest.class.getName()).inheritIO().start();
-    assertEquals(0, process.waitFor());
-  }
-
-  private static Path newest() throws IOException {
-    Path current = Path.of(System.getProperty("java.home")).toRealPath();
-    try (Stream<Path> installed = Files.list(current.getParent())) {
-      return installed.filter(folder -> Files.isExecutable(folder.resolve("bin/java")))
-          .max(Comparator.comparingInt(NewestJdkTest::feature)).orElse(current);
-    }
-  }
-
-  private static int feature(Path home) {
-    try {
-      Matcher matcher = FEATURE.matcher(Files.readString(home.resolve("release")));
-      return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
-    } catch (IOException e) {
-      return 0;
-    }
+    // Those that start processes of their own, and long ones that look at the server and its bytes, whatever the JDK.
+    NewestJdk.runTestsBeside(NewestJdkTest.class,
+        "SmallHeapTest", "LyingValuesTest", "TargetSessionTest", "DefaultLimitsTest", "HostileServerTest");
   }
 }

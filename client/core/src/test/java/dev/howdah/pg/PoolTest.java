@@ -295,6 +295,16 @@ class PoolTest {
   }
 
   @Test
+  void aLeakThatABorrowerWaitsForInVainIsReported() {
+    List<PgException> leaks = new ArrayList<>();
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1).waitLimit(Duration.ofMillis(600)).leaks(Duration.ofMillis(500), leaks::add))) {
+      pool.borrow();
+      assertThrows(PgTimeoutException.class, pool::borrow);
+      assertEquals(1, leaks.size());
+    }
+  }
+
+  @Test
   void waitersAreServedInOrder() throws InterruptedException {
     try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
       Connection held = pool.borrow();

@@ -82,7 +82,7 @@ public final class Samples {
   }
 
   public List<String> byteas() {
-    return of(500, () -> {
+    return of(2000, () -> {
       byte[] bytes = new byte[random.nextInt(40)];
       random.nextBytes(bytes);
       return "\\x" + java.util.HexFormat.of().formatHex(bytes);
@@ -90,7 +90,7 @@ public final class Samples {
   }
 
   public List<String> uuids() {
-    return of(500, () -> new UUID(random.nextLong(), random.nextLong()).toString(), "00000000-0000-0000-0000-000000000000");
+    return of(2000, () -> new UUID(random.nextLong(), random.nextLong()).toString(), "00000000-0000-0000-0000-000000000000");
   }
 
   private String aDate() {
@@ -143,7 +143,7 @@ public final class Samples {
   }
 
   public List<String> jsons() {
-    return of(300, () -> "{\"a\": " + random.nextInt() + ", \"b\": [1, null, \"x\\\"y\"], \"c\": {\"d\": true}}", "null", "1", "\"x\"",
+    return of(2000, () -> "{\"a\": " + random.nextInt() + ", \"b\": [1, null, \"x\\\"y\"], \"c\": {\"d\": true}}", "null", "1", "\"x\"",
         "[]", "{}", "[1,2]");
   }
 
@@ -165,12 +165,12 @@ public final class Samples {
   }
 
   public List<String> bits() {
-    return of(500, () -> Integer.toBinaryString(random.nextInt()), "", "1", "0", "10101010", "101010101");
+    return of(2000, () -> Integer.toBinaryString(random.nextInt()), "", "1", "0", "10101010", "101010101");
   }
 
   /** Arrays, ranges and the like are made of other samples by the server itself. */
   public List<String> geometry(String kind) {
-    return of(300, () -> geometry(kind, 1 + random.nextInt(4)));
+    return of(2000, () -> geometry(kind, 1 + random.nextInt(4)));
   }
 
   private String geometry(String kind, int points) {

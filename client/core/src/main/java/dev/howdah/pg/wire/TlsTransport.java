@@ -4,16 +4,16 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.security.AlgorithmParameters;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.cert.Certificate;
 import java.security.cert.X509Certificate;
+import java.security.spec.PSSParameterSpec;
 import java.util.Locale;
 import java.util.concurrent.locks.ReentrantLock;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLException;
-import javax.net.ssl.SSLPeerUnverifiedException;
 
 /** TLS over another transport. */
 public final class TlsTransport implements Transport {
@@ -243,19 +243,31 @@ public final class TlsTransport implements Transport {
   @Override
   public byte[] channelBinding() {
     try {
-      Certificate[] chain = engine.getSession().getPeerCertificates();
-      X509Certificate certificate = (X509Certificate) chain[0];
-      String algorithm = certificate.getSigAlgName().toUpperCase(Locale.ROOT);
-      int with = algorithm.indexOf("WITH");
-      if (with < 0) {
+      X509Certificate certificate = (X509Certificate) engine.getSession().getPeerCertificates()[0];
+      String hash = signatureHash(certificate);
+      if (hash == null) {
         return null;
       }
-      String hash = algorithm.substring(0, with);
-      String name = hash.equals("MD5") || hash.equals("SHA1") ? "SHA-256" : hash.replaceFirst("^SHA(\\d)", "SHA-$1");
+      String name = hash.equals("MD5") || hash.equals("SHA-1") ? "SHA-256" : hash;
       return MessageDigest.getInstance(name).digest(certificate.getEncoded());
-    } catch (SSLPeerUnverifiedException | GeneralSecurityException e) {
+    } catch (IOException | GeneralSecurityException e) {
       return null;
     }
+  }
+
+  /** The hash that a certificate is signed with: a part of the signature's name, or for RSASSA-PSS a parameter of it. */
+  private static String signatureHash(X509Certificate certificate) throws IOException, GeneralSecurityException {
+    String algorithm = certificate.getSigAlgName().toUpperCase(Locale.ROOT);
+    int with = algorithm.indexOf("WITH");
+    if (with >= 0) {
+      return algorithm.substring(0, with).replaceFirst("^SHA(\\d)", "SHA-$1");
+    }
+    if (!algorithm.equals("RSASSA-PSS") || certificate.getSigAlgParams() == null) {
+      return null;
+    }
+    AlgorithmParameters parameters = AlgorithmParameters.getInstance(algorithm);
+    parameters.init(certificate.getSigAlgParams());
+    return parameters.getParameterSpec(PSSParameterSpec.class).getDigestAlgorithm();
   }
 
   @Override
