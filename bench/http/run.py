@@ -6,8 +6,9 @@
     ROUNDS    how often each system runs in each case (3)
     PG_CONFIG the pg_config of the PostgreSQL to use
 
-Only a run of all cases and systems, with the rounds and the duration above or more, is whole: it replaces
-bench/results/http.json and http.svg. Everything else goes to bench/results/partial.
+Cases that are measured of all systems, with the rounds and the duration above or more, replace theirs in
+bench/results/http.json, whose other cases stay, and http.svg is drawn anew. Cases whose names begin alike, up to the first
+underscore, are compared with each other and only go together. Everything else goes to bench/results/partial.
 """
 
 import os
@@ -22,7 +23,7 @@ from bench.harness.disturbance import Attempt, least_disturbed
 from bench.harness.goals import judge
 from bench.harness.processes import Failed, interrupt_on_termination
 from bench.harness.progress import Progress
-from bench.harness.results import Results, describe_run, write
+from bench.harness.results import Results, describe_run, with_committed, write
 from bench.http import howdah
 from bench.http.cases import CASES
 from bench.http.goals import GOALS
@@ -49,10 +50,20 @@ class Choice:
     rounds: int
 
     @property
+    def groups(self):
+        """What the names of the cases begin with."""
+        return {_group(case) for case in self.cases}
+
+    @property
     def whole(self):
-        """Whether the run may replace the committed results."""
-        everything = len(self.cases) == len(CASES) and len(self.systems) == len(SYSTEMS)
+        """Whether the run may replace the committed results of its cases."""
+        together = all(case in self.cases for case in CASES if _group(case) in self.groups)
+        everything = together and len(self.systems) == len(SYSTEMS)
         return everything and self.seconds >= DURATION_SECONDS and self.rounds >= ROUNDS
+
+
+def _group(case):
+    return case.name.partition("_")[0]
 
 
 def choose(environment):
@@ -93,7 +104,10 @@ def _run(choice):
     finally:
         objects = results.objects()
         if objects:
-            _report(objects, whole=choice.whole and complete)
+            whole = choice.whole and complete
+            if whole:
+                objects = with_committed(objects, AREA, choice.groups)
+            _report(objects, whole)
 
 
 def _measure_all(runs, names, choice, results):
