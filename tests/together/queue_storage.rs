@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use cluster::postgres::Client;
 use cluster::{Life, Shutdown};
 use howdah_tests::crashes::{self, survive};
+use howdah_tests::platform::wait_for;
 use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take, try_take};
 
 const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
@@ -79,6 +80,34 @@ fn what_has_been_taken_is_truncated_while_rows_come_and_go() {
     let after = queues.number("select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)");
     assert!(after > before, "number {after} comes after {before}");
     assert_eq!(take(&mut queues.session(), 10), [1]);
+}
+
+#[test]
+fn what_was_leased_for_long_and_removed_is_truncated_before_its_lease_is_over() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    session.batch_execute("select queue.create('m')").unwrap();
+    let send = "select queue.send_batch('m', array(select jsonb_build_object('n', n) from generate_series(1, 1000) n))";
+    (0..40).for_each(|_| session.batch_execute(send).unwrap());
+    let mut kept = None;
+    for batch in 0..40 {
+        let lease = "select array_agg(msg_id) from queue.read('m', 3600, 1000)";
+        let mut leased: Vec<i64> = session.query_one(lease, &[]).unwrap().get(0);
+        assert_eq!(leased.len(), 1000);
+        if batch == 5 {
+            kept = leased.pop();
+        }
+        session.execute("select queue.delete('m', $1::bigint[])", &[&leased]).unwrap();
+    }
+    // The first segment has one that is still leased, the second none, the third is written to.
+    let before = number(&mut session, SIZE);
+    wait_for("a segment is truncated", || {
+        session.batch_execute("select queue.maintain('m')").unwrap();
+        number(&mut session, SIZE) < before - 100
+    });
+    assert_eq!(number(&mut session, "select queue_length from queue.metrics('m')"), 1);
+    session.batch_execute(&format!("select queue.set_vt('m', {}, 0)", kept.unwrap())).unwrap();
+    assert_eq!(number(&mut session, "select msg_id from queue.read('m', 3600, 1)"), kept.unwrap());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Lines over TCP into every kind of table: a line that is refused is a dead letter, and its neighbours are stored.
 
 use howdah_tests::shippers::{Intake, bips};
-use howdah_tests::{Platform, free_port};
+use howdah_tests::{Platform, free_port, wait_for};
 
 /// A table and what it refuses.
 struct Case {
@@ -139,11 +139,10 @@ fn takes_and_refuses(platform: Platform, case: &Case) -> Platform {
          and convert_from(line, 'UTF8') like '%\"userid\":13,%'"
     );
     assert_eq!(intake.platform.count(&letters), 2, "{table}");
-    assert_eq!(
-        (intake.view("stored"), intake.view("rejected")),
-        (Some("7".into()), Some("2".into())),
-        "{table}"
-    );
+    // The view is as old as 20 ms.
+    wait_for(&format!("all lines of {table} are counted"), || {
+        (intake.view("stored"), intake.view("rejected")) == (Some("7".into()), Some("2".into()))
+    });
     intake.platform
 }
 

@@ -156,6 +156,20 @@ impl Watch {
         self.cursor >= self.end && self.limit == 0 && self.used().next().is_none()
     }
 
+    /// Whether nothing is left but what waits for a time, if that: a lease stays on the list until its time is over, also
+    /// when its rows have been consumed.
+    pub fn waits_for_times_alone(&self) -> bool {
+        self.cursor >= self.end && self.limit == 0 && self.used().all(|entry| entry.is(TIMED))
+    }
+
+    /// What waits for a time has been seen to be consumed.
+    pub fn forget_times(&mut self) {
+        self.entries
+            .iter_mut()
+            .filter(|entry| entry.is(TIMED))
+            .for_each(|entry| entry.kind = u64::from(FREE));
+    }
+
     /// Positions are given out to a transaction, which will write them; they are to wait until `until`.
     pub fn reserve(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         self.end = self.end.max(span.end);

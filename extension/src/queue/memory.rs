@@ -22,6 +22,8 @@ pub struct SegmentMemory {
     pub watch: Watch,
     /// Whether its tables are known to be empty.
     pub is_clean: bool,
+    /// When somebody last found out whether it can be truncated.
+    pub looked: i64,
 }
 
 /// What the lock of a queue protects.

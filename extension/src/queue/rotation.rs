@@ -18,6 +18,9 @@ use crate::settings;
 /// Microseconds between two attempts of takers to truncate.
 const TIDY_EVERY: i64 = 200_000;
 
+/// Microseconds between two looks through a ledger for leases that have been acknowledged.
+const LEASES_EVERY: i64 = 5_000_000;
+
 /// Pages from which a segment is full.
 fn full() -> u32 {
     settings::SEGMENT_SIZE.get() as u32 * ((1 << 20) / pg_sys::BLCKSZ)
@@ -65,7 +68,7 @@ pub fn tidy_sometimes(queue: &Definition) {
     let now = now();
     let due = {
         let mut lock = queue.lock();
-        let due = now - lock.tidied > TIDY_EVERY && !candidates(&lock).is_empty();
+        let due = now - lock.tidied > TIDY_EVERY && !candidates(&lock, now).is_empty();
         if due {
             lock.tidied = now;
         }
@@ -84,7 +87,13 @@ pub fn tidy(queue: &Definition) -> usize {
     }
     // First: afterwards this transaction may have locks against senders on the others, and would keep them waiting.
     leave_full(queue);
-    let numbers = candidates(&queue.lock());
+    let numbers = {
+        let now = now();
+        let mut lock = queue.lock();
+        let numbers = candidates(&lock, now);
+        numbers.iter().for_each(|number| lock.segments[*number].looked = now);
+        numbers
+    };
     numbers.into_iter().filter(|number| tidy_segment(queue, *number)).count()
 }
 
@@ -99,16 +108,24 @@ fn leave_full(queue: &Definition) {
     }
 }
 
-fn candidates(state: &super::memory::State) -> Vec<usize> {
+/// Segments that are drained, as far as is known, and at times those whose last rows are leased.
+fn candidates(state: &super::memory::State, now: i64) -> Vec<usize> {
     let is_candidate = |number: &usize| {
         let segment = &state.segments[*number];
-        *number != state.open && !segment.is_clean && segment.watch.is_drained()
+        let is_due = segment.watch.is_drained()
+            || segment.watch.waits_for_times_alone() && now - segment.looked > LEASES_EVERY;
+        *number != state.open && !segment.is_clean && is_due
     };
     (0..SEGMENTS).filter(is_candidate).collect()
 }
 
 fn tidy_segment(queue: &Definition, number: usize) -> bool {
     let (rows, ledger) = queue.tables(number);
+    let is_leased = !queue.lock().segments[number].watch.is_drained();
+    // Before it is locked against everybody.
+    if is_leased && !is_drained(&Segment::open(queue, number, Purpose::Look)) {
+        return false;
+    }
     if !lock_both(rows, ledger) {
         return false;
     }
@@ -121,7 +138,11 @@ fn tidy_segment(queue: &Definition, number: usize) -> bool {
         return false;
     }
     drop(segment);
-    let last = queue.lock().next.saturating_sub(1);
+    let last = {
+        let mut lock = queue.lock();
+        lock.segments[number].watch.forget_times();
+        lock.next.saturating_sub(1)
+    };
     truncate(queue, number, last);
     true
 }
