@@ -20,6 +20,8 @@ MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 # A folder for each version: going from one to another builds nothing twice.
 EXTENSION = $(TARGET)/pg$(MAJOR)
 STAGE = $(abspath $(EXTENSION))/stage
+# Of a build whose requests can make their worker panic.
+FAULTY_STAGE = $(abspath $(EXTENSION))/stage-that-panics
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$(command -v $(PG_CONFIG))"
 FEATURES = --features pg$(MAJOR)
 TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension
@@ -28,7 +30,7 @@ TESTS = $(TEST) $(1) --test platform together:: -- --test-threads=4 && $(TEST) $
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client build run run-bips test test-client test-long test-versions lint format install uninstall bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client build run run-bips test test-client test-long test-versions lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -63,7 +65,9 @@ test-client: setup-client ## the JVM client alone
 
 # Long tests have the feature `long`; the models of the exchange need loom.
 test-long: setup-test build ## the long tests too
-	@$(call TESTS,--all-features)
+	@$(ON_POSTGRES) $(CARGO) build --release -p howdah $(FEATURES),faults --target-dir "$(EXTENSION)"
+	@scripts/stage "$(EXTENSION)/release/libhowdah.so" "$(FAULTY_STAGE)"
+	@export HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)"; $(call TESTS,--all-features)
 	@cd client && mvn -B -q -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
@@ -92,6 +96,8 @@ uninstall: ## take it out again
 	@rm -f "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)/howdah.so" \
 		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah.control \
 		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah--*.sql
+
+bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 
 bench-http: build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
 	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \

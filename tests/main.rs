@@ -61,6 +61,8 @@ mod alone {
     #[cfg(feature = "long")]
     mod memory;
     mod observability;
+    #[cfg(feature = "long")]
+    mod panics;
     mod queue_idle;
     mod queue_load;
     mod queue_pinned;

@@ -163,8 +163,12 @@ impl Serving<'_> {
         accept_invalidations();
         let started = Instant::now();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
-            // SAFETY: on the main thread, outside a transaction.
-            Ok(request) => unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) },
+            Ok(request) => {
+                #[cfg(feature = "faults")]
+                crate::faults::panic_if_asked(&request, "in the executor");
+                // SAFETY: on the main thread, outside a transaction.
+                unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) }
+            }
             Err(error) => self.unreadable(&error.to_string(), started),
         };
         record(&done, &work);

@@ -15,8 +15,11 @@
 //! - [`utility`]: withdraws workers for commands that need their database empty.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
+//! - `faults`: panics on demand, in the build for the tests of panics alone.
 
 pub mod executor;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod functions;
 pub mod gateway;
 pub mod guard;

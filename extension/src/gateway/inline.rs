@@ -197,6 +197,8 @@ impl Inline {
         // SAFETY: the contract of [`Inline::push`], and nothing has changed it.
         let request = unsafe { Request::parse_again(&arrived.request) };
         let waited = now.saturating_duration_since(since);
+        #[cfg(feature = "faults")]
+        crate::faults::panic_if_asked(&request, "in the gateway");
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
         let first = runner.number(endpoint);

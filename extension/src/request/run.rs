@@ -222,6 +222,8 @@ impl Job<'_, '_> {
                         self.receiver.complete();
                     }
                     refuse_invalid(&self.receiver.answer);
+                    #[cfg(feature = "faults")]
+                    crate::faults::panic_if_asked(self.request, "in the request");
                     if let Some(begun) = *begun {
                         transaction::finish(begun, plan.leftovers());
                     }
