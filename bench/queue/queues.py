@@ -40,6 +40,9 @@ class System:
     settings: dict
     # Run before each measurement, as the system's users do now and then.
     tidy: str = "select"
+    # How many may take at the same time, and in what batches.
+    consumers: tuple = (1, 4, 16)
+    batches: tuple = (1, 100, 1000)
 
 
 HOWDAH = System(
@@ -75,12 +78,37 @@ PGMQ_POP = System(
     "vacuum pgmq.q_bips",
 )
 
-SYSTEMS = {system.name: system for system in (HOWDAH, DELETE_CTID, PGMQ_POP)}
+# A batch is what lies between two ticks, so each thousand rows that are sent are followed by one.
+PGQ = System(
+    "pgq",
+    """create extension pgq;
+       select pgq.create_queue('bips'), pgq.set_queue_config('bips', 'ticker_max_count', '1'),
+              pgq.register_consumer('bips', 'bench');
+       create function next_batch() returns table (id bigint, data text) language plpgsql as $$
+       declare batch bigint := pgq.next_batch('bips', 'bench');
+       begin
+         return query select ev_id, ev_data from pgq.get_batch_events(batch) where batch is not null;
+         perform pgq.finish_batch(batch) where batch is not null;
+       end $$""",
+    "perform pgq.insert_event('bips', 'bip', row_to_json(r)::text) from unnest(bucket) r; commit; "
+    "perform pgq.ticker('bips')",
+    "select count(*), sum(length(data)) from next_batch()",
+    "select * from next_batch()",
+    "select pending_events from pgq.get_consumer_info('bips', 'bench')",
+    {},
+    consumers=(1,),
+    batches=(1000,),
+)
+
+SYSTEMS = {system.name: system for system in (HOWDAH, DELETE_CTID, PGMQ_POP, PGQ)}
 
 
 def install(cluster, system):
     """Makes the queue of a system, and the rows to fill it with."""
     cluster.sql(RECORDS)
+    if system is PGQ and cluster.sql("select count(*) from pg_available_extensions where name = 'pgq'") == "0":
+        package = f"postgresql-{cluster.version.split('.')[0]}-pgq3"
+        raise Failed(f"PgQ is not installed (Debian: {package}); SYSTEMS=howdah,delete_ctid,pgmq_pop leaves it out")
     cluster.sql(system.setup)
     if system is PGMQ_POP:
         cluster.sql("create schema pgmq")

@@ -59,7 +59,7 @@ CASES = (
     Case("floor", come_in, tuple(ladder.SYSTEMS[name] for name in FLOOR)),
     Case("latency", latency, (ladder.SYSTEMS["howdah_tcp_acked"],), seconds=1 / 6),
     Case("take", take, tuple(queues.SYSTEMS.values()), whole=False),
-    Case("backlog", backlog, tuple(queues.SYSTEMS.values())),
+    Case("backlog", backlog, (queues.HOWDAH, queues.DELETE_CTID, queues.PGMQ_POP)),
     Case("pinned", pinned, tuple(queues.SYSTEMS.values()), once=True),
     Case("wal", wal, tuple(queues.SYSTEMS.values())),
 )

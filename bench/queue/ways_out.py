@@ -14,7 +14,6 @@ from bench.queue.ladder import LISTEN, QUEUE, listen, load
 from bench.queue.pgbench import pgbench
 from bench.queue.queues import fill, install
 
-CONSUMERS = (1, 4, 16)
 BATCHES = (1, 100, 1000)
 # Takes of all consumers together, by batch. Whoever is so fast that they take less than SHORTEST does MANY: more rows would
 # be unfair to those that walk over what has been taken until vacuum comes.
@@ -34,8 +33,8 @@ SENDING = f"""do $$ declare bucket t_bip[];
 def take(_case, cluster, system, _records, results, _seconds):
     """Rows taken per second by 1, 4 and 16 consumers, in batches of 1, 100 and 1,000, from a million."""
     install(cluster, system)
-    for clients in CONSUMERS:
-        for batch in BATCHES:
+    for clients in system.consumers:
+        for batch in system.batches:
             for name, statement in ((system.name, system.take), (f"{system.name}_client", system.rows)):
                 least_disturbed(partial(_taken, cluster, system, name, statement, clients, batch)).keep(results)
 
@@ -97,26 +96,26 @@ def pinned(_case, cluster, system, records, results, seconds):
         sending = SENDING.format(batch=batch, send=system.send)
         together = f"{sending};\n{system.take.format(qty=batch)}"
         # It is there for comparison with the peers: a part of the time will do.
-        _compare(cluster, system, results, f"pinned_{batch}", seconds / TURNS, _Sql({together: 1}, batch))
+        _compare(cluster, system, results, f"pinned_{batch}", seconds / TURNS, _Sql({together: 1}, batch, system))
         if system.name == "howdah":
             # A transaction for each row.
             one = SENDING.format(batch=1, send=system.send)
-            work = _Sql({one: batch, system.take.format(qty=batch): 1}, batch / (batch + 1))
+            work = _Sql({one: batch, system.take.format(qty=batch): 1}, batch / (batch + 1), system)
             _compare(cluster, system, results, f"pinned_send_{batch}", seconds, work)
             _compare(cluster, system, results, f"pinned_wire_{batch}", seconds, _Wire(batch, system, records))
 
 
 class _Sql:
-    """Scripts with their weights, run by two clients; `rows` of each transaction are sent and taken."""
+    """Scripts with their weights, run by two clients if the system can; `rows` of each transaction are sent and taken."""
 
-    def __init__(self, scripts, rows):
-        self.scripts, self.rows = scripts, rows
+    def __init__(self, scripts, rows, system):
+        self.scripts, self.rows, self.clients = scripts, rows, min(2, max(system.consumers))
 
     def prepare(self, cluster):
         pass
 
     def rate(self, cluster, seconds):
-        return pgbench(cluster, self.scripts, 2, "-T", max(1, round(seconds)))[0] * self.rows
+        return pgbench(cluster, self.scripts, self.clients, "-T", max(1, round(seconds)))[0] * self.rows
 
 
 class _Wire:
