@@ -334,9 +334,10 @@
       (let [lent (pg/with-connection [conn pool] conn)]
         (is (thrown-with-msg? dev.howdah.pg.PgException #"given back" (pg/execute lent "select 1")))
         (is (pg/closed? lent)))
-      (pg/with-connection [conn pool]
-        (pg/close conn))
-      (is (= 2 (.idle pool)))))
+      (let [idle (.idle pool)]
+        (pg/with-connection [conn pool]
+          (pg/close conn))
+        (is (= idle (.idle pool)) "it was given back, not closed"))))
   (doseq [other [42 nil [:host "x"]]]
     (is (thrown-with-msg? IllegalArgumentException #"a source is" (pg/execute other "select 1")))))
 
