@@ -1,7 +1,8 @@
 //! An executor: takes requests from its lane, one at a time, runs each, answers. Those of the ingest lane take buckets
-//! of [`lines`].
+//! of [`lines`], and keep their [`memory`] meanwhile.
 
 mod lines;
+mod memory;
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -54,7 +55,11 @@ pub fn run(worker: &Worker) {
         answer: Vec::new(),
         scratch: Vec::new(),
         looked: Instant::now(),
+        poured: None,
     };
+    if worker.lane == INGEST {
+        memory::keep();
+    }
     executor.serve();
     executor.executor.leave();
 }
@@ -80,6 +85,8 @@ struct Serving<'w> {
     scratch: Vec<u8>,
     /// When it was last looked after queues.
     looked: Instant,
+    /// When the last bucket was written whose memory is kept.
+    poured: Option<Instant>,
 }
 
 impl Serving<'_> {
@@ -105,11 +112,22 @@ impl Serving<'_> {
                 None => {
                     since_housekeeping = 0;
                     self.look_after_queues();
-                    self.worker.wait(upkeep::interval());
+                    let timeout = self.give_memory_back().or_else(upkeep::interval);
+                    self.worker.wait(timeout);
                     self.notice_reload();
                 }
             }
         }
+    }
+
+    /// Gives the memory of buckets back if there has been none for a while. When to look next.
+    fn give_memory_back(&mut self) -> Option<Duration> {
+        let left = KEPT_FOR.checked_sub(self.poured?.elapsed());
+        if left.is_none() {
+            memory::give_back();
+            self.poured = None;
+        }
+        left
     }
 
     /// A few loads for each queue, unless one is neglected.
@@ -153,6 +171,7 @@ impl Serving<'_> {
         if self.scratch.capacity() > KEPT_LINES {
             self.scratch = Vec::new();
         }
+        self.poured = Some(Instant::now());
         self.housekeeping();
     }
 
@@ -223,6 +242,8 @@ fn accept_invalidations() {
 const KEPT: usize = 256 << 10;
 /// The same for a bucket.
 const KEPT_LINES: usize = 8 << 20;
+/// For how long the memory of a bucket is kept for another.
+const KEPT_FOR: Duration = Duration::from_secs(1);
 /// How often a wait for the gateway looks whether it has been given up.
 const PART_TIMEOUT: Duration = Duration::from_secs(1);
 

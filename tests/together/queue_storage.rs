@@ -9,11 +9,13 @@ use howdah_tests::platform::wait_for;
 use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take, try_take};
 
 const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
+/// Thousands of rows that wait, and the size of segments with which some are truncated on the way.
+const BACKLOG: (i64, &str) = if cfg!(feature = "long") { (5000, "16MB") } else { (300, "1MB") };
 
 #[test]
 fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
-    // Small segments, so that some are truncated on the way.
-    let queues = Queues::with(&[("shared_buffers", "256MB"), ("howdah.queue_segment_size", "1MB")]);
+    let (backlog, segment) = BACKLOG;
+    let queues = Queues::with(&[("shared_buffers", "256MB"), ("howdah.queue_segment_size", segment)]);
     let mut session = queues.session();
     let fill = |session: &mut Client, batches: i64| {
         (0..batches).for_each(|batch| put(session, batch * 1000 + 1, batch * 1000 + 1000));
@@ -21,9 +23,9 @@ fn a_take_touches_as_many_pages_whatever_the_backlog_and_what_has_been_taken() {
     fill(&mut session, 10);
     take(&mut session, 1000);
     let few = buffers(&mut session, TAKE);
-    fill(&mut session, 300);
+    fill(&mut session, backlog);
     let many = buffers(&mut session, TAKE);
-    for _ in 0..250 {
+    for _ in 0..backlog - 50 {
         take(&mut session, 1000);
     }
     let later = buffers(&mut session, TAKE);

@@ -181,22 +181,21 @@ impl Reader {
 
 /// Reads another block's worth behind what is there, all of it if there is time. Returns whether there may be more.
 fn append(bytes: &mut impl Read, block: &mut Vec<u8>, patient: bool) -> io::Result<bool> {
+    if patient {
+        // Without zeros first, a hundredth of the time of loading.
+        block.reserve(BLOCK);
+        return bytes.take(BLOCK as u64).read_to_end(block).map(|read| read == BLOCK);
+    }
     let begin = block.len();
-    let mut end = begin;
     block.resize(begin + BLOCK, 0);
     let outcome = loop {
-        match bytes.read(&mut block[end..]) {
-            Ok(0) => break Ok(false),
-            Ok(read) => end += read,
+        match bytes.read(&mut block[begin..]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => break Err(error),
-        }
-        if end == block.len() || !patient {
-            break Ok(true);
+            outcome => break outcome,
         }
     };
-    block.truncate(end);
-    outcome
+    block.truncate(begin + outcome.as_ref().map_or(0, |read| *read));
+    outcome.map(|read| read > 0)
 }
 
 /// The bytes as they were before they were compressed, which the first of them tell.

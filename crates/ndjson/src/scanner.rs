@@ -185,20 +185,20 @@ impl<'a> Scanner<'a> {
     fn text(&mut self) -> Result<Text<'a>, Fault> {
         let start = self.at;
         self.at += 1;
-        let mut has_escapes = false;
+        let mut escapes = 0;
         loop {
             self.at += plain(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => {
-                    has_escapes = true;
+                    escapes += 1;
                     self.escape()?;
                 }
                 _ => return self.fault(Reason::Control),
             }
         }
         self.at += 1;
-        Ok(Text::new(&self.line[start..self.at], has_escapes))
+        Ok(Text::new(&self.line[start..self.at], escapes))
     }
 
     fn escape(&mut self) -> Result<(), Fault> {

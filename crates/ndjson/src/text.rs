@@ -5,17 +5,19 @@
 pub struct Text<'a> {
     /// With its quotes.
     quoted: &'a str,
-    has_escapes: bool,
+    /// How many backslashes escape something. A number, as wide as its neighbours: a flag would cost the moves of a text
+    /// through registers.
+    escapes: usize,
 }
 
 impl<'a> Text<'a> {
-    pub(crate) fn new(quoted: &'a str, has_escapes: bool) -> Text<'a> {
-        Text { quoted, has_escapes }
+    pub(crate) fn new(quoted: &'a str, escapes: usize) -> Text<'a> {
+        Text { quoted, escapes }
     }
 
     /// What it says, if it is written without escapes.
     pub fn plain(&self) -> Option<&'a str> {
-        (!self.has_escapes).then_some(self.written())
+        (self.escapes == 0).then_some(self.written())
     }
 
     /// As it is written, between the quotes.
@@ -30,7 +32,7 @@ impl<'a> Text<'a> {
 
     /// Appends what it says.
     pub fn write(&self, to: &mut Vec<u8>) {
-        if !self.has_escapes {
+        if self.escapes == 0 {
             return to.extend_from_slice(self.written().as_bytes());
         }
         let mut rest = self.written().as_bytes();

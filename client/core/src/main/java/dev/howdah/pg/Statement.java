@@ -38,15 +38,20 @@ final class Statement {
   private static short[] formats(Shape shape) {
     int binary = 0;
     for (Codec codec : shape.codecs) {
-      binary += codec.binary() ? 1 : 0;
+      binary += format(codec);
     }
     if (binary == 0 || binary == shape.size()) {
       return new short[] {(short) (binary == 0 ? 0 : 1)};
     }
     short[] formats = new short[shape.size()];
     for (int i = 0; i < formats.length; i++) {
-      formats[i] = (short) (shape.codecs[i].binary() ? 1 : 0);
+      formats[i] = format(shape.codecs[i]);
     }
     return formats;
+  }
+
+  /** The protocol's code of the format in which the server is asked for values. */
+  private static short format(Codec codec) {
+    return (short) (codec.binary() && !codec.sameInText() ? 1 : 0);
   }
 }

@@ -1,5 +1,6 @@
 package dev.howdah.pg;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -7,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.howdah.pg.types.Codec;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -55,6 +57,13 @@ class ConnectionTest {
     long before = connection.writes();
     assertEquals(3, connection.query(sql, 2).get(0).getInt(0));
     assertEquals(before + 1, connection.writes());
+  }
+
+  @Test
+  void valuesThatAreTheSameBytesInBothFormatsAreAskedForAsText() {
+    Result rows = connection.query("select 'a'::text, 1, '{}'::json, '{}'::jsonb, 'b'::varchar, 'c'::name, true");
+    Statement statement = new Statement("select", "s1", new int[0], new Codec[0], rows.shape(), List.of());
+    assertArrayEquals(new short[] {0, 1, 0, 1, 0, 0, 1}, statement.resultFormats);
   }
 
   @Test

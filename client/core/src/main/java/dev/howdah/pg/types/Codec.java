@@ -46,6 +46,11 @@ public abstract class Codec {
     return true;
   }
 
+  /** Whether a value's bytes are the same in the text format; the server is asked for that, as it writes it with less work. */
+  public boolean sameInText() {
+    return false;
+  }
+
   /** Whether a decoded value may be kept and shared. */
   public boolean cacheable() {
     return true;

@@ -33,6 +33,11 @@ final class JsonCodec extends Codec {
     return 1;
   }
 
+  @Override
+  public boolean sameInText() {
+    return !versioned;
+  }
+
   /** What a parser makes may be open to change; a parser that is named promises that it is shared safely. */
   @Override
   public Object decode(byte[] bytes, int offset, int length) {

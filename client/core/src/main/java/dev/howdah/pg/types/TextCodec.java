@@ -13,6 +13,11 @@ final class TextCodec extends Codec {
   }
 
   @Override
+  public boolean sameInText() {
+    return true;
+  }
+
+  @Override
   public Object decode(byte[] bytes, int offset, int length) {
     return new String(bytes, offset, length, StandardCharsets.UTF_8);
   }
