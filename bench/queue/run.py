@@ -2,7 +2,7 @@
 
     CASES     ladder, floor, latency, take, backlog, pinned, wal, with commas between them; all without it
     SYSTEMS   names of systems, likewise
-    DURATION  seconds for which `pinned` holds a transaction open (120); of `latency` each rate has a sixth
+    DURATION  seconds for which `pinned` holds a transaction open (180); of `latency` each rate has a ninth
     RECORDS   how many records go in by the ladder (1000000)
     ROUNDS    how often each is measured (3); `pinned` runs once and measures three times
     PG_CONFIG the pg_config of the PostgreSQL to use
@@ -35,7 +35,7 @@ from bench.queue.ways_out import backlog, pinned, take, wal
 
 # For all systems alike; Howdah's add what Howdah needs.
 SETTINGS = {"autovacuum": "off", "shared_buffers": "1GB"}
-DURATION, RECORDS, ROUNDS = 120, 1_000_000, 3
+DURATION, RECORDS, ROUNDS = 180, 1_000_000, 3
 FLOOR = ("copy_csv", "copy_binary")
 
 
@@ -57,7 +57,7 @@ class Case:
 CASES = (
     Case("ladder", come_in, tuple(system for name, system in ladder.SYSTEMS.items() if name not in FLOOR)),
     Case("floor", come_in, tuple(ladder.SYSTEMS[name] for name in FLOOR)),
-    Case("latency", latency, (ladder.SYSTEMS["howdah_tcp_acked"],), seconds=1 / 6),
+    Case("latency", latency, (ladder.SYSTEMS["howdah_tcp_acked"],), seconds=1 / 9),
     Case("take", take, tuple(queues.SYSTEMS.values()), whole=False),
     Case("backlog", backlog, (queues.HOWDAH, queues.DELETE_CTID, queues.PGMQ_POP)),
     Case("pinned", pinned, tuple(queues.SYSTEMS.values()), once=True),

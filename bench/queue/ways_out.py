@@ -96,7 +96,7 @@ def pinned(_case, cluster, system, records, results, seconds):
         sending = SENDING.format(batch=batch, send=system.send)
         together = f"{sending};\n{system.take.format(qty=batch)}"
         # It is there for comparison with the peers: a part of the time will do.
-        _compare(cluster, system, results, f"pinned_{batch}", seconds / TURNS, _Sql({together: 1}, batch, system))
+        _compare(cluster, system, results, f"pinned_{batch}", seconds / 6, _Sql({together: 1}, batch, system))
         if system.name == "howdah":
             # A transaction for each row.
             one = SENDING.format(batch=1, send=system.send)

@@ -14,7 +14,9 @@ pub mod http2;
 pub mod platform;
 pub mod queues;
 pub mod shippers;
+pub mod stalls;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;
 pub use platform::{DATABASE, Platform, command, free_port, wait_for};
+pub use stalls::Stalls;
