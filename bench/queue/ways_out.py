@@ -146,17 +146,17 @@ class _Wire:
 
 
 def _compare(cluster, system, results, case, seconds, work):
-    """Measures while a transaction holds its snapshot for `seconds`, and without one before and after."""
+    """Measures while a transaction holds its snapshot for `seconds`, in turns, and a turn without one before and after."""
     work.prepare(cluster)
-    # Shorter: nothing piles up without it.
-    free = [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    turn = seconds / TURNS
+    free = [work.rate(cluster, turn)]
     dead = dead_rows(cluster)
     begin = time.monotonic()
     with Holder(cluster):
-        rates = [work.rate(cluster, seconds / TURNS) for _ in range(TURNS)]
+        rates = [work.rate(cluster, turn) for _ in range(TURNS)]
         spent = time.monotonic() - begin
     dead = dead_rows(cluster) - dead
-    free += [work.rate(cluster, seconds / TURNS / TURNS) for _ in range(2)]
+    free.append(work.rate(cluster, turn))
     for rate in rates:
         metrics = {
             "records_per_second": rate,
