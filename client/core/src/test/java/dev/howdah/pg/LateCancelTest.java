@@ -41,7 +41,7 @@ class LateCancelTest {
   }
 
   private void signal(String name) throws IOException, InterruptedException {
-    assertEquals(0, new ProcessBuilder("kill", "-" + name, Integer.toString(connection.process())).start().waitFor());
+    assertEquals(0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + connection.process()).start().waitFor());
   }
 
   /** What the query ended with when the process has gone on. */

@@ -268,7 +268,7 @@ class PoolTest {
   /** A process that is stopped is what a server looks like that is gone without a word. */
   private static void signal(String name, List<Connection> connections) throws IOException, InterruptedException {
     for (Connection connection : connections) {
-      assertEquals(0, new ProcessBuilder("kill", "-" + name, Integer.toString(connection.process())).start().waitFor());
+      assertEquals(0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + connection.process()).start().waitFor());
     }
   }
 

@@ -40,7 +40,7 @@ class SlowCancelTest {
   }
 
   private void signal(String name) throws IOException, InterruptedException {
-    assertEquals(0, new ProcessBuilder("kill", "-" + name, Integer.toString(first)).start().waitFor());
+    assertEquals(0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + first).start().waitFor());
   }
 
   private Future<?> sleeping(Connection connection) {
