@@ -4,7 +4,7 @@
     SYSTEMS   names of systems, likewise
     DURATION  seconds for which `pinned` holds a transaction open (180); of `latency` each rate has a ninth
     RECORDS   how many records go in by the ladder (1000000)
-    ROUNDS    how often each is measured (3); `pinned` runs once and measures three times
+    ROUNDS    how often each is measured (3); `pinned` runs once and measures nine times
     PG_CONFIG the pg_config of the PostgreSQL to use
     HOWDAH    the howdah command (that of the last build)
 

@@ -7,6 +7,7 @@ from functools import partial
 from statistics import median
 
 from bench.harness.accounting import Window
+from bench.harness.cluster import Cluster
 from bench.harness.deadline import wait_until
 from bench.harness.disturbance import ELSEWHERE, Attempt, least_disturbed
 from bench.harness.processes import Failed, Service
@@ -22,8 +23,9 @@ MANY = {1: 6400, 100: 1600, 1000: 800}
 SHORTEST_SECONDS = 0.5
 WAITING = 1_000_000
 BACKLOGS = (10_000, 1_000_000, 5_000_000)
-# `pinned` measures so often while it holds a transaction open.
-TURNS = 3
+# `pinned` measures for so many seconds with a transaction that is held open, then as long without one, again and again;
+# at least so often.
+TURN_SECONDS, TURNS = 10, 3
 # Records that go in before they are taken out again, when they come by wire.
 CYCLE = 50_000
 SENDING = f"""do $$ declare bucket t_bip[];
@@ -89,20 +91,24 @@ def pages(cluster, statement):
 
 
 def pinned(_case, cluster, system, records, results, seconds):
-    """Rate of sending and taking, alone and while a transaction holds its snapshot; dead rows after."""
-    install(cluster, system)
-    for batch in BATCHES:
-        # As many rows come in as go out, in one transaction for each batch.
-        sending = SENDING.format(batch=batch, send=system.send)
-        together = f"{sending};\n{system.take.format(qty=batch)}"
-        # It is there for comparison with the peers: a part of the time will do.
-        _compare(cluster, system, results, f"pinned_{batch}", seconds / 6, _Sql({together: 1}, batch, system))
-        if system.name == "howdah":
-            # A transaction for each row.
-            one = SENDING.format(batch=1, send=system.send)
-            work = _Sql({one: batch, system.take.format(qty=batch): 1}, batch / (batch + 1), system)
-            _compare(cluster, system, results, f"pinned_send_{batch}", seconds, work)
-            _compare(cluster, system, results, f"pinned_wire_{batch}", seconds, _Wire(batch, system, records))
+    """Rate of sending and taking while a transaction holds its snapshot, beside that of a server without one; dead rows."""
+    with Cluster(cluster.settings) as free:
+        pair = (cluster, free)
+        for each in pair:
+            install(each, system)
+        for batch in BATCHES:
+            # As many rows come in as go out, in one transaction for each batch.
+            sending = SENDING.format(batch=batch, send=system.send)
+            together = {f"{sending};\n{system.take.format(qty=batch)}": 1}
+            # It is there for comparison with the peers: a part of the time will do.
+            _compare(pair, system, results, f"pinned_{batch}", seconds / 6, partial(_Sql, together, batch, system))
+            if system.name == "howdah":
+                # A transaction for each row.
+                one = {SENDING.format(batch=1, send=system.send): batch, system.take.format(qty=batch): 1}
+                work = partial(_Sql, one, batch / (batch + 1), system)
+                _compare(pair, system, results, f"pinned_send_{batch}", seconds, work)
+                work = partial(_Wire, batch, system, records)
+                _compare(pair, system, results, f"pinned_wire_{batch}", seconds, work)
 
 
 class _Sql:
@@ -145,23 +151,29 @@ class _Wire:
         return (self.cycles - before) * self.count / (time.monotonic() - begin)
 
 
-def _compare(cluster, system, results, case, seconds, work):
-    """Measures while a transaction holds its snapshot for `seconds`, in turns, and a turn without one before and after."""
-    work.prepare(cluster)
-    turn = seconds / TURNS
-    free = [work.rate(cluster, turn)]
-    dead = dead_rows(cluster)
-    begin = time.monotonic()
+def _compare(pair, system, results, case, seconds, work):
+    """Measures for `seconds`, on a server whose snapshot is held for all of them and on one without, in turns.
+
+    A rate is compared with the one that was measured just before: the machine's speed moves by a third within minutes.
+    """
+    cluster, free = pair
+    works = {each: work() for each in pair}
+    for each in pair:
+        works[each].prepare(each)
+    turns = max(TURNS, round(seconds / TURN_SECONDS / 2))
+    rates, spent, dead = [], 0, dead_rows(cluster)
     with Holder(cluster):
-        rates = [work.rate(cluster, turn) for _ in range(TURNS)]
-        spent = time.monotonic() - begin
+        for _ in range(turns):
+            without = works[free].rate(free, seconds / turns / 2)
+            begin = time.monotonic()
+            rates.append((works[cluster].rate(cluster, seconds / turns / 2), without))
+            spent += time.monotonic() - begin
     dead = dead_rows(cluster) - dead
-    free.append(work.rate(cluster, turn))
-    for rate in rates:
+    for rate, without in rates:
         metrics = {
             "records_per_second": rate,
-            "percent_of_free": 100 * rate / median(free),
-            "dead_rows_per_100": 100 * dead / (median(rates) * spent),
+            "percent_of_free": 100 * rate / without,
+            "dead_rows_per_100": 100 * dead / (median(rate for rate, _ in rates) * spent),
         }
         settings = {"seconds_pinned": seconds, "postgresql": cluster.version}
         results.add(case, system.name, metrics, settings, {})
