@@ -79,7 +79,7 @@ public final class SocketTransport implements Transport {
   @Override
   public int read(ByteBuffer target) throws IOException {
     int count = channel.read(target);
-    drained = count > 0 && target.hasRemaining();
+    drained = count >= 0 && target.hasRemaining();
     return count;
   }
 
