@@ -5,7 +5,8 @@
 # LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
-# PROFILE     how the extension is built: server, or release, which is quicker to build and slower to run
+# PROFILE     how the extension is built: server; release or quick, which are quicker to build and slower to run
+# ONE         the test of `make test-one`, by a part of its name
 
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
@@ -30,7 +31,7 @@ TESTS = $(TEST) $(1) --test platform together:: -- --test-threads=4 && $(TEST) $
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client build run run-bips test test-client test-long test-versions lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client build run run-bips test test-one test-client test-long test-versions lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +60,9 @@ test: setup-test build ## every test but the long ones
 	@$(call TESTS)
 	@python3 -m unittest discover -s bench -t .
 	@$(MAKE) --no-print-directory test-client
+
+test-one: build ## one end-to-end test by a part of its name: make test-one ONE=together::errors PROFILE=quick
+	@$(TEST) --test platform -- "$(ONE)" --test-threads=2
 
 test-client: setup-client ## the JVM client alone
 	@cd client && mvn -B -q verify && echo "The JVM client passed."
