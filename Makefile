@@ -31,7 +31,7 @@ TESTS = $(TEST) $(1) --test platform together:: -- --test-threads=4 && $(TEST) $
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client build run run-bips test test-one test-client test-long test-versions lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client build run run-bips test test-one test-client test-long test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,10 @@ test-long: setup-test build ## the long tests too
 	@cd client && mvn -B -q -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
+
+# Hunts are tests whose module is called hunts.
+hunt: setup-test build ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
+	@HUNT_SECONDS=$${HUNT_SECONDS:-600} $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1
 
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)
