@@ -75,3 +75,10 @@ mod alone {
     mod supervisor;
     mod worker_slots;
 }
+
+/// Random attacks; `make hunt` lets them run for long.
+mod hunts {
+    mod ddl;
+    mod rights;
+    mod versions;
+}

@@ -18,11 +18,11 @@ use crate::guard::{Report, attempt};
 use crate::queue::later::{self, LATER, Later};
 use crate::queue::upkeep;
 use crate::request::problem::Problem;
-use crate::request::{Done, Lane, Runner};
+use crate::request::{Done, Lane, Runner, changes};
 use crate::shared::routes::Measured;
 use crate::shared::{INGEST, now_us, shared, wake};
 use crate::worker::{Worker, signals};
-use crate::{pg, proxies, settings};
+use crate::{proxies, settings};
 use lines::Lines;
 
 thread_local! {
@@ -235,7 +235,7 @@ impl Serving<'_> {
 fn accept_invalidations() {
     // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held. After an error, which is
     // logged, the transaction's start tries again.
-    let _ = unsafe { attempt(Report::Log, || pg::AcceptInvalidationMessages()) };
+    let _ = unsafe { attempt(Report::Log, || changes::accept()) };
 }
 
 /// Memory that is kept for the next request.

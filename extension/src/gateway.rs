@@ -43,7 +43,7 @@ use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
 use crate::shared::{shared, wake};
 use crate::worker::Worker;
-use crate::{pg, proxies, settings};
+use crate::{proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
 use flights::Flights;
@@ -218,7 +218,7 @@ impl Gateway<'_> {
             }
         }
         // SAFETY: on the main thread; nothing with a destructor is held.
-        let accepted = unsafe { attempt(Report::Log, || pg::AcceptInvalidationMessages()) };
+        let accepted = unsafe { attempt(Report::Log, || request::changes::accept()) };
         if accepted.is_err() || request::changes::configuration_is_stale() {
             self.inline.end(&mut self.runner);
             self.refresh();

@@ -203,6 +203,7 @@ unsafe extern "C-unwind" {
 
     // utils/inval.h, utils/activity
     pub fn AcceptInvalidationMessages();
+    pub fn CallSyscacheCallbacks(cache: c_int, hash: u32);
     pub fn pgstat_report_activity(state: c_int, text: *const c_char);
 
     // utils/timeout.h, which pgrx does not bind

@@ -14,6 +14,9 @@ thread_local! {
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
+    /// Whether news of functions or roles has come since [`accept`], while a request may have been computing with what was
+    /// known before.
+    static MIDWAY: Cell<bool> = const { Cell::new(false) };
     /// The configuration tables; invalid until they have been looked up.
     static TABLES: Cell<[Oid; TABLES_WATCHED]> = const { Cell::new([Oid::INVALID; TABLES_WATCHED]) };
 }
@@ -23,13 +26,11 @@ pub fn watch() {
     // SAFETY: on the main thread of a worker; the callbacks touch thread-local cells only and cannot fail.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
-        for cache in [
-            pg_sys::SysCacheIdentifier::PROCOID,
-            pg_sys::SysCacheIdentifier::TYPEOID,
-            pg_sys::SysCacheIdentifier::NAMESPACEOID,
-        ] {
+        for cache in [pg_sys::SysCacheIdentifier::TYPEOID, pg_sys::SysCacheIdentifier::NAMESPACEOID] {
             pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(catalog_changed), Datum::from(0));
         }
+        let functions = pg_sys::SysCacheIdentifier::PROCOID as i32;
+        pg_sys::CacheRegisterSyscacheCallback(functions, Some(functions_changed), Datum::from(0));
         for cache in [
             pg_sys::SysCacheIdentifier::AUTHOID,
             pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
@@ -68,6 +69,42 @@ pub fn configuration_unread() {
     STALE.set(true);
 }
 
+/// Accepts the news that have come. To be called between two requests.
+///
+/// # Safety
+/// Inside a guard, and in no planning; an error jumps.
+pub unsafe fn accept() {
+    // SAFETY: by contract.
+    unsafe {
+        settle();
+        pg::AcceptInvalidationMessages();
+    }
+    // It came between two requests.
+    MIDWAY.set(false);
+}
+
+/// Forgets plans and memberships if news of functions or roles has come since [`accept`], or since the last call. Whether it has.
+///
+/// PostgreSQL also accepts news wherever it takes a lock, and so while it plans a statement or looks up who is a member of
+/// what. A plan or a list that is made just then is kept as if it were new: plans that are not saved yet hear of nothing, and
+/// for one that is made anew what came meanwhile is forgotten at the end. Tables are locked, so only functions and roles can
+/// change under a plan. A session would end some day, a worker does not.
+///
+/// # Safety
+/// In no planning.
+pub unsafe fn settle() -> bool {
+    let came = MIDWAY.replace(false);
+    if came {
+        for cache in [pg_sys::SysCacheIdentifier::AUTHOID, pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM] {
+            // SAFETY: the callbacks of these caches only set flags and drop what they keep.
+            unsafe { pg::CallSyscacheCallbacks(cache as i32, 0) };
+        }
+        // Ours is among them.
+        MIDWAY.set(false);
+    }
+    came
+}
+
 unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
     let tables = TABLES.get();
     // Before the first look-up is over, every relation may be one of them.
@@ -81,12 +118,18 @@ unsafe extern "C-unwind" fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
     EPOCH.set(EPOCH.get() + 1);
 }
 
+unsafe extern "C-unwind" fn functions_changed(_: Datum, _cache: i32, _hash: u32) {
+    EPOCH.set(EPOCH.get() + 1);
+    MIDWAY.set(true);
+}
+
 /// Which policies of row security count, and whether the call of a function may be replaced by its body, is decided by the
 /// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
 /// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
 /// plans are made anew, those that PL/pgSQL keeps as well.
 unsafe extern "C-unwind" fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
     EPOCH.set(EPOCH.get() + 1);
+    MIDWAY.set(true);
     // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
     unsafe { pg::ResetPlanCache() };
 }

@@ -140,11 +140,6 @@ impl Endpoint {
         self.plans = Plans::Unmade;
     }
 
-    /// Whether a plan stands no longer for what it was made from.
-    pub fn has_changed_plans(&self) -> bool {
-        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().any(Plan::has_changed))
-    }
-
     /// Whether it is known what its plans are, or that there are none.
     pub fn is_made(&self) -> bool {
         match &self.plans {

@@ -426,7 +426,8 @@ fn scope(lane: Lane, access: Access) -> Scope {
 }
 
 /// Errors that come from how the gateway runs requests, and not from the request: out of time, no write, no
-/// lock, no second try; and a missing right, since an executor has a transaction to find the grant in.
+/// lock, no second try with another plan; and a missing right, since an executor has a transaction to find the grant in.
 fn may_differ(sqlstate: &[u8; 5]) -> bool {
-    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501" | b"0A000")
+    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501")
+        || run::is_of_catalogs(sqlstate)
 }

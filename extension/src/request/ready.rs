@@ -60,7 +60,8 @@ pub unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
             endpoint.counters().inspect(|counters| counters.mend());
             true
         }
-        Err(error) if is_lasting(&error) => {
+        // What has failed while something changed may succeed now.
+        Err(error) if is_lasting(&error) && changes::epoch() == epoch => {
             endpoint.forget_plans();
             endpoint.plans = Plans::Broken { error, epoch };
             false

@@ -19,7 +19,7 @@ use super::ready::{is_ready, make_ready};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{grants, params};
+use super::{changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::queue::later;
 use crate::{pg, settings};
@@ -46,12 +46,19 @@ pub struct Job<'j, 'r> {
     pub receiver: &'j mut Receiver,
 }
 
-/// "cached plan must not change result type", and what handlers raise of their own: the plans tell which it was.
-const CHANGED_PLAN: &str = "0A000";
-
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
 /// pause this one takes the same lock again before it and they meet once more.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often a request is tried again that has failed while tables and functions changed.
+const CATALOG_TRIES: u32 = 8;
+
+/// Whether an error may come of a plan that no longer fits its tables and functions: a name, a type or a column that is gone, a
+/// row that has other columns by now, an entry of a catalog that cannot be found, "cached plan must not change result type".
+/// Handlers may raise the same: with a new plan they do it again.
+pub fn is_of_catalogs(sqlstate: &[u8; 5]) -> bool {
+    matches!(sqlstate, [b'4', b'2', ..] | b"0A000" | b"XX000") && sqlstate != b"42501"
+}
 
 /// An attempt's failure, before it is known whether it is tried again.
 enum Mishap {
@@ -82,22 +89,44 @@ impl Job<'_, '_> {
             if !self.shown {
                 endpoint.show();
             }
-            let was_made = endpoint.is_made();
-            let mut result = self.run_once(endpoint, path);
-            if let Err(Mishap::Error(error)) = &result
-                && self.scope != Scope::Shared
-                && (matches!(error.sqlstate(), "40001" | "40P01")
-                    || error.sqlstate() == CHANGED_PLAN && was_made && !endpoint.is_made())
-            {
-                if error.sqlstate() == "40P01" {
-                    std::thread::sleep(DEADLOCK_PAUSE);
-                }
-                result = self.run_once(endpoint, path);
-            }
+            let result = self.run_until_settled(endpoint, path);
             result.map_err(|mishap| {
                 let mishap = self.name_grant(mishap, role);
                 self.problem(mishap)
             })
+        }
+    }
+
+    /// Runs an endpoint, and once more what another transaction or an old plan has made fail; more often while others change
+    /// functions and tables under it, as each further try needs a commit of theirs to fail.
+    unsafe fn run_until_settled(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Mishap> {
+        let mut tries = 0;
+        loop {
+            let (was_made, epoch) = (endpoint.is_made(), changes::epoch());
+            // SAFETY: the contract of `run`.
+            let result = unsafe { self.run_once(endpoint, path) };
+            let Err(Mishap::Error(error)) = &result else { return result };
+            if self.scope == Scope::Shared {
+                return result;
+            }
+            tries += 1;
+            let may_succeed = match error.sqlstate() {
+                "40001" | "40P01" => tries == 1,
+                _ if is_of_catalogs(&error.sqlstate) => {
+                    tries == 1 && was_made || tries <= CATALOG_TRIES && changes::epoch() != epoch
+                }
+                _ => false,
+            };
+            if !may_succeed {
+                return result;
+            }
+            if error.sqlstate() == "40P01" {
+                std::thread::sleep(DEADLOCK_PAUSE);
+            }
         }
     }
 
@@ -143,8 +172,7 @@ impl Job<'_, '_> {
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
-                    && error.sqlstate() == CHANGED_PLAN
-                    && endpoint.has_changed_plans()
+                    && is_of_catalogs(&error.sqlstate)
                 {
                     // The second try makes new ones.
                     endpoint.forget_plans();
@@ -369,13 +397,22 @@ pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mu
     // SAFETY: by contract.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
-        let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
-        if plan::list_length((*cached).stmt_list) != 1 {
-            refuse_rules();
+        let mut tries = 0;
+        loop {
+            let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+            if plan::list_length((*cached).stmt_list) != 1 {
+                refuse_rules();
+            }
+            plan.judge();
+            tries += 1;
+            // Rights are asked for when it starts: it must not have been planned for those of before.
+            if tries <= CATALOG_TRIES && changes::settle() {
+                pg::ReleaseCachedPlan(cached, owner);
+                continue;
+            }
+            transaction::renew_snapshot();
+            return cached;
         }
-        plan.judge();
-        transaction::renew_snapshot();
-        cached
     }
 }
 
