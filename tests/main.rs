@@ -42,6 +42,11 @@ mod together {
     mod queue_wire_faults;
     mod queue_wire_tables;
     mod refusals;
+    mod rights_configuration;
+    mod rights_dead_letters;
+    mod rights_event_triggers;
+    mod rights_page;
+    mod rights_row_types;
     mod role_changes;
     mod roles;
     mod route_places;

@@ -3,11 +3,14 @@
 //! - [`requests`]: the current request and its parts.
 //! - [`responses`]: escaping, cookies.
 //! - [`intakes`]: what the views on listeners for lines show.
-//! - [`configuration`]: what registering checks, and what a change sets off.
+//! - [`registering`]: routes and query handlers; [`listening`]: ports.
+//! - [`configuration`]: what a change of the configuration sets off.
 //! - [`roles`]: the roles that configuration names cannot be dropped.
 
 pub mod configuration;
 pub mod intakes;
+pub mod listening;
+pub mod registering;
 pub mod requests;
 pub mod responses;
 pub mod roles;

@@ -17,6 +17,7 @@
 //! - [`gateway`], [`executor`]: what they do.
 //! - `faults`: panics on demand, in the build for the tests of panics alone.
 
+pub mod authority;
 pub mod executor;
 #[cfg(feature = "faults")]
 pub mod faults;

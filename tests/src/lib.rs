@@ -4,6 +4,7 @@
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
 //! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
+//! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
 
@@ -15,6 +16,7 @@ pub mod platform;
 pub mod queues;
 pub mod shippers;
 pub mod stalls;
+pub mod traps;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;

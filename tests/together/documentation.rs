@@ -7,7 +7,7 @@
 //! - [`reference`]: settings, functions, views and errors.
 
 mod examples;
-mod markdown;
+pub mod markdown;
 mod reference;
 
 use std::path::Path;

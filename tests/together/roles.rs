@@ -217,7 +217,8 @@ fn only_members_register_for_a_role_and_only_admins_register() {
         "select * from http.route",
         "select * from http.stats",
         "select * from http.workers",
-        "select http.check_role('app')",
+        "select queue.listen(1, queue => 'jobs')",
+        "select queue.unlisten(1)",
         "create temp table t (i int); create trigger t after insert on t for each statement execute function http.configuration_changed()",
     ] {
         let error = session.batch_execute(refused).expect_err(refused);

@@ -56,8 +56,8 @@ select pg_catalog.pg_extension_config_dump('http.listener', '');
 
 grant select on http.route, http.handler, http.listener to howdah_admin;
 
--- Checks that the functions below make. Those that configure run as the extension's owner, so that nobody
--- else can write the tables; whom a request may run as is decided by who calls.
+-- What configures. These functions run as their caller, and only their rows are written as the extension's owner, so that nobody
+-- else can write the tables: ARCHITECTURE.md, "Whose code runs as whom".
 
 create function http.registration_path() returns text
 language sql stable
@@ -67,142 +67,43 @@ return (
   where name operator(pg_catalog.<>) 'pg_temp');
 comment on function http.registration_path() is 'The schemas of the search_path, pg_temp last';
 
-create function http.check_role(role regrole) returns void
-language c stable strict
-as 'MODULE_PATHNAME', 'check_role_wrapper';
-comment on function http.check_role(regrole) is 'An error unless the session''s user is a member of the role';
-
-create function http.check_function(function regprocedure) returns void
-language c stable strict
-as 'MODULE_PATHNAME', 'check_function_wrapper';
-comment on function http.check_function(regprocedure) is 'An error if a route cannot call the function';
-
-create function http.check_routes(methods text[], patterns text[]) returns void
-language c immutable strict
-as 'MODULE_PATHNAME', 'check_routes_wrapper';
-comment on function http.check_routes(text[], text[]) is 'An error if one of the routes is malformed or they conflict';
-
-create function http.check_statement(statement text) returns void
-language c stable strict
-as 'MODULE_PATHNAME', 'check_statement_wrapper';
-comment on function http.check_statement(text) is 'An error if the statement cannot be a query handler';
-
-create function http.check_listener(port integer, address text) returns void
-language c stable strict
-as 'MODULE_PATHNAME', 'check_listener_wrapper';
-comment on function http.check_listener(integer, text) is
-  'An error if the port is taken, or howdah.listen_addresses does not allow the address';
-
 create function http.route(
   method text, pattern text, function text, role text default 'howdah_web',
   search_path text default http.registration_path())
 returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-declare
-  target regprocedure;
-begin
-  perform http.check_role(quote_ident(route.role)::regrole);
-  -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
-  perform pg_catalog.set_config('search_path', coalesce(route.search_path, 'pg_temp'), true);
-  if pg_catalog.strpos(route.function, '(') operator(pg_catalog.>) 0 then
-    target := pg_catalog.regprocedurein(pg_catalog.textout(route.function));
-  else
-    target := pg_catalog.regprocin(pg_catalog.textout(route.function));
-  end if;
-  perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-  perform http.check_function(target);
-  insert into http.route as r (method, pattern, function, role, search_path)
-  values (
-    upper(route.method), route.pattern, target::text, quote_ident(route.role)::regrole,
-    coalesce(route.search_path, 'pg_temp'))
-  on conflict (method, pattern) do update
-  set function = excluded.function, role = excluded.role, search_path = excluded.search_path;
-  perform http.check_routes(array_agg(r.method), array_agg(r.pattern)) from http.route r;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_route';
 comment on function http.route(text, text, text, text, text) is
   'Lets a function answer a method and a path pattern; the same method and pattern replaces';
 
 create function http.unroute(method text, pattern text) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  delete from http.route r where r.method = upper(unroute.method) and r.pattern = unroute.pattern;
-  return found;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unroute';
 comment on function http.unroute(text, text) is 'Removes a route; false if there is none';
 
 create function http.handle(
   statement text, name text default 'default', priority integer default 0,
   role text default 'howdah_web', search_path text default http.registration_path())
 returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  perform http.check_role(quote_ident(handle.role)::regrole);
-  -- Under the caller's search_path every name is qualified: this runs as the extension's owner.
-  perform pg_catalog.set_config('search_path', coalesce(handle.search_path, 'pg_temp'), true);
-  perform http.check_statement(handle.statement);
-  perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-  insert into http.handler as h (name, statement, priority, role, search_path)
-  values (
-    handle.name, handle.statement, handle.priority, quote_ident(handle.role)::regrole,
-    coalesce(handle.search_path, 'pg_temp'))
-  on conflict (name) do update
-  set statement = excluded.statement, priority = excluded.priority, role = excluded.role,
-    search_path = excluded.search_path;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_handle';
 comment on function http.handle(text, text, integer, text, text) is
   'Lets a statement over the relation request answer what no route does; the same name replaces';
 
 create function http.unhandle(name text default 'default') returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  delete from http.handler h where h.name = unhandle.name;
-  return found;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unhandle';
 comment on function http.unhandle(text) is 'Removes a query handler; false if there is none';
 
 create function http.listen(port integer, address text default '') returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  if listen.port is null or listen.port not between 1 and 65535 then
-    raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
-  end if;
-  if exists (select from queue.listener l where l.port = listen.port) then
-    raise exception 'port % is a listener for lines', listen.port using errcode = 'object_in_use',
-      hint = 'Choose another port, or queue.unlisten() it first.';
-  end if;
-  perform http.check_listener(listen.port, coalesce(listen.address, ''));
-  insert into http.listener as l (port, address)
-  values (listen.port, coalesce(listen.address, ''))
-  on conflict do nothing;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_listen';
 comment on function http.listen(integer, text) is
   'Listens on a port: on one address, or on all that howdah.listen_addresses allows';
 
 create function http.unlisten(port integer, address text default null) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  delete from http.listener l
-  where l.port = unlisten.port and (unlisten.address is null or l.address = unlisten.address);
-  return found;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unlisten';
 comment on function http.unlisten(integer, text) is
   'Stops listening on a port: on one address, or on all; requests that run are finished. False if nothing listened';
 
@@ -210,13 +111,12 @@ revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text), http.unlisten(integer, text),
-  http.check_role(regrole), http.check_function(regprocedure), http.check_routes(text[], text[]),
-  http.check_statement(text), http.check_listener(integer, text), http.configuration_changed()
+  http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
-  http.listen(integer, text), http.unlisten(integer, text)
+  http.listen(integer, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;
 
 create function http.read_ports()

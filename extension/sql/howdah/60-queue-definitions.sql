@@ -48,6 +48,8 @@ create table queue.dead_letter (
 comment on table queue.dead_letter is
   'Rows that were read too often, and lines that were refused; queue.dead_letters shows them';
 create index on queue.dead_letter (listener, queue, into_table) where line is not null;
+-- So that a publication of all tables does not forbid removing letters.
+alter table queue.dead_letter replica identity full;
 
 create trigger changed after insert or update or delete or truncate on queue.queue
 for each statement execute function http.configuration_changed();
@@ -59,25 +61,39 @@ alter table queue.permission enable always trigger changed;
 select pg_catalog.pg_extension_config_dump('queue.queue', '');
 select pg_catalog.pg_extension_config_dump('queue.queue_id_seq', '');
 select pg_catalog.pg_extension_config_dump('queue.permission', '');
-select pg_catalog.pg_extension_config_dump('queue.dead_letter', '');
+-- The number of a table that is gone may be another's where a dump is restored.
+select pg_catalog.pg_extension_config_dump(
+  'queue.dead_letter',
+  'where into_table is null or exists (select from pg_catalog.pg_class c where c.oid operator(pg_catalog.=) into_table)');
 
 grant select on queue.queue, queue.permission to public;
 
 -- What the functions below have done as the owner of the extension, after they have checked who calls.
 
-create function queue.columns(row_type regtype) returns table (name name, definition text)
+-- A table of rows has the base type in the place of a domain: a domain's values are checked where they are sent, as
+-- whoever sends them. In a table its constraints and default would run in commands of the extension's owner.
+create function queue.columns(relation regclass) returns table (number integer, name name, definition text)
 language sql stable set search_path = pg_catalog, pg_temp
 begin atomic
+  with recursive attribute as (
+    select attnum, attname, attcollation, atttypid as type, atttypmod as modifier
+    from pg_attribute
+    where attrelid = columns.relation and attnum > 0 and not attisdropped
+    union all
+    select attnum, attname, attcollation, typbasetype, typtypmod
+    from attribute join pg_type on oid = type
+    where typtype = 'd')
   select
-    attname,
-    quote_ident(attname) || ' ' || format_type(atttypid, atttypmod)
+    attnum, attname,
+    quote_ident(attname) || ' ' || format_type(type, modifier)
       || case when attcollation <> 0 and attcollation <> typcollation
            then ' collate ' || attcollation::regcollation else '' end
-  from pg_attribute join pg_type on pg_type.oid = atttypid
-  where attrelid = (select typrelid from pg_type where oid = columns.row_type) and attnum > 0 and not attisdropped
+  from attribute join pg_type on oid = type
+  where typtype <> 'd'
   order by attnum;
 end;
-comment on function queue.columns(regtype) is 'The columns that a table of rows of a type has after the position';
+comment on function queue.columns(regclass) is
+  'The columns of a relation as a table of rows has them: of base types in the place of domains';
 
 create function queue.make(
   name text, row_type regtype, owner regrole, is_unlogged boolean, max_reads integer)
@@ -101,12 +117,15 @@ begin
          message jsonb, headers jsonb)', 'a_' || make.name);
     execute format('grant select, delete on queue.%I to %s', 'a_' || make.name, make.owner);
   else
-    columns := (select string_agg(', ' || c.definition, '') from queue.columns(make.row_type) c);
+    columns := (
+      select string_agg(', ' || c.definition, '')
+      from pg_type t cross join lateral queue.columns(t.typrelid) c where t.oid = make.row_type);
     -- Keeps the type from being dropped while the queue needs it, and lets it be altered; dumps carry it.
     execute format(
       'create function queue.row_type_%s() returns %s language plpgsql as %L',
       number, make.row_type, 'begin return null; end');
     execute format('comment on function queue.row_type_%s() is %L', number, 'The row type of queue ' || make.name);
+    execute format('revoke all on function queue.row_type_%s() from public', number);
   end if;
   for segment in 1..3 loop
     execute format(
@@ -122,6 +141,9 @@ begin
     execute format(
       'create index on queue.ledger_%s_%s (producer, epoch, sequence) where producer is not null',
       number, segment);
+    -- So that a publication of all tables does not forbid what updates or deletes here.
+    execute format('alter table queue.rows_%s_%s replica identity full', number, segment);
+    execute format('alter table queue.ledger_%s_%s replica identity full', number, segment);
   end loop;
 end
 $body$;
@@ -261,30 +283,34 @@ create function queue.reshape(queue integer) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $body$
 declare
-  definition record;
+  row_type regclass;
+  queue_name text;
   change record;
 begin
-  select * into strict definition from queue.queue q where q.id = reshape.queue;
+  select t.typrelid, q.name into row_type, queue_name
+  from queue.queue q join pg_type t on t.oid = q.row_type
+  where q.id = reshape.queue;
+  if not found then
+    return;
+  end if;
   for change in
-    select segment, a.attname as old, c.name as new, c.definition
-    from generate_series(1, 3) segment
-    cross join lateral (
-      select attname, quote_ident(attname) || ' ' || format_type(atttypid, atttypmod)
-          || case when attcollation <> 0 and attcollation <> typcollation
-               then ' collate ' || attcollation::regcollation else '' end as definition
-      from pg_attribute join pg_type on pg_type.oid = atttypid
-      where attrelid = format('queue.rows_%s_%s', reshape.queue, segment)::regclass
-        and attnum > 1 and not attisdropped) a
+    select segment, a.name as old, c.name as new, c.definition
+    from (
+      select s as segment, t.name, t.definition
+      from generate_series(1, 3) s
+      cross join lateral queue.columns(format('queue.rows_%s_%s', reshape.queue, s)::regclass) t
+      where t.number > 1) a
     full join (
-      select s as segment, t.* from generate_series(1, 3) s cross join queue.columns(definition.row_type) t) c
+      select s as segment, t.name, t.definition
+      from generate_series(1, 3) s cross join queue.columns(row_type) t) c
       using (segment, definition)
-    where a.attname is null or c.name is null
-    order by segment, a.attname is null
+    where a.name is null or c.name is null
+    order by segment, a.name is null
   loop
     if change.old is not null then
       execute format('lock queue.rows_%s_%s', reshape.queue, change.segment);
       if not queue.has_no_rows(reshape.queue) then
-        raise exception 'column % cannot be changed while queue % has rows of it', change.old, definition.name
+        raise exception 'column % cannot be changed while queue % has rows of it', change.old, queue_name
           using errcode = 'dependent_objects_still_exist', hint = 'Take the rows first, or purge the queue.';
       end if;
       execute format('alter table queue.rows_%s_%s drop column %I', reshape.queue, change.segment, change.old);
@@ -298,20 +324,8 @@ $body$;
 comment on function queue.reshape(integer) is 'Gives the tables of a queue the columns of its row type';
 
 create function queue.follow_types() returns event_trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-declare
-  number integer;
-begin
-  for number in
-    select distinct q.id
-    from queue.queue q join pg_type t on t.oid = q.row_type
-    join pg_event_trigger_ddl_commands() c on c.objid in (t.oid, t.typrelid)
-  loop
-    perform queue.reshape(number);
-  end loop;
-end
-$body$;
+language c
+as 'MODULE_PATHNAME', 'howdah_queue_follow_types';
 comment on function queue.follow_types() is 'Lets the tables of queues follow when a type is altered';
 
 -- The linter knows no event triggers.
@@ -320,7 +334,7 @@ execute function queue.follow_types();
 comment on event trigger howdah_queue_types is 'Lets the tables of queues follow when a type is altered';
 
 revoke all on function
-  queue.columns(regtype), queue.make(text, regtype, regrole, boolean, integer), queue.unmake(integer),
+  queue.columns(regclass), queue.make(text, regtype, regrole, boolean, integer), queue.unmake(integer),
   queue.allow(integer, regrole, text), queue.disallow(integer, regrole, text), queue.has_no_rows(integer),
   queue.reshape(integer), queue.follow_types(), queue.forget(integer, text), queue.create(text, regtype, boolean, integer)
 from public;

@@ -9,18 +9,13 @@ create table queue.progress (
   primary key (into_table, producer))
 with (fillfactor = 50);
 comment on table queue.progress is 'The last line of each producer that is in a table';
-select pg_catalog.pg_extension_config_dump('queue.progress', '');
+select pg_catalog.pg_extension_config_dump(
+  'queue.progress',
+  'where exists (select from pg_catalog.pg_class c where c.oid operator(pg_catalog.=) into_table)');
 
 create function queue.forget_tables() returns event_trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-begin
-  delete from queue.progress p using pg_event_trigger_dropped_objects() o
-  where o.classid = 'pg_class'::regclass and o.objid = p.into_table;
-  delete from queue.dead_letter d using pg_event_trigger_dropped_objects() o
-  where o.classid = 'pg_class'::regclass and o.objid = d.into_table;
-end
-$body$;
+language c
+as 'MODULE_PATHNAME', 'howdah_queue_forget_tables';
 comment on function queue.forget_tables() is 'Forgets producers and dead letters of tables that are dropped: oids come again';
 revoke all on function queue.forget_tables() from public;
 

@@ -38,61 +38,11 @@ create trigger changed after insert or update or delete or truncate on queue.lis
 for each statement execute function http.configuration_changed();
 alter table queue.listener enable always trigger changed;
 
-select pg_catalog.pg_extension_config_dump('queue.listener', '');
+select pg_catalog.pg_extension_config_dump(
+  'queue.listener',
+  'where into_table is null or exists (select from pg_catalog.pg_class c where c.oid operator(pg_catalog.=) into_table)');
 
 grant select on queue.listener to howdah_admin;
-
-create function queue.may_send(queue text, role regrole) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp
-begin atomic
-  select exists (
-    select from queue.queue q left join queue.permission p on p.queue = q.id and p.permission in ('send', 'manage')
-    where q.name = may_send.queue
-      and (pg_has_role(may_send.role, q.owner, 'usage') or pg_has_role(may_send.role, p.role, 'usage')));
-end;
-comment on function queue.may_send(text, regrole) is 'Whether a role may send to a queue';
-
-create function queue.listener_role(role text) returns regrole
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $body$
-declare
-  caller text := case when current_setting('role') = 'none' then session_user::text else current_setting('role') end;
-begin
-  if listener_role.role is not null then
-    perform http.check_role(quote_ident(listener_role.role)::regrole);
-    return quote_ident(listener_role.role)::regrole;
-  end if;
-  -- What comes in by a socket is never written with a superuser's rights unless somebody has asked for that.
-  return case when rolsuper then 'howdah_web'::regrole else quote_ident(caller)::regrole end
-    from pg_roles where rolname = caller;
-end
-$body$;
-comment on function queue.listener_role(text) is 'The role of a listener: the one that is named, or the default';
-
-create function queue.check_target(queue text, role regrole, is_default boolean) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $body$
-declare
-  number integer := (select q.id from queue.queue q where q.name = check_target.queue);
-  hint text := format('select queue.grant(%L, %L, %L);', check_target.queue, 'send', check_target.role::text);
-begin
-  if number is null then
-    raise exception 'there is no queue "%"', check_target.queue
-      using errcode = 'undefined_object', hint = 'queue.list_queues() shows those that there are.';
-  elsif queue.may_send(check_target.queue, check_target.role) then
-    return;
-  elsif check_target.is_default and check_target.role = 'howdah_web'::regrole then
-    perform queue.allow(number, check_target.role, 'send');
-    raise notice 'howdah_web may now send to queue %', check_target.queue
-      using hint = 'To write as another role, name it: role => ''...''.';
-  else
-    raise warning '% may not send to queue %: nothing will be stored', check_target.role, check_target.queue
-      using hint = hint;
-  end if;
-end
-$body$;
-comment on function queue.check_target(text, regrole, boolean) is
-  'An error if there is no such queue; sees to it, or warns, that the role may send';
 
 create function queue.listen(
   port integer, queue text default null, into_table regclass default null, address text default '',
@@ -101,69 +51,15 @@ create function queue.listen(
   longest_line integer default null, line_column text default null, rest_column text default null,
   allow cidr[] default '{}', search_path text default http.registration_path())
 returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-declare
-  runs_as regrole;
-  longest bigint := coalesce(listen.longest_line, (select setting::bigint from pg_settings where name = 'howdah.queue_longest_line'));
-  memory bigint := (select setting::bigint << 20 from pg_settings where name = 'howdah.request_memory');
-  bytes bigint := coalesce(listen.bucket_bytes, greatest(least(4194304, memory / 4 - longest), 1));
-begin
-  if listen.port is null or listen.port not between 1 and 65535 then
-    raise exception 'port % is not from 1 to 65535', listen.port using errcode = '22023';
-  elsif num_nonnulls(listen.queue, listen.into_table) <> 1 then
-    raise exception 'name either a queue or a table' using errcode = '22023',
-      hint = 'select queue.listen(4000, queue => ''bips''), or select queue.listen(4000, into_table => ''public.bips'').';
-  elsif listen.allow is null or array_position(listen.allow, null) is not null then
-    raise exception 'allow has a null, which is no network' using errcode = 'null_value_not_allowed',
-      hint = 'An empty array allows all.';
-  elsif bytes + longest > memory / 4 then
-    raise exception 'bucket_bytes and the longest line are % bytes together; howdah.request_memory allows %',
-        bytes + longest, memory / 4 using errcode = '22023',
-      hint = format(
-        'They may have a quarter of it: set howdah.request_memory to %s MB and restart, or lower bucket_bytes or longest_line.',
-        (4 * (bytes + longest) + 1048575) >> 20);
-  elsif exists (select from http.listener l where l.port = listen.port) then
-    raise exception 'port % is a listener for HTTP', listen.port using errcode = 'object_in_use',
-      hint = 'Choose another port, or http.unlisten() it first.';
-  end if;
-  runs_as := queue.listener_role(listen.role);
-  if listen.queue is not null then
-    perform queue.check_target(listen.queue, runs_as, listen.role is null);
-  else
-    if not has_any_column_privilege(runs_as::oid, listen.into_table::oid, 'insert') then
-      raise warning '% may not insert into %: nothing will be stored', runs_as, listen.into_table
-        using hint = format('grant insert on %s to %s;', listen.into_table, runs_as);
-    end if;
-  end if;
-  perform http.check_listener(listen.port, coalesce(listen.address, ''));
-  insert into queue.listener as l values (
-    listen.port, coalesce(listen.address, ''), listen.queue, listen.into_table, runs_as, coalesce(listen.search_path, 'pg_temp'),
-    sha256(convert_to(listen.token, 'UTF8')), listen.durability, listen.bucket_rows, bytes,
-    listen.bucket_milliseconds, listen.longest_line, listen.line_column, listen.rest_column,
-    listen.allow)
-  on conflict (port) do update set
-    address = excluded.address, queue = excluded.queue, into_table = excluded.into_table, role = excluded.role,
-    search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,
-    bucket_rows = excluded.bucket_rows, bucket_bytes = excluded.bucket_bytes,
-    bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line,
-    line_column = excluded.line_column, rest_column = excluded.rest_column, allow = excluded.allow;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_listen';
 comment on function queue.listen(
   integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text) is
   'Takes lines of JSON on a port into a queue or a table; the same port replaces';
 
 create function queue.unlisten(port integer) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $body$
-#variable_conflict use_column
-begin
-  delete from queue.listener l where l.port = unlisten.port;
-  return found;
-end
-$body$;
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_unlisten';
 comment on function queue.unlisten(integer) is
   'Stops taking lines on a port; what has been read is stored first. False if nothing listened';
 
@@ -218,7 +114,6 @@ comment on column queue.connections.sequence is 'The last line that was acknowle
 comment on column queue.connections.lag is 'Lines that have come and are not committed yet';
 
 revoke all on function
-  queue.may_send(text, regrole), queue.listener_role(text), queue.check_target(text, regrole, boolean),
   queue.listen(
     integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()

@@ -7,9 +7,9 @@ use pgrx::pg_sys::{self, Datum, Oid, TupleDesc, Tuplestorestate};
 
 use super::bucket::Rows;
 use super::columns::Column;
+use crate::authority::table_name;
 use crate::guard::PgError;
 use crate::pg;
-use crate::queue::functions::statement::table_name;
 use crate::subtransaction::in_subtransaction;
 
 /// Writes the rows at these places into these columns of the table, in a subtransaction. Returns how many there are now.

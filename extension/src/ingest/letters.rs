@@ -3,12 +3,11 @@
 use ndjson::Line;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::blame::Refusal;
 use super::target::Place;
 use super::{NAMED, Rejected, Target, Written};
-use crate::queue::functions::statement::as_owner;
+use crate::authority::{run_as_owner, value_as_owner};
 use crate::settings;
 
 /// Bytes of a line that are kept.
@@ -85,11 +84,8 @@ fn room(target: &Target, listener: i32) -> usize {
              and line is not null
            limit {most}) letters"
     );
-    let there = as_owner(|| Spi::get_one_with_args::<i64>(&query, &address(target, listener)));
-    match there {
-        Ok(count) => (i64::from(most) - count.unwrap_or_default()).max(0) as usize,
-        Err(error) => error!("{error}"),
-    }
+    let there = value_as_owner::<i64>(&query, &address(target, listener)).unwrap_or_default();
+    (i64::from(most) - there).max(0) as usize
 }
 
 fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, u64, Refusal)]) {
@@ -102,14 +98,9 @@ fn insert(target: &Target, listener: i32, letters: &[(Line<'_>, u64, Refusal)]) 
     let errors: Vec<&str> = letters.iter().map(|(.., refusal)| refusal.message.as_str()).collect();
     let [queue, table, listener] = address(target, listener);
     let arguments = [queue, table, listener, lines.into(), lengths.into(), states.into(), errors.into()];
-    let inserted = as_owner(|| {
-        Spi::run_with_args(
-            "insert into queue.dead_letter (queue, into_table, listener, line, line_length, sqlstate, error)
-             select $1, $2, $3, letter.* from unnest($4, $5, $6, $7) letter",
-            &arguments,
-        )
-    });
-    if let Err(error) = inserted {
-        error!("{error}");
-    }
+    run_as_owner(
+        "insert into queue.dead_letter (queue, into_table, listener, line, line_length, sqlstate, error)
+         select $1, $2, $3, letter.* from unnest($4, $5, $6, $7) letter",
+        &arguments,
+    );
 }

@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, AclMode, AclResult, Oid};
 use pgrx::prelude::*;
 
 use super::columns::Columns;
-use crate::queue::functions::statement::table_name;
+use crate::authority::table_name;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::segment::Opened;
 
@@ -42,12 +42,19 @@ pub fn check(table: Oid) {
             refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, "the table does not exist");
         }
         let user = pg_sys::GetUserId();
-        let any = pg_sys::AclMaskHow::ACLMASK_ANY;
-        if !may_insert(table)
-            && pg_sys::pg_attribute_aclcheck_all(table, user, INSERT, any) != AclResult::ACLCHECK_OK
-        {
+        if !may_insert_somewhere(table, user) {
             refuse_user(table, user);
         }
+    }
+}
+
+/// Whether a user may insert into the table, or into some column of it.
+pub fn may_insert_somewhere(table: Oid, user: Oid) -> bool {
+    let any = pg_sys::AclMaskHow::ACLMASK_ANY;
+    // SAFETY: look-ups inside a transaction.
+    unsafe {
+        pg_sys::pg_class_aclcheck(table, user, INSERT) == AclResult::ACLCHECK_OK
+            || pg_sys::pg_attribute_aclcheck_all(table, user, INSERT, any) == AclResult::ACLCHECK_OK
     }
 }
 
@@ -117,7 +124,7 @@ fn is_distributed(table: Oid) -> bool {
     if unsafe { pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), catalog) } == Oid::INVALID {
         return false;
     }
-    let query = "select exists (select from pg_catalog.pg_dist_partition where logicalrelid = $1)";
+    let query = "select exists (select from pg_catalog.pg_dist_partition where logicalrelid operator(pg_catalog.=) $1)";
     match Spi::get_one_with_args::<bool>(query, &[table.into()]) {
         Ok(found) => found.unwrap_or_default(),
         Err(error) => error!("{error}"),

@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 use super::SEGMENTS;
 use super::memory::{Locked, QueueMemory};
 use super::refuse::{refuse, refuse_with_hint};
+use crate::authority::current_user;
 use crate::shared::shared;
 
 /// What somebody may be allowed to do with a queue.
@@ -235,9 +236,13 @@ impl Definition {
 
     /// Whether the current user may do this.
     pub fn allows(&self, right: Right) -> bool {
+        self.allows_role(current_user(), right)
+    }
+
+    /// Whether a role may do this.
+    pub fn allows_role(&self, user: Oid, right: Right) -> bool {
         // SAFETY: look-ups inside a transaction.
         unsafe {
-            let user = pg_sys::GetUserId();
             pg_sys::has_privs_of_role(user, self.owner)
                 || self.rights.iter().any(|(role, allowed)| {
                     (*allowed == right || *allowed == Right::Manage) && pg_sys::has_privs_of_role(user, *role)

@@ -47,7 +47,15 @@ fn name(attribute: &pg_sys::FormData_pg_attribute) -> &CStr {
 }
 
 fn are_alike(column: &pg_sys::FormData_pg_attribute, attribute: &pg_sys::FormData_pg_attribute) -> bool {
-    name(column) == name(attribute) && column.atttypid == attribute.atttypid && !column.attisdropped
+    name(column) == name(attribute)
+        && is_stored_as(column.atttypid, attribute.atttypid)
+        && !column.attisdropped
+}
+
+/// Whether a column of the one type has values of the other: a table has the base type in the place of a domain.
+fn is_stored_as(column: Oid, attribute: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    column == attribute || column == unsafe { pg_sys::getBaseType(attribute) }
 }
 
 impl Layout {

@@ -8,11 +8,11 @@ use pgrx::pg_sys;
 
 use super::claim::learn;
 use super::definition::Definition;
-use super::functions::statement::{self, table_name};
 use super::ledger::{self, Row, Scan};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
 use super::{SEGMENTS, now, producer, tidy};
+use crate::authority::{run_as_owner, table_name};
 use crate::settings;
 
 /// Microseconds between two attempts of takers to truncate.
@@ -203,7 +203,7 @@ fn is_consumed(block: &mut Block) -> bool {
 pub fn truncate(queue: &Definition, number: usize, last: u64) {
     let (rows, ledger) = queue.tables(number);
     let producers = producer::newest(&Segment::open(queue, number, Purpose::Look), None);
-    statement::run_as_owner(&format!("truncate {}, {}", table_name(rows), table_name(ledger)));
+    run_as_owner(&format!("truncate {}, {}", table_name(rows), table_name(ledger)), &[]);
     let segment = Segment::open(queue, number, Purpose::Take);
     transactions::current();
     ledger::append_frozen(&segment, &[Row::Mark(last)], None);

@@ -6,22 +6,20 @@ use pgrx::datum::{DatumWithOid, JsonB};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::statement::{as_owner, rows_as_owner, table_name};
 use super::{Call, called, messages, typed};
+use crate::authority::{as_role, check_table_owner, rows_as_owner, run_as_owner, type_owner, value_as_owner};
 use crate::ingest::{self, Bucket, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::refuse::refuse;
+use crate::request::identity::SAFE_PATH;
 
 /// Puts a row among the dead letters. The caller has consumed it.
 pub fn bury(queue: &Definition, chosen: &Chosen, value: Datum, value_type: Oid) {
-    // As the caller: a cast to json may be a function of somebody's.
     // SAFETY: the value is of the type.
     let argument = unsafe { DatumWithOid::new(value, value_type) };
-    let row = match Spi::get_one_with_args::<JsonB>("select pg_catalog.to_jsonb($1)", &[argument]) {
-        Ok(row) => row,
-        Err(error) => error!("{error}"),
-    };
+    let row = as_type_owner(value_type, || {
+        Spi::get_one_with_args::<JsonB>("select pg_catalog.to_jsonb($1)", &[argument])
+    });
     insert(queue, chosen, row, None);
 }
 
@@ -43,16 +41,11 @@ fn insert(queue: &Definition, chosen: &Chosen, row: Option<JsonB>, headers: Opti
         // SAFETY: a timestamptz.
         unsafe { DatumWithOid::new(Datum::from(chosen.sent_at), pg_sys::TIMESTAMPTZOID) },
     ];
-    as_owner(|| {
-        let inserted = Spi::run_with_args(
-            "insert into queue.dead_letter (queue, msg_id, read_ct, message, headers, enqueued_at, error)
-             values ($1, $2, $3, $4, $5, $6, 'read ' || $3 || ' times')",
-            &arguments,
-        );
-        if let Err(error) = inserted {
-            error!("{error}");
-        }
-    });
+    run_as_owner(
+        "insert into queue.dead_letter (queue, msg_id, read_ct, message, headers, enqueued_at, error)
+         values ($1, $2, $3, $4, $5, $6, 'read ' || $3 || ' times')",
+        &arguments,
+    );
 }
 
 called!(
@@ -62,7 +55,7 @@ called!(
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
-        let (letters, lines) = exhume(&queue.id.to_string(), "null", call.get(1));
+        let (letters, lines) = exhume(Some(&queue), None, call.get(1));
         match queue.row_type {
             None => messages::send(&queue, &letters, 0),
             Some(row_type) => {
@@ -81,40 +74,26 @@ called!(
     pg_finfo_howdah_queue_redrive_into_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
-        check_owner(table);
-        let (_, lines) = exhume("null", &table.to_u32().to_string(), call.get(1));
+        check_table_owner(table);
+        let (_, lines) = exhume(None, Some(table), call.get(1));
         let target = Target::table(table, Keep { line: call.get(2), rest: call.get(3) });
         Datum::from(send_lines(&target, &lines))
     }
 );
 
-/// An error unless what is kept of lines for the table is the current user's to change.
-pub fn check_owner(table: Oid) {
-    let allowed = Spi::get_one_with_args::<bool>(
-        "select pg_catalog.pg_has_role('howdah_admin', 'usage') or pg_catalog.pg_has_role(relowner, 'usage')
-         from pg_catalog.pg_class where oid = $1",
-        &[table.into()],
-    );
-    match allowed {
-        Ok(Some(true)) => {}
-        Ok(_) => refuse(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            &format!("must be owner of table {} or a member of howdah_admin", table_name(table)),
-        ),
-        Err(error) => error!("{error}"),
-    }
-}
-
 /// Lines that were refused, by the listener where they arrived.
 type Lines = BTreeMap<i32, Vec<Vec<u8>>>;
 
 /// Takes letters of a queue or table, all or the oldest, from the dead: rows, and lines.
-fn exhume(queue: &str, table: &str, most: Option<i32>) -> (Vec<messages::Content>, Lines) {
-    let most = most.unwrap_or(i32::MAX);
-    let statement = format!(
-        "select message, headers, line, listener from queue.exhume({queue}, {table}::pg_catalog.oid, {most})"
-    );
-    let exhumed = rows_as_owner(&statement, |row| {
+fn exhume(
+    queue: Option<&Definition>,
+    table: Option<Oid>,
+    most: Option<i32>,
+) -> (Vec<messages::Content>, Lines) {
+    let statement = "select message, headers, line, listener from queue.exhume($1, $2, $3)";
+    let number = queue.map(|queue| queue.id as i32);
+    let arguments = [number.into(), table.into(), most.unwrap_or(i32::MAX).into()];
+    let exhumed = rows_as_owner(statement, &arguments, |row| {
         let json = |place: usize| row.get::<JsonB>(place).ok().flatten().and_then(JsonB::into_datum);
         let line = row.get::<Vec<u8>>(3).ok().flatten();
         let listener = row.get::<i32>(4).ok().flatten().unwrap_or_default();
@@ -159,7 +138,7 @@ called!(
     pg_finfo_howdah_queue_discard_dead_letters_of_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
-        check_owner(table);
+        check_table_owner(table);
         discard(call, None, Some(table))
     }
 );
@@ -172,11 +151,7 @@ fn discard(call: Call, queue: Option<i32>, table: Option<Oid>) -> Datum {
         None => DatumWithOid::null_oid(pg_sys::TIMESTAMPTZOID),
     };
     let arguments = [queue.into(), table.into(), before];
-    let count = as_owner(|| Spi::get_one_with_args::<i64>("select queue.discard($1, $2, $3)", &arguments));
-    match count {
-        Ok(count) => Datum::from(count.unwrap_or_default()),
-        Err(error) => error!("{error}"),
-    }
+    Datum::from(value_as_owner::<i64>("select queue.discard($1, $2, $3)", &arguments).unwrap_or_default())
 }
 
 /// A row of the type from its JSON.
@@ -184,8 +159,17 @@ fn revive(row: Option<Datum>, row_type: Oid) -> Option<Datum> {
     // SAFETY: a null of the type, and a jsonb.
     let arguments = unsafe { [DatumWithOid::null_oid(row_type), DatumWithOid::new(row, pg_sys::JSONBOID)] };
     // The row is copied out of the memory of the query, as it is used after.
-    match Spi::get_one_with_args::<AnyRow>("select pg_catalog.jsonb_populate_record($1, $2)", &arguments) {
-        Ok(row) => row.map(|row| row.0),
+    let row = as_type_owner(row_type, || {
+        Spi::get_one_with_args::<AnyRow>("select pg_catalog.jsonb_populate_record($1, $2)", &arguments)
+    });
+    row.map(|row| row.0)
+}
+
+/// Casts to json, domains and ranges in a row type may call functions of somebody's. They run as the owner of the type, who has
+/// chosen them: neither as the owner of the extension nor as whoever reads the queue or manages it.
+fn as_type_owner<T>(row_type: Oid, work: impl FnOnce() -> Result<T, pgrx::spi::Error>) -> T {
+    match as_role(type_owner(row_type), SAFE_PATH, work) {
+        Ok(value) => value,
         Err(error) => error!("{error}"),
     }
 }

@@ -5,7 +5,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use super::called;
-use super::statement::{caller, literal, run_as_owner};
+use crate::authority::{check_type_usage, current_user, refuse_restricted, role_of, run_as_owner};
 use crate::queue::claim::learn;
 use crate::queue::count;
 use crate::queue::definition::{self, Definition, Right};
@@ -24,23 +24,26 @@ called!(
     |call| {
         let name: String = call.need(0, "queue_name");
         let row_type: Option<Oid> = call.get(1);
+        refuse_restricted();
         check_name(&name);
         if let Some(row_type) = row_type {
             check_composite(row_type);
+            check_type_usage(row_type);
         }
         if let Some(known) = definition::look_up(&name) {
             check_same(&known, row_type);
             return Datum::null();
         }
-        let number = |value: Option<i64>| value.map_or("null".to_owned(), |value| value.to_string());
-        run_as_owner(&format!(
-            "select queue.make({}, {}::pg_catalog.oid::pg_catalog.regtype, {}::pg_catalog.oid::pg_catalog.regrole, {}, {})",
-            literal(&name),
-            number(row_type.map(|oid| oid.to_u32().into())),
-            caller().to_u32(),
-            call.get::<bool>(2).unwrap_or_default(),
-            number(call.get::<i32>(3).map(i64::from)),
-        ));
+        run_as_owner(
+            "select queue.make($1, $2, $3, $4, $5)",
+            &[
+                name.into(),
+                row_type.into(),
+                current_user().into(),
+                call.get::<bool>(2).unwrap_or_default().into(),
+                call.get::<i32>(3).into(),
+            ],
+        );
         Datum::null()
     }
 );
@@ -82,10 +85,11 @@ called!(
     howdah_queue_drop,
     pg_finfo_howdah_queue_drop,
     |call| {
+        refuse_restricted();
         let name: String = call.need(0, "queue_name");
         let Some(queue) = definition::look_up(&name) else { return Datum::from(false) };
         check_owner(&queue);
-        run_as_owner(&format!("select queue.unmake({})", queue.id));
+        run_as_owner("select queue.unmake($1)", &[(queue.id as i32).into()]);
         Datum::from(true)
     }
 );
@@ -104,17 +108,18 @@ called!(
     /// `queue.grant(queue_name, right, role)`
     howdah_queue_grant,
     pg_finfo_howdah_queue_grant,
-    |call| change_right(call, "queue.allow")
+    |call| change_right(call, "select queue.allow($1, $2, $3)")
 );
 
 called!(
     /// `queue.revoke(queue_name, right, role)`
     howdah_queue_revoke,
     pg_finfo_howdah_queue_revoke,
-    |call| change_right(call, "queue.disallow")
+    |call| change_right(call, "select queue.disallow($1, $2, $3)")
 );
 
-fn change_right(call: super::Call, function: &str) -> Datum {
+fn change_right(call: super::Call, statement: &str) -> Datum {
+    refuse_restricted();
     let queue = definition::find(&call.need::<String>(0, "queue_name"));
     queue.check(Right::Manage);
     let word: String = call.need(1, "right");
@@ -124,16 +129,8 @@ fn change_right(call: super::Call, function: &str) -> Datum {
             &format!("a right is 'send', 'take' or 'manage', not '{word}'"),
         );
     };
-    let role: String = call.need(2, "role");
-    let role = std::ffi::CString::new(role).unwrap_or_default();
-    // SAFETY: a look-up inside a transaction; an unknown role is an error.
-    let role = unsafe { pg_sys::get_role_oid(role.as_ptr(), false) };
-    run_as_owner(&format!(
-        "select {function}({}, {}::pg_catalog.oid::pg_catalog.regrole, '{}')",
-        queue.id,
-        role.to_u32(),
-        right.word()
-    ));
+    let role = role_of(&call.need::<String>(2, "role"));
+    run_as_owner(statement, &[(queue.id as i32).into(), role.into(), right.word().into()]);
     Datum::null()
 }
 

@@ -8,9 +8,9 @@ use pgrx::prelude::*;
 
 use super::returned::Returned;
 use super::settled::{answer, found, numbers, remove, settled_queue};
-use super::statement::{as_owner, table_name};
 use super::typed::{positions, quantity};
 use super::{Call, called, dead};
+use crate::authority::{run_as_owner, table_name};
 use crate::pg;
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
@@ -380,10 +380,6 @@ fn store(queue: &Definition, haul: &Haul) {
             // SAFETY: the values are of these types.
             .map(|(value, kind)| unsafe { pgrx::datum::DatumWithOid::new(value, kind) })
             .collect();
-        as_owner(|| {
-            if let Err(error) = Spi::run_with_args(&statement, &arguments) {
-                error!("{error}");
-            }
-        });
+        run_as_owner(&statement, &arguments);
     }
 }

@@ -8,16 +8,18 @@
 //! - [`dead`]: dead letters.
 //! - [`producers`]: producers that will not come back.
 //! - [`doors`]: what the HTTP door needs beside SQL.
-//! - [`statement`]: SQL that is run as the extension's owner.
+//! - [`listeners`]: listeners for lines.
+//! - [`events`]: event triggers.
 
 pub mod dead;
 pub mod definitions;
 pub mod doors;
+pub mod events;
+pub mod listeners;
 pub mod messages;
 pub mod producers;
 pub mod returned;
 pub mod settled;
-pub mod statement;
 pub mod typed;
 
 /// Defines a function that PostgreSQL calls by its version-1 convention, for values that pgrx has no type for. The

@@ -4,9 +4,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use super::called;
-use super::dead::check_owner;
 use super::definitions::lock_out;
-use super::statement::{literal, rows_as_owner};
+use crate::authority::{check_table_owner, run_as_owner};
 use crate::ingest::progress;
 use crate::queue::definition::{self, Right};
 use crate::queue::producer;
@@ -27,7 +26,7 @@ called!(
         }
         // Rows of the ledger move, and who reads it without a lock might miss a batch on its way.
         lock_out(&queue);
-        rows_as_owner(&format!("select queue.forget({}, {})", queue.id, literal(&name)), |_| Some(()));
+        run_as_owner("select queue.forget($1, $2)", &[(queue.id as i32).into(), name.as_str().into()]);
         if producer::last(&queue, &name).is_some() {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
@@ -45,7 +44,7 @@ called!(
     pg_finfo_howdah_queue_forget_producer_of_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
-        check_owner(table);
+        check_table_owner(table);
         let name: String = call.need(1, "producer");
         begin();
         Datum::from(progress::forget(table, &name))

@@ -1,0 +1,270 @@
+//! As whom code runs: who asks, who may, and the one way to run something as somebody else.
+//!
+//! Whoever may do a thing is the **current** user, asked here: inside a SECURITY DEFINER function its owner, inside maintenance
+//! the owner of the table. What runs as another role runs restricted, with PostgreSQL's own schema alone on the search path, and
+//! every text of it is ours: what users have made must not be in it. ARCHITECTURE.md, "Whose code runs as whom", lists all of it.
+
+use std::ffi::{CStr, c_char};
+
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::request::identity::SAFE_PATH;
+
+/// The current user.
+pub fn current_user() -> Oid {
+    // SAFETY: PostgreSQL's own state.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// The owner of the extension's schemas and tables.
+pub fn owner() -> Oid {
+    // SAFETY: look-ups inside a transaction; the schema exists, as what calls this belongs to it.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
+        let cache = pg_sys::SysCacheIdentifier::NAMESPACEOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, schema.into());
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_namespace>()).nspowner;
+        pg_sys::ReleaseSysCache(tuple);
+        owner
+    }
+}
+
+/// Runs `work` as the extension's owner, to whom the tables belong. Its SQL is ours to the letter, and what comes from users is
+/// data of PostgreSQL's own types.
+pub fn as_owner<T>(work: impl FnOnce() -> T) -> T {
+    as_role(owner(), SAFE_PATH, work)
+}
+
+/// Runs `work` as a role with a search path. It may neither become another role nor leave anything in the session, and nothing
+/// is configured below it ([`refuse_restricted`]).
+pub fn as_role<T>(role: Oid, search_path: &CStr, work: impl FnOnce() -> T) -> T {
+    let restricted = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
+    // SAFETY: what is set here is set back below; after an error by PostgreSQL, with the transaction or subtransaction.
+    unsafe {
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        pg_sys::SetUserIdAndSecContext(role, context | restricted as i32);
+        let result = with_path(search_path, work);
+        pg_sys::SetUserIdAndSecContext(user, context);
+        result
+    }
+}
+
+/// Runs `work` with a search path, and undoes all settings that it has changed.
+pub fn with_path<T>(search_path: &CStr, work: impl FnOnce() -> T) -> T {
+    // SAFETY: what is set here is set back below; after an error by PostgreSQL.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::SetConfigOption(
+            c"search_path".as_ptr(),
+            search_path.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+        );
+        let result = work();
+        pg_sys::AtEOXact_GUC(false, level);
+        result
+    }
+}
+
+/// Runs a statement as the owner.
+pub fn run_as_owner(statement: &str, arguments: &[DatumWithOid<'_>]) {
+    as_owner(|| {
+        if let Err(error) = Spi::run_with_args(statement, arguments) {
+            error!("{error}");
+        }
+    });
+}
+
+/// The value of the first row that a statement returns, run as the owner; none if there is no row, or it is null. The statement
+/// runs to its end, so that its triggers fire.
+pub fn value_as_owner<T: FromDatum + IntoDatum>(
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Option<T> {
+    rows_as_owner(statement, arguments, |row| row.get::<T>(1).ok()?).into_iter().next()
+}
+
+/// The rows of a statement, run as the owner, as values.
+pub fn rows_as_owner<T>(
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+    row: impl Fn(pgrx::spi::SpiHeapTupleData) -> Option<T>,
+) -> Vec<T> {
+    as_owner(|| {
+        // Not as a query that only reads: it would have the snapshot from before what this command has done and waited for.
+        Spi::connect_mut(|client| match client.update(statement, None, arguments) {
+            Ok(table) => table.filter_map(row).collect(),
+            Err(error) => error!("{error}"),
+        })
+    })
+}
+
+/// An error inside a security-restricted operation. Maintenance runs code of a table's owner in it, whoever has begun it, and
+/// that code must not configure what lasts.
+pub fn refuse_restricted() {
+    // SAFETY: PostgreSQL's own state.
+    if unsafe { pg_sys::InSecurityRestrictedOperation() } {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            "nothing can be configured within a security-restricted operation",
+            "Functions of indexes, materialized views and the like cannot change routes, listeners, queues or rights.",
+        );
+    }
+}
+
+/// What a grant says so that its member may become the role.
+const WITH_SET: &str = if cfg!(feature = "pg15") { "" } else { " with set true" };
+
+/// The role of this name; an error unless the current user may have requests run as it.
+pub fn check_role(name: &str) -> Oid {
+    let role = role_of(name);
+    let user = current_user();
+    if role != web_role() && !may_become(user, role) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("requests may run as {name} only if you are a member of it"),
+            &format!("grant {name} to the role that registers{WITH_SET}, or name another role"),
+        );
+    }
+    role
+}
+
+/// The role of this name; an error if there is none.
+pub fn role_of(name: &str) -> Oid {
+    // What SQL passes as text has no byte 0.
+    let name = std::ffi::CString::new(name).unwrap_or_default();
+    // SAFETY: a look-up inside a transaction.
+    unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
+}
+
+/// The name of a role.
+pub fn name_of(role: Oid) -> String {
+    // SAFETY: a look-up inside a transaction; the result ends with NUL.
+    unsafe { text(pg_sys::GetUserNameFromId(role, false)) }
+}
+
+/// The role that requests run as unless another is named; invalid if it is gone.
+pub fn web_role() -> Oid {
+    // SAFETY: a look-up inside a transaction.
+    unsafe { pg_sys::get_role_oid(c"howdah_web".as_ptr(), true) }
+}
+
+/// Whether a user may SET ROLE to a role. From version 16 on a membership may come without that.
+pub fn may_become(user: Oid, role: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::is_member_of_role(user, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::member_can_set_role(user, role);
+    }
+}
+
+/// Whether the current user has the rights of howdah_admin.
+fn is_admin() -> bool {
+    // SAFETY: look-ups inside a transaction.
+    unsafe {
+        let admin = pg_sys::get_role_oid(c"howdah_admin".as_ptr(), true);
+        admin != Oid::INVALID && pg_sys::has_privs_of_role(current_user(), admin)
+    }
+}
+
+/// An error unless the current user owns a table, view or the like, or has the rights of howdah_admin.
+pub fn check_table_owner(table: Oid) {
+    // SAFETY: look-ups inside a transaction.
+    let owns = unsafe {
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, table.into());
+        if tuple.is_null() {
+            refuse(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                &format!("there is no table with the oid {}", table.to_u32()),
+            );
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(tuple);
+        pg_sys::has_privs_of_role(current_user(), owner)
+    };
+    if !owns && !is_admin() {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("must be owner of table {} or a member of howdah_admin", table_name(table)),
+        );
+    }
+}
+
+/// An error unless the current user may use a type.
+pub fn check_type_usage(of_type: Oid) {
+    let usage = pg_sys::ACL_USAGE as pg_sys::AclMode;
+    // SAFETY: a look-up inside a transaction.
+    let result = unsafe {
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_type_aclcheck(of_type, current_user(), usage);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(pg_sys::TypeRelationId, of_type, current_user(), usage);
+        result
+    };
+    if result != pg_sys::AclResult::ACLCHECK_OK {
+        // SAFETY: a look-up inside a transaction; the result ends with NUL.
+        let name = unsafe { text(pg_sys::format_type_be(of_type)) };
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("permission denied for type {name}"),
+            &format!("Its owner may allow it: grant usage on type {name} to {}.", name_of(current_user())),
+        );
+    }
+}
+
+/// The owner of a type: whoever has chosen what its casts, domains and ranges call.
+pub fn type_owner(of_type: Oid) -> Oid {
+    // SAFETY: a look-up inside a transaction.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, of_type.into());
+        if tuple.is_null() {
+            refuse(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+                &format!("there is no type with the oid {}", of_type.to_u32()),
+            );
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>()).typowner;
+        pg_sys::ReleaseSysCache(tuple);
+        owner
+    }
+}
+
+/// A relation's name with its schema, quoted.
+pub fn table_name(relation: Oid) -> String {
+    // SAFETY: look-ups inside a transaction; the results are strings that end with NUL.
+    unsafe {
+        let name = pg_sys::get_rel_name(relation);
+        if name.is_null() {
+            return relation.to_u32().to_string();
+        }
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
+        text(pg_sys::quote_qualified_identifier(schema, name))
+    }
+}
+
+/// A function's name and the types of its arguments, which means the same under every search path.
+pub fn function_name(function: Oid) -> String {
+    with_path(SAFE_PATH, || {
+        // SAFETY: a look-up inside a transaction; the result is a C string.
+        unsafe {
+            let name =
+                pgrx::direct_function_call_as_datum(pg_sys::regprocedureout, &[Some(Datum::from(function))]);
+            text(name.map_or(std::ptr::null(), |name| name.cast_mut_ptr::<c_char>()))
+        }
+    })
+}
+
+/// # Safety
+/// Null, or a string that ends with NUL.
+unsafe fn text(text: *const c_char) -> String {
+    // SAFETY: by contract.
+    unsafe { crate::request::plan::string(text) }
+}

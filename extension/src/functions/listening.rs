@@ -1,0 +1,137 @@
+//! Ports: what listening on one asks first, for HTTP and for lines.
+
+use std::io::ErrorKind;
+
+use ::gateway::{Address, address_is_free};
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+
+use super::registering::is_removed;
+use crate::authority::{refuse_restricted, run_as_owner, value_as_owner};
+use crate::gateway::listeners;
+use crate::gateway::names::Names;
+use crate::queue::functions::{Call, called};
+use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::request::plan;
+use crate::request::table::Listener;
+use crate::settings;
+use crate::shared::shared;
+
+called!(
+    /// `http.listen(port, address)`
+    howdah_listen,
+    pg_finfo_howdah_listen,
+    |call| {
+        refuse_restricted();
+        let port = port(call);
+        let address: String = call.get(1).unwrap_or_default();
+        let is_taken = "select true from queue.listener l where l.port = $1";
+        if value_as_owner(is_taken, &[i32::from(port).into()]) == Some(true) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+                &format!("port {port} is a listener for lines"),
+                "Choose another port, or queue.unlisten() it first.",
+            );
+        }
+        check_listener(port, &address);
+        run_as_owner(
+            "insert into http.listener as l (port, address) values ($1, $2) on conflict do nothing",
+            &[i32::from(port).into(), address.into()],
+        );
+        Datum::null()
+    }
+);
+
+called!(
+    /// `http.unlisten(port, address)`
+    howdah_unlisten,
+    pg_finfo_howdah_unlisten,
+    |call| {
+        refuse_restricted();
+        is_removed(
+            "delete from http.listener l where l.port = $1 and ($2 is null or l.address = $2) returning true",
+            &[call.get::<i32>(0).into(), call.get::<String>(1).into()],
+        )
+    }
+);
+
+/// The first argument, which is a port.
+pub fn port(call: Call) -> u16 {
+    let given: Option<i32> = call.get(0);
+    match given.and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0) {
+        Some(port) => port,
+        None => {
+            let said = given.map_or("<NULL>".into(), |port| port.to_string());
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("port {said} is not from 1 to 65535"),
+            )
+        }
+    }
+}
+
+/// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
+pub fn check_listener(port: u16, address: &str) {
+    let listener = Listener { port, address: address.to_owned() };
+    let allowed = settings::list(&settings::LISTEN_ADDRESSES);
+    let addresses = listeners::expand(&listener, &allowed, &mut Names::default());
+    if addresses.is_empty() && !(address.is_empty() && allowed.is_empty()) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("howdah.listen_addresses does not allow \"{address}\""),
+            "It bounds what SQL may bind; a superuser changes it in the server's configuration.",
+        );
+    }
+    addresses.iter().for_each(check_address);
+    warn_unless_served();
+}
+
+/// An error if another database, or another process, has the address.
+fn check_address(address: &Address) {
+    let name = listeners::name(address);
+    let (text, port) = listeners::split(&name);
+    // SAFETY: PostgreSQL's own variable.
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+    let ports = &shared().ports;
+    if let Some(other) = ports.holder(text, port, database) {
+        // SAFETY: a look-up inside a transaction.
+        let other = unsafe { plan::string(pg_sys::get_database_name(Oid::from(other))) };
+        refuse(
+            PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+            &format!("{name} is taken: the database {other} of this server listens on it"),
+        );
+    }
+    if !ports.is_held_by_another(text, port, database, usize::MAX)
+        && let Err(error) = address_is_free(address)
+    {
+        let hint = match (address, error.kind()) {
+            (_, ErrorKind::AddrInUse) => "Choose another port, or end the process that has it.",
+            (Address::Unix(_), _) => {
+                "The folder must be there, and PostgreSQL's user must be able to write there."
+            }
+            (Address::Tcp(_), ErrorKind::PermissionDenied) => {
+                "Ports below 1024 need net.ipv4.ip_unprivileged_port_start, or a proxy in front."
+            }
+            (Address::Tcp(_), _) => "Choose an address of this machine.",
+        };
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+            &format!("cannot listen on {name}: {error}"),
+            hint,
+        );
+    }
+}
+
+/// A listener in a database that nothing serves would wait for ever.
+fn warn_unless_served() {
+    // SAFETY: a look-up inside a transaction.
+    let database = unsafe { plan::string(pg_sys::get_database_name(pg_sys::MyDatabaseId)) };
+    if !settings::list(&settings::DATABASES).contains(&database) {
+        ereport!(
+            WARNING,
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("nothing serves the database {database}: it is not in howdah.databases"),
+            format!("add it to howdah.databases and reload the configuration")
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Registering routes and query handlers.
+//!
+//! These functions run as their caller. Whom a request may run as is asked of the current user; names mean what they mean to
+//! the caller; a statement is analysed as the role that is to run it, as analysing runs what users have made: domains in its
+//! constants, say. Only the rows are written as the extension's owner, by fixed texts.
+
+use std::ffi::CString;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+use router::Router;
+
+use crate::authority::{
+    as_role, check_role, function_name, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner,
+    with_path,
+};
+use crate::queue::functions::{Call, called};
+use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::request::function::Function;
+use crate::request::inputs::Input;
+use crate::request::plan;
+use crate::request::types::Types;
+
+called!(
+    /// `http.route(method, pattern, function, role, search_path)`
+    howdah_route,
+    pg_finfo_howdah_route,
+    |call| {
+        refuse_restricted();
+        let method = call.need::<String>(0, "method").to_uppercase();
+        let pattern: String = call.need(1, "pattern");
+        let role = check_role(&call.need::<String>(3, "role"));
+        let path = SearchPath::of(call, 4);
+        let function = with_path(&path.0, || look_up(&call.need::<String>(2, "function")));
+        check_function(function);
+        run_as_owner(
+            "insert into http.route as r (method, pattern, function, role, search_path) values ($1, $2, $3, $4, $5)
+             on conflict (method, pattern) do update
+             set function = excluded.function, role = excluded.role, search_path = excluded.search_path",
+            &[
+                method.into(),
+                pattern.into(),
+                function_name(function).into(),
+                role.into(),
+                path.text().into(),
+            ],
+        );
+        check_routes();
+        Datum::null()
+    }
+);
+
+called!(
+    /// `http.unroute(method, pattern)`
+    howdah_unroute,
+    pg_finfo_howdah_unroute,
+    |call| {
+        refuse_restricted();
+        let method = call.get::<String>(0).map(|method| method.to_uppercase());
+        is_removed(
+            "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
+            &[method.into(), call.get::<String>(1).into()],
+        )
+    }
+);
+
+called!(
+    /// `http.handle(statement, name, priority, role, search_path)`
+    howdah_handle,
+    pg_finfo_howdah_handle,
+    |call| {
+        refuse_restricted();
+        let statement: String = call.need(0, "statement");
+        let name: String = call.need(1, "name");
+        let priority: i32 = call.need(2, "priority");
+        let role = check_role(&call.need::<String>(3, "role"));
+        let path = SearchPath::of(call, 4);
+        // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
+        as_role(role, &path.0, || unsafe { plan::for_statement(&statement, &types()).release() });
+        run_as_owner(
+            "insert into http.handler as h (name, statement, priority, role, search_path) values ($1, $2, $3, $4, $5)
+             on conflict (name) do update
+             set statement = excluded.statement, priority = excluded.priority, role = excluded.role,
+               search_path = excluded.search_path",
+            &[name.into(), statement.into(), priority.into(), role.into(), path.text().into()],
+        );
+        Datum::null()
+    }
+);
+
+called!(
+    /// `http.unhandle(name)`
+    howdah_unhandle,
+    pg_finfo_howdah_unhandle,
+    |call| {
+        refuse_restricted();
+        let name: Option<String> = call.get(0);
+        is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
+    }
+);
+
+/// Whether a statement that removes something has found it.
+pub fn is_removed(statement: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Datum {
+    Datum::from(value_as_owner::<bool>(statement, arguments).unwrap_or_default())
+}
+
+/// The search path in which names are to resolve, as it is registered.
+pub struct SearchPath(CString);
+
+impl SearchPath {
+    /// That of an argument; null stands for no schema of anybody's.
+    pub fn of(call: Call, place: usize) -> SearchPath {
+        let text = call.get::<String>(place).unwrap_or_else(|| "pg_temp".into());
+        // What SQL passes as text has no byte 0.
+        SearchPath(CString::new(text).unwrap_or_default())
+    }
+
+    /// As it is stored.
+    pub fn text(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+/// The function that a name, or a name with the types of its arguments, means under the search path in force.
+fn look_up(name: &str) -> Oid {
+    let text = CString::new(name).unwrap_or_default();
+    let input = if name.contains('(') { pg_sys::regprocedurein } else { pg_sys::regprocin };
+    // SAFETY: both take a C string, which lives for as long as the call.
+    let found = unsafe { pgrx::direct_function_call::<Oid>(input, &[Some(Datum::from(text.as_ptr()))]) };
+    found.unwrap_or(Oid::INVALID)
+}
+
+/// An error if a route cannot call the function.
+fn check_function(function: Oid) {
+    // SAFETY: inside a transaction.
+    let function = unsafe { Function::of(function, &types()) };
+    if let Some(obstacle) = function.obstacle() {
+        refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle);
+    }
+    let mut bodies = 0;
+    for argument in function.arguments() {
+        bodies += usize::from(argument.takes_body());
+        let takes_body = argument.takes_body() && bodies == 1;
+        if argument.name.is_none() && !takes_body && !matches!(argument.input, Input::Request) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
+                "an argument of a route's function has no name",
+                "Name it: arguments are bound by name. One without a name, of type text, json, jsonb or bytea, takes the body.",
+            );
+        }
+    }
+}
+
+/// The types, looked up in a session that registers.
+fn types() -> Types {
+    // SAFETY: inside a transaction, in a database with the extension.
+    unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) }
+}
+
+/// An error if a route is malformed, or two conflict.
+fn check_routes() {
+    let routes = rows_as_owner("select r.method, r.pattern from http.route r", &[], |row| {
+        Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??))
+    });
+    let mut router = Router::new();
+    for (method, pattern) in &routes {
+        if let Err(error) = router.insert(method, pattern, 0) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("route {method} {pattern}: {error}"),
+            );
+        }
+    }
+}
