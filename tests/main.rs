@@ -35,6 +35,7 @@ mod together {
     mod queue_shippers;
     mod queue_storage;
     mod queue_take;
+    mod queue_type_changes;
     mod queue_upkeep;
     mod queue_wire;
     mod queue_wire_committed;

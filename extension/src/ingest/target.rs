@@ -54,7 +54,8 @@ impl Target {
         }
     }
 
-    /// An error unless the current user may write.
+    /// An error unless the current user may write. From here on what the lines are converted to stays what it is, until the
+    /// transaction ends.
     pub fn check(&self) {
         // SAFETY: reads a variable of PostgreSQL's.
         if unsafe { pg_sys::GetDatabaseEncoding() } != pg_sys::pg_enc::PG_UTF8 as i32 {
@@ -64,7 +65,10 @@ impl Target {
             );
         }
         match &self.place {
-            Place::Queue(queue) => queue.check(Right::Send),
+            Place::Queue(queue) => {
+                queue.check(Right::Send);
+                queue.hold_row_type();
+            }
             Place::Table(table) => table::check(*table),
         }
     }

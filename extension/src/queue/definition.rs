@@ -290,6 +290,38 @@ impl Definition {
         }
     }
 
+    /// Keeps the row type as it is until the transaction ends. What is converted, stored or handed out from here on has one
+    /// and the same type: whoever alters it waits, and has been waited for. It comes before the locks on a segment, as in
+    /// ALTER TYPE, whose trigger reaches the segments last.
+    pub fn hold_row_type(&self) {
+        if let Some(row_type) = self.row_type {
+            // SAFETY: a look-up and a lock inside a transaction; the lock brings the news of what it has waited for.
+            unsafe {
+                let relation = pg_sys::get_typ_typrelid(row_type);
+                pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
+            }
+        }
+    }
+
+    /// The same for values that have been formed already; an error if the type has been altered since.
+    pub fn hold_row_type_of_values(&self) {
+        let Some(row_type) = self.row_type else { return };
+        // SAFETY: look-ups of a composite type inside a transaction.
+        let version = || unsafe { pg_sys::assign_record_type_identifier(row_type, -1) };
+        let before = version();
+        self.hold_row_type();
+        if version() != before {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+                &format!(
+                    "type {} was altered while its rows were on their way to the queue",
+                    type_name(row_type)
+                ),
+                "Try again.",
+            );
+        }
+    }
+
     /// An error, which names the right function, unless the queue is one of messages.
     pub fn messages(&self, instead: &str) {
         if self.row_type.is_some() {

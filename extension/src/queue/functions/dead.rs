@@ -55,6 +55,7 @@ called!(
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
+        queue.hold_row_type();
         let (letters, lines) = exhume(Some(&queue), None, call.get(1));
         match queue.row_type {
             None => messages::send(&queue, &letters, 0),

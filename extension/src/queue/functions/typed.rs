@@ -118,6 +118,7 @@ fn sendable(name: &str, row_type: pg_sys::Oid) -> std::rc::Rc<Definition> {
     queue.check(Right::Send);
     queue.typed(&format!("queue.send('{name}', '{{…}}')"));
     queue.check_row_type(row_type);
+    queue.hold_row_type_of_values();
     queue
 }
 
@@ -254,6 +255,7 @@ fn looked_at(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition>
     queue.check(Right::Take);
     queue.typed(instead);
     queue.check_row_type(call.type_of(place));
+    queue.hold_row_type();
     queue
 }
 
