@@ -11,6 +11,7 @@ mod together {
     mod changes;
     mod databases;
     mod documentation;
+    mod draining;
     mod dump_and_upgrade;
     mod errors;
     mod example;
@@ -22,6 +23,7 @@ mod together {
     mod installation;
     mod isolation;
     mod listeners;
+    mod log_floods;
     mod proxies;
     mod query_handlers;
     mod queue_dead_letters;

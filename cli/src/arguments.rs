@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -39,6 +40,18 @@ pub(crate) enum Task {
     Stop {
         #[command(flatten)]
         place: Place,
+        #[command(flatten)]
+        announcement: Announcement,
+    },
+    /// Let running requests finish, then stop the platform and start it again with the same settings.
+    ///
+    /// No request is lost or runs twice; in between connections are refused. A platform that `howdah up` runs in the
+    /// foreground goes on in the background.
+    Restart {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        announcement: Announcement,
     },
     /// Make a private copy of PostgreSQL with a build of the extension in it, and print its pg_config.
     ///
@@ -73,6 +86,15 @@ pub(crate) enum Task {
     },
 }
 
+/// How a platform says that it is about to stop.
+#[derive(Args, Debug)]
+pub(crate) struct Announcement {
+    /// For how many seconds to go on serving while http.is_draining() is true and each response closes its connection,
+    /// so that a load balancer can look for another server.
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    pub(crate) announce: Duration,
+}
+
 /// Where a platform is.
 #[derive(Args, Debug)]
 pub(crate) struct Place {
@@ -104,6 +126,9 @@ pub(crate) struct Up {
     /// A folder with a build of the extension to run instead of the installed one.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) stage: Option<PathBuf>,
+    /// Do not show requests and notices in the terminal; warnings and errors are shown.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
@@ -158,6 +183,11 @@ pub(crate) struct Load {
     /// How long to try to get a lost connection back.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) patience: u64,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds, at most 3600".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

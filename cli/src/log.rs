@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Reads what is added to a log and picks what a developer must see: warnings and errors with the lines that
-/// belong to them.
+/// Reads what is added to a log and picks what a developer wants to see: requests, notices, warnings and errors, with the
+/// lines that belong to them.
 #[derive(Debug)]
 pub(crate) struct Follower {
     file: File,
@@ -17,8 +17,10 @@ pub(crate) struct Follower {
 
 /// Most bytes read at a time, so that Ctrl-C is noticed under a flood of errors.
 const CHUNK: u64 = 64 * 1024;
-const SHOWN: [&str; 4] = ["WARNING:  ", "ERROR:  ", "FATAL:  ", "PANIC:  "];
+const SHOWN: [&str; 6] = ["NOTICE:  ", "WARNING:  ", "ERROR:  ", "FATAL:  ", "PANIC:  ", "LOG:  howdah"];
 const BELONGING: [&str; 5] = ["DETAIL:  ", "HINT:  ", "CONTEXT:  ", "QUERY:  ", "STATEMENT:  "];
+/// How the server logs a request.
+const REQUEST: &str = "LOG:  http request ";
 
 impl Follower {
     /// Follows a log from its present end.
@@ -34,19 +36,42 @@ impl Follower {
         let Some(end) = self.partial.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
         let complete: Vec<u8> = self.partial.drain(..=end).collect();
         let text = String::from_utf8_lossy(&complete);
-        Ok(text.lines().filter(|line| self.is_shown(line)).map(str::to_owned).collect())
+        Ok(text.lines().filter_map(|line| self.shown(line)).collect())
     }
 
-    /// A line without a level, or with one that explains the line before, goes with that line.
-    fn is_shown(&mut self, line: &str) -> bool {
+    /// How a line is shown, if it is. One without a level, or with one that explains the line before, goes with that line.
+    fn shown(&mut self, line: &str) -> Option<String> {
         if let Some((_, message)) = line.split_once("] ").filter(|_| !line.starts_with('\t')) {
+            if let Some(request) = request(message) {
+                self.showing = false;
+                return Some(printable(&request));
+            }
             let has = |levels: &[&str]| levels.iter().any(|level| message.starts_with(level));
             if !has(&BELONGING) {
                 self.showing = has(&SHOWN);
             }
         }
-        self.showing
+        self.showing.then(|| printable(line))
     }
+}
+
+/// `GET /path 200 0.4 ms`, of the line that the server logs of a request.
+fn request(message: &str) -> Option<String> {
+    let (_, said) = message.strip_prefix(REQUEST)?.split_once(": ")?;
+    let (asked, answer) = said.rsplit_once(" answered ")?;
+    let (status, times) = answer.split_once(" in ")?;
+    let milliseconds: f64 = times.split_once(" ms")?.0.parse().ok()?;
+    Some(format!("{asked} {status} {milliseconds:.1} ms"))
+}
+
+/// Without what a terminal would obey: a client chooses parts of it.
+fn printable(line: &str) -> String {
+    let escaped = |char: char| match char {
+        '\t' => vec![char],
+        char if char.is_control() => char.escape_default().collect(),
+        char => vec![char],
+    };
+    line.chars().flat_map(escaped).collect()
 }
 
 #[cfg(test)]
@@ -73,5 +98,25 @@ mod tests {
         );
         writeln!(log, "ING:  late").unwrap();
         assert_eq!(follower.lines().unwrap(), ["2026-01-01 [3] WARNING:  late"]);
+    }
+
+    #[test]
+    fn requests_are_shown_in_short_and_nothing_controls_the_terminal() {
+        let mut log = tempfile::NamedTempFile::new().unwrap();
+        let mut follower = Follower::open(log.path()).unwrap();
+        writeln!(
+            log,
+            "2026-01-01 [1] LOG:  http request a:b from ::1: GET /x answered 200 in 1.26 ms, of which it waited 0.000 ms\n\
+             2026-01-01 [1] LOG:  howdah: 5 requests were not logged\n2026-01-01 [1] NOTICE:  \u{1b}[2J"
+        )
+        .unwrap();
+        assert_eq!(
+            follower.lines().unwrap(),
+            [
+                "GET /x 200 1.3 ms",
+                "2026-01-01 [1] LOG:  howdah: 5 requests were not logged",
+                r"2026-01-01 [1] NOTICE:  \u{1b}[2J"
+            ]
+        );
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! - `arguments`: what can be said on the command line.
 //! - `up`: starts the platform and stays with it; `database` makes its database and extension,
-//!   `application` loads a folder of SQL files, `log` shows the server's warnings meanwhile.
+//!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told, `log`
+//!   shows requests, notices, warnings and errors meanwhile.
 //! - `status`: processes, listeners, routes; `table` prints them.
-//! - `stop`: lets requests finish, then ends the server.
+//! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
 //! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
 //!   that both show.
@@ -20,6 +21,7 @@ mod log;
 mod progress;
 mod psql;
 mod screen;
+mod settings;
 mod status;
 mod stop;
 mod table;
@@ -38,7 +40,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Up(options) => up::run(&options),
         Task::Status { place, json } => status::run(&place.data, json),
-        Task::Stop { place } => stop::run(&place.data),
+        Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),
+        Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),
         Task::Generate { records: Records::Bips(options) } => generate::run(&options),
         Task::Load(options) => load::run(options),

@@ -1,53 +1,65 @@
-//! `howdah stop`.
+//! `howdah stop` and `howdah restart`.
 
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cluster::{Cluster, Shutdown};
+use cluster::{Cluster, Life, Shutdown};
 
 use crate::database;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::screen::{complain, say};
 
-/// How often the workers are looked at while they finish.
-const LOOK: Duration = Duration::from_millis(20);
-/// What the supervisor may take beyond the workers' own time.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// Stops a running platform.
-pub(crate) fn run(data: &Path) -> Result<()> {
+pub(crate) fn run(data: &Path, announce: Duration) -> Result<()> {
     let mut cluster = Cluster::attach(data)?;
-    drain(&cluster);
+    drain(&cluster, announce);
     cluster.stop(Shutdown::Fast)?;
     say("Howdah has stopped.");
     Ok(())
 }
 
-/// Lets running requests finish: no database is served any more, so the gateways stop accepting, and they end
-/// when their last request is answered or `howdah.drain_timeout` has passed. The platform stops whatever comes
-/// of it, and the next start serves again.
-pub(crate) fn drain(cluster: &Cluster) {
-    if let Err(error) = try_drain(cluster) {
-        complain(&format!("running requests could not finish: {error}"));
-    }
+/// Stops a running platform and starts it again, with the settings that it has.
+pub(crate) fn restart(data: &Path, announce: Duration) -> Result<()> {
+    let mut cluster = Cluster::attach(data)?;
+    drain(&cluster, announce);
+    cluster.stop(Shutdown::Fast)?;
+    cluster.start_again(Life::Independent)?;
+    say(&format!("Howdah has been restarted (process {}).", cluster.pid().unwrap_or_default()));
+    Ok(())
 }
 
-fn try_drain(cluster: &Cluster) -> Result<()> {
-    let Some(name) = database::served(cluster)?.into_iter().next() else { return Ok(()) };
-    let mut client = cluster.connect(&name)?;
-    if !database::has_relation(&mut client, "http.workers")? {
-        return Ok(());
-    }
-    let seconds = "select extract(epoch from current_setting('howdah.drain_timeout')::interval)::float8";
-    let timeout = Duration::from_secs_f64(client.query_one(seconds, &[])?.get::<_, f64>(0).max(0.0));
-    cluster.reconfigure("howdah.databases", "")?;
-    let deadline = Instant::now() + timeout + PATIENCE;
-    while client.query_one("select count(*) from http.workers", &[])?.get::<_, i64>(0) > 0 {
-        if Instant::now() > deadline {
-            return Err(Failure::Said("they are still there after howdah.drain_timeout".into()));
+/// Lets running requests finish: nothing is accepted any more, and all that has been is answered, or
+/// `howdah.drain_timeout` has passed. The platform stops whatever comes of it, and the next start serves again.
+pub(crate) fn drain(cluster: &Cluster, announce: Duration) {
+    let names = match database::served(cluster) {
+        Ok(names) => names,
+        Err(error) => return complain(&format!("running requests could not finish: {error}")),
+    };
+    // At the same time: each may take as long as its slowest request.
+    thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(move || match drain_one(cluster, name, announce) {
+                Ok(0) => {}
+                Ok(cut_off) => complain(&format!(
+                    "{cut_off} requests to {name} have exceeded howdah.drain_timeout and were cut off"
+                )),
+                Err(error) => complain(&format!("running requests to {name} could not finish: {error}")),
+            });
         }
-        thread::sleep(LOOK);
+    });
+}
+
+/// How many requests were cut off.
+fn drain_one(cluster: &Cluster, name: &str, announce: Duration) -> Result<i64> {
+    let mut client = cluster.connect("postgres")?;
+    if client.query_opt("select from pg_database where datname = $1", &[&name])?.is_none() {
+        return Ok(0);
     }
-    Ok(())
+    let mut client = cluster.connect(name)?;
+    if client.query_one("select to_regprocedure('http.drain(interval)') is null", &[])?.get(0) {
+        return Ok(0);
+    }
+    let seconds = announce.as_secs_f64();
+    Ok(client.query_one("select http.drain(make_interval(secs => $1))", &[&seconds])?.get(0))
 }

@@ -17,7 +17,7 @@ use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
 use crate::log::Follower;
 use crate::screen::say;
-use crate::{application, stop};
+use crate::{application, settings, stop};
 
 /// How long the platform may take from `http.listen` to its first connection: the supervisor looks for new
 /// databases every few seconds.
@@ -54,6 +54,10 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
         Ok(cluster) => {
             say(&format!("Howdah runs here already (process {}).", cluster.pid().unwrap_or_default()));
             require_served(&cluster, &options.database)?;
+            if let Some(stage) = &options.stage {
+                say(&format!("--stage {} counts when it is started: howdah stop first.", stage.display()));
+            }
+            settings::change(&cluster, &options.settings)?;
             return Ok((cluster, false));
         }
         Err(error) => return Err(error.into()),
@@ -63,6 +67,10 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
         ("howdah.databases".to_owned(), options.database.clone()),
         ("howdah.show_errors".to_owned(), "on".to_owned()),
     ];
+    if !options.quiet {
+        settings.push(("howdah.log_min_duration".to_owned(), "0".to_owned()));
+        settings.push(("log_min_messages".to_owned(), "notice".to_owned()));
+    }
     settings.extend(options.settings.iter().cloned());
     let cluster_options = Options {
         stage: stage(options),
@@ -72,6 +80,10 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
     };
     let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
     cluster.start(Life::Independent)?;
+    if let Err(failure) = settings::require_in_force(&cluster, &options.settings) {
+        cluster.stop(Shutdown::Fast)?;
+        return Err(failure);
+    }
     Ok((cluster, true))
 }
 
@@ -180,7 +192,12 @@ fn greet(cluster: &Cluster, options: &Up, started: bool) -> Result<()> {
     say(&format!("    {command} psql{place}\n"));
     if started && !options.detach {
         say(&format!(
-            "Warnings and errors follow. Ctrl-C stops it; the data stays in {}.",
+            "{} Ctrl-C stops it; the data stays in {}.",
+            if options.quiet {
+                "Warnings and errors follow."
+            } else {
+                "Requests, notices and errors follow."
+            },
             options.place.data.display()
         ));
     } else {
@@ -227,7 +244,7 @@ fn stay(cluster: &mut Cluster, mut follower: Follower, stop: &AtomicBool) -> Res
         }
         if stop.load(Ordering::Relaxed) {
             say("\nStopping: running requests may finish.");
-            stop::drain(cluster);
+            stop::drain(cluster, Duration::ZERO);
             cluster.stop(Shutdown::Fast)?;
             say("Howdah has stopped.");
             return Ok(());

@@ -280,6 +280,109 @@ fn a_request_that_takes_too_long_does_not_keep_the_platform_from_stopping() {
 }
 
 #[test]
+fn settings_that_the_server_does_not_know_or_refuses_are_errors_at_the_start() {
+    let platform = Platform::new();
+    for (setting, words) in [
+        ("howdah.log_rat=5", "there is no setting howdah.log_rat; is howdah.log_rate meant?"),
+        ("howdah.max_body=lots", "howdah.max_body cannot be \"lots\""),
+        ("howdah.trusted_proxies=bogus", "howdah.trusted_proxies cannot be \"bogus\""),
+        ("wrok_mem=5MB", "wrok_mem"),
+        ("work_mem=lots", "work_mem"),
+    ] {
+        let output = platform.up(&["--set", setting]);
+        assert_eq!(output.status.code(), Some(1), "{setting}: {}", printed(&output));
+        assert!(printed(&output).contains(words), "{setting}: {}", printed(&output));
+        assert_eq!(platform.run(&["status"]).status.code(), Some(3), "{setting}: nothing runs");
+    }
+}
+
+#[test]
+fn settings_of_a_platform_that_runs_are_changed_or_wait_for_a_restart_which_finishes_what_runs() {
+    let platform = Platform::new();
+    platform.write(
+        "slow.sql",
+        "create function slow() returns text language sql volatile as
+           $$ select pg_sleep(2); select 'answered' $$;
+         select http.route('GET', '/slow', 'slow()');",
+    );
+    assert!(platform.up(&["--set", "maintenance_work_mem=77MB"]).status.success());
+    let changed = platform.up(&["--set", "work_mem=7MB", "--set", "howdah.max_routes=99"]);
+    assert!(changed.status.success(), "{}", printed(&changed));
+    assert!(printed(&changed).contains("work_mem is 7MB now"), "{}", printed(&changed));
+    assert!(
+        printed(&changed).contains("howdah.max_routes will be 99 after howdah restart"),
+        "{}",
+        printed(&changed)
+    );
+    while platform.query("show work_mem") != "7MB" {}
+    for (setting, words) in
+        [("work_mem=lots", "work_mem cannot be \"lots\""), ("wrok_mem=1", "no setting wrok_mem")]
+    {
+        let refused = platform.up(&["--set", setting]);
+        assert_eq!(refused.status.code(), Some(1), "{}", printed(&refused));
+        assert!(printed(&refused).contains(words), "{}", printed(&refused));
+    }
+    let client = platform.ask("/slow");
+    while platform.query("select count(*) from http.workers where kind = 'executor' and busy_ms > 0") == "0" {
+    }
+    let before = platform.query("select pg_postmaster_start_time()");
+    assert!(platform.ok(&["restart"]).contains("restarted"));
+    assert!(answer(client).ends_with("answered"));
+    assert_ne!(platform.query("select pg_postmaster_start_time()"), before);
+    for (name, value) in [("howdah.max_routes", "99"), ("work_mem", "7MB"), ("maintenance_work_mem", "77MB")]
+    {
+        assert_eq!(platform.query(&format!("show {name}")), value);
+    }
+    while !platform.serves() {}
+    assert!(answer(platform.ask("/slow")).ends_with("answered"));
+}
+
+#[test]
+fn options_of_psql_choose_another_database_of_the_same_server() {
+    let platform = Platform::new();
+    assert!(platform.up(&[]).status.success());
+    let postgres = ["psql", "-X", "-A", "-t", "-d", "postgres", "-c", "select current_database()"];
+    assert_eq!(platform.ok(&postgres).trim(), "postgres");
+    assert_eq!(platform.query("select current_database()"), "app");
+}
+
+#[test]
+fn requests_notices_and_errors_are_shown_in_the_terminal_unless_it_is_to_be_quiet() {
+    let platform = Platform::new();
+    platform.write(
+        "hello.sql",
+        "create function hello() returns text language plpgsql as
+           $$ begin raise notice 'somebody greets'; return 'hello'; end $$;
+         select http.route('POST', '/hello', 'hello'), http.route('GET', '/hello', 'hello');",
+    );
+    let port = platform.port.to_string();
+    let start = |more: &[&str]| {
+        let arguments = [&["up", "--app", "app", "--port", &port], more].concat();
+        let mut up = platform.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+        lines.find(|line| line.contains("Ctrl-C stops it")).unwrap();
+        assert!(answer(platform.ask("/hello?token=a")).ends_with("hello"));
+        assert!(answer(platform.ask("/nowhere")).starts_with("HTTP/1.1 404"));
+        platform.ok(&["psql", "-c", "do $$ begin raise warning 'the last line'; end $$"]);
+        let shown: Vec<String> = lines.by_ref().take_while(|line| !line.contains("the last line")).collect();
+        interrupt(&up);
+        assert!(up.wait().unwrap().success());
+        shown.join("\n")
+    };
+    let shown = start(&[]);
+    for words in [
+        "GET /hello 200 ",
+        "GET /nowhere 404 ",
+        "NOTICE:  somebody greets",
+        "PL/pgSQL function hello() line 1",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let shown = start(&["--quiet"]);
+    assert!(!shown.contains("/hello") && !shown.contains("NOTICE"), "{shown}");
+}
+
+#[test]
 fn the_example_answers_as_it_was_published() {
     let platform = Platform::new();
     let users = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/users");

@@ -22,7 +22,7 @@ use crate::request::{Done, Lane, Runner, changes};
 use crate::shared::routes::Measured;
 use crate::shared::{INGEST, now_us, shared, wake};
 use crate::worker::{Worker, signals};
-use crate::{proxies, settings};
+use crate::{log_rate, proxies, settings};
 use lines::Lines;
 
 thread_local! {
@@ -159,7 +159,9 @@ impl Serving<'_> {
         entry.set_route(None);
         entry.busy_since.store(now_us(), Relaxed);
         accept_invalidations();
-        let answer = self.lines.run(self.executor.request(&work, &mut self.scratch), &mut self.runner);
+        let (lines, runner) = (&mut self.lines, &mut self.runner);
+        let bucket = self.executor.request(&work, &mut self.scratch);
+        let answer = log_rate::for_client(|| lines.run(bucket, runner));
         entry.requests.fetch_add(1, Relaxed);
         if matches!(answer, Answer::Failed(_)) {
             entry.errors.fetch_add(1, Relaxed);
@@ -224,7 +226,7 @@ impl Serving<'_> {
 
     /// A gateway of ours has written the request: this cannot happen, and must not end the process.
     fn unreadable(&mut self, reason: &str, started: Instant) -> Done {
-        pgrx::warning!("howdah cannot read a request: {reason}");
+        log_rate::for_client(|| pgrx::warning!("howdah cannot read a request: {reason}"));
         let status = self.runner.write_unreadable(&Problem::new(500, "the request cannot be read"));
         Done { status, ..Done::nothing(started) }
     }

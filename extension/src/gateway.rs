@@ -9,7 +9,7 @@
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
 //! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
 //! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
-//! [`listeners`] binds what the tables say. Between two turns PostgreSQL gets its due: interrupts, barriers,
+//! [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
 mod accounts;
@@ -17,6 +17,7 @@ mod buckets;
 mod deadline;
 mod flights;
 mod inline;
+mod leaving;
 mod line;
 pub mod listeners;
 pub mod names;
@@ -28,7 +29,7 @@ mod waiting;
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Limits, Server};
@@ -43,11 +44,12 @@ use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
 use crate::shared::{shared, wake};
 use crate::worker::Worker;
-use crate::{proxies, settings};
+use crate::{log_rate, proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
 use flights::Flights;
 use inline::Inline;
+use leaving::Leaving;
 use listeners::Listeners;
 use refusals::Refused;
 
@@ -93,7 +95,7 @@ pub fn run(worker: &Worker) {
         last_tick: Instant::now(),
         refresh_from: Instant::now(),
         was_woken: false,
-        draining: None,
+        leaving: Leaving::No,
     };
     gateway.serve();
     gateway.flights.leave();
@@ -123,15 +125,16 @@ struct Gateway<'w> {
     refresh_from: Instant,
     /// Whether somebody has woken this process in the last turn.
     was_woken: bool,
-    /// Until when running requests may finish, once the worker is asked to leave.
-    draining: Option<Instant>,
+    /// What becomes of it once the worker is asked to leave.
+    leaving: Leaving,
 }
 
 impl Gateway<'_> {
     fn serve(&mut self) {
         self.watch();
         self.refresh();
-        while !self.has_ended() {
+        self.worker.entry().listens.store(true, SeqCst);
+        while !self.leaving.has_ended(self.worker, &mut self.server) {
             self.turn();
         }
         self.inline.end(&mut self.runner);
@@ -186,7 +189,7 @@ impl Gateway<'_> {
             || self.flights.any()
             || self.buckets.any()
             || self.accounts.are_late()
-            || self.draining.is_some()
+            || self.leaving.has_begun()
     }
 
     fn look_at_descriptors(&mut self) {
@@ -264,7 +267,7 @@ impl Gateway<'_> {
     }
 
     fn refresh_listeners(&mut self) {
-        if self.draining.is_some() {
+        if self.leaving.is_draining() {
             return;
         }
         if let Some(table) = self.runner.table() {
@@ -308,14 +311,17 @@ impl Gateway<'_> {
         let endpoints = match request::way(&table.router, &request) {
             Way::BadPath(reason) => {
                 let problem = Problem::new(400, reason);
+                log_unrun(&request, problem.status);
                 return self.flights.refusals.answer(&mut self.server, refused, &problem);
             }
             Way::Options(allow) => {
+                log_unrun(&request, 204);
                 self.server.reply(arrived.ticket, options(allow));
                 return;
             }
             Way::Handlers(allow) if table.handlers.is_empty() => {
                 let problem = request::nothing_answers(&request, allow);
+                log_unrun(&request, problem.status);
                 return self.flights.refusals.answer(&mut self.server, refused, &problem);
             }
             Way::Route(place, _) => place..place + 1,
@@ -334,7 +340,7 @@ impl Gateway<'_> {
     fn tick(&mut self) {
         self.flights.nudge();
         self.flights.retry(&mut self.server);
-        self.flights.resume_parked(self.draining.is_some(), &mut self.server);
+        self.flights.resume_parked(self.leaving.is_draining(), &mut self.server);
         if self.last_tick.elapsed() < BUSY_TICK {
             return;
         }
@@ -345,17 +351,15 @@ impl Gateway<'_> {
         let counters = self.server.counters();
         self.worker.entry().connections.store(counters.open as u64, Relaxed);
         self.worker.entry().requests.store(counters.requests, Relaxed);
+        self.worker.entry().in_flight.store(self.server.in_flight() as u64, Relaxed);
         self.flights.refusals.publish(&counters);
+        log_rate::tell_left_out(self.worker.database());
         self.keep_accounts();
         self.listeners.end_the_late(&mut self.server);
         if self.listeners.should_retry() {
             self.refresh_listeners();
         }
-        if self.worker.asked_to_leave() && self.draining.is_none() {
-            let time = Duration::from_millis(settings::DRAIN_TIMEOUT.get() as u64);
-            self.draining = Some(Instant::now() + time);
-            self.server.drain();
-        }
+        self.leaving.go_on(self.worker, &self.listeners, &mut self.server);
     }
 
     /// Writes down what came in, and says whether there need be executors for it.
@@ -366,16 +370,11 @@ impl Gateway<'_> {
             shared().nudge_supervisor();
         }
     }
+}
 
-    fn has_ended(&mut self) -> bool {
-        let Some(until) = self.draining else { return false };
-        if Instant::now() >= until {
-            self.server.abort();
-            self.server.turn(Some(Duration::from_millis(1)), &mut || true);
-            return true;
-        }
-        self.server.is_drained()
-    }
+/// Logs a request that is answered without running, where all are logged.
+fn log_unrun(request: &Request<'_>, status: u16) {
+    request::log_request(request, status, Duration::ZERO, Duration::ZERO);
 }
 
 fn options(allow: &str) -> Vec<u8> {

@@ -8,16 +8,19 @@
 //! - [`queue`]: queues: rows in, rows out.
 //! - [`ingest`]: lines of JSON into queues and tables.
 //! - [`intake`]: the listeners for lines.
+//! - [`log_rate`]: how much requests may make the workers log.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
 //! - [`supervisor`]: starts, sizes and restarts the workers.
 //! - [`utility`]: withdraws workers for commands that need their database empty.
+//! - [`drain`]: taking a database out of service without a lost request.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
 //! - `faults`: panics on demand, in the build for the tests of panics alone.
 
 pub mod authority;
+pub mod drain;
 pub mod executor;
 #[cfg(feature = "faults")]
 pub mod faults;
@@ -26,6 +29,7 @@ pub mod gateway;
 pub mod guard;
 pub mod ingest;
 pub mod intake;
+pub mod log_rate;
 pub mod pg;
 pub mod proxies;
 pub mod queue;
@@ -51,4 +55,5 @@ pub extern "C-unwind" fn _PG_init() {
     shared::prepare();
     supervisor::register();
     utility::install();
+    log_rate::install();
 }

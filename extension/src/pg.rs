@@ -216,6 +216,8 @@ unsafe extern "C-unwind" {
     pub fn die(signal: c_int);
     pub fn StatementCancelHandler(signal: c_int);
     pub fn SignalHandlerForConfigReload(signal: c_int);
+    pub fn SignalHandlerForShutdownRequest(signal: c_int);
+    pub static mut ShutdownRequestPending: c_int;
     pub fn procsignal_sigusr1_handler(signal: c_int);
     pub fn SetLatch(latch: *mut Latch);
 

@@ -82,6 +82,7 @@ integers! {
     LOCK_TIMEOUT = "howdah.lock_timeout\0", 2 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that waits longer for a lock is answered with 503.\0";
     DRAIN_TIMEOUT = "howdah.drain_timeout\0", 10 * SECONDS, 0, HOUR, Sighup, MS, "How long running requests may take to finish when a listener or a gateway is stopped.\0";
     LOG_MIN_DURATION = "howdah.log_min_duration\0", -1, -1, i32::MAX, Sighup, MS, "Requests that take at least this long are logged; -1 logs none, 0 all.\0";
+    LOG_RATE = "howdah.log_rate\0", 10, -1, 1_000_000, Sighup, NONE, "Lines of each kind for each second that requests to a database may make its processes write to the log; -1 for no limit.\0";
     MAX_HEAD = "howdah.max_head\0", 16 << 10, 1 << 10, MIB, Sighup, BYTE, "Longest request line and headers; more is answered with 431.\0";
     MAX_URI = "howdah.max_uri\0", 8 << 10, 256, MIB, Sighup, BYTE, "Longest request target; more is answered with 414.\0";
     MAX_HEADERS = "howdah.max_headers\0", 100, 4, 10_000, Sighup, NONE, "Most header lines of a request; more is answered with 431.\0";
@@ -129,14 +130,20 @@ pub fn define() {
         GucContext::Sighup,
         GucFlags::SUPERUSER_ONLY,
     );
-    GucRegistry::define_string_guc(
-        c"howdah.trusted_proxies",
-        c"Networks of the proxies whose X-Forwarded-For is believed, separated by commas.",
-        c"",
-        &TRUSTED_PROXIES,
-        GucContext::Sighup,
-        GucFlags::empty(),
-    );
+    // SAFETY: a hook of the type that PostgreSQL calls.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"howdah.trusted_proxies",
+            c"Networks of the proxies whose X-Forwarded-For is believed, separated by commas.",
+            c"",
+            &TRUSTED_PROXIES,
+            GucContext::Sighup,
+            GucFlags::empty(),
+            Some(crate::proxies::check),
+            None,
+            None,
+        );
+    }
     GucRegistry::define_bool_guc(
         c"howdah.show_errors",
         c"Error responses carry details, hints and the messages of internal errors.",

@@ -7,7 +7,8 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::shared::databases::Database;
+use crate::log_rate;
+use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
 use crate::shared::workers::{Kind, STATUSES, WorkerEntry};
 use crate::shared::{HTTP, Shared, attached, now_us, shared};
@@ -78,6 +79,21 @@ fn read_refusals() -> TableIterator<
     TableIterator::new(rows)
 }
 
+/// Rows of `http.log`.
+#[pg_extern]
+fn read_log() -> TableIterator<
+    'static,
+    (name!(database, String), name!(kind, &'static str), name!(written, i64), name!(left_out, i64)),
+> {
+    let known = shared().databases.iter().filter(|database| !database.is_unused());
+    TableIterator::new(known.flat_map(|database| {
+        log_rate::ALL.map(|kind| {
+            let (written, left_out) = log_rate::counts(database, kind);
+            (database.name.get(), kind.word(), written as i64, left_out as i64)
+        })
+    }))
+}
+
 /// Rows of `http.databases`.
 #[pg_extern]
 #[allow(clippy::type_complexity)]
@@ -93,6 +109,7 @@ fn read_databases() -> TableIterator<
         name!(executors_wanted, i32),
         name!(executors, i32),
         name!(waiting, i32),
+        name!(in_flight, i64),
     ),
 > {
     let shared = shared();
@@ -103,15 +120,33 @@ fn read_databases() -> TableIterator<
         (
             database.name.get(),
             Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
-            if withdrawn_by.is_some() { "withdrawn" } else { database.state().word() },
+            state(database, gateways),
             withdrawn_by,
             wanted(database, Kind::Gateway),
             gateways,
             wanted(database, Kind::Executor),
             executors,
             shared.exchange.queued(Shared::lane_number(index, HTTP)) as i32,
+            in_flight(shared, index) as i64,
         )
     }))
+}
+
+fn state(database: &Database, gateways: i32) -> &'static str {
+    match database.is_drained.load(Relaxed) {
+        _ if database.withdrawn().is_some() => "withdrawn",
+        true if gateways == 0 => "drained",
+        true => DatabaseState::Draining.word(),
+        false => database.state().word(),
+    }
+}
+
+/// Requests that the gateways of a database have not answered.
+fn in_flight(shared: &Shared, database: usize) -> u64 {
+    let gateways = shared.workers.iter().filter(|worker| {
+        !worker.is_free() && worker.database() == database && worker.kind() == Kind::Gateway
+    });
+    gateways.map(|worker| worker.in_flight.load(Relaxed)).sum()
 }
 
 fn wanted(database: &Database, kind: Kind) -> i32 {

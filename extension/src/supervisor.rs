@@ -101,6 +101,7 @@ pub extern "C-unwind" fn howdah_supervisor_main(_argument: pg_sys::Datum) {
         idle::report_idle();
         idle::sleep(wake::supervisor_fd(), Some(rest));
         wake::drain_supervisor();
+        end_if_asked();
         // A reload may change what is listed, and every size.
         // SAFETY: PostgreSQL's own variable.
         let reloaded = unsafe { pg_sys::ConfigReloadPending } != 0;
@@ -112,11 +113,22 @@ pub extern "C-unwind" fn howdah_supervisor_main(_argument: pg_sys::Datum) {
     }
 }
 
+/// Ends without a word. The postmaster starts another, unless it ends itself.
+fn end_if_asked() {
+    // SAFETY: PostgreSQL's own flag, and its own way to end a process.
+    unsafe {
+        if std::ptr::read_volatile(&raw const pg::ShutdownRequestPending) != 0 {
+            pg::proc_exit(1);
+        }
+    }
+}
+
 /// Installs the handlers and connects to no database.
 fn connect() {
     // SAFETY: the start of a background worker that has asked for a connection.
     unsafe {
-        pg::pqsignal(libc::SIGTERM, Some(pg::die));
+        // Not `die`, which says FATAL: it ends whenever the server does.
+        pg::pqsignal(libc::SIGTERM, Some(pg::SignalHandlerForShutdownRequest));
         pg::pqsignal(libc::SIGHUP, Some(pg::SignalHandlerForConfigReload));
         pg_sys::BackgroundWorkerUnblockSignals();
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);

@@ -281,8 +281,8 @@ fn withdraw(database: &'static Database) {
     }
 }
 
-/// Lets a moment pass, or raises the cancel that has come.
-fn rest() {
+/// Lets a moment pass, or raises the cancel that has come. For sessions.
+pub fn rest() {
     use pg_sys::{WL_EXIT_ON_PM_DEATH, WL_LATCH_SET, WL_TIMEOUT};
     // SAFETY: main thread of a session.
     unsafe {

@@ -156,6 +156,7 @@ fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
         web_role,
     };
     show(kind);
+    crate::log_rate::begin(database);
     database.report(DatabaseState::Serving);
     entry.idle_since.store(now_us(), std::sync::atomic::Ordering::Relaxed);
     entry.set_state(WorkerState::Running);

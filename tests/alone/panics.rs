@@ -55,7 +55,7 @@ fn a_panic_in_a_request_is_a_500_and_no_worker_ends() {
     );
     let log = platform.log();
     assert!(log.contains("panic: asked to, in the request"), "{log}");
-    assert!(log.contains("http request asked-to-panic: GET /pid"), "{log}");
+    assert!(log.contains("http request asked-to-panic from 127.0.0.1: GET /pid"), "{log}");
     assert!(!log.contains("terminating any other active server processes"), "{log}");
 }
 

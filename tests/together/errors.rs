@@ -209,9 +209,9 @@ fn details_are_shown_with_show_errors_alone_and_logged_always() {
         "message of kept",
         "detail of kept",
         "hint of kept",
-        "http request mine-18: GET /fail/XX000",
-        "http request mine-17: GET /fail/23505 answered 409 in",
-        "http request id/hidden: GET /hidden answered 403 in",
+        "http request mine-18 from 127.0.0.1: GET /fail/XX000",
+        "http request mine-17 from 127.0.0.1: GET /fail/23505 answered 409 in",
+        "http request id/hidden from 127.0.0.1: GET /hidden answered 403 in",
         "grant select on table public.hidden to howdah_web",
         "grant execute on function public.locked_away() to howdah_web",
         "grant usage on schema vault to howdah_web",
@@ -235,7 +235,7 @@ fn warnings_and_errors_in_the_log_say_which_request_it_was_wherever_it_ran() {
             for path in ["/warn", "/fail/22012"] {
                 let id = format!("{}-{number}", &path[1..5]);
                 connection.request("GET", path, &[("X-Request-Id", &id)], b"");
-                let context = format!("http request {id}: GET {path}");
+                let context = format!("http request {id} from 127.0.0.1: GET {path}");
                 assert_eq!(platform.log().matches(&context).count(), 1, "inline {inline}: {context}");
             }
         }
@@ -275,7 +275,7 @@ fn requests_slower_than_log_min_duration_are_logged() {
     platform.connect().request("GET", "/nap?seconds=0", &[("X-Request-Id", "quick")], b"");
     platform.connect().request("GET", "/nap?seconds=0.35", &[("X-Request-Id", "slow")], b"");
     let log = platform.log();
-    assert!(log.contains("http request slow: GET /nap answered 200 in"), "{log}");
+    assert!(log.contains("http request slow from 127.0.0.1: GET /nap answered 200 in"), "{log}");
     assert!(!log.contains("http request quick"), "{log}");
 }
 
@@ -466,4 +466,24 @@ fn waiting_too_long_for_a_lock_or_for_time_is_answered() {
             == Some("0")
     });
     assert!(platform.still_run(&pids), "a worker has ended");
+}
+
+#[test]
+fn a_message_that_quotes_what_a_handler_has_read_is_not_for_clients() {
+    let platform = Platform::with(&[("howdah.show_errors", "off")]);
+    platform.sql(
+        "create table diary (entry text);
+         insert into diary values ('top secret');
+         create function entry() returns int language plpgsql security definer as
+           $$ begin return (select entry::int from diary); end $$;
+         create function entry_of(n int) returns int language sql as 'select n';
+         select http.route('POST', '/entry', 'entry'), http.route('POST', '/entry/{n}', 'entry_of')",
+    );
+    let quoted = platform.post("/entry", "text/plain", b"");
+    assert_eq!((quoted.status, quoted.json()["sqlstate"].as_str()), (400, Some("22P02")));
+    assert!(!quoted.text().contains("secret"), "{}", quoted.text());
+    let sent = platform.post("/entry/mine", "text/plain", b"");
+    assert!(sent.status == 400 && sent.text().contains("mine"), "{}", sent.text());
+    platform.set("howdah.show_errors", "on");
+    wait_for("it is shown", || platform.post("/entry", "text/plain", b"").text().contains("secret"));
 }

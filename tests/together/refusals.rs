@@ -93,7 +93,10 @@ fn what_waits_in_vain_for_an_executor_is_counted_at_its_route() {
     assert_eq!(runs.read_reply(false).unwrap().text(), "passed");
     assert_eq!((column("requests"), column("succeeded")), (6.0, 2.0));
     let log = platform.log();
-    assert!(log.contains("http request waited: GET /gate answered 200 in"), "all of its time counts: {log}");
+    assert!(
+        log.contains("http request waited from 127.0.0.1: GET /gate answered 200 in"),
+        "all of its time counts: {log}"
+    );
     let told = log.matches("answered 503 by the gateway: no executor was free in time").count();
     assert!((1..3).contains(&told) && log.contains("http request late-0 to GET /gate answered 503"), "{log}");
 }

@@ -1,5 +1,6 @@
 //! A data folder and its server.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,6 +22,8 @@ use crate::{Error, Installation, Result, configuration, keeper, private_server};
 
 /// The name of the cluster's superuser.
 const SUPERUSER: &str = "postgres";
+/// Its port, which is a part of its socket's name.
+const PORT: &str = "5432";
 /// How long a start may take: crash recovery included.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often the state of a server is looked at while it starts or stops.
@@ -194,6 +197,19 @@ impl Cluster {
         }
         let socket = self.folder.prepare_socket(self.account.as_ref())?;
         configuration::write(&self.folder, &self.settings(&socket))?;
+        self.launch(life)
+    }
+
+    /// Starts the server with the configuration of its last start, whoever that was made by.
+    pub fn start_again(&mut self, life: Life) -> Result<()> {
+        if let Some(pid) = self.pid() {
+            return Err(Error::Running { pid });
+        }
+        self.folder.prepare_socket(self.account.as_ref())?;
+        self.launch(life)
+    }
+
+    fn launch(&mut self, life: Life) -> Result<()> {
         let log = self.open_log()?;
         let begin = log.metadata().map_or(0, |file| file.len());
         let program = self.installation.program("postgres");
@@ -217,7 +233,7 @@ impl Cluster {
         let socket = socket.to_string_lossy();
         let mut settings: Vec<(String, String)> = [
             ("listen_addresses", ""),
-            ("port", "5432"),
+            ("port", PORT),
             ("unix_socket_directories", &socket),
             ("max_worker_processes", "48"),
             ("log_line_prefix", "%m [%p] "),
@@ -347,6 +363,28 @@ impl Cluster {
         self.execute("postgres", "select pg_reload_conf()")
     }
 
+    /// Changes a setting of the running server until it is started by other options. Whether it is in force, or will be
+    /// after a restart.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadValue`], and nothing has changed, if the server refuses the value.
+    pub fn change(&self, name: &str, value: &str) -> Result<bool> {
+        let before = configuration::append(&self.folder, name, value)?;
+        let mut client = self.connect("postgres")?;
+        let query = "select s.context = 'postmaster', f.error from pg_file_settings f left join pg_settings s using (name)
+                     where lower(f.name) = lower($1) order by f.seqno desc limit 1";
+        let row = client.query_one(query, &[&name])?;
+        let needs_restart = row.get::<_, Option<bool>>(0).unwrap_or_default();
+        let error: Option<String> = row.get(1);
+        if let Some(why) = error.filter(|_| !needs_restart) {
+            configuration::replace(&self.folder, &before)?;
+            return Err(Error::BadValue { name: name.to_owned(), why });
+        }
+        client.batch_execute("select pg_reload_conf()")?;
+        Ok(!needs_restart)
+    }
+
     /// How the server has ended, if this process has started it and it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().ok()?
@@ -374,6 +412,18 @@ impl Cluster {
         let quoted = |text: &str| format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"));
         let socket = self.socket()?;
         Ok(format!("host={} user={SUPERUSER} dbname={}", quoted(&socket.to_string_lossy()), quoted(database)))
+    }
+
+    /// Variables of the environment by which programs of libpq find a database.
+    pub fn environment(&self, database: &str) -> Result<[(&'static str, OsString); 4]> {
+        let socket = self.socket()?.into_os_string();
+        let port = PORT.into();
+        Ok([
+            ("PGHOST", socket),
+            ("PGPORT", port),
+            ("PGUSER", SUPERUSER.into()),
+            ("PGDATABASE", database.into()),
+        ])
     }
 
     /// The server's log.

@@ -28,11 +28,18 @@ pub(crate) fn write(folder: &Folder, settings: &[(String, String)]) -> Result<()
     write_file(&folder.configuration(), &text)
 }
 
-/// Changes a setting until the next start, which writes the file anew. The server must be told to reload.
-pub(crate) fn append(folder: &Folder, name: &str, value: &str) -> Result<()> {
+/// Changes a setting until the next start, which writes the file anew. The server must be told to reload. What the file
+/// was before.
+pub(crate) fn append(folder: &Folder, name: &str, value: &str) -> Result<String> {
     let path = folder.configuration();
     let text = fs::read_to_string(&path).map_err(Error::file(&path, "read"))?;
-    write_file(&path, &(text + &line(name, value)?))
+    write_file(&path, &(text.clone() + &line(name, value)?))?;
+    Ok(text)
+}
+
+/// Takes back what [`append`] has changed.
+pub(crate) fn replace(folder: &Folder, text: &str) -> Result<()> {
+    write_file(&folder.configuration(), text)
 }
 
 fn line(name: &str, value: &str) -> Result<String> {

@@ -6,6 +6,13 @@ use std::{fmt, io};
 /// What can go wrong with a private server.
 #[derive(Debug)]
 pub enum Error {
+    /// The server refuses a value for a setting.
+    BadValue {
+        /// The setting.
+        name: String,
+        /// What the server says.
+        why: String,
+    },
     /// `pg_config` cannot be run.
     NoPgConfig {
         /// The program that was tried.
@@ -136,6 +143,7 @@ impl fmt::Display for Error {
             Self::Running { pid } => write!(f, "PostgreSQL runs there already (process {pid})"),
             Self::NotRunning { folder } => write!(f, "no PostgreSQL runs in {}", folder.display()),
             Self::TooLong { what, log } => write!(f, "{what} took too long. The log ends with:\n{log}"),
+            Self::BadValue { name, why } => write!(f, "the server refuses the value of {name}: {why}"),
             Self::BadSetting { name } => {
                 write!(f, "the setting {name:?} has no valid name, or a line break in it")
             }

@@ -2,13 +2,14 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::Shutdown;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ::http1::Reject;
-use socket2::Socket;
-use tokio::net::{TcpListener, UnixListener};
+use socket2::{SockFilter, SockRef, Socket};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::connection::{Peer, Registered};
 use crate::counters::add;
@@ -55,6 +56,44 @@ impl Acceptor {
     }
 }
 
+impl Acceptor {
+    /// Takes what the kernel has for a listener that takes no more. A connection that is in the kernel's queue when its
+    /// socket is closed is reset, although its client has been told that it is connected, and may have sent a request.
+    fn finish(self, mut admit: impl FnMut(Stream, Peer)) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener, local_port) => {
+                let listener = listener.into_std()?;
+                ignore_new(&listener);
+                while let Ok((stream, remote)) = listener.accept() {
+                    stream.set_nonblocking(true)?;
+                    admit(
+                        Stream::Tcp(TcpStream::from_std(stream)?),
+                        Peer { remote: Some(remote), local_port },
+                    );
+                }
+            }
+            Self::Unix(listener) => {
+                let listener = listener.into_std()?;
+                // From here on whoever connects is refused; what has been let in can be accepted.
+                SockRef::from(&listener).shutdown(Shutdown::Read)?;
+                while let Ok((stream, _)) = listener.accept() {
+                    stream.set_nonblocking(true)?;
+                    admit(Stream::Unix(UnixStream::from_std(stream)?), Peer { remote: None, local_port: 0 });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lets no handshake begin or end: who tries hears nothing, tries again in a second, and finds another process that listens
+/// on the port, or that nobody does. A filter that drops every packet does so, and leaves connections alone.
+fn ignore_new(listener: &std::net::TcpListener) {
+    let nothing = SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0);
+    // A kernel without filters resets what comes in the next microseconds.
+    let _ = SockRef::from(listener).attach_filter(&[nothing]);
+}
+
 /// Accepts until the listener drains.
 pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, acceptor: Acceptor) {
     let next = async || {
@@ -74,6 +113,9 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+    if acceptor.finish(|stream, peer| admit(&shared, &listener, stream, peer)).is_err() {
+        add(&shared.tally.accept_errors, 1);
     }
 }
 

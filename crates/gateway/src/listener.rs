@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,8 @@ pub enum Sharing {
     /// Processes that join later. That the port is free now is tried first, because with SO_REUSEPORT a second
     /// process of the same user would succeed silently.
     First,
-    /// Processes that listen already, or will: the port is taken with SO_REUSEPORT and without a trial.
+    /// Processes that listen already, or will: the port is taken with SO_REUSEPORT and without a trial. The path of a UNIX
+    /// socket, which only one can have, is taken from whoever has it now.
     Joining,
 }
 
@@ -45,7 +47,7 @@ pub struct Listener {
     pub id: u32,
     /// Where.
     pub address: Address,
-    /// Who else may; without meaning for UNIX sockets.
+    /// Who else may.
     pub sharing: Sharing,
     /// Connections that the kernel keeps before they are accepted; it bounds them by net.core.somaxconn.
     pub backlog: i32,
@@ -126,11 +128,17 @@ impl ListenerState {
         }
     }
 
+    /// Whether it has a file, and its path leads to it.
+    pub(crate) fn has_its_path(&self) -> bool {
+        self.file.as_ref().is_some_and(|(path, device, inode)| {
+            std::fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode))
+        })
+    }
+
     fn remove_file(&self) {
-        let Some((path, device, inode)) = &self.file else { return };
-        let is_ours =
-            std::fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (*device, *inode));
-        if is_ours {
+        if self.has_its_path()
+            && let Some((path, ..)) = &self.file
+        {
             // Whoever else has removed it meanwhile has done what was to be done.
             let _ = std::fs::remove_file(path);
         }
@@ -166,12 +174,11 @@ pub(crate) fn bind(listener: &Listener) -> io::Result<Bound> {
             listen(listener, socket, None, Address::Tcp(bound))
         }
         Address::Unix(path) => {
-            // Until the socket listens it looks as if nobody did.
+            // Whether somebody has the path is looked at before it is taken.
             let _binding = lock_folder(path);
-            let socket = bind_unix(path)?;
+            let socket = bind_unix(path, listener)?;
             let file = std::fs::symlink_metadata(path)?;
             let file = Some((path.clone(), file.dev(), file.ino()));
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(listener.mode))?;
             listen(listener, socket, file, listener.address.clone())
         }
     }
@@ -223,24 +230,59 @@ fn lock_folder(path: &Path) -> Option<File> {
     }
 }
 
-/// Binds a UNIX socket, in the place of one that nobody listens on any more.
-fn bind_unix(path: &Path) -> io::Result<Socket> {
+/// Binds a UNIX socket, in the place of one that nobody listens on any more, or of any if it joins. It listens under
+/// another name first: at no time the path leads to a socket that takes no connections, or to none.
+fn bind_unix(path: &Path, listener: &Listener) -> io::Result<Socket> {
+    SockAddr::unix(path)?;
+    let new = Unnamed(path.with_file_name(temporary_name()));
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    let address = SockAddr::unix(path)?;
-    match socket.bind(&address) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-            std::fs::remove_file(path)?;
-            socket.bind(&address)?;
-        }
-        other => other?,
+    socket.bind(&SockAddr::unix(&new.0)?)?;
+    std::fs::set_permissions(&new.0, std::fs::Permissions::from_mode(listener.mode))?;
+    socket.listen(listener.backlog)?;
+    match listener.sharing {
+        Sharing::Joining if is_socket(path) => std::fs::rename(&new.0, path)?,
+        _ => name_socket(&new.0, path)?,
     }
     Ok(socket)
 }
 
+/// A name that no other socket in the folder has, shorter than those that listeners have.
+fn temporary_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(".h{}.{}", std::process::id(), NEXT.fetch_add(1, Relaxed) % 100)
+}
+
+/// A file whose name is to be removed.
+struct Unnamed(PathBuf);
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        // Renamed, it has the name no more.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Gives a socket the path, unless somebody has it.
+fn name_socket(new: &Path, path: &Path) -> io::Result<()> {
+    match std::fs::hard_link(new, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if !is_abandoned(path) {
+                return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
+            }
+            std::fs::rename(new, path)
+        }
+        other => other,
+    }
+}
+
 /// Whether it is a socket that nobody listens on.
 fn is_abandoned(path: &Path) -> bool {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    is_socket && try_connecting(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    is_socket(path)
+        && try_connecting(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
 }
 
 /// Does not wait for room in the other's backlog, as a socket that blocks would.

@@ -138,7 +138,24 @@ impl Server {
         Ok(bound.address)
     }
 
-    /// Stops accepting by this listener, closes its idle connections and lets running requests finish, with
+    /// Announces that the server is about to stop, or that it is not: it goes on as before, but each response says
+    /// `Connection: close`, so that few connections idle when it stops. A client may send a request on one that idles
+    /// just as it is closed, and does not know then what became of it.
+    pub fn announce_end(&mut self, ends: bool) {
+        self.shared.closing.set(ends);
+    }
+
+    /// Requests and buckets that wait for their reply, or whose reply is on its way to its task.
+    pub fn in_flight(&self) -> usize {
+        self.shared.tickets.borrow().open_count()
+    }
+
+    /// Whether the file of this listener, for a UNIX socket, is still the one that its path leads to.
+    pub fn has_path(&self, id: u32) -> bool {
+        self.shared.listeners.borrow().iter().any(|listener| listener.id == id && listener.has_its_path())
+    }
+
+    /// Stops accepting by this listener, once what has connected to it is accepted; closes its idle connections and lets running requests finish, with
     /// `Connection: close` or GOAWAY. The socket is closed within the next turn. False if there is none.
     pub fn unlisten(&mut self, id: u32) -> bool {
         self.drain_those(|listener| listener.id == id)

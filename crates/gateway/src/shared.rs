@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub readable: RefCell<Vec<RawFd>>,
     read_buffer: Cell<Vec<u8>>,
     write_buffer: Cell<Vec<u8>>,
+    /// Connections are told to close with their next response, as the server is about to stop.
+    pub closing: Cell<bool>,
     /// Clients that are told that there are too many, now.
     pub refusing: Cell<usize>,
     /// Connections for lines that are open.
@@ -77,6 +79,7 @@ impl Shared {
             readable: RefCell::default(),
             read_buffer: Cell::default(),
             write_buffer: Cell::default(),
+            closing: Cell::new(false),
             refusing: Cell::new(0),
             line_connections: Cell::new(0),
             next_connection: Cell::new(1),

@@ -54,6 +54,11 @@ impl Tickets {
         Ticket::new(index, slot.generation)
     }
 
+    /// How many there are.
+    pub(crate) fn open_count(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.waker.is_some()).count()
+    }
+
     /// Takes in a reply. False if nobody waits for it any more, or one is there already.
     pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) -> bool {
         match self.slot(ticket) {

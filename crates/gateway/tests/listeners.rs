@@ -2,12 +2,13 @@
 
 mod harness;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use harness::{Client, Event, PATIENCE, Running};
@@ -180,6 +181,102 @@ fn unlisten_closes_what_idles_and_finishes_what_runs() {
     running.until(|server| server.is_drained());
     let listener = running.run(|server| server.counters().listeners.first().copied());
     assert_eq!(listener, None);
+}
+
+/// A client that has connected and sent this, and whom the server has not accepted yet when its listener goes.
+fn connected_before_the_end(
+    running: &Running,
+    address: Address,
+    sent: &'static str,
+) -> Client<Box<dyn Wire>> {
+    let stream = running.run(move |server| {
+        let mut stream: Box<dyn Wire> = match address {
+            Address::Tcp(address) => Box::new(TcpStream::connect(address).unwrap()),
+            Address::Unix(path) => Box::new(UnixStream::connect(path).unwrap()),
+        };
+        stream.write_all(sent.as_bytes()).unwrap();
+        for id in [1, 2] {
+            server.unlisten(id);
+        }
+        stream
+    });
+    Client::new(stream)
+}
+
+/// Either kind of stream.
+trait Wire: Read + Write + Send {}
+impl<T: Read + Write + Send> Wire for T {}
+
+#[test]
+fn who_has_connected_before_the_listener_goes_is_served() {
+    const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (place, sent) in [REQUEST, ""].into_iter().enumerate() {
+        let running = Running::start(Limits::default());
+        let mut client = connected_before_the_end(&running, Address::Tcp(running.address), sent);
+        assert!(client.send(&REQUEST[sent.len()..]).reply().closes());
+        running.until(|server| server.is_drained());
+
+        let running = Running::start(Limits::default());
+        let path = socket_path(&format!("waits-{place}"));
+        let listener = Listener::new(2, Address::Unix(path.clone()));
+        running.run(move |server| server.listen(&listener)).unwrap();
+        let mut client = connected_before_the_end(&running, Address::Unix(path), sent);
+        assert!(client.send(&REQUEST[sent.len()..]).reply().closes());
+        running.until(|server| server.is_drained());
+    }
+}
+
+#[test]
+fn who_connects_and_says_nothing_does_not_keep_a_listener_from_going() {
+    let running = Running::start(Limits::default());
+    let mut silent = connected_before_the_end(&running, Address::Tcp(running.address), "");
+    running.until(|server| server.is_drained());
+    assert!(silent.is_closed());
+}
+
+#[test]
+fn a_path_that_is_handed_over_leads_to_a_listener_at_any_time() {
+    let path = socket_path("handed-over");
+    let listener = |sharing| Listener { sharing, ..Listener::new(2, Address::Unix(path.clone())) };
+    let mut holder = Running::start(Limits::default());
+    let first = listener(Sharing::First);
+    holder.run(move |server| server.listen(&first)).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let mut answers = 0;
+            while !over.load(Ordering::Relaxed) {
+                let mut client = Client::new(UnixStream::connect(&path).expect("somebody listens"));
+                assert_eq!(client.get("/").status, 200);
+                answers += 1;
+            }
+            answers
+        });
+        for _ in 0..50 {
+            let next = Running::start(Limits::default());
+            let joining = listener(Sharing::Joining);
+            assert!(holder.run(|server| server.has_path(2)));
+            next.run(move |server| server.listen(&joining)).unwrap();
+            assert!(!holder.run(|server| server.has_path(2)));
+            holder.run(|server| server.drain());
+            holder.until(|server| server.is_drained());
+            holder = next;
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(asking.join().unwrap() > 0);
+    });
+}
+
+#[test]
+fn a_server_that_is_about_to_end_says_so_in_each_response_and_goes_on() {
+    let running = Running::start(Limits::default());
+    let mut client = running.connect();
+    assert!(!client.get("/").closes());
+    running.run(|server| server.announce_end(true));
+    assert!(client.get("/").closes() && client.is_closed());
+    assert!(running.connect().get("/").closes(), "it still accepts");
+    running.run(|server| server.announce_end(false));
+    assert!(!running.connect().get("/").closes());
 }
 
 #[test]

@@ -114,14 +114,24 @@ impl Ports {
             .map(|entry| entry.database.load(SeqCst))
     }
 
-    /// Whether another gateway of the database has this very address, so that both share it.
-    pub fn is_held_by_another(&self, address: &str, port: u16, database: u32, gateway: usize) -> bool {
-        self.0.iter().filter(|entry| entry.state.load(SeqCst) == CLAIMED).any(|entry| {
-            entry.database.load(SeqCst) == database
-                && entry.gateway.load(SeqCst) != gateway as u32
-                && entry.port.load(SeqCst) == u32::from(port)
-                && entry.address.is(address)
-        })
+    /// The other gateways of the database that have this very address.
+    pub fn others(
+        &self,
+        address: &str,
+        port: u16,
+        database: u32,
+        gateway: usize,
+    ) -> impl Iterator<Item = usize> {
+        self.0
+            .iter()
+            .filter(move |entry| {
+                entry.state.load(SeqCst) == CLAIMED
+                    && entry.database.load(SeqCst) == database
+                    && entry.gateway.load(SeqCst) != gateway as u32
+                    && entry.port.load(SeqCst) == u32::from(port)
+                    && entry.address.is(address)
+            })
+            .map(|entry| entry.gateway.load(SeqCst) as usize)
     }
 
     /// Notes why a gateway could not bind an address. When the registry is full it is in the log alone.

@@ -43,10 +43,26 @@ comment on column http.refusals.database is 'The database that it serves';
 comment on column http.refusals.status is 'The status';
 comment on column http.refusals.requests is 'Requests that it has answered with it since it began';
 
+create function http.read_log()
+returns table (database text, kind text, written bigint, left_out bigint)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_log_wrapper';
+
+create view http.log as
+select * from http.read_log();
+
+comment on function http.read_log() is 'What the view http.log shows';
+comment on view http.log is 'Lines that requests have made the processes of each database write to the server''s log';
+comment on column http.log.database is 'The database';
+comment on column http.log.kind is
+  'client errors (status below 500), server errors, remarks (warnings, notices) or requests (howdah.log_min_duration)';
+comment on column http.log.written is 'Lines that were written';
+comment on column http.log.left_out is 'Lines that were left out, beyond howdah.log_rate';
+
 create function http.read_databases()
 returns table (
   name text, oid oid, state text, withdrawn_by integer, gateways_wanted integer, gateways integer,
-  executors_wanted integer, executors integer, waiting integer)
+  executors_wanted integer, executors integer, waiting integer, in_flight bigint)
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_databases_wrapper';
 
@@ -58,7 +74,7 @@ comment on view http.databases is 'The databases that howdah.databases lists';
 comment on column http.databases.name is 'The database''s name';
 comment on column http.databases.oid is 'Its oid; null if it does not exist';
 comment on column http.databases.state is
-  'serving, probing, missing, closed, wrong encoding, no extension, wrong version, withdrawn or draining';
+  'serving, probing, missing, closed, wrong encoding, no extension, wrong version, withdrawn, draining or drained';
 comment on column http.databases.withdrawn_by is
   'Process id of the session whose command needs the database empty';
 comment on column http.databases.gateways_wanted is 'Gateways that it should have';
@@ -66,6 +82,7 @@ comment on column http.databases.gateways is 'Gateways that it has';
 comment on column http.databases.executors_wanted is 'Executors of web requests that it should have now';
 comment on column http.databases.executors is 'Executors of web requests that it has';
 comment on column http.databases.waiting is 'Web requests that wait for an executor';
+comment on column http.databases.in_flight is 'Requests and buckets of lines that have arrived and are not answered yet';
 
 create function http.read_stats()
 returns table (
@@ -122,11 +139,11 @@ comment on column http.sizes.have is 'Its value';
 comment on column http.sizes.hint is 'What to do if it is too small';
 
 revoke all on function
-  http.read_workers(), http.read_refusals(), http.read_databases(), http.read_stats(), http.read_sizes() from public;
+  http.read_workers(), http.read_refusals(), http.read_log(), http.read_databases(), http.read_stats(), http.read_sizes() from public;
 grant execute on function
-  http.read_workers(), http.read_refusals(), http.read_databases(), http.read_stats(), http.read_sizes()
+  http.read_workers(), http.read_refusals(), http.read_log(), http.read_databases(), http.read_stats(), http.read_sizes()
 to howdah_admin;
-grant select on http.workers, http.refusals, http.databases, http.stats, http.sizes to howdah_admin;
+grant select on http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes to howdah_admin;
 
 -- The supervisor looks at this database when the transaction of `create extension` has committed.
 create function http.announce_extension() returns void

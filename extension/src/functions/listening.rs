@@ -101,7 +101,7 @@ fn check_address(address: &Address) {
             &format!("{name} is taken: the database {other} of this server listens on it"),
         );
     }
-    if !ports.is_held_by_another(text, port, database, usize::MAX)
+    if ports.others(text, port, database, usize::MAX).next().is_none()
         && let Err(error) = address_is_free(address)
     {
         let hint = match (address, error.kind()) {

@@ -99,7 +99,25 @@ impl Listeners {
 
     /// Whether something could not be bound or resolved, and should be tried again.
     pub fn should_retry(&self) -> bool {
-        self.failed.is_some_and(|failed| failed.elapsed() > RETRY) || self.names.should_ask_again()
+        self.failed.is_some_and(|failed| failed.elapsed() > RETRY || self.can_take_over())
+            || self.names.should_ask_again()
+    }
+
+    /// Whether a UNIX socket that could not be bound is that of a gateway that leaves.
+    fn can_take_over(&self) -> bool {
+        self.complaints.keys().any(|name| name.starts_with('/') && self.is_given_up(name))
+    }
+
+    /// Whether gateways of this database have an address, and all of them leave.
+    fn is_given_up(&self, name: &str) -> bool {
+        let (address, port) = split(name);
+        let mut holders = shared().ports.others(address, port, self.database, self.gateway).peekable();
+        holders.peek().is_some() && holders.all(|gateway| shared().workers[gateway].asked_to_leave())
+    }
+
+    /// Whether the path of a UNIX socket still leads to this gateway.
+    pub fn have_paths(&self, server: &Server) -> bool {
+        self.bound.iter().any(|(name, bound)| name.starts_with('/') && server.has_path(bound.id))
     }
 
     /// Cuts off what has not finished within howdah.drain_timeout after its listener was removed.
@@ -180,7 +198,11 @@ impl Listeners {
         let Wanted { address, name, port: number, terms, .. } = wanted;
         let (text, port) = split(&name);
         let ports = &shared().ports;
-        let joining = ports.is_held_by_another(text, port, self.database, self.gateway);
+        // Gateways share a port; a path has one of them, until it leaves.
+        let joining = match &address {
+            Address::Tcp(_) => ports.others(text, port, self.database, self.gateway).next().is_some(),
+            Address::Unix(_) => self.is_given_up(&name),
+        };
         let result = match ports.claim(text, port, self.database, self.gateway) {
             Err(Refused::Taken(other)) => Err(format!("the database with oid {other} has it")),
             Err(Refused::Full) => Err("too many addresses; raise howdah.max_workers".into()),

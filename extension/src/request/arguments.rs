@@ -220,6 +220,11 @@ pub fn failed_conversion() -> Option<usize> {
     CONVERTING.take()
 }
 
+/// Whether a value of the client's is being converted now.
+pub fn is_converting() -> bool {
+    CONVERTING.get().is_some()
+}
+
 /// Converts the values to the arguments' types, in the current memory context.
 ///
 /// # Safety

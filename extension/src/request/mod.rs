@@ -47,6 +47,7 @@ use std::time::{Duration, Instant};
 use message::Request;
 use router::Match;
 
+use crate::log_rate;
 use crate::settings;
 use crate::shared::workers::WorkerEntry;
 use identity::Identity;
@@ -267,7 +268,7 @@ impl Runner {
     ) -> Done {
         let mut counters = None;
         // SAFETY: by contract.
-        let result = unsafe { self.answer(request, lane, &mut counters) };
+        let result = log_rate::for_client(|| unsafe { self.answer(request, lane, &mut counters) });
         let mut done = Done { counters, ..Done::nothing(started) };
         done.status = match result {
             Ok(status) => status,
@@ -278,7 +279,7 @@ impl Runner {
             }
         };
         if !done.elsewhere {
-            log_slow(request, &done, waited);
+            log_request(request, done.status, waited, done.took);
         }
         done
     }
@@ -399,21 +400,36 @@ fn no_table(error: NoTable) -> Problem {
     }
 }
 
-fn log_slow(request: &Request<'_>, done: &Done, waited: Duration) {
+/// Logs a request that `howdah.log_min_duration` asks for: how it was answered, and in what time.
+pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: Duration) {
     let minimum = settings::LOG_MIN_DURATION.get();
-    let total = waited + done.took;
-    if minimum < 0 || total < Duration::from_millis(minimum as u64) {
+    let total = waited + took;
+    let is_wanted = minimum >= 0 && total >= Duration::from_millis(minimum as u64);
+    if !is_wanted || !log_rate::allows(log_rate::Kind::Request) {
         return;
     }
     pgrx::log!(
-        "http request {}: {} {} answered {} in {:.3} ms, of which it waited {:.3} ms",
-        request.id(),
+        "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
+        Whose(request),
         request.method(),
-        request.path(),
-        done.status,
+        request.raw_path(),
         total.as_secs_f64() * 1000.0,
         waited.as_secs_f64() * 1000.0
     );
+}
+
+/// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
+/// choose an id that looks like another's address.
+pub struct Whose<'r>(pub &'r Request<'r>);
+
+impl std::fmt::Display for Whose<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id())?;
+        match crate::proxies::client(self.0) {
+            Some(client) => write!(f, " from {client}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// In what a request runs.

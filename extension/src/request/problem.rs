@@ -38,23 +38,12 @@ impl Problem {
     /// PostgreSQL's error as an answer. docs/http.md has this table.
     pub fn of_error(error: &PgError, access: Access, show: bool) -> Self {
         let code = error.sqlstate();
-        let (status, tells) = match code {
-            "25006" if access == Access::ReadOnly => return Self::write_in_get(error),
-            "23502" | "23514" | "P0001" => (400, true),
-            _ if code.starts_with("22") => (400, true),
-            "23505" | "23503" | "23P01" => (409, true),
-            "42501" => (403, show),
-            "40001" | "40P01" => (503, show),
-            "57014" => (504, show),
-            "55P03" => (503, show),
-            _ if code.starts_with("53") => (503, show),
-            _ => match chosen_status(code) {
-                Some(status) => (status, true),
-                None => (500, show),
-            },
-        };
+        if code == "25006" && access == Access::ReadOnly {
+            return Self::write_in_get(error);
+        }
+        let (status, tells) = judge(code);
         let mut problem = Problem::new(status, error.message.clone());
-        if !tells {
+        if !tells && !show {
             problem.detail = None;
         }
         problem.sqlstate = Some(error.sqlstate);
@@ -124,6 +113,37 @@ impl Problem {
         add("request_id", Some(request_id));
         Value::Object(document).to_string()
     }
+}
+
+/// The status of an error, and whether its message is for everybody. A message of class 22 may quote what a handler has
+/// read: that of an argument's conversion quotes what the client has sent, and is told elsewhere.
+fn judge(code: &str) -> (u16, bool) {
+    match code {
+        "23502" | "23514" | "P0001" => (400, true),
+        _ if code.starts_with("22") => (400, false),
+        "23505" | "23503" | "23P01" => (409, true),
+        "42501" => (403, false),
+        "57014" => (504, false),
+        "40001" | "40P01" | "55P03" => (503, false),
+        // A write where nobody can write: on a standby another server may.
+        "25006" if is_standby() => (503, false),
+        _ if code.starts_with("53") => (503, false),
+        _ => match chosen_status(code) {
+            Some(status) => (status, true),
+            None => (500, false),
+        },
+    }
+}
+
+/// Whether a client has caused an error, rather than a handler or the server.
+pub fn is_clients_fault(sqlstate: &[u8; 5]) -> bool {
+    let code = std::str::from_utf8(sqlstate).unwrap_or_default();
+    code == "25006" || judge(code).0 < 500
+}
+
+fn is_standby() -> bool {
+    // SAFETY: reads a flag in shared memory, or a variable of this process.
+    unsafe { pgrx::pg_sys::RecoveryInProgress() }
 }
 
 /// `raise … using errcode = 'PT404'` chooses the status: PT and three digits from 200 to 599.

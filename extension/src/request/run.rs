@@ -19,10 +19,10 @@ use super::ready::{is_ready, make_ready};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
-use super::{changes, grants, params};
+use super::{Whose, changes, grants, params};
 use crate::guard::{PgError, Report, attempt};
 use crate::queue::later;
-use crate::{pg, settings};
+use crate::{log_rate, pg, settings};
 
 /// A request on its way through the endpoints.
 pub struct Job<'j, 'r> {
@@ -141,9 +141,17 @@ impl Job<'_, '_> {
     fn name_grant(&self, mishap: Mishap, role: pg_sys::Oid) -> Mishap {
         match mishap {
             Mishap::Error(mut error) if error.sqlstate() == "42501" && self.scope != Scope::Shared => {
+                let written = log_rate::was_written();
+                if !written && !settings::SHOW_ERRORS.get() {
+                    // Nobody would read it.
+                    return Mishap::Error(error);
+                }
                 // SAFETY: on the main thread; the request's transaction has been given up.
                 if let Some(grant) = unsafe { grants::missing(&error, role) } {
-                    pgrx::log!("http request {}: missing: {grant}", self.request.id());
+                    if written {
+                        let whose = Whose(self.request);
+                        log_rate::beside(|| pgrx::log!("http request {whose}: missing: {grant}"));
+                    }
                     error.hint = Some(grant);
                 }
                 Mishap::Error(error)
@@ -275,8 +283,8 @@ impl Job<'_, '_> {
             None => known.as_ref() != Some(&reason.message),
         };
         if !self.shown && is_news() {
-            let (id, title) = (self.request.id(), endpoint.title.to_string_lossy());
-            pgrx::log!("http request {id}: howdah cannot serve {title}: {}", reason.message);
+            let (whose, title) = (Whose(self.request), endpoint.title.to_string_lossy());
+            pgrx::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
         }
         Err(self.broken(endpoint, reason))
     }
@@ -539,7 +547,7 @@ unsafe extern "C-unwind" fn add_context(request: *mut std::ffi::c_void) {
     let mut line = [0u8; 512];
     // The last byte stays NUL; what is longer is cut.
     let mut rest = &mut line[..511];
-    let _ = write!(rest, "http request {}: {} {}", request.id(), request.method(), request.raw_path());
+    let _ = write!(rest, "http request {}: {} {}", Whose(request), request.method(), request.raw_path());
     // SAFETY: "%s" takes a C string.
     unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
 }

@@ -1,9 +1,9 @@
 //! The databases that the settings list.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use pgrx::pg_sys;
-use registry::Text;
+use registry::{Allowance, Text};
 
 use super::LANES;
 
@@ -73,9 +73,26 @@ pub struct Database {
     pub takes_lines: AtomicBool,
     /// Executors that each lane should have now.
     pub executors_wanted: [AtomicU32; LANES],
+    /// Whether nobody shall serve it until it is taken back: `http.drain`.
+    pub is_drained: AtomicBool,
+    /// For how many milliseconds its gateways then announce their end.
+    pub announce_ms: AtomicU32,
+    /// Requests that gateways have cut off when they left.
+    pub cut_off: AtomicU64,
+    /// What requests may make its workers write to the log, by [`crate::log_rate::Kind`].
+    pub log: [Allowance; crate::log_rate::KINDS],
 }
 
 impl Database {
+    /// Another database gets the entry.
+    pub fn begin(&self, name: &str) {
+        self.name.set(name);
+        self.set_oid(pg_sys::InvalidOid);
+        self.is_drained.store(false, SeqCst);
+        self.log.iter().for_each(Allowance::forget);
+        self.set_state(DatabaseState::Missing);
+    }
+
     /// The database's oid; invalid while it is missing.
     pub fn oid(&self) -> pg_sys::Oid {
         pg_sys::Oid::from(self.oid.load(SeqCst))

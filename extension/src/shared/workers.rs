@@ -98,6 +98,10 @@ pub struct WorkerEntry {
     pub connections: AtomicU64,
     /// Connections that it has refused, or could not accept. Gateways only.
     pub refused: AtomicU64,
+    /// Requests that have arrived and are not answered. Gateways only.
+    pub in_flight: AtomicU64,
+    /// Whether it has bound what the tables say, as far as it can. Gateways only.
+    pub listens: AtomicBool,
     /// Requests that it has answered with an error by itself, by [`STATUSES`]. Gateways only.
     pub refusals: [AtomicU64; STATUSES.len()],
 }
@@ -114,7 +118,8 @@ impl WorkerEntry {
         self.leave.store(false, Relaxed);
         self.started.store(0, Relaxed);
         let times = [&self.leave_since, &self.busy_since];
-        let counters = [&self.requests, &self.errors, &self.connections, &self.refused];
+        self.listens.store(false, Relaxed);
+        let counters = [&self.requests, &self.errors, &self.connections, &self.refused, &self.in_flight];
         times.into_iter().chain(counters).chain(&self.refusals).for_each(|counter| counter.store(0, Relaxed));
         self.set_route(None);
         self.idle_since.store(super::now_us(), Relaxed);

@@ -104,9 +104,7 @@ impl Listed {
                     database.set_state(DatabaseState::Missing);
                 }
             } else if let Some(database) = self.shared.databases.iter().find(|entry| entry.is_unused()) {
-                database.name.set(name);
-                database.set_oid(pg_sys::InvalidOid);
-                database.set_state(DatabaseState::Missing);
+                database.begin(name);
             } else {
                 surplus.push(name.clone());
             }

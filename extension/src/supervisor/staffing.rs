@@ -25,6 +25,8 @@ const SOON: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_secs(1);
 /// Longest time that gateways finish their requests in when a command waits for the database.
 const WITHDRAWAL: u64 = 5_000_000;
+/// Time for a gateway to do what it does by the clock.
+const GATEWAYS_OWN_TIME: u64 = 2_000_000;
 /// Time for executors to end when their gateways are gone: nobody waits for what they do.
 const ORPHANED: u64 = 500_000;
 
@@ -36,7 +38,8 @@ impl Supervisor {
         for index in 0..self.shared.databases.len() {
             let database = &self.shared.databases[index];
             let state = database.state();
-            let stays = !stopping && database.withdrawn().is_none();
+            let is_wanted = database.withdrawn().is_none() && !database.is_drained.load(SeqCst);
+            let stays = !stopping && is_wanted;
             rest = rest.min(match state {
                 DatabaseState::Unused => continue,
                 DatabaseState::Probing if stays => self.probe(index, now),
@@ -71,7 +74,7 @@ impl Supervisor {
 
     /// Starts workers of a kind, or asks one to leave, until as many as wanted are there.
     fn bring_to(&mut self, post: Post, wanted: usize, index: usize, now: u64) -> Duration {
-        let there = count(self.shared, index, post);
+        let there = post.count(self.shared, index);
         let room = self.sizing.room(&Staff::count(self.shared), now);
         if there > wanted || (there > 1 && room < 0) {
             release_idlest(self.shared, index, post);
@@ -169,7 +172,10 @@ impl Supervisor {
         let database: &Database = &self.shared.databases[worker.database()];
         match worker.kind() {
             Kind::Gateway if database.withdrawn().is_some() => drain.min(WITHDRAWAL),
-            Kind::Gateway => drain,
+            // It announces its end first, and cuts off by itself what is late.
+            Kind::Gateway => {
+                2 * drain + 1000 * u64::from(database.announce_ms.load(SeqCst)) + GATEWAYS_OWN_TIME
+            }
             Kind::Executor if count(self.shared, worker.database(), Post::GATEWAY) == 0 => {
                 drain.min(ORPHANED)
             }
@@ -191,6 +197,12 @@ impl Post {
 
     fn executor(lane: usize) -> Post {
         Post { kind: Kind::Executor, lane }
+    }
+
+    /// How many a database has. A gateway that leaves waits for the one that replaces it.
+    fn count(self, shared: &'static Shared, database: usize) -> usize {
+        let stays = |worker: &WorkerEntry| self.kind == Kind::Executor || !worker.asked_to_leave();
+        staff_of(shared, database, self).filter(|(_, worker)| stays(worker)).count()
     }
 
     fn of(worker: &WorkerEntry) -> Post {

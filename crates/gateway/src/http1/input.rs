@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Buf;
 
@@ -11,6 +12,9 @@ use message::{RequestBuilder, RequestLine, Scheme, Version};
 use super::Connection;
 use crate::http2::PREFACE;
 use crate::problem::Refusal;
+
+/// How long a client that has connected and said nothing is waited for when its listener drains.
+const FIRST_WORD: Duration = Duration::from_millis(500);
 
 /// What comes next on a connection.
 pub(super) enum Next {
@@ -60,7 +64,11 @@ impl Connection {
                 match self.poll_read(context, buffer) {
                     // What was sent before the drain has been read.
                     Poll::Pending if self.place.link.is_draining() && self.is_blank() => {
-                        return Poll::Ready(Next::Closed);
+                        if !self.fresh {
+                            return Poll::Ready(Next::Closed);
+                        }
+                        self.hurry();
+                        return Poll::Pending;
                     }
                     Poll::Pending => return Poll::Pending,
                     // An end within a head leaves nobody to answer.
@@ -88,6 +96,13 @@ impl Connection {
         }
         let late = Reject::new(408, "the head of the request took too long");
         Some(Next::Refused(Refusal::of_head(late, &self.input)))
+    }
+
+    /// A client that has only just connected is about to send: it is waited for, but not for long.
+    fn hurry(&mut self) {
+        if !std::mem::replace(&mut self.hurried, true) {
+            self.place.set_deadline(self.place.shared.clock.after(FIRST_WORD));
+        }
     }
 
     fn is_blank(&self) -> bool {

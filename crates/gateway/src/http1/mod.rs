@@ -40,6 +40,8 @@ pub(crate) struct Connection {
     scanner: Scanner,
     /// Nothing has been served: the client may still begin with HTTP/2's preface.
     fresh: bool,
+    /// The client has been given a shorter time for its first request.
+    hurried: bool,
     /// The client sends no more.
     ended: bool,
 }
@@ -47,7 +49,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(place: Registered, stream: Stream, peer: Peer) -> Self {
         let (input, scanner) = (BytesMut::new(), Scanner::default());
-        Self { place, stream, peer, input, scanner, fresh: true, ended: false }
+        Self { place, stream, peer, input, scanner, fresh: true, hurried: false, ended: false }
     }
 
     /// Serves the connection to its end.

@@ -71,7 +71,8 @@ impl Connection {
             let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
             return (None, self.compose(&broken, shape, false, buffer).1);
         };
-        let keep = keep && !response.closes() && !self.place.link.is_draining();
+        let keep =
+            keep && !response.closes() && !self.place.link.is_draining() && !self.place.shared.closing.get();
         let persistence = match (keep, shape.minor_version) {
             (true, 0) => Persistence::KeepOld,
             (true, _) => Persistence::Keep,
