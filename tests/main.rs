@@ -32,6 +32,8 @@ mod together {
     mod queue_lease_crashes;
     mod queue_like_pgmq;
     mod queue_messages;
+    mod queue_old_transactions;
+    mod queue_order;
     mod queue_producers;
     mod queue_rights;
     mod queue_shippers;
@@ -39,6 +41,7 @@ mod together {
     mod queue_take;
     mod queue_type_changes;
     mod queue_upkeep;
+    mod queue_waiting_rows;
     mod queue_wire;
     mod queue_wire_committed;
     mod queue_wire_crashes;
@@ -71,6 +74,7 @@ mod alone {
     mod observability;
     #[cfg(feature = "long")]
     mod panics;
+    mod queue_bounds;
     mod queue_idle;
     mod queue_load;
     mod queue_pinned;

@@ -10,6 +10,9 @@ use crate::{FOR_GOOD, block_of};
 /// Ranges that a list holds.
 pub const ENTRIES: usize = 128;
 
+/// Ranges that are put together at once when there is no room.
+const AT_ONCE: usize = 16;
+
 /// Ranges that wait for a time are put together while they stay this small.
 const NEIGHBOURS: u64 = 4096;
 
@@ -41,14 +44,10 @@ pub struct Range {
     pub span: Span,
     /// The ledger's rows about them begin at this position or later.
     pub rows_from: u64,
-    entry: Option<usize>,
-}
-
-impl Range {
-    /// Whether it is all from the cursor on, and nothing comes after it.
-    pub fn is_rest(&self) -> bool {
-        self.entry.is_none()
-    }
+    /// Whether it begins at the cursor, which goes on with the look.
+    at_cursor: bool,
+    /// The time of the look: ranges of the list that wait for a later one stay.
+    now: i64,
 }
 
 /// Something that a look has passed by and that is not consumed.
@@ -97,6 +96,30 @@ impl Entry {
 
     fn hull_with(&self, other: &Entry) -> u64 {
         self.end.max(other.end) - self.first.min(other.first)
+    }
+
+    fn touches(&self, other: &Entry) -> bool {
+        self.first <= other.end && other.first <= self.end
+    }
+
+    /// Whether the two wait for the end of the same transaction, or for nothing but times.
+    fn waits_with(&self, other: &Entry) -> bool {
+        self.transaction == other.transaction && (self.transaction != 0 || self.kind == other.kind)
+    }
+
+    /// Whether `new` may be put into this range, so that looks stay short.
+    fn takes_in(&self, new: &Entry, now: i64) -> bool {
+        if self.kind != new.kind || self.transaction != new.transaction {
+            return false;
+        }
+        match () {
+            () if self.is(WRITE) => true,
+            // Claims that are final wait for no time. What is neighbouring costs no more in one look than in two.
+            () if self.is(CLAIM) && (self.until == FOR_GOOD || new.until == FOR_GOOD) => {
+                self.until == new.until && (self.touches(new) || self.hull_with(new) <= NEIGHBOURS)
+            }
+            () => self.is_ready(now) == new.is_ready(now) && self.hull_with(new) <= NEIGHBOURS,
+        }
     }
 }
 
@@ -172,22 +195,40 @@ impl Watch {
 
     /// Positions are given out to a transaction, which will write them; they are to wait until `until`.
     pub fn reserve(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
+        if self.is_drained() {
+            // What is below has been truncated, or will be: the segment begins here.
+            (self.cursor, self.rows_from) = (span.first.max(self.cursor), 0);
+        }
         self.end = self.end.max(span.end);
         self.add(WRITE, transaction, span, until, transactions);
     }
 
-    /// A transaction claims positions until `until`.
+    /// A transaction claims positions until `until`. It is named by its top: tell of claims that a rollback to a savepoint
+    /// makes void by [`Watch::freed`].
     pub fn claimed(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         self.add(CLAIM, transaction, span, until, transactions);
+    }
+
+    /// Positions may be free again, though the transaction that has claimed them has not ended.
+    pub fn freed(&mut self, span: Span, transactions: &impl Transactions) {
+        let span = Span { end: span.end.min(self.cursor), ..span };
+        // What is not below the cursor will be met by it.
+        if !span.is_empty() {
+            self.add(TIMED, 0, span, i64::MIN, transactions);
+        }
     }
 
     /// Finds out which transactions have ended, and which times have come.
     pub fn settle(&mut self, now: i64, transactions: &impl Transactions) {
         self.now = now;
+        let mut known = (0, Outcome::Running);
         for place in 0..ENTRIES {
             let entry = self.entries[place];
             if entry.kind != 0 && entry.transaction != 0 {
-                self.settle_one(place, now, transactions.outcome(entry.transaction));
+                if known.0 != entry.transaction {
+                    known = (entry.transaction, transactions.outcome(entry.transaction));
+                }
+                self.settle_one(place, now, known.1);
             }
         }
         let room = ENTRIES - self.used().count();
@@ -236,17 +277,20 @@ impl Watch {
         }
     }
 
-    /// What to look through next: ranges behind the cursor first. After the look call [`Watch::passed`] before
-    /// anything else.
+    /// What to look through next. After the look call [`Watch::passed`] before anything else.
     pub fn next_range(&self, now: i64) -> Option<Range> {
-        let ready = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_ready(now));
-        if let Some((place, entry)) = ready.min_by_key(|(_, entry)| entry.first) {
-            let span = Span { first: entry.first, end: entry.end };
-            return Some(Range { span, rows_from: block_of(span.first), entry: Some(place) });
-        }
-        let span = Span { first: self.cursor, end: self.end };
-        let rows_from = if self.rows_from == 0 { block_of(span.first) } else { self.rows_from };
-        (!span.is_empty()).then_some(Range { span, rows_from, entry: None })
+        self.next_range_from(0, now)
+    }
+
+    /// The same for who has looked through everything below `seen`, or does not want it.
+    pub fn next_range_from(&self, seen: u64, now: i64) -> Option<Range> {
+        let rest = Span { first: self.cursor.max(seen), end: self.end };
+        let behind = self.entries.iter().filter(|entry| entry.is_ready(now) && entry.end > seen);
+        let behind = behind.map(|entry| Span { first: entry.first.max(seen), end: entry.end });
+        let span = behind.chain((!rest.is_empty()).then_some(rest)).min_by_key(|span| span.first)?;
+        let at_cursor = span == rest && rest.first == self.cursor;
+        let rows_from = if at_cursor && self.rows_from != 0 { self.rows_from } else { block_of(span.first) };
+        Some(Range { span, rows_from, at_cursor, now })
     }
 
     /// A look through a range has come to `upto`; what it met on the way and is not consumed are `obstacles`.
@@ -259,11 +303,17 @@ impl Watch {
         obstacles: &[Obstacle],
         transactions: &impl Transactions,
     ) -> bool {
-        let whole = upto >= range.span.end;
-        match range.entry {
-            Some(place) if whole => self.entries[place].kind = u64::from(FREE),
-            Some(place) => self.entries[place].first = upto,
-            None => (self.cursor, self.rows_from) = (upto.max(self.cursor), rows_from),
+        let first = range.span.first;
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_ready(range.now)) {
+            match (entry.first >= first, entry.end <= upto) {
+                (true, true) => entry.kind = u64::from(FREE),
+                (true, false) => entry.first = entry.first.max(upto),
+                (false, true) => entry.end = entry.end.min(first),
+                (false, false) => {}
+            }
+        }
+        if range.at_cursor {
+            (self.cursor, self.rows_from) = (upto.max(self.cursor), rows_from);
         }
         for obstacle in obstacles {
             self.cover(obstacle, transactions);
@@ -271,7 +321,7 @@ impl Watch {
         if self.limit != 0 && self.limit < self.cursor {
             (self.cursor, self.rows_from) = (self.limit, 0);
         }
-        whole
+        upto >= range.span.end
     }
 
     /// Sees to it that an obstacle is on the list.
@@ -307,14 +357,7 @@ impl Watch {
     fn add(&mut self, kind: u32, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         let new = Entry { first: span.first, end: span.end, transaction, until, kind: kind.into() };
         let now = self.now;
-        let alike = self.entries.iter_mut().find(|entry| {
-            entry.kind == new.kind
-                && entry.is_ready(now) == new.is_ready(now)
-                && entry.transaction == transaction
-                && (transaction == 0 || kind == WRITE || entry.until == until)
-                && (entry.hull_with(&new) <= NEIGHBOURS || kind == WRITE)
-        });
-        if let Some(alike) = alike {
+        if let Some(alike) = self.entries.iter_mut().find(|entry| entry.takes_in(&new, now)) {
             return alike.widen(span, until);
         }
         match self.free_place().or_else(|| self.make_room()) {
@@ -327,23 +370,41 @@ impl Watch {
         self.entries.iter().position(|entry| entry.kind == 0)
     }
 
-    /// Puts the two ranges together that make the smallest one, of those that wait for the same.
+    /// Puts neighbouring ranges together that wait for the same, those that make the smallest ones. What one of them is
+    /// looked through for, whatever becomes of the transaction, both are then. Some at once, so that it is seldom done.
     fn make_room(&mut self) -> Option<usize> {
-        let mut best: Option<(u64, usize, usize)> = None;
-        for (place, entry) in self.entries.iter().enumerate() {
-            for (other, candidate) in self.entries.iter().enumerate().skip(place + 1) {
-                let alike = entry.kind == candidate.kind && entry.transaction == candidate.transaction;
-                let hull = entry.hull_with(candidate);
-                if alike && best.is_none_or(|(smallest, ..)| hull < smallest) {
-                    best = Some((hull, place, other));
-                }
+        let entries = self.entries;
+        let mut order: [usize; ENTRIES] = std::array::from_fn(|place| place);
+        order.sort_unstable_by_key(|place| {
+            let entry = &entries[*place];
+            (entry.transaction, if entry.transaction == 0 { entry.kind } else { 0 }, entry.first)
+        });
+        let pairs = order.windows(2).map(|pair| [&entries[pair[0]], &entries[pair[1]]]);
+        let alike = pairs.filter(|[one, other]| one.waits_with(other));
+        let mut hulls: Vec<u64> = alike.map(|[one, other]| one.hull_with(other)).collect();
+        hulls.sort_unstable();
+        let largest = *hulls.get(AT_ONCE - 1).or(hulls.last())?;
+        let mut kept = order[0];
+        for (before, place) in order.iter().zip(&order[1..]) {
+            let [one, other] = [&entries[*before], &entries[*place]];
+            if one.waits_with(other) && one.hull_with(other) <= largest {
+                self.join(kept, *place);
+            } else {
+                kept = *place;
             }
         }
-        let (_, place, other) = best?;
-        let Entry { first, end, until, .. } = self.entries[other];
-        self.entries[place].widen(Span { first, end }, until);
-        self.entries[other].kind = u64::from(FREE);
-        Some(other)
+        self.free_place()
+    }
+
+    /// Puts a range into another that waits for the same.
+    fn join(&mut self, kept: usize, gone: usize) {
+        let Entry { first, end, until, kind, .. } = self.entries[gone];
+        self.entries[gone].kind = u64::from(FREE);
+        let kept = &mut self.entries[kept];
+        kept.widen(Span { first, end }, until);
+        if kept.kind != kind {
+            kept.kind = u64::from(WRITE);
+        }
     }
 
     /// There is no room for a range: the cursor must not pass it.
@@ -505,11 +566,96 @@ mod tests {
         while let Some(range) = watch.next_range(0) {
             looked.push(range.span);
             watch.passed(range, range.span.end, 0, &[], server);
-            if range.entry.is_none() {
+            if range.at_cursor {
                 break;
             }
         }
         looked
+    }
+
+    #[test]
+    fn one_transaction_never_fills_the_list_whatever_it_does() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(1);
+        watch.reserve(5, span(1, 2), i64::MIN, &server);
+        for number in 0..10_000u64 {
+            let first = 10 + number * 5_000;
+            watch.reserve(6, span(first, first + 3), i64::MIN, &server);
+            look_once(&mut watch, &server);
+            watch.claimed(6, span(first, first + 1), FOR_GOOD, &server);
+            watch.claimed(6, span(first + 1, first + 2), 100 + number as i64, &server);
+        }
+        assert_eq!(watch.limit, 0, "the cursor is held back");
+        server.ends(6, Outcome::Aborted);
+        let looked = look_once(&mut watch, &server);
+        let seen = |position| looked.iter().any(|span: &Span| span.first <= position && position < span.end);
+        assert!((0..10_000).all(|number| seen(10 + number * 5_000)), "{looked:?}");
+    }
+
+    #[test]
+    fn what_a_savepoint_gives_back_is_looked_at_while_its_transaction_runs() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.claimed(5, span(10, 20), FOR_GOOD, &server);
+        watch.claimed(5, span(20, 30), FOR_GOOD, &server);
+        watch.freed(span(20, 30), &server);
+        assert_eq!(look(&mut watch, 0, &server), [span(20, 30)]);
+        assert_eq!(look(&mut watch, 0, &server), []);
+        server.ends(5, Outcome::Committed);
+        look(&mut watch, 0, &server);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn a_segment_that_is_used_again_begins_where_its_rows_do() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.reserve(5, span(5_000, 5_010), i64::MIN, &server);
+        assert_eq!(watch.lowest(), 5_000);
+        assert_eq!(look(&mut watch, 0, &server), [span(5_000, 5_010)]);
+    }
+
+    #[test]
+    fn who_has_looked_higher_up_goes_on_there() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(50);
+        watch.claimed(5, span(10, 20), FOR_GOOD, &server);
+        watch.reserve(6, span(50, 60), i64::MIN, &server);
+        server.ends(5, Outcome::Aborted);
+        watch.settle(0, &server);
+        assert_eq!(watch.next_range(0).map(|range| range.span), Some(span(10, 20)));
+        assert_eq!(watch.next_range_from(30, 0).map(|range| range.span), Some(span(50, 60)));
+        assert_eq!(watch.next_range_from(60, 0), None);
+    }
+
+    #[test]
+    fn ranges_that_overlap_are_looked_through_once_and_to_their_ends() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        for (transaction, claimed) in [(5, span(10, 60)), (6, span(20, 80)), (7, span(15, 30))] {
+            watch.claimed(transaction, claimed, FOR_GOOD, &server);
+            server.ends(transaction, Outcome::Aborted);
+        }
+        watch.settle(0, &server);
+        let range = watch.next_range(0).expect("a range");
+        // Enough was found at 39; then this look goes on above.
+        assert_eq!((range.span, watch.passed(range, 40, 0, &[], &server)), (span(10, 60), false));
+        assert_eq!(watch.next_range_from(40, 0).map(|range| range.span.first), Some(40));
+        assert_eq!(look(&mut watch, 0, &server), [span(40, 60), span(60, 80)]);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn what_is_not_wanted_of_a_range_stays_on_the_list() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.claimed(5, span(10, 60), FOR_GOOD, &server);
+        server.ends(5, Outcome::Aborted);
+        watch.settle(0, &server);
+        let range = watch.next_range_from(30, 0).expect("a range");
+        assert_eq!(range.span, span(30, 60));
+        assert!(watch.passed(range, 60, 0, &[], &server));
+        assert_eq!(look(&mut watch, 0, &server), [span(10, 30)]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::ledger::{self, Row};
 use super::refuse::refuse;
 use super::segment::{Opened, Segment};
 use super::transactions::{self, Server};
-use super::{now, rotation, wake, write_behind};
+use super::{LATEST, now, rotation, wake, write_behind};
 
 /// Rows in the order of a row type's attributes.
 pub trait Source {
@@ -80,6 +80,7 @@ pub fn write(queue: &Definition, count: usize, until: i64, origin: Option<&Origi
     if count > i32::MAX as usize {
         refuse(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, "too many rows for one batch");
     }
+    let until = until.min(LATEST);
     let segment = rotation::open_for_sending(queue);
     let (span, at) = reserve(queue, &segment, count as u64, until);
     if span.is_empty() {

@@ -1,18 +1,23 @@
 //! Choosing rows and claiming them.
 
-use claims::watch::Obstacle;
-use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, Span, State, Watch, block_of};
+use std::rc::Rc;
+
+use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, Span, Watch, block_of};
 use pgrx::pg_sys;
 
 use super::definition::Definition;
 use super::ledger::{self, Row, Scan, Sight};
+use super::look::{Look, WORK};
 use super::memory::{self, Locked};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, archive, now, wake};
+use super::{LATEST, SEGMENTS, archive, savepoints, wake};
 
-/// Ranges of obstacles that one look remembers apart.
-const OBSTACLES: usize = 64;
+/// Rows of a segment that are claimed under one hold of the queue's lock.
+pub const SLICE: usize = 1024;
+
+/// Dead rows after which a call is content with fewer rows than it wants, once it has some.
+const DEAD: usize = 10_000;
 
 /// What is wanted of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,14 +59,21 @@ pub struct Chosen {
 /// What was chosen in a segment.
 pub struct Haul {
     /// The segment, open.
-    pub segment: Segment,
+    pub segment: Rc<Segment>,
     /// The rows, in the order of their positions.
     pub rows: Vec<Chosen>,
+    /// How many of them are not dead.
+    pub live: usize,
     /// Where to look for them.
     pub batches: Vec<Batch>,
 }
 
 impl Haul {
+    /// Nothing of a segment.
+    pub fn of(segment: Rc<Segment>) -> Haul {
+        Haul { segment, rows: Vec::new(), live: 0, batches: Vec::new() }
+    }
+
     /// Chooses a row whose block is known.
     pub fn choose(&mut self, block: &Block, position: u64, fate: Fate, now: i64) {
         let (known, batch) = (block.known(position), block.batch(position));
@@ -82,107 +94,266 @@ impl Haul {
             if !chosen.is_dead {
                 chosen.reads += 1;
                 chosen.read_at = now;
-                chosen.until = now.saturating_add(time);
+                chosen.until = now.saturating_add(time).min(LATEST);
             }
         }
+        self.live += usize::from(!chosen.is_dead);
         self.rows.push(chosen);
     }
+
+    /// Cuts off the rows from this place on.
+    fn split_off(&mut self, place: usize) -> Haul {
+        let rows = self.rows.split_off(place);
+        let live = rows.iter().filter(|row| !row.is_dead).count();
+        self.live -= live;
+        Haul { segment: self.segment.clone(), rows, live, batches: self.batches.clone() }
+    }
 }
 
-/// Chooses free rows and claims them for the current transaction: fewer than wanted only if no more are free.
+/// Chooses free rows, claims them for the current transaction, and hands them out in the order of their positions: fewer than
+/// wanted only if no more are free, or if very many were dead. Returns how many are not dead.
 ///
-/// Where nothing is free, nothing is written: the transaction gets no number, and its commit costs nothing.
-pub fn claim(queue: &Definition, wanted: Wanted) -> Vec<Haul> {
-    if wanted.count == 0 {
-        return Vec::new();
-    }
-    let purpose = if wanted.fate == Fate::Shown { Purpose::Look } else { Purpose::Take };
-    // Mostly the oldest segment has enough, and the others need not be opened.
-    let mut hauls = match promising(queue, purpose) {
-        Some(order) if order.is_empty() => return Vec::new(),
-        Some(order) => claim_in(queue, open_these(queue, &order[..1], purpose), wanted),
-        None => Vec::new(),
-    };
-    let found: usize = hauls.iter().map(|haul| haul.rows.len()).sum();
-    if found < wanted.count {
-        let count = wanted.count - found;
-        // What was shown is shown again with the rest: nothing was claimed.
-        let (kept, count) = if wanted.fate == Fate::Shown { (0, wanted.count) } else { (hauls.len(), count) };
-        hauls.truncate(kept);
-        let segments = match promising(queue, purpose) {
-            Some(order) => open_these(queue, &order, purpose),
-            None => learn(queue, purpose),
-        };
-        hauls.extend(claim_in(queue, segments, Wanted { count, ..wanted }));
-    }
-    wake::claimed(queue, &hauls, wanted.fate);
-    hauls
-}
-
-/// The segments to be looked through, the one with the oldest rows first; none if that is not known yet. A taker
-/// looks where rows may have become free since somebody has looked, everybody else wherever there are any.
-fn promising(queue: &Definition, purpose: Purpose) -> Option<Vec<usize>> {
-    let mut lock = queue.lock();
-    if !lock.is_known {
-        return None;
-    }
-    let mut order = order(&lock);
-    if purpose == Purpose::Take {
-        let (server, now) = (Server::now(), now().max(lock.latest + 1));
-        order.retain(|number| is_due(&mut lock.segments[*number].watch, now, &server));
-    }
-    Some(order)
-}
-
-fn is_due(watch: &mut Watch, now: i64, server: &Server) -> bool {
-    if watch.next_range(now).is_none() {
-        // Transactions may have ended since.
-        watch.settle(now, server);
-    }
-    watch.next_range(now).is_some()
-}
-
-/// Claims rows of these segments, all at one moment.
-fn claim_in(queue: &Definition, segments: Vec<Segment>, wanted: Wanted) -> Vec<Haul> {
-    let mut lock = queue.lock();
-    let server = Server::now();
-    let now = now().max(lock.latest + 1);
-    lock.latest = now;
-    let mut hauls = Vec::new();
-    let mut missing = wanted.count;
-    for segment in segments {
-        let watch = &mut lock.segments[segment.number].watch;
-        let haul = choose(watch, segment, &server, Wanted { count: missing, ..wanted }, now);
-        missing -= haul.rows.len();
-        hauls.push(haul);
-        if missing == 0 {
+/// It goes in slices, between which others have the queue's lock and this session can be cancelled. Where nothing is
+/// free, nothing is written: the transaction gets no number, and its commit costs nothing.
+pub fn claim(queue: &Definition, wanted: Wanted, mut hand_out: impl FnMut(&Haul)) -> usize {
+    let mut search = Search::new(queue, wanted.fate);
+    let (mut live, mut dead) = (0, 0);
+    while live < wanted.count
+        && let Some(hauls) = search.slice(wanted.count - live)
+    {
+        for haul in &hauls {
+            live += haul.live;
+            dead += haul.rows.len() - haul.live;
+            hand_out(haul);
+        }
+        if live > 0 && dead >= DEAD {
             break;
         }
+        if live < wanted.count {
+            queue.memory().give_way();
+        }
     }
-    hauls.retain(|haul| !haul.rows.is_empty());
-    hauls
+    live
+}
+
+/// A search for free rows.
+pub struct Search<'a> {
+    queue: &'a Definition,
+    fate: Fate,
+    has_learnt: bool,
+    opened: [Option<Rc<Segment>>; SEGMENTS],
+    /// Up to where each segment has been looked through.
+    seen: [u64; SEGMENTS],
+    /// Above the last row that was handed out.
+    floor: u64,
+    /// Positions that were given out when the search began are below: it does not run after those who send.
+    end: u64,
+}
+
+/// The segments to look through next, and up to which position.
+struct Window {
+    is_within: [bool; SEGMENTS],
+    end: u64,
+}
+
+impl<'a> Search<'a> {
+    /// A search from the first row on.
+    pub fn new(queue: &'a Definition, fate: Fate) -> Search<'a> {
+        let opened = [const { None }; SEGMENTS];
+        Search { queue, fate, has_learnt: false, opened, seen: [0; SEGMENTS], floor: 0, end: 0 }
+    }
+
+    fn purpose(&self) -> Purpose {
+        if self.fate == Fate::Shown { Purpose::Look } else { Purpose::Take }
+    }
+
+    /// The next rows, so many at most and often fewer, or none; none at all once everything has been looked through.
+    pub fn slice(&mut self, count: usize) -> Option<Vec<Haul>> {
+        loop {
+            let mut lock = self.queue.lock();
+            if !lock.is_known && !self.has_learnt {
+                drop(lock);
+                self.learn();
+                continue;
+            }
+            if self.end == 0 {
+                self.end = lock.next;
+            }
+            let server = Server::now();
+            let now = lock.clock();
+            let window = self.window(&mut lock, now, &server)?;
+            let is_closed = |number: &usize| window.is_within[*number] && self.opened[*number].is_none();
+            let closed: Vec<usize> = (0..SEGMENTS).filter(is_closed).collect();
+            if closed.is_empty() {
+                let hauls =
+                    self.claim_in(&mut lock, &window, Wanted { count, fate: self.fate }, now, &server);
+                drop(lock);
+                let count = hauls.iter().map(|haul| haul.rows.len()).sum();
+                wake::claimed(self.queue, count, self.fate);
+                return Some(hauls);
+            }
+            drop(lock);
+            for number in closed {
+                let segment = Segment::open(self.queue, number, self.purpose());
+                self.opened[number] = Some(Rc::new(segment));
+            }
+        }
+    }
+
+    fn learn(&mut self) {
+        self.has_learnt = true;
+        for segment in learn(self.queue, self.purpose()) {
+            let number = segment.number;
+            self.opened[number] = Some(Rc::new(segment));
+        }
+    }
+
+    /// Where each segment is to be looked through. A taker looks where rows may have become free since somebody has looked,
+    /// everybody else wherever there are any.
+    fn starts(&self, state: &mut memory::State, now: i64, server: &Server) -> [Option<u64>; SEGMENTS] {
+        std::array::from_fn(|number| {
+            let (watch, seen) = (&mut state.segments[number].watch, self.seen[number]);
+            if self.fate == Fate::Shown {
+                let start = watch.lowest().max(seen);
+                return (start < watch.end()).then_some(start);
+            }
+            watch.settle(now, server);
+            watch.next_range_from(seen.max(self.floor), now).map(|range| range.span.first)
+        })
+    }
+
+    /// The segment with the lowest positions is looked through up to where the next one begins. Where both have positions of
+    /// one block, as when writers went over from one to the other, the block is looked through in both.
+    fn window(&self, state: &mut memory::State, now: i64, server: &Server) -> Option<Window> {
+        let starts = self.starts(state, now, server).map(|start| start.filter(|start| *start < self.end));
+        let lowest = starts.iter().flatten().copied().min()?;
+        let end = block_of(lowest) + BLOCK;
+        let above = starts.iter().flatten().copied().filter(|start| *start >= end).min().unwrap_or(self.end);
+        let is_within = starts.map(|start| start.is_some_and(|start| start < end));
+        let is_alone = is_within.iter().filter(|is_within| **is_within).count() == 1;
+        Some(Window { is_within, end: if is_alone { above } else { end } })
+    }
+
+    /// Claims rows of the window, all at one moment.
+    fn claim_in(
+        &mut self,
+        lock: &mut Locked,
+        window: &Window,
+        wanted: Wanted,
+        now: i64,
+        server: &Server,
+    ) -> Vec<Haul> {
+        lock.latest = now;
+        let mut hauls: Vec<Haul> = Vec::new();
+        let (mut missing, mut floor) = (wanted.count, self.floor);
+        for number in (0..SEGMENTS).filter(|number| window.is_within[*number]) {
+            let Some(segment) = &self.opened[number] else { continue };
+            let mut haul = Haul::of(segment.clone());
+            let wanted = Wanted { count: missing, ..wanted };
+            self.choose(&mut lock.segments[number].watch, &mut haul, server, wanted, now, window.end);
+            missing -= haul.live;
+            if let Some(last) = haul.rows.iter().rfind(|row| !row.is_dead) {
+                floor = floor.max(last.position + 1);
+            }
+            if !haul.rows.is_empty() {
+                hauls.push(haul);
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        self.floor = floor;
+        in_order(hauls)
+    }
+
+    /// Looks through a segment up to `end` until enough rows are chosen, and claims them.
+    fn choose(
+        &mut self,
+        watch: &mut Watch,
+        haul: &mut Haul,
+        server: &Server,
+        wanted: Wanted,
+        now: i64,
+        end: u64,
+    ) {
+        let seen = &mut self.seen[haul.segment.number];
+        if wanted.fate == Fate::Shown {
+            let span = Span { first: watch.lowest().max(*seen), end: watch.end() };
+            *seen = Look::new(haul, wanted, now).through(span, end, block_of(span.first), server);
+            return;
+        }
+        let mut work = WORK;
+        while haul.live < wanted.count
+            && haul.rows.len() < SLICE
+            && work > 0
+            && let Some(range) = watch.next_range_from(self.floor.max(*seen), now)
+            && range.span.first < end
+        {
+            let before = haul.rows.len();
+            let mut look = Look::new(haul, wanted, now);
+            look.work = work;
+            let upto = look.through(range.span, end, range.rows_from, server);
+            work = look.work;
+            let (obstacles, rows_from) = (std::mem::take(&mut look.obstacles), look.rows_from);
+            if haul.rows.len() > before {
+                // The transaction gets its number. It may fail: before the cursor passes the rows.
+                transactions::current();
+            }
+            watch.passed(range, upto, rows_from, &obstacles, server);
+            *seen = upto;
+            watch_claims(self.queue, watch, haul, before, wanted.fate, now, server);
+            // Ranges may overlap: the next look must see what is claimed.
+            write_claims(haul, before, wanted.fate, now, watch.cursor());
+        }
+        haul.rows.sort_unstable_by_key(|row| row.position);
+    }
+}
+
+/// Cuts hauls of several segments so that all their rows are in the order of their positions.
+pub fn in_order(hauls: Vec<Haul>) -> Vec<Haul> {
+    let mut rest = hauls;
+    let mut ordered = Vec::with_capacity(rest.len());
+    while rest.len() > 1 {
+        rest.sort_unstable_by_key(|haul| haul.rows[0].position);
+        let next = rest[1].rows[0].position;
+        let place = rest[0].rows.partition_point(|row| row.position < next);
+        if place == rest[0].rows.len() {
+            ordered.push(rest.remove(0));
+        } else {
+            let later = rest[0].split_off(place);
+            ordered.push(std::mem::replace(&mut rest[0], later));
+        }
+    }
+    ordered.extend(rest);
+    ordered
 }
 
 /// Moves the cursors past what is consumed, and claims nothing.
 pub fn advance(queue: &Definition) {
-    let segments = open(queue, Purpose::Look);
-    let mut lock = queue.lock();
-    let (server, now) = (Server::now(), now());
-    for segment in segments {
-        let watch = &mut lock.segments[segment.number].watch;
-        watch.settle(now, &server);
-        let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
-        while let Some(range) = watch.next_range(now) {
-            let mut look = Look::new(&mut haul, Wanted { count: 1, fate: Fate::Shown }, now);
-            let upto = look.through(range.span, range.rows_from, &server);
-            let obstacles = std::mem::take(&mut look.obstacles);
-            let found = haul.rows.pop().map(|row| row.position);
-            watch.passed(range, found.unwrap_or(upto), 0, &obstacles, &server);
-            if found.is_some() || range.is_rest() {
-                break;
-            }
+    for segment in open(queue, Purpose::Look) {
+        let number = segment.number;
+        let mut haul = Haul::of(Rc::new(segment));
+        let mut seen = 0;
+        while !advance_once(queue, number, &mut haul, &mut seen) {
+            queue.memory().give_way();
         }
     }
+}
+
+/// Looks through one range, or a part of it; whether something is free, or nothing is left.
+fn advance_once(queue: &Definition, number: usize, haul: &mut Haul, seen: &mut u64) -> bool {
+    let mut lock = queue.lock();
+    let (server, now) = (Server::now(), lock.clock());
+    let watch = &mut lock.segments[number].watch;
+    watch.settle(now, &server);
+    let Some(range) = watch.next_range_from(*seen, now) else { return true };
+    let mut look = Look::new(haul, Wanted { count: 1, fate: Fate::Shown }, now);
+    let upto = look.through(range.span, u64::MAX, range.rows_from, &server);
+    let obstacles = std::mem::take(&mut look.obstacles);
+    let found = haul.rows.first().map(|row| row.position);
+    watch.passed(range, found.unwrap_or(upto), 0, &obstacles, &server);
+    *seen = upto;
+    found.is_some()
 }
 
 /// Opens the segments that may have rows, the one with the oldest first, and finds out what shared memory does not
@@ -248,64 +419,51 @@ fn end_of(segment: &Segment, server: &Server) -> u64 {
     }
 }
 
-/// Looks through a segment until enough rows are chosen, and claims them.
-fn choose(watch: &mut Watch, segment: Segment, server: &Server, wanted: Wanted, now: i64) -> Haul {
-    let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
-    if wanted.fate == Fate::Shown {
-        let span = Span { first: watch.lowest(), end: u64::MAX };
-        Look::new(&mut haul, wanted, now).through(span, block_of(span.first), server);
-        return haul;
-    }
-    watch.settle(now, server);
-    while haul.rows.len() < wanted.count
-        && let Some(range) = watch.next_range(now)
-    {
-        let before = haul.rows.len();
-        let mut look = Look::new(&mut haul, wanted, now);
-        let upto = look.through(range.span, range.rows_from, server);
-        let (obstacles, rows_from) = (std::mem::take(&mut look.obstacles), look.rows_from);
-        if haul.rows.len() > before {
-            // The transaction gets its number. It may fail: before the cursor passes the rows.
-            transactions::current();
-        }
-        let whole = watch.passed(range, upto, rows_from, &obstacles, server);
-        watch_claims(watch, &haul.rows[before..], wanted.fate, now, server);
-        // Ranges may overlap: the next look must see what is claimed.
-        write_claims(&haul.segment, &haul.rows[before..], wanted.fate, now);
-        if whole && range.is_rest() {
-            break;
-        }
-    }
-    haul.rows.sort_unstable_by_key(|row| row.position);
-    haul
-}
-
 /// Claims rows that have been chosen.
-pub fn claim_rows(watch: &mut Watch, haul: &Haul, fate: Fate, now: i64, server: &Server) {
-    watch_claims(watch, &haul.rows, fate, now, server);
-    write_claims(&haul.segment, &haul.rows, fate, now);
+pub fn claim_rows(queue: &Definition, watch: &mut Watch, haul: &Haul, fate: Fate, now: i64, server: &Server) {
+    watch_claims(queue, watch, haul, 0, fate, now, server);
+    write_claims(haul, 0, fate, now, watch.cursor());
 }
 
-fn watch_claims(watch: &mut Watch, rows: &[Chosen], fate: Fate, now: i64, server: &Server) {
-    if rows.is_empty() {
-        return;
-    }
-    let claimant = transactions::current();
-    for claim in claims_on(rows, fate, now) {
-        watch.claimed(claimant, claim.span, claim.until, server);
+/// Puts the rows from the place `from` on on the watch list.
+fn watch_claims(
+    queue: &Definition,
+    watch: &mut Watch,
+    haul: &Haul,
+    from: usize,
+    fate: Fate,
+    now: i64,
+    server: &Server,
+) {
+    for claim in claims_on(&haul.rows[from..], fate, now, watch.cursor()) {
+        watch_claim(queue, haul.segment.number, watch, claim.span, claim.until, server);
     }
 }
 
-fn write_claims(segment: &Segment, rows: &[Chosen], fate: Fate, now: i64) {
-    if rows.is_empty() {
-        return;
-    }
-    let claims: Vec<Row> = claims_on(rows, fate, now).into_iter().map(Row::Claim).collect();
-    ledger::append(segment, &claims, None);
+/// Puts positions on the watch list that the current transaction claims.
+pub fn watch_claim(
+    queue: &Definition,
+    segment: usize,
+    watch: &mut Watch,
+    span: Span,
+    until: i64,
+    server: &Server,
+) {
+    watch.claimed(transactions::top(), span, until, server);
+    savepoints::claimed(queue, segment, span);
 }
 
-/// The claims on rows: neighbours of one block that are alike share one.
-fn claims_on(rows: &[Chosen], fate: Fate, at: i64) -> Vec<Claim> {
+fn write_claims(haul: &Haul, from: usize, fate: Fate, now: i64, cursor: u64) {
+    let claims = claims_on(&haul.rows[from..], fate, now, cursor);
+    let claims: Vec<Row> = claims.into_iter().map(Row::Claim).collect();
+    if !claims.is_empty() {
+        ledger::append(&haul.segment, &claims, None);
+    }
+}
+
+/// The claims on rows: neighbours of one block that are alike share one, but none has positions on both sides of the
+/// cursor.
+fn claims_on(rows: &[Chosen], fate: Fate, at: i64, cursor: u64) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for row in rows {
         let until = match fate {
@@ -315,6 +473,7 @@ fn claims_on(rows: &[Chosen], fate: Fate, at: i64) -> Vec<Claim> {
         match claims.last_mut() {
             Some(last)
                 if last.span.end == row.position
+                    && row.position != cursor
                     && block_of(last.span.first) == block_of(row.position)
                     && (last.until, last.reads) == (until, row.reads) =>
             {
@@ -331,106 +490,4 @@ fn claims_on(rows: &[Chosen], fate: Fate, at: i64) -> Vec<Claim> {
         }
     }
     claims
-}
-
-/// A look through a range.
-struct Look<'a> {
-    haul: &'a mut Haul,
-    wanted: Wanted,
-    now: i64,
-    obstacles: Vec<Obstacle>,
-    /// Where the ledger's rows begin about what has not been looked at, when enough was found; otherwise 0.
-    rows_from: u64,
-}
-
-impl<'a> Look<'a> {
-    fn new(haul: &'a mut Haul, wanted: Wanted, now: i64) -> Look<'a> {
-        Look { haul, wanted, now, obstacles: Vec::new(), rows_from: 0 }
-    }
-
-    /// Reads the ledger from `rows_from` on. Returns the position up to which it has come.
-    fn through(&mut self, span: Span, rows_from: u64, server: &Server) -> u64 {
-        let mut block = Block::new(span.first);
-        // Positions below have been looked at; so many above may be free.
-        let (mut seen, mut promising) = (span.first, 0);
-        // The scan keeps the ledger's index busy; the haul is changed meanwhile.
-        let segment: *const Segment = &self.haul.segment;
-        // SAFETY: the segment stays where it is for as long as the haul is borrowed.
-        let scan = Scan::upwards(unsafe { &*segment }, server, rows_from);
-        for row in scan {
-            let (Row::Batch(Batch { span: about, .. }) | Row::Claim(Claim { span: about, .. })) = row else {
-                continue;
-            };
-            let other = block_of(about.first) != block.start;
-            // Rows are in the order of their positions: nothing more comes about what is below this one.
-            if other || (about.first > seen && promising >= self.left()) {
-                let end = if other { block.start + BLOCK } else { about.first };
-                if let Some(upto) = self.through_block(&mut block, seen, end.min(span.end)) {
-                    return upto;
-                }
-                (seen, promising) = (end.max(seen), 0);
-            }
-            if about.first >= span.end {
-                break;
-            }
-            if other {
-                block.reset(about.first);
-                seen = block.start.max(span.first);
-            }
-            match row {
-                Row::Batch(batch) => {
-                    promising += about.end.saturating_sub(about.first.max(seen)) as usize;
-                    block.add_batch(batch);
-                }
-                Row::Claim(claim) => block.add_claim(claim),
-                Row::Mark(_) => {}
-            }
-        }
-        self.through_block(&mut block, seen, span.end).unwrap_or(span.end)
-    }
-
-    /// How many rows are wanted still.
-    fn left(&self) -> usize {
-        self.wanted.count - self.haul.rows.len()
-    }
-
-    /// Looks through a part of a block; the position after the last that was chosen, if nothing more is wanted.
-    fn through_block(&mut self, block: &mut Block, from: u64, end: u64) -> Option<u64> {
-        block.settle();
-        for position in from.max(block.start)..end.min(block.start + BLOCK) {
-            match block.state(position, self.now) {
-                State::Absent | State::Consumed => {}
-                State::Busy(transaction) => self.obstacle(position, transaction, i64::MIN),
-                State::Waits(until) => self.obstacle(position, 0, until),
-                State::Free => {
-                    self.haul.choose(block, position, self.wanted.fate, self.now);
-                    if self.left() == 0 {
-                        self.rows_from = block.start_of_rows(position + 1);
-                        return Some(position + 1);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    fn obstacle(&mut self, position: u64, transaction: u64, until: i64) {
-        let full = self.obstacles.len() >= OBSTACLES;
-        let alike = |known: &&mut Obstacle| known.transaction == transaction;
-        let known = if full {
-            self.obstacles.iter_mut().rev().find(alike)
-        } else {
-            self.obstacles.last_mut().filter(|known| alike(known) && known.span.end + BLOCK >= position)
-        };
-        match known {
-            Some(known) => {
-                known.span.end = position + 1;
-                known.until = known.until.min(until);
-            }
-            None => {
-                let span = Span { first: position, end: position + 1 };
-                self.obstacles.push(Obstacle { span, transaction, until });
-            }
-        }
-    }
 }

@@ -44,6 +44,11 @@ pub struct State {
 }
 
 impl State {
+    /// The time as it is for this queue: it never goes back, whatever the clock does.
+    pub fn clock(&self) -> i64 {
+        super::now().max(self.latest + 1)
+    }
+
     /// The earliest time at which a row may become free by itself, as far as that is known.
     pub fn next_time(&self, now: i64) -> Option<i64> {
         let segments = if self.is_known { &self.segments[..] } else { &[] };
@@ -61,6 +66,8 @@ pub struct QueueMemory {
     /// A bit for each gateway that has requests waiting for rows.
     gateways: [AtomicU64; MAX_WORKERS / 64],
     waiting: UnsafeCell<pg_sys::ConditionVariable>,
+    /// How many wait for the lock.
+    contenders: AtomicU32,
     state: UnsafeCell<State>,
 }
 
@@ -78,6 +85,11 @@ pub struct Queues {
 unsafe impl Sync for Queues {}
 // SAFETY: as above.
 unsafe impl Send for Queues {}
+
+/// Microseconds after which one looks again whether others still wait for a lock.
+const NAP: i64 = 100;
+/// So often at most.
+const NAPS: usize = 10;
 
 const TRANCHE: &std::ffi::CStr = c"howdah_queue";
 
@@ -177,8 +189,14 @@ impl Queues {
 
     /// Locks an entry. Nothing that waits for a heavy lock may be called while it is held.
     pub fn lock(&self, number: usize) -> Locked {
-        let lock = Lock::take(self.lock_of(number + 1));
-        Locked { _lock: lock, state: self.entries[number].state.get() }
+        let (entry, lock) = (&self.entries[number], self.lock_of(number + 1));
+        let lock = Lock::try_take(lock).unwrap_or_else(|| {
+            entry.contenders.fetch_add(1, Relaxed);
+            let lock = Lock::take(lock);
+            entry.contenders.fetch_sub(1, Relaxed);
+            lock
+        });
+        Locked { _lock: lock, state: entry.state.get() }
     }
 
     /// The same for who must not wait: none if the lock cannot be had at once.
@@ -207,6 +225,19 @@ impl QueueMemory {
                 };
                 !known
             }
+        }
+    }
+
+    /// Lets those go first who wait for the lock: PostgreSQL's gives it to whoever comes first once it is free, and that is who
+    /// has just had it. For who takes it again and again. Serves interrupts.
+    pub fn give_way(&self) {
+        for _ in 0..NAPS {
+            pgrx::check_for_interrupts!();
+            if self.contenders.load(Relaxed) == 0 {
+                return;
+            }
+            // SAFETY: sleeps.
+            unsafe { pg_sys::pg_usleep(NAP) };
         }
     }
 

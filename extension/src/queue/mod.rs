@@ -5,7 +5,7 @@
 //! - [`memory`]: the shared memory of queues.
 //! - [`segment`]: the tables of a segment, opened.
 //! - [`ledger`]: reading and writing ledgers.
-//! - [`claim`]: choosing rows and claiming them.
+//! - [`claim`]: choosing rows and claiming them; [`look`]: looking for them in a ledger.
 //! - [`settle`]: claims on positions that are named.
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
@@ -16,10 +16,12 @@
 //! - [`rotation`]: which segment is written to, and truncating.
 //! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
-//! - [`transactions`]: the server's transactions, as `claims` asks for them.
+//! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
+//!   subtransactions.
 //! - [`wake`]: who waits for rows.
 //! - [`later`]: answers of the HTTP door that wait for rows.
 //! - [`refuse`]: what an error says.
+//! - [`scratch`]: memory for one row at a time.
 //! - [`functions`]: what SQL calls.
 
 pub mod append;
@@ -31,12 +33,15 @@ pub mod functions;
 pub mod later;
 pub mod layout;
 pub mod ledger;
+pub mod look;
 pub mod memory;
 pub mod page;
 pub mod producer;
 pub mod refuse;
 pub mod rotation;
 pub mod rows;
+pub mod savepoints;
+pub mod scratch;
 pub mod segment;
 pub mod settle;
 pub mod tidy;
@@ -47,6 +52,10 @@ pub mod write_behind;
 
 /// Segments of a queue.
 pub const SEGMENTS: usize = 3;
+
+/// The latest time that PostgreSQL knows. What waits for longer, be it for ever, waits until then: `claims::FOR_GOOD`,
+/// which is its `infinity`, would mean that it is consumed.
+pub const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
 
 /// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
 pub fn now() -> i64 {

@@ -77,6 +77,16 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A page, of which rows are asked for by their place.
+    pub fn pinned(&self, number: u32) -> Page {
+        let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
+        // SAFETY: as in `read`.
+        unsafe {
+            pg_sys::submodules::ffi::pg_guard_ffi_boundary(|| page.pin(**self.rows, self.strategy));
+        }
+        page
+    }
+
     fn table(&self) -> pg_sys::Oid {
         // SAFETY: the relation is open.
         unsafe { (***self.rows).rd_id }
@@ -142,6 +152,21 @@ impl Page {
             tuple.t_self.ip_blkid.bi_lo = self.number as u16;
             tuple.t_self.ip_posid = place;
             Some(tuple)
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The row at a place where one was found. A row stays where it is while its table is locked, unless somebody removes
+    /// it by hand.
+    pub fn at(&self, place: u16) -> Option<HeapTupleData> {
+        // SAFETY: the page is pinned. Places stay when rows are removed.
+        unsafe {
+            let is_there = place <= pg_sys::PageGetMaxOffsetNumber(pg_sys::BufferGetPage(self.buffer));
+            if is_there { self.tuple(place) } else { None }
         }
     }
 

@@ -3,6 +3,8 @@
 //! The ledger says on which pages rows were written. After a restore, VACUUM FULL or CLUSTER they are elsewhere, but
 //! still roughly in order: then a search by halves finds the neighbourhood, which is widened until all are there.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use claims::{Batch, Span, spans};
@@ -15,22 +17,24 @@ use super::segment::Segment;
 /// Pages around the place where rows should be, to be looked at in turn.
 const NEIGHBOURHOODS: [u32; 3] = [8, 64, 1024];
 
-/// Hands out the rows of these ascending spans. `batches` say where to look. Rows that somebody has removed by hand are
-/// missing, and a warning says so.
+/// Hands out the rows of these ascending spans, in the order of their positions. `batches` say where to look. Rows that somebody
+/// has removed by hand are missing, and a warning says so.
 pub fn fetch(
     segment: &Segment,
     batches: &[Batch],
     wanted: &[Span],
-    mut hand_out: impl FnMut(u64, &HeapTupleData),
+    hand_out: impl FnMut(u64, &HeapTupleData),
 ) {
-    let mut search = Search { segment, missing: wanted.to_vec(), looked: Vec::new() };
+    let order = Order::new(segment, wanted, hand_out);
+    let mut search = Search { segment, missing: wanted.to_vec(), looked: Vec::new(), order };
     let total = segment.rows.pages();
     for pages in pages_of(batches, total) {
-        search.look(&Reader::new(&segment.rows), pages, &mut hand_out);
+        search.look(&Reader::new(&segment.rows), pages);
     }
     if !search.missing.is_empty() {
-        search.look_around(total, &mut hand_out);
+        search.look_around(total);
     }
+    search.order.hand_out_waiting(true);
     if !search.missing.is_empty() {
         let count: u64 = search.missing.iter().map(Span::len).sum();
         warning!("{count} rows of a queue are missing: somebody has changed its tables");
@@ -52,45 +56,49 @@ fn pages_of(batches: &[Batch], total: u32) -> Vec<Range<u32>> {
     merged
 }
 
-struct Search<'a> {
+struct Search<'a, F> {
     segment: &'a Segment,
     /// What has not been found yet.
     missing: Vec<Span>,
     /// Pages that have been looked at for all that is missing.
     looked: Vec<Range<u32>>,
+    order: Order<'a, F>,
 }
 
-impl Search<'_> {
-    fn look(
-        &mut self,
-        reader: &Reader<'_>,
-        pages: Range<u32>,
-        hand_out: &mut impl FnMut(u64, &HeapTupleData),
-    ) {
+impl<F: FnMut(u64, &HeapTupleData)> Search<'_, F> {
+    fn look(&mut self, reader: &Reader<'_>, pages: Range<u32>) {
         let mut found = Vec::new();
         for number in pages.clone() {
             if self.looked.iter().any(|looked| looked.contains(&number)) {
                 continue;
             }
+            pgrx::check_for_interrupts!();
             let page = reader.read(number, &self.missing);
-            hand_out_page(&page, &mut found, hand_out);
+            for tuple in page.tuples() {
+                // SAFETY: a tuple of the table of rows, on a pinned page.
+                let position = unsafe { position_of(&tuple) };
+                found.push(position);
+                self.order.offer(position, &tuple);
+            }
+            drop(page);
+            self.order.hand_out_waiting(false);
         }
         self.looked.push(pages);
         self.missing = without(&self.missing, found);
     }
 
-    fn look_around(&mut self, total: u32, hand_out: &mut impl FnMut(u64, &HeapTupleData)) {
+    fn look_around(&mut self, total: u32) {
         let reader = Reader::of_everything(&self.segment.rows);
         for around in NEIGHBOURHOODS {
             for span in self.missing.clone() {
                 let place = self.place_of(&reader, span.first, total);
                 let end = self.place_of(&reader, span.end, total);
                 let pages = place.saturating_sub(around)..end.saturating_add(around).min(total);
-                self.look(&reader, pages, hand_out);
+                self.look(&reader, pages);
             }
         }
         if !self.missing.is_empty() {
-            self.look(&reader, 0..total, hand_out);
+            self.look(&reader, 0..total);
         }
     }
 
@@ -108,12 +116,76 @@ impl Search<'_> {
     }
 }
 
-fn hand_out_page(page: &Page, found: &mut Vec<u64>, hand_out: &mut impl FnMut(u64, &HeapTupleData)) {
-    for tuple in page.tuples() {
-        // SAFETY: a tuple of the table of rows, on a pinned page.
-        let position = unsafe { position_of(&tuple) };
-        found.push(position);
-        hand_out(position, &tuple);
+/// Rows are mostly found in the order of their positions, and are handed out at once. Of those that come too early it is
+/// noted where they are, which costs 16 bytes each, and they are read again when it is their turn.
+struct Order<'a, F> {
+    segment: &'a Segment,
+    hand_out: F,
+    /// What has not been handed out: the first position of the first span is next.
+    wanted: &'a [Span],
+    next: u64,
+    waiting: BinaryHeap<Reverse<Place>>,
+}
+
+/// Where a row is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    position: u64,
+    page: u32,
+    item: u16,
+}
+
+impl<'a, F: FnMut(u64, &HeapTupleData)> Order<'a, F> {
+    fn new(segment: &'a Segment, wanted: &'a [Span], hand_out: F) -> Self {
+        let next = wanted.first().map_or(u64::MAX, |span| span.first);
+        Order { segment, hand_out, wanted, next, waiting: BinaryHeap::new() }
+    }
+
+    /// A row that was found.
+    fn offer(&mut self, position: u64, tuple: &HeapTupleData) {
+        if position == self.next {
+            self.pass(position);
+            (self.hand_out)(position, tuple);
+        } else if position > self.next {
+            let place = &tuple.t_self;
+            let page = u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo);
+            self.waiting.push(Reverse(Place { position, page, item: place.ip_posid }));
+        }
+    }
+
+    /// What is next once a position, and all below, has been handed out or is missing.
+    fn pass(&mut self, position: u64) {
+        while let Some(span) = self.wanted.first()
+            && span.end <= position + 1
+        {
+            self.wanted = &self.wanted[1..];
+        }
+        self.next = self.wanted.first().map_or(u64::MAX, |span| span.first.max(position + 1));
+    }
+
+    /// Hands out what has waited for its turn: all that is left if nothing more comes.
+    fn hand_out_waiting(&mut self, is_last: bool) {
+        let reader = Reader::new(&self.segment.rows);
+        let mut page: Option<Page> = None;
+        while let Some(Reverse(place)) = self.waiting.peek().copied()
+            && (is_last || place.position <= self.next)
+        {
+            self.waiting.pop();
+            if place.position < self.next {
+                continue;
+            }
+            self.pass(place.position);
+            if page.as_ref().is_none_or(|page| page.number() != place.page) {
+                drop(page.take());
+                pgrx::check_for_interrupts!();
+                page = Some(reader.pinned(place.page));
+            }
+            let tuple = page.as_ref().and_then(|page| page.at(place.item));
+            // SAFETY: a tuple of the table of rows, on a pinned page.
+            if let Some(tuple) = tuple.filter(|tuple| unsafe { position_of(tuple) } == place.position) {
+                (self.hand_out)(place.position, &tuple);
+            }
+        }
     }
 }
 

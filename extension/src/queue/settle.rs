@@ -1,34 +1,59 @@
 //! Claims on positions that are named: acknowledged, given back, put off.
 
+use std::rc::Rc;
+
 use claims::{BLOCK, Block, Claim, Span, State, block_of};
 use pgrx::pg_sys;
 
-use super::claim::{Chosen, Fate, Haul, claim_rows, open};
+use super::claim::{Chosen, Fate, Haul, claim_rows, in_order, open, watch_claim};
 use super::definition::Definition;
 use super::ledger::{self, Row, Scan};
 use super::memory::Locked;
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{now, rows, wake};
+use super::{rows, wake};
 
-/// Until when the positions wait from now on: [`claims::FOR_GOOD`] consumes them.
+/// Positions that are looked up under one hold of the queue's lock: each may be in a block of its own.
+const SLICE: usize = 256;
+
+/// Until when the positions wait from now on: [`claims::FOR_GOOD`] consumes them. Hands out those that were there, in their
+/// order, and returns how many that were.
 ///
-/// Rows that another transaction has claimed and not committed are waited for, as an UPDATE would. Returns those that
-/// were there.
-pub fn settle(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
+/// Rows that another transaction has claimed and not committed are waited for, as an UPDATE would. It goes in slices, between
+/// which others have the queue's lock and this session can be cancelled.
+pub fn settle(queue: &Definition, positions: &[u64], until: i64, mut hand_out: impl FnMut(&Haul)) -> usize {
     let mut positions = positions.to_vec();
     positions.sort_unstable();
     positions.dedup();
+    let (mut count, mut rest) = (0, &positions[..]);
+    while !rest.is_empty() {
+        let (slice, later) = rest.split_at(rest.len().min(SLICE));
+        rest = later;
+        for haul in settle_slice(queue, slice, until) {
+            count += haul.rows.len();
+            hand_out(&haul);
+        }
+        if !rest.is_empty() {
+            queue.memory().give_way();
+        }
+    }
+    count
+}
+
+fn settle_slice(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
     loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
         let server = Server::now();
-        match find(segments, &positions, &server, until) {
+        // Nobody has the others yet.
+        let given_out = positions.partition_point(|position| *position < lock.next);
+        match find(segments, &positions[..given_out], &server, until) {
             Ok(hauls) => {
-                claim(&mut lock, &hauls, &server, until);
+                claim(queue, &mut lock, &hauls, &server, until);
                 drop(lock);
-                wake::settled(queue, &hauls, until);
-                return hauls;
+                let count = hauls.iter().map(|haul| haul.rows.len()).sum();
+                wake::settled(queue, count, until);
+                return in_order(hauls);
             }
             Err(transaction) => {
                 drop(lock);
@@ -57,7 +82,7 @@ fn wait_for(transaction: u64) {
 fn find(segments: Vec<Segment>, positions: &[u64], server: &Server, until: i64) -> Result<Vec<Haul>, u64> {
     let mut hauls = Vec::new();
     for segment in segments {
-        let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
+        let mut haul = Haul::of(Rc::new(segment));
         for group in positions.chunk_by(|one, other| block_of(*one) == block_of(*other)) {
             find_in_block(&mut haul, group, server, until)?;
         }
@@ -83,6 +108,7 @@ fn find_in_block(haul: &mut Haul, positions: &[u64], server: &Server, until: i64
                     until,
                     is_dead: false,
                 });
+                haul.live += 1;
                 if haul.batches.last().is_none_or(|last| last.span != batch.span) {
                     haul.batches.push(*batch);
                 }
@@ -107,13 +133,14 @@ fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
     block
 }
 
-fn claim(lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
+fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
     if hauls.is_empty() {
         return;
     }
-    let at = now().max(lock.latest + 1);
+    let at = lock.clock();
     lock.latest = at;
-    let claimant = transactions::current();
+    // So that this subtransaction, which the claims belong to, has a number.
+    transactions::current();
     for haul in hauls {
         let claims: Vec<Row> = haul
             .rows
@@ -126,7 +153,7 @@ fn claim(lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
             .collect();
         let watch = &mut lock.segments[haul.segment.number].watch;
         for span in rows::spans_of(haul.rows.iter().map(|row| row.position)) {
-            watch.claimed(claimant, span, until, server);
+            watch_claim(queue, haul.segment.number, watch, span, until, server);
         }
         let cursor = watch.cursor();
         ledger::append(&haul.segment, &merge(claims, cursor), None);
@@ -158,23 +185,24 @@ pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul
     }
     let segments = open(queue, Purpose::Take);
     let mut lock = queue.lock();
-    let (server, now) = (Server::now(), now().max(lock.latest + 1));
+    let (server, now) = (Server::now(), lock.clock());
     lock.latest = now;
     let mut hauls = Vec::new();
     for segment in segments {
-        let mut haul = Haul { segment, rows: Vec::new(), batches: Vec::new() };
+        let mut haul = Haul::of(Rc::new(segment));
         for group in positions.chunk_by(|one, other| block_of(*one) == block_of(*other)) {
             let block = read_block(&haul.segment, group[0], &server);
             let free = group.iter().filter(|position| block.state(**position, now) == State::Free);
             free.for_each(|position| haul.choose(&block, *position, fate, now));
         }
         if !haul.rows.is_empty() {
+            transactions::current();
             let watch = &mut lock.segments[haul.segment.number].watch;
-            claim_rows(watch, &haul, fate, now, &server);
+            claim_rows(queue, watch, &haul, fate, now, &server);
             hauls.push(haul);
         }
     }
     drop(lock);
-    wake::claimed(queue, &hauls, fate);
-    hauls
+    wake::claimed(queue, hauls.iter().map(|haul| haul.rows.len()).sum(), fate);
+    in_order(hauls)
 }

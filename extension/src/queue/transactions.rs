@@ -23,6 +23,48 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The transaction at the top of one that is in progress: a subtransaction ends with it, or before.
+    pub fn top_of(&self, transaction: u64) -> u64 {
+        let number = TransactionId::from_inner(transaction as u32);
+        // SAFETY: inside a transaction. What is in progress now is not below this transaction's own horizon.
+        self.widen(unsafe { pg_sys::SubTransGetTopmostTransaction(number) })
+    }
+
+    /// Whether a transaction that has ended has committed. The commit log does not reach back for ever: of what is older
+    /// nobody knows, and the rows that it has left say so themselves.
+    fn has_committed(&self, transaction: u64) -> bool {
+        // SAFETY: PostgreSQL's own lock, under which the log is cut off, and its own variables.
+        unsafe {
+            let lock = &raw mut (*pg_sys::MainLWLockArray.add(XACT_TRUNCATION_LOCK)).lock;
+            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_SHARED);
+            let number = TransactionId::from_inner(transaction as u32);
+            let is_known = transaction >= self.widen(oldest_in_log());
+            let has_committed = is_known && pg_sys::TransactionIdDidCommit(number);
+            pg_sys::LWLockRelease(lock);
+            has_committed
+        }
+    }
+}
+
+/// Number of `XactTruncationLock` among PostgreSQL's own, in 15 to 18.
+const XACT_TRUNCATION_LOCK: usize = 44;
+
+/// The oldest transaction of which the commit log knows.
+///
+/// # Safety
+/// `XactTruncationLock` is held.
+unsafe fn oldest_in_log() -> TransactionId {
+    // SAFETY: shared memory of PostgreSQL's.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        let variables = pg_sys::ShmemVariableCache;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let variables = pg_sys::TransamVariables;
+        (*variables).oldestClogXid
+    }
+}
+
 /// The number of the current transaction or subtransaction, which gets one if it has none.
 pub fn current() -> u64 {
     // SAFETY: inside a transaction.
@@ -46,7 +88,7 @@ impl Transactions for Server {
         unsafe {
             if pg_sys::TransactionIdIsInProgress(number) {
                 Outcome::Running
-            } else if pg_sys::TransactionIdDidCommit(number) {
+            } else if self.has_committed(transaction) {
                 Outcome::Committed
             } else {
                 Outcome::Aborted

@@ -11,10 +11,10 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::claim::{Fate, Haul};
+use super::claim::Fate;
 use super::definition::Definition;
 use super::memory::QueueMemory;
-use super::now;
+use super::{now, savepoints};
 use crate::shared::workers::Kind;
 use crate::shared::{self, attached};
 
@@ -42,24 +42,18 @@ pub fn sent(queue: &Definition, count: u64, until: i64) {
     note(queue, count, 0, until);
 }
 
-/// This transaction has claimed rows.
-pub fn claimed(queue: &Definition, hauls: &[Haul], fate: Fate) {
-    let count = count_of(hauls);
+/// This transaction has claimed so many rows.
+pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
     match fate {
         Fate::Shown => {}
-        Fate::Consumed => note(queue, 0, count, i64::MAX),
-        Fate::Leased(time, _) => note(queue, 0, count, now().saturating_add(time)),
+        Fate::Consumed => note(queue, 0, count as u64, i64::MAX),
+        Fate::Leased(time, _) => note(queue, 0, count as u64, now().saturating_add(time)),
     }
 }
 
-/// This transaction has removed rows, or given them back until then.
-pub fn settled(queue: &Definition, hauls: &[Haul], until: i64) {
-    let count = count_of(hauls);
-    note(queue, count, count, until);
-}
-
-fn count_of(hauls: &[Haul]) -> u64 {
-    hauls.iter().map(|haul| haul.rows.len() as u64).sum()
+/// This transaction has removed so many rows, or given them back until then.
+pub fn settled(queue: &Definition, count: usize, until: i64) {
+    note(queue, count as u64, count as u64, until);
 }
 
 /// Notes rows that are free `until` then at the earliest: those that were not free before, and those that were.
@@ -79,6 +73,11 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
             None => changes.push(Change { queue, freed, later, claimed }),
         }
     });
+    follow_transactions();
+}
+
+/// Has this session told of the ends of its transactions, from now on.
+pub fn follow_transactions() {
     if !REGISTERED.replace(true) {
         // SAFETY: callbacks for the life of this session.
         unsafe {
@@ -97,6 +96,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE) {
         return;
     }
+    savepoints::forget();
     for change in CHANGES.take() {
         match event {
             XACT_EVENT_COMMIT => change.commit(),
@@ -110,11 +110,17 @@ unsafe extern "C-unwind" fn at_transaction_end(
 #[pg_guard]
 unsafe extern "C-unwind" fn at_subtransaction_end(
     event: pg_sys::SubXactEvent::Type,
-    _own: pg_sys::SubTransactionId,
-    _parent: pg_sys::SubTransactionId,
+    own: pg_sys::SubTransactionId,
+    parent: pg_sys::SubTransactionId,
     _argument: *mut std::ffi::c_void,
 ) {
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+    use pg_sys::SubXactEvent::{SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
+    if event == SUBXACT_EVENT_COMMIT_SUB {
+        savepoints::committed(own, parent);
+    }
+    if event == SUBXACT_EVENT_ABORT_SUB {
+        // First: who is woken looks at the list.
+        savepoints::rolled_back(own);
         CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
     }
 }

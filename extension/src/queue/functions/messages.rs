@@ -7,16 +7,17 @@ use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
 use super::returned::Returned;
-use super::settled::{answer, found, numbers, remove, settled_queue};
+use super::settled::{Found, numbers, remove, settled_queue};
 use super::typed::{positions, quantity};
 use super::{Call, called, dead};
 use crate::authority::{run_as_owner, table_name};
 use crate::pg;
-use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
+use crate::queue::claim::{Chosen, Fate, Haul, Search, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::refuse::refuse;
+use crate::queue::scratch::Scratch;
 use crate::queue::segment::Opened;
-use crate::queue::{append, archive, now, rotation, rows, settle, wake};
+use crate::queue::{LATEST, append, archive, now, rotation, rows, settle, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -91,7 +92,7 @@ fn headers_of((place, kind): (usize, pg_sys::Oid)) -> Option<usize> {
     (kind == pg_sys::JSONBOID || kind == pg_sys::JSONBARRAYOID).then_some(place)
 }
 
-/// Until when messages wait; 0 if they do not.
+/// Until when messages wait; 0 if they do not. `infinity` is for ever.
 fn delay(call: Call) -> i64 {
     let until = options(call).find_map(|(place, kind)| match kind {
         pg_sys::INT4OID => Some(now() + i64::from(call.need::<i32>(place, "delay")) * SECOND),
@@ -101,7 +102,7 @@ fn delay(call: Call) -> i64 {
         },
         _ => None,
     });
-    until.filter(|until| *until > now()).unwrap_or_default()
+    until.filter(|until| *until > now()).unwrap_or_default().min(LATEST)
 }
 
 fn elements(array: Datum) -> Vec<Option<Datum>> {
@@ -181,12 +182,11 @@ fn read(call: Call, queue: &Definition, conditional: usize, returned: &Returned)
     let time = i64::from(call.need::<i32>(1, "vt")) * SECOND;
     let count = quantity(call, 2);
     let fate = Fate::Leased(time, queue.max_reads);
-    let hauls = match condition(call, conditional) {
-        None => claim(queue, Wanted { count, fate }),
-        Some(condition) => claim_matching(queue, count, fate, condition),
-    };
-    hand_out(queue, &hauls, returned);
-    hauls.iter().map(|haul| haul.rows.iter().filter(|row| !row.is_dead).count()).sum()
+    let mut hand_out = |haul: &Haul| hand_out(queue, haul, returned);
+    match condition(call, conditional) {
+        None => claim(queue, Wanted { count, fate }, hand_out),
+        Some(condition) => claim_matching(queue, Wanted { count, fate }, condition, &mut hand_out),
+    }
 }
 
 /// What messages are to contain.
@@ -202,20 +202,41 @@ fn is_empty_object(json: Datum) -> bool {
     }
 }
 
-/// Claims messages that contain the condition: free ones are looked at, then claimed if they are free still.
-fn claim_matching(queue: &Definition, count: usize, fate: Fate, condition: Datum) -> Vec<Haul> {
-    let mut shown = claim(queue, Wanted { count: usize::MAX, fate: Fate::Shown });
-    let mut matching = Vec::new();
-    for haul in &mut shown {
-        for (position, tuple) in copies(haul) {
-            let (message, _) = content(haul, tuple);
-            if matching.len() < count && message.is_some_and(|message| contains(message, condition)) {
-                matching.push(position);
+/// Claims messages that contain the condition: free ones are looked at, then claimed if they are free still. Returns how many
+/// are not dead.
+fn claim_matching(
+    queue: &Definition,
+    wanted: Wanted,
+    condition: Datum,
+    hand_out: &mut dyn FnMut(&Haul),
+) -> usize {
+    let mut search = Search::new(queue, Fate::Shown);
+    let mut live = 0;
+    while live < wanted.count
+        && let Some(shown) = search.slice(usize::MAX)
+    {
+        let mut matching = shown.iter().flat_map(|haul| matching(haul, condition)).peekable();
+        while live < wanted.count && matching.peek().is_some() {
+            let some: Vec<u64> = matching.by_ref().take(wanted.count - live).collect();
+            for haul in settle::claim_free(queue, &some, wanted.fate) {
+                live += haul.live;
+                hand_out(&haul);
             }
         }
+        queue.memory().give_way();
     }
-    drop(shown);
-    settle::claim_free(queue, &matching, fate)
+    live
+}
+
+/// The positions of those messages that contain the condition.
+fn matching(haul: &Haul, condition: Datum) -> Vec<u64> {
+    let mut matching = Vec::new();
+    each_message(haul, |row, (message, _)| {
+        if message.is_some_and(|message| contains(message, condition)) {
+            matching.push(row.position);
+        }
+    });
+    matching
 }
 
 fn contains(message: Datum, condition: Datum) -> bool {
@@ -233,9 +254,8 @@ called!(
     |call| {
         let queue = takable(call, "queue.take(name, qty, null::row_type)");
         let returned = Returned::declared(call);
-        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed });
-        hand_out(&queue, &hauls, &returned);
-        drop(hauls);
+        let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
+        claim(&queue, wanted, |haul| hand_out(&queue, haul, &returned));
         rotation::tidy_sometimes(&queue);
         returned.done()
     }
@@ -250,8 +270,8 @@ called!(
         queue.check(Right::Take);
         queue.messages("queue.peek(name, qty, null::row_type)");
         let returned = Returned::declared(call);
-        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Shown });
-        hand_out(&queue, &hauls, &returned);
+        let wanted = Wanted { count: quantity(call, 1), fate: Fate::Shown };
+        claim(&queue, wanted, |haul| hand_out(&queue, haul, &returned));
         returned.done()
     }
 );
@@ -264,11 +284,10 @@ called!(
         let queue = takable(call, "queue.nack(name, msg_id, delay)");
         let until = match call.type_of(2) {
             pg_sys::INT4OID => now() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
-            _ => call.argument(2).map_or_else(now, |datum| datum.value() as i64).min(FOR_GOOD - 1),
+            _ => call.argument(2).map_or_else(now, |datum| datum.value() as i64).min(LATEST),
         };
-        let hauls = settle::settle(&queue, &numbers(call), until);
         let returned = Returned::declared(call);
-        hand_out(&queue, &hauls, &returned);
+        settle::settle(&queue, &numbers(call), until, |haul| hand_out(&queue, haul, &returned));
         returned.done()
     }
 );
@@ -286,25 +305,25 @@ called!(
     pg_finfo_howdah_queue_archive,
     |call| {
         let queue = takable(call, "queue.ack(name, msg_id)");
-        let hauls = settle::settle(&queue, &numbers(call), FOR_GOOD);
-        hauls.iter().for_each(|haul| store(&queue, haul));
-        let found = found(&hauls);
-        drop(hauls);
+        let mut found = Found::new(call);
+        settle::settle(&queue, &numbers(call), FOR_GOOD, |haul| {
+            store(&queue, haul);
+            found.add(haul);
+        });
         rotation::tidy_sometimes(&queue);
-        answer(call, &found)
+        found.answer()
     }
 );
 
-/// Copies of the rows of a haul, in the order of their positions.
-fn copies(haul: &Haul) -> Vec<(u64, HeapTuple)> {
-    let mut copies = Vec::with_capacity(haul.rows.len());
+/// Hands out the messages of a haul, in the order of their positions. What is allocated for one is freed after it.
+fn each_message(haul: &Haul, mut hand_out: impl FnMut(&Chosen, Content)) {
+    let scratch = Scratch::new();
+    let mut chosen = haul.rows.iter();
     rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
-        // SAFETY: a row of the segment's table, on a pinned page; the copy is in the current memory context.
-        let copy = unsafe { pg_sys::heap_copytuple(std::ptr::from_ref(tuple).cast_mut()) };
-        copies.push((position, copy));
+        if let Some(row) = chosen.find(|row| row.position == position) {
+            scratch.run(|| hand_out(row, content(haul, std::ptr::from_ref(tuple).cast_mut())));
+        }
     });
-    copies.sort_unstable_by_key(|(position, _)| *position);
-    copies
 }
 
 fn content(haul: &Haul, tuple: HeapTuple) -> Content {
@@ -323,20 +342,14 @@ fn content(haul: &Haul, tuple: HeapTuple) -> Content {
     (value(1), value(2))
 }
 
-fn hand_out(queue: &Definition, hauls: &[Haul], returned: &Returned) {
-    for haul in hauls {
-        let mut chosen = haul.rows.iter();
-        for (position, tuple) in copies(haul) {
-            let Some(row) = chosen.find(|row| row.position == position) else { continue };
-            let (message, headers) = content(haul, tuple);
-            if row.is_dead {
-                dead::bury_message(queue, row, message, headers);
-                continue;
-            }
-            // SAFETY: the columns of queue.message_record.
-            unsafe { returned.add_values(&mut record(row, message, headers)) };
+fn hand_out(queue: &Definition, haul: &Haul, returned: &Returned) {
+    each_message(haul, |row, (message, headers)| {
+        if row.is_dead {
+            return dead::bury_message(queue, row, message, headers);
         }
-    }
+        // SAFETY: the columns of queue.message_record.
+        unsafe { returned.add_values(&mut record(row, message, headers)) };
+    });
 }
 
 fn record(row: &Chosen, message: Option<Datum>, headers: Option<Datum>) -> [Option<Datum>; 7] {
@@ -368,10 +381,7 @@ fn store(queue: &Definition, haul: &Haul) {
         pg_sys::JSONBOID,
         pg_sys::JSONBOID,
     ];
-    let mut chosen = haul.rows.iter();
-    for (position, tuple) in copies(haul) {
-        let Some(row) = chosen.find(|row| row.position == position) else { continue };
-        let (message, headers) = content(haul, tuple);
+    each_message(haul, |row, (message, headers)| {
         let row = Chosen { until: row.read_at.max(row.sent_at), ..*row };
         let values = record(&row, message, headers);
         let arguments: Vec<_> = values
@@ -381,5 +391,5 @@ fn store(queue: &Definition, haul: &Haul) {
             .map(|(value, kind)| unsafe { pgrx::datum::DatumWithOid::new(value, kind) })
             .collect();
         run_as_owner(&statement, &arguments);
-    }
+    });
 }

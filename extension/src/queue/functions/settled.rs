@@ -28,34 +28,42 @@ pub fn numbers(call: Call) -> Vec<u64> {
     numbers.into_iter().flatten().filter_map(|number| u64::try_from(number).ok()).collect()
 }
 
-/// Numbers of the rows of hauls.
-pub fn found(hauls: &[Haul]) -> Vec<i64> {
-    let rows = hauls.iter().flat_map(|haul| &haul.rows);
-    let mut found: Vec<i64> = rows.map(|row| row.position as i64).collect();
-    found.sort_unstable();
-    found
+/// Answers with whether the one number was found, or with those that were.
+pub struct Found {
+    /// The set that is returned; none where one number was asked for.
+    numbers: Option<Returned>,
+    is_any: bool,
 }
 
-/// Answers with whether the one number was found, or with those that were.
-pub fn answer(call: Call, found: &[i64]) -> Datum {
-    if call.type_of(1) != pg_sys::INT8ARRAYOID {
-        return Datum::from(!found.is_empty());
+impl Found {
+    /// Nothing yet.
+    pub fn new(call: Call) -> Found {
+        let is_set = call.type_of(1) == pg_sys::INT8ARRAYOID;
+        Found { numbers: is_set.then(|| Returned::numbers(call)), is_any: false }
     }
-    let returned = Returned::numbers(call);
-    for number in found {
-        // SAFETY: the function returns a set of bigint.
-        unsafe { returned.add_values(&mut [Some(Datum::from(*number))]) };
+
+    /// The rows of a haul were found.
+    pub fn add(&mut self, haul: &Haul) {
+        self.is_any |= !haul.rows.is_empty();
+        let Some(numbers) = &self.numbers else { return };
+        for row in &haul.rows {
+            // SAFETY: the function returns a set of bigint.
+            unsafe { numbers.add_values(&mut [Some(Datum::from(row.position as i64))]) };
+        }
     }
-    returned.done()
+
+    /// The function's value.
+    pub fn answer(self) -> Datum {
+        self.numbers.map_or(Datum::from(self.is_any), Returned::done)
+    }
 }
 
 /// Consumes the rows that the second argument names.
 pub fn remove(call: Call, queue: &Definition) -> Datum {
-    let hauls = settle::settle(queue, &numbers(call), FOR_GOOD);
-    let found = found(&hauls);
-    drop(hauls);
+    let mut found = Found::new(call);
+    settle::settle(queue, &numbers(call), FOR_GOOD, |haul| found.add(haul));
     rotation::tidy_sometimes(queue);
-    answer(call, &found)
+    found.answer()
 }
 
 called!(
@@ -78,8 +86,9 @@ called!(
         queue.typed("queue.set_vt(name, msg_id, vt)");
         let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
         let until = now().saturating_add(delay.saturating_mul(1_000_000));
-        let hauls = settle::settle(&queue, &numbers(call), until);
-        answer(call, &found(&hauls))
+        let mut found = Found::new(call);
+        settle::settle(&queue, &numbers(call), until, |haul| found.add(haul));
+        found.answer()
     }
 );
 

@@ -166,11 +166,10 @@ called!(
     pg_finfo_howdah_queue_take,
     |call| {
         let queue = takable(call, 2, "queue.pop(name, qty)");
-        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed });
-        let returned = hand_out(call, &queue, &hauls, call.type_of(2));
-        drop(hauls);
+        let mut answer = Answer::new(call, &queue, 2);
+        claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed }, |haul| answer.add(haul));
         rotation::tidy_sometimes(&queue);
-        returned
+        answer.done()
     }
 );
 
@@ -183,15 +182,12 @@ called!(
             takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)");
         let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
         let end = now().saturating_add(microseconds(call, 2, "max_poll"));
-        let mut hauls = Vec::new();
+        let mut answer = Answer::new(call, &queue, 3);
         wake::look_until(&queue, end, 1, || {
-            hauls = claim(&queue, wanted);
-            !hauls.is_empty() || wanted.count == 0
+            claim(&queue, wanted, |haul| answer.add(haul)) > 0 || wanted.count == 0
         });
-        let returned = hand_out(call, &queue, &hauls, call.type_of(3));
-        drop(hauls);
         rotation::tidy_sometimes(&queue);
-        returned
+        answer.done()
     }
 );
 
@@ -201,8 +197,9 @@ called!(
     pg_finfo_howdah_queue_peek,
     |call| {
         let queue = looked_at(call, 2, "queue.peek(name, qty)");
-        let hauls = claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Shown });
-        hand_out(call, &queue, &hauls, call.type_of(2))
+        let mut answer = Answer::new(call, &queue, 2);
+        claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Shown }, |haul| answer.add(haul));
+        answer.done()
     }
 );
 
@@ -236,11 +233,8 @@ called!(
 /// Leases rows, as the arguments say, of which the row type is at `place`; whether any were found.
 fn read(call: Call, queue: &Definition, place: usize, returned: &Returned) -> bool {
     let fate = Fate::Leased(microseconds(call, 2, "vt"), queue.max_reads);
-    let hauls = claim(queue, Wanted { count: quantity(call, 1), fate });
-    for haul in &hauls {
-        hand_out_leased(queue, haul, call.type_of(place), returned);
-    }
-    hauls.iter().any(|haul| haul.rows.iter().any(|row| !row.is_dead))
+    let wanted = Wanted { count: quantity(call, 1), fate };
+    claim(queue, wanted, |haul| hand_out_leased(queue, haul, call.type_of(place), returned)) > 0
 }
 
 /// The queue that an argument names, for taking rows of the type of argument `place`.
@@ -275,26 +269,43 @@ pub fn quantity(call: Call, place: usize) -> usize {
 fn microseconds(call: Call, place: usize, name: &str) -> i64 {
     let interval: pgrx::datum::Interval = call.need(place, name);
     let days = i64::from(interval.days()) + 30 * i64::from(interval.months());
-    (days * 86_400_000_000).saturating_add(interval.micros())
+    days.saturating_mul(86_400_000_000).saturating_add(interval.micros())
 }
 
-fn hand_out(call: Call, queue: &Definition, hauls: &[Haul], row_type: pg_sys::Oid) -> Datum {
-    let mut returned = None;
-    for haul in hauls {
-        let mut layout = Layout::of(&haul.segment.rows, row_type);
+/// The rows that a call returns.
+struct Answer<'a> {
+    call: Call,
+    queue: &'a Definition,
+    row_type: pg_sys::Oid,
+    returned: Option<Returned>,
+}
+
+impl<'a> Answer<'a> {
+    /// Rows of the type of the argument at `place`.
+    fn new(call: Call, queue: &'a Definition, place: usize) -> Answer<'a> {
+        Answer { call, queue, row_type: call.type_of(place), returned: None }
+    }
+
+    fn add(&mut self, haul: &Haul) {
+        let mut layout = Layout::of(&haul.segment.rows, self.row_type);
+        let call = self.call;
         // SAFETY: the layout makes rows of the type, as which the function is declared.
-        let store = returned.get_or_insert_with(|| unsafe { Returned::rows(call, layout.row_type()) });
+        let store = self.returned.get_or_insert_with(|| unsafe { Returned::rows(call, layout.row_type()) });
         rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |_, tuple| {
             // SAFETY: a row of the segment's table, on a pinned page.
             unsafe { store.add(&layout.to_row(tuple)) };
         });
     }
-    if returned.is_none() {
-        let row_type = queue.typed("");
-        // SAFETY: a composite type, whose descriptor is copied.
-        unsafe { Returned::rows(call, pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1)) };
+
+    /// The function's value.
+    fn done(self) -> Datum {
+        if self.returned.is_none() {
+            let row_type = self.queue.typed("");
+            // SAFETY: a composite type, whose descriptor is copied.
+            unsafe { Returned::rows(self.call, pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1)) };
+        }
+        Datum::null()
     }
-    Datum::null()
 }
 
 fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, returned: &Returned) {

@@ -1,0 +1,52 @@
+//! Memory for one row at a time.
+
+use pgrx::pg_sys::{self, MemoryContext};
+
+/// A memory context that is emptied after each row. After an error PostgreSQL frees it with the one that it is in.
+pub struct Scratch(MemoryContext);
+
+impl Scratch {
+    /// An empty one, in the current memory context.
+    pub fn new() -> Scratch {
+        // SAFETY: PostgreSQL's own variable.
+        unsafe { Scratch::within(pg_sys::CurrentMemoryContext) }
+    }
+
+    /// An empty one in another context.
+    ///
+    /// # Safety
+    /// The context outlives it.
+    pub unsafe fn within(parent: MemoryContext) -> Scratch {
+        // SAFETY: by contract.
+        unsafe {
+            Scratch(pg_sys::AllocSetContextCreateInternal(
+                parent,
+                c"howdah rows".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            ))
+        }
+    }
+
+    /// Runs `work`, and frees what it has allocated. After an error PostgreSQL chooses the context.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        // SAFETY: the context lives; what was allocated in it is not used any more.
+        unsafe {
+            let before = pg_sys::MemoryContextSwitchTo(self.0);
+            let result = work();
+            pg_sys::MemoryContextSwitchTo(before);
+            pg_sys::MemoryContextReset(self.0);
+            result
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made by this value.
+            unsafe { pg_sys::MemoryContextDelete(self.0) };
+        }
+    }
+}
