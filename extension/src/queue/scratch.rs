@@ -7,20 +7,11 @@ pub struct Scratch(MemoryContext);
 
 impl Scratch {
     /// An empty one, in the current memory context.
-    pub fn new() -> Scratch {
-        // SAFETY: PostgreSQL's own variable.
-        unsafe { Scratch::within(pg_sys::CurrentMemoryContext) }
-    }
-
-    /// An empty one in another context.
-    ///
-    /// # Safety
-    /// The context outlives it.
-    pub unsafe fn within(parent: MemoryContext) -> Scratch {
-        // SAFETY: by contract.
+    pub fn here() -> Scratch {
+        // SAFETY: the context that it is in outlives it: after an error it is freed with that one.
         unsafe {
             Scratch(pg_sys::AllocSetContextCreateInternal(
-                parent,
+                pg_sys::CurrentMemoryContext,
                 c"howdah rows".as_ptr(),
                 pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
                 pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,

@@ -317,7 +317,7 @@ called!(
 
 /// Hands out the messages of a haul, in the order of their positions. What is allocated for one is freed after it.
 fn each_message(haul: &Haul, mut hand_out: impl FnMut(&Chosen, Content)) {
-    let scratch = Scratch::new();
+    let scratch = Scratch::here();
     let mut chosen = haul.rows.iter();
     rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
         if let Some(row) = chosen.find(|row| row.position == position) {
