@@ -15,6 +15,7 @@ mod together {
     mod dump_and_upgrade;
     mod errors;
     mod example;
+    mod guards;
     mod handler_arms;
     mod ingest_bad_lines;
     mod ingest_lines;

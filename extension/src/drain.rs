@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::authority::refuse_restricted;
+use crate::entry::sql_function;
 use crate::queue::refuse::refuse_with_hint as refuse;
 use crate::settings;
 use crate::shared::databases::Database;
@@ -24,8 +25,12 @@ const SLACK: Duration = Duration::from_secs(5);
 /// Longest announcement.
 const LONGEST: i128 = 3600 * 1_000_000;
 
-/// `http.drain`: returns when all that ran is answered. How many requests were cut off because they took too long.
-#[pg_extern]
+sql_function!(
+    /// `http.drain`: returns when all that ran is answered. How many requests were cut off because they took too long.
+    drain_wrapper,
+    |call| call.give(drain(call.need(0, "announce")))
+);
+
 fn drain(announce: Interval) -> i64 {
     let announce = announce.as_micros();
     if !(0..=LONGEST).contains(&announce) {
@@ -50,8 +55,12 @@ fn drain(announce: Interval) -> i64 {
     (database.cut_off.load(SeqCst) - before) as i64
 }
 
-/// `http.undrain`: false if the database was not drained.
-#[pg_extern]
+sql_function!(
+    /// `http.undrain`: false if the database was not drained.
+    undrain_wrapper,
+    |call| call.give(undrain())
+);
+
 fn undrain() -> bool {
     refuse_restricted();
     let was_drained = served().is_drained.swap(false, SeqCst);
@@ -59,16 +68,24 @@ fn undrain() -> bool {
     was_drained
 }
 
-/// `http.is_draining`: for routes that a load balancer asks.
-#[pg_extern(stable, parallel_safe)]
+sql_function!(
+    /// `http.is_draining`: for routes that a load balancer asks.
+    is_draining_wrapper,
+    |call| call.give(is_draining())
+);
+
 fn is_draining() -> bool {
     // SAFETY: PostgreSQL's own variable.
     let database = shared().database_of(unsafe { pg_sys::MyDatabaseId });
     database.is_none_or(|database| database.is_drained.load(Relaxed))
 }
 
-/// `http.replace_gateways`: returns when those that there were have gone; how many these were.
-#[pg_extern]
+sql_function!(
+    /// `http.replace_gateways`: returns when those that there were have gone; how many these were.
+    replace_gateways_wrapper,
+    |call| call.give(replace_gateways())
+);
+
 fn replace_gateways() -> i32 {
     refuse_requests("http.replace_gateways()");
     let oid = served().oid();

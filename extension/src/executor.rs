@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use wire::Answer;
 
+use crate::at_rest::{self, AtRest};
+use crate::entry::unfailing_callback;
 use crate::guard::{Report, attempt};
 use crate::queue::later::{self, LATER, Later};
 use crate::queue::upkeep;
@@ -52,6 +53,7 @@ pub fn run(worker: &Worker) {
         executor: unsafe { &mut *executor },
         runner: Runner::new(worker.entry()),
         lines: Lines::default(),
+        at_rest: AtRest::now(worker.web_role),
         answer: Vec::new(),
         scratch: Vec::new(),
         looked: Instant::now(),
@@ -64,12 +66,13 @@ pub fn run(worker: &Worker) {
     executor.executor.leave();
 }
 
-/// Gives back what this process has of the exchange, wherever it was.
-#[pg_guard]
-unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
-    // SAFETY: null or leaked; nobody else goes on in this process.
-    if let Some(executor) = unsafe { END.get().as_mut() } {
-        executor.leave();
+unfailing_callback! {
+    /// Gives back what this process has of the exchange, wherever it was.
+    unsafe fn leave(_code: i32, _argument: pg_sys::Datum) {
+        // SAFETY: null or leaked; nobody else goes on in this process.
+        if let Some(executor) = unsafe { END.get().as_mut() } {
+            executor.leave();
+        }
     }
 }
 
@@ -79,6 +82,7 @@ struct Serving<'w> {
     runner: Runner,
     /// What buckets are written with.
     lines: Lines,
+    at_rest: AtRest,
     /// What is answered about a bucket.
     answer: Vec<u8>,
     /// For requests that do not lie in one place.
@@ -94,6 +98,7 @@ impl Serving<'_> {
         let mut since_housekeeping = 0;
         while !self.worker.asked_to_leave() {
             since_housekeeping += 1;
+            self.at_rest.restore();
             // SAFETY: PostgreSQL's own variables. A cancel that comes while nothing runs is void; it must be
             // forgotten before the next request can be meant.
             let interrupted = unsafe {
@@ -237,7 +242,10 @@ impl Serving<'_> {
 fn accept_invalidations() {
     // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held. After an error, which is
     // logged, the transaction's start tries again.
-    let _ = unsafe { attempt(Report::Log, || changes::accept()) };
+    if unsafe { attempt(Report::Log, || changes::accept()) }.is_err() {
+        // SAFETY: nothing runs.
+        unsafe { at_rest::abort() };
+    }
 }
 
 /// Memory that is kept for the next request.

@@ -36,8 +36,9 @@ use ::gateway::{Arrived, Limits, Server};
 use exchange::NO_GATE;
 use message::Request;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use crate::at_rest::{self, AtRest};
+use crate::entry::unfailing_callback;
 use crate::guard::{Report, attempt};
 use crate::request::problem::Problem;
 use crate::request::table::NoTable;
@@ -87,7 +88,7 @@ pub fn run(worker: &Worker) {
         // SAFETY: leaked above; the callback uses it only when this function can no longer go on.
         flights: Flights::new(unsafe { &mut *end }, worker),
         runner: Runner::new(worker.entry()),
-        inline: Inline::default(),
+        inline: Inline::new(AtRest::now(worker.web_role)),
         listeners: Listeners::new(worker),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
@@ -101,12 +102,13 @@ pub fn run(worker: &Worker) {
     gateway.flights.leave();
 }
 
-/// Gives back what this process has of the exchange, wherever it was.
-#[pg_guard]
-unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
-    // SAFETY: null or leaked; nobody else goes on in this process.
-    if let Some(end) = unsafe { END.get().as_mut() } {
-        end.leave();
+unfailing_callback! {
+    /// Gives back what this process has of the exchange, wherever it was.
+    unsafe fn leave(_code: i32, _argument: pg_sys::Datum) {
+        // SAFETY: null or leaked; nobody else goes on in this process.
+        if let Some(end) = unsafe { END.get().as_mut() } {
+            end.leave();
+        }
     }
 }
 
@@ -170,6 +172,7 @@ impl Gateway<'_> {
         self.buckets.send(&mut self.flights, &mut self.server);
         self.flights.flush();
         self.inline.run(&mut self.runner, &mut self.server, &mut self.flights);
+        self.inline.rest();
         self.tick();
     }
 
@@ -222,6 +225,11 @@ impl Gateway<'_> {
         }
         // SAFETY: on the main thread; nothing with a destructor is held.
         let accepted = unsafe { attempt(Report::Log, || request::changes::accept()) };
+        if accepted.is_err() {
+            // SAFETY: between two requests; what it ends is the transaction that they share.
+            unsafe { at_rest::abort() };
+            self.runner.forget_plans();
+        }
         if accepted.is_err() || request::changes::configuration_is_stale() {
             self.inline.end(&mut self.runner);
             self.refresh();

@@ -1,10 +1,11 @@
-//! One guard around many calls into PostgreSQL.
+//! Errors: caught, kept whole, raised again; one guard around many calls into PostgreSQL.
 //!
 //! pgrx guards every call of its own bindings and turns an error into a panic, which loses SQLSTATEs
 //! that it does not know and costs some microseconds. A request makes hundreds of calls: it runs inside
 //! [`attempt`], calls PostgreSQL directly ([`crate::pg`]) and an error jumps to the guard at once.
 
-use std::ffi::CStr;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys;
@@ -20,20 +21,33 @@ pub struct PgError {
     pub detail: Option<String>,
     /// HINT.
     pub hint: Option<String>,
-    /// Name of the constraint, where the error names one.
-    pub constraint: Option<String>,
-    /// Where PostgreSQL has raised it.
-    pub place: Option<Box<Place>>,
+    /// What else PostgreSQL says of it.
+    pub more: Option<Box<More>>,
 }
 
-/// Where PostgreSQL has raised an error.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// Name of the function in PostgreSQL's sources.
+/// What PostgreSQL says of an error besides its message.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// Name of the function in PostgreSQL's sources that has raised it.
     pub routine: String,
     /// CONTEXT.
-    pub context: String,
+    pub context: Option<String>,
+    /// What it is about, by the fields of [`NAMES`].
+    pub names: [Option<String>; NAMES.len()],
+    /// Where in the statement.
+    pub position: c_int,
+    /// Where in a statement that a function runs, and which.
+    pub internal: Option<(c_int, String)>,
 }
+
+/// Fields of an error that name an object, as PostgreSQL numbers them.
+pub const NAMES: [u8; 5] = [
+    pg_sys::PG_DIAG_SCHEMA_NAME,
+    pg_sys::PG_DIAG_TABLE_NAME,
+    pg_sys::PG_DIAG_COLUMN_NAME,
+    pg_sys::PG_DIAG_DATATYPE_NAME,
+    pg_sys::PG_DIAG_CONSTRAINT_NAME,
+];
 
 impl PgError {
     /// The SQLSTATE as text.
@@ -83,6 +97,9 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
                     pg_sys::InterruptHoldoffCount = 0;
                     pg_sys::QueryCancelHoldoffCount = 0;
                     pg_sys::CritSectionCount = 0;
+                    // What was current may be what the panic has come out of; an error that was being reported goes with it.
+                    pg_sys::CurrentMemoryContext = context;
+                    crate::pg::FlushErrorState();
                     Err(from_panic(panic, report))
                 }
                 None => Err(internal("the guarded work has not run".into())),
@@ -104,19 +121,74 @@ unsafe fn take_error(report: Report) -> PgError {
             crate::pg::EmitErrorReport();
         }
         crate::pg::FlushErrorState();
-        let error = PgError {
-            sqlstate: unpack_sqlstate((*raised).sqlerrcode),
-            message: text((*raised).message).unwrap_or_else(|| "missing error text".into()),
-            detail: text((*raised).detail),
-            hint: text((*raised).hint),
-            constraint: text((*raised).constraint_name),
-            place: text((*raised).funcname).map(|routine| {
-                Box::new(Place { routine, context: text((*raised).context).unwrap_or_default() })
-            }),
-        };
+        let error = of_data(&*raised);
         crate::pg::FreeErrorData(raised);
         error
     }
+}
+
+/// A copy of PostgreSQL's error.
+///
+/// # Safety
+/// Its texts are null or end with NUL.
+unsafe fn of_data(raised: &pg_sys::ErrorData) -> PgError {
+    // SAFETY: by contract.
+    unsafe {
+        let names = [
+            raised.schema_name,
+            raised.table_name,
+            raised.column_name,
+            raised.datatype_name,
+            raised.constraint_name,
+        ];
+        PgError {
+            sqlstate: unpack_sqlstate(raised.sqlerrcode),
+            message: text(raised.message).unwrap_or_else(|| "missing error text".into()),
+            detail: text(raised.detail),
+            hint: text(raised.hint),
+            more: Some(Box::new(More {
+                routine: text(raised.funcname).unwrap_or_default(),
+                context: text(raised.context),
+                names: names.map(|name| text(name)),
+                position: raised.cursorpos,
+                internal: text(raised.internalquery).map(|query| (raised.internalpos, query)),
+            })),
+        }
+    }
+}
+
+thread_local! {
+    /// The error that was raised last below a door of [`crate::entry`]. pgrx keeps of it what it has a name for.
+    static RAISED: RefCell<Option<PgError>> = const { RefCell::new(None) };
+}
+
+/// Keeps the error that is being raised. Called by PostgreSQL as a callback for the error's context.
+///
+/// # Safety
+/// While PostgreSQL finishes an error or a notice.
+pub unsafe fn note_raised() {
+    // SAFETY: by contract; PostgreSQL cleans the context of errors up.
+    unsafe {
+        let code = unpack_sqlstate(crate::pg::geterrcode());
+        // Notices and warnings; and there is no memory for a copy of the last.
+        if matches!(&code[..2], b"00" | b"01") || &code == b"53200" {
+            return;
+        }
+        let raised = crate::pg::CopyErrorData();
+        if (*raised).elevel >= pgrx::PgLogLevel::ERROR as c_int {
+            RAISED.set(Some(of_data(&*raised)));
+        }
+        crate::pg::FreeErrorData(raised);
+    }
+}
+
+/// Runs work that calls PostgreSQL directly, where frames around it own something: an error unwinds through them.
+///
+/// # Safety
+/// On the main thread; the work itself owns nothing with a destructor while it calls PostgreSQL.
+pub unsafe fn direct<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: by contract.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(work) }
 }
 
 /// Raises an error again, as PostgreSQL raises its own.
@@ -127,44 +199,89 @@ pub fn raise(error: PgError) -> ! {
     unreachable!("errfinish of an ERROR does not return")
 }
 
-/// Reports an error with its context, at this level. At ERROR it jumps.
+/// Ends the process in order, with a line in the log.
+pub fn end_process(message: &str) -> ! {
+    // SAFETY: on the main thread. FATAL runs the callbacks of the process's end.
+    unsafe { report(pgrx::PgLogLevel::FATAL, internal(message.to_owned())) };
+    unreachable!("errfinish of a FATAL does not return")
+}
+
+/// Reports an error, at this level. At ERROR it jumps.
 ///
 /// # Safety
 /// On the main thread; inside a guard if the level is ERROR.
 unsafe fn report(level: pgrx::PgLogLevel, error: PgError) {
     // SAFETY: by contract; the texts are copied to PostgreSQL's memory, and dropped, before a jump.
     unsafe {
-        let keep = |text: Option<&str>| match text {
-            Some(text) => crate::request::params::c_string(text),
-            None => std::ptr::null_mut(),
-        };
-        let (message, detail) = (keep(Some(&error.message)), keep(error.detail.as_deref()));
-        let (hint, code) = (keep(error.hint.as_deref()), pack_sqlstate(&error.sqlstate));
-        drop(error);
         if !crate::pg::errstart(level as i32, std::ptr::null()) {
             return;
         }
+        // Copied into the context of errors, which is emptied after this one.
+        let before = pg_sys::MemoryContextSwitchTo(pg_sys::ErrorContext);
+        let keep = |text: Option<&str>| {
+            text.map_or(std::ptr::null_mut(), |text| crate::request::params::c_string(text))
+        };
+        let (message, detail) = (keep(Some(&error.message)), keep(error.detail.as_deref()));
+        let (hint, code) = (keep(error.hint.as_deref()), pack_sqlstate(&error.sqlstate));
+        let more = error.more.as_deref();
+        let context = keep(more.and_then(|more| more.context.as_deref()));
+        let mut names = [std::ptr::null_mut(); NAMES.len()];
+        for (copy, name) in names.iter_mut().zip(more.iter().flat_map(|more| &more.names)) {
+            *copy = keep(name.as_deref());
+        }
+        let position = more.map_or(0, |more| more.position);
+        let internal = more.and_then(|more| more.internal.as_ref());
+        let (internal_position, internal_query) =
+            internal.map_or((0, std::ptr::null_mut()), |(position, query)| (*position, keep(Some(query))));
+        drop(error);
+        pg_sys::MemoryContextSwitchTo(before);
         crate::pg::errcode(code);
-        crate::pg::errmsg(c"%s".as_ptr(), message);
+        crate::pg::errmsg_internal(c"%s".as_ptr(), message);
         if !detail.is_null() {
-            crate::pg::errdetail(c"%s".as_ptr(), detail);
+            crate::pg::errdetail_internal(c"%s".as_ptr(), detail);
         }
         if !hint.is_null() {
             crate::pg::errhint(c"%s".as_ptr(), hint);
+        }
+        if !context.is_null() {
+            crate::pg::errcontext_msg(c"%s".as_ptr(), context);
+        }
+        for (field, name) in NAMES.into_iter().zip(names) {
+            if !name.is_null() {
+                crate::pg::err_generic_string(field as c_int, name);
+            }
+        }
+        crate::pg::errposition(position);
+        if !internal_query.is_null() {
+            crate::pg::internalerrposition(internal_position);
+            crate::pg::internalerrquery(internal_query);
         }
         crate::pg::errfinish(c"guard.rs".as_ptr(), 0, c"report".as_ptr());
     }
 }
 
-/// A panic of Rust code, or an error that pgrx has turned into one.
+/// The same, and in the log if it is wanted.
 fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
-    let error = match panic.downcast::<pg_sys::panic::CaughtError>() {
-        Ok(caught) => {
-            let (pg_sys::panic::CaughtError::PostgresError(raised)
-            | pg_sys::panic::CaughtError::ErrorReport(raised)
-            | pg_sys::panic::CaughtError::RustPanic { ereport: raised, .. }) = *caught;
-            of_report(&raised)
-        }
+    let error = of_panic(panic);
+    if report == Report::Log {
+        let message = format!("ERROR {}: {}", error.sqlstate(), error.message);
+        // SAFETY: on the main thread, as `attempt` is; LOG does not jump.
+        unsafe { self::report(pgrx::PgLogLevel::LOG, PgError { message, ..error.clone() }) };
+    }
+    error
+}
+
+/// A panic of Rust code, or an error that pgrx has turned into one.
+pub fn of_panic(panic: Box<dyn std::any::Any + Send>) -> PgError {
+    match panic.downcast::<pg_sys::panic::CaughtError>() {
+        Ok(caught) => match *caught {
+            pg_sys::panic::CaughtError::PostgresError(raised) => {
+                let noted = RAISED.take().filter(|noted| noted.message == raised.message());
+                noted.unwrap_or_else(|| of_report(&raised))
+            }
+            pg_sys::panic::CaughtError::ErrorReport(raised)
+            | pg_sys::panic::CaughtError::RustPanic { ereport: raised, .. } => of_report(&raised),
+        },
         Err(panic) => match panic.downcast::<pg_sys::panic::ErrorReportWithLevel>() {
             Ok(raised) => of_report(&raised),
             Err(panic) => internal(match panic.downcast_ref::<&str>() {
@@ -174,13 +291,7 @@ fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
                 }
             }),
         },
-    };
-    if report == Report::Log {
-        let message = format!("ERROR {}: {}", error.sqlstate(), error.message);
-        // SAFETY: on the main thread, as `attempt` is; LOG does not jump.
-        unsafe { self::report(pgrx::PgLogLevel::LOG, PgError { message, ..error.clone() }) };
     }
-    error
 }
 
 fn of_report(raised: &pg_sys::panic::ErrorReportWithLevel) -> PgError {

@@ -1,8 +1,10 @@
 //! The extension: PostgreSQL answers HTTP with SQL.
 //!
+//! - [`entry`]: the doors through which PostgreSQL comes in.
 //! - [`settings`]: the `howdah.*` settings.
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values; [`subtransaction`]: the same, and the
 //!   transaction goes on.
+//! - [`at_rest`]: what a worker is like between two requests, and how it comes back to that.
 //! - [`request`]: running a request; [`proxies`]: whose it is.
 //! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`queue`]: queues: rows in, rows out.
@@ -19,8 +21,10 @@
 //! - [`gateway`], [`executor`]: what they do.
 //! - `faults`: panics on demand, in the build for the tests of panics alone.
 
+pub mod at_rest;
 pub mod authority;
 pub mod drain;
+pub mod entry;
 pub mod executor;
 #[cfg(feature = "faults")]
 pub mod faults;
@@ -42,18 +46,21 @@ pub mod supervisor;
 pub mod utility;
 pub mod worker;
 
+use entry::exported;
+
 pgrx::pg_module_magic!();
 
-/// Called when the library is loaded: by the postmaster through `shared_preload_libraries`.
-#[pgrx::pg_guard]
-pub extern "C-unwind" fn _PG_init() {
-    // SAFETY: PostgreSQL's own variable, read on the main thread.
-    if !unsafe { pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
-        return;
+exported! {
+    /// Called when the library is loaded: by the postmaster through `shared_preload_libraries`.
+    fn _PG_init() {
+        // SAFETY: PostgreSQL's own variable, read on the main thread.
+        if !unsafe { pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
+            return;
+        }
+        settings::define();
+        shared::prepare();
+        supervisor::register();
+        utility::install();
+        log_rate::install();
     }
-    settings::define();
-    shared::prepare();
-    supervisor::register();
-    utility::install();
-    log_rate::install();
 }

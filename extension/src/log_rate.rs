@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char};
 use pgrx::pg_sys;
 use registry::Allowance;
 
+use crate::entry::infallible_callback;
 use crate::guard::unpack_sqlstate;
 use crate::request::{arguments, problem};
 use crate::settings;
@@ -116,24 +117,26 @@ pub fn tell_left_out(database: &Database) {
     }
 }
 
-/// The hook. It can neither raise nor allocate: it runs while an error is being reported.
-unsafe extern "C-unwind" fn look_at(error: *mut pg_sys::ErrorData) {
-    // SAFETY: PostgreSQL passes the line that it is about to write; the other hook gets what it would have got.
-    unsafe {
-        let fatal = pgrx::PgLogLevel::FATAL as i32;
-        if ACTS.get() && (*error).elevel < fatal {
-            let written = allows(kind_of(&*error));
-            WRITTEN.set(written);
-            if written {
-                shorten(&mut *error);
-            } else {
-                (*error).output_to_server = false;
+infallible_callback! {
+    /// The hook. It can neither raise nor allocate: it runs while an error is being reported.
+    unsafe fn look_at(error: *mut pg_sys::ErrorData) {
+        // SAFETY: PostgreSQL passes the line that it is about to write; the other hook gets what it would have got.
+        unsafe {
+            let fatal = pgrx::PgLogLevel::FATAL as i32;
+            if ACTS.get() && (*error).elevel < fatal {
+                let written = allows(kind_of(&*error));
+                WRITTEN.set(written);
+                if written {
+                    shorten(&mut *error);
+                } else {
+                    (*error).output_to_server = false;
+                }
             }
-        }
-        if (*error).output_to_server
-            && let Some(previous) = PREVIOUS
-        {
-            previous(error);
+            if (*error).output_to_server
+                && let Some(previous) = PREVIOUS
+            {
+                previous(error);
+            }
         }
     }
 }

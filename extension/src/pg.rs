@@ -18,16 +18,21 @@ unsafe extern "C-unwind" {
     pub fn geterrcode() -> c_int;
     pub fn errstart(level: c_int, domain: *const c_char) -> bool;
     pub fn errcode(code: c_int) -> c_int;
-    pub fn errmsg(format: *const c_char, ...) -> c_int;
-    pub fn errdetail(format: *const c_char, ...) -> c_int;
+    pub fn errmsg_internal(format: *const c_char, ...) -> c_int;
+    pub fn errdetail_internal(format: *const c_char, ...) -> c_int;
     pub fn errhint(format: *const c_char, ...) -> c_int;
     pub fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    pub fn err_generic_string(field: c_int, text: *const c_char) -> c_int;
+    pub fn errposition(position: c_int) -> c_int;
+    pub fn internalerrposition(position: c_int) -> c_int;
+    pub fn internalerrquery(query: *const c_char) -> c_int;
     pub fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
 
     // access/xact.h
     pub fn StartTransactionCommand();
     pub fn CommitTransactionCommand();
-    pub fn AbortCurrentTransaction();
+    pub fn AbortOutOfAnyTransaction();
+    pub fn GetCurrentTransactionNestLevel() -> c_int;
     pub fn BeginInternalSubTransaction(name: *const c_char);
     pub fn ReleaseCurrentSubTransaction();
     pub fn RollbackAndReleaseCurrentSubTransaction();
@@ -129,6 +134,10 @@ unsafe extern "C-unwind" {
     #[cfg_attr(feature = "pg18", link_name = "pqsignal_be")]
     pub fn pqsignal(signal: c_int, handler: pqsigfunc);
 
+    // storage/lwlock.h, storage/bufmgr.h: what an abort gives back
+    pub fn LWLockReleaseAll();
+    pub fn UnlockBuffers();
+
     // storage/lmgr.h
     pub fn LockRelationOid(relation: Oid, mode: LOCKMODE);
 
@@ -182,6 +191,7 @@ unsafe extern "C-unwind" {
         container: *mut JsonbContainer,
         estimate: c_int,
     ) -> *mut c_char;
+    pub fn setseed(call: FunctionCallInfo) -> Datum;
     pub fn inet_in(call: FunctionCallInfo) -> Datum;
     pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
 
@@ -207,7 +217,7 @@ unsafe extern "C-unwind" {
     pub fn pgstat_report_activity(state: c_int, text: *const c_char);
 
     // utils/timeout.h, which pgrx does not bind
-    pub fn RegisterTimeout(id: c_int, handler: Option<unsafe extern "C" fn()>) -> c_int;
+    pub fn RegisterTimeout(id: c_int, handler: Option<unsafe extern "C-unwind" fn()>) -> c_int;
     pub fn enable_timeout_after(id: c_int, milliseconds: c_int);
     pub fn disable_timeout(id: c_int, keep_indicator: bool);
     pub fn get_timeout_indicator(id: c_int, reset: bool) -> bool;
@@ -255,6 +265,15 @@ pub unsafe fn attribute<'a>(descriptor: TupleDesc, place: usize) -> &'a FormData
         #[cfg(feature = "pg18")]
         return &*TupleDescAttr(descriptor, place as i32);
     }
+}
+
+/// `setseed()` of SQL's.
+///
+/// # Safety
+/// Inside a guard.
+pub unsafe fn setseed_directly(seed: f64) {
+    // SAFETY: by contract; a float8 is passed by value.
+    unsafe { DirectFunctionCall1Coll(Some(setseed), Oid::INVALID, Datum::from(seed.to_bits())) };
 }
 
 /// A memory context that lives until it is deleted, for what a cached object owns.

@@ -8,6 +8,7 @@ use form::TrustedProxies;
 use message::Request;
 use pgrx::pg_sys;
 
+use crate::entry::callback;
 use crate::settings;
 
 thread_local! {
@@ -24,25 +25,26 @@ pub fn reload() {
     TRUSTED.set(trusted);
 }
 
-/// Whether PostgreSQL may set the setting to a value.
-#[pgrx::pg_guard]
-pub unsafe extern "C-unwind" fn check(
-    value: *mut *mut c_char,
-    _extra: *mut *mut c_void,
-    _source: pg_sys::GucSource::Type,
-) -> bool {
-    // SAFETY: PostgreSQL passes a string that ends with NUL, or null. What is said of an error has to live as long as it.
-    unsafe {
-        if (*value).is_null() {
-            return true;
-        }
-        match TrustedProxies::parse(&CStr::from_ptr(*value).to_string_lossy()) {
-            Ok(_) => true,
-            Err(error) => {
-                let detail = CString::new(error.to_string()).unwrap_or_default();
-                pg_sys::GUC_check_errdetail_string =
-                    pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, detail.as_ptr());
-                false
+callback! {
+    /// Whether PostgreSQL may set the setting to a value.
+    pub unsafe fn check(
+        value: *mut *mut c_char,
+        _extra: *mut *mut c_void,
+        _source: pg_sys::GucSource::Type,
+    ) -> bool {
+        // SAFETY: PostgreSQL passes a string that ends with NUL, or null. What is said of an error has to live as long as it.
+        unsafe {
+            if (*value).is_null() {
+                return true;
+            }
+            match TrustedProxies::parse(&CStr::from_ptr(*value).to_string_lossy()) {
+                Ok(_) => true,
+                Err(error) => {
+                    let detail = CString::new(error.to_string()).unwrap_or_default();
+                    pg_sys::GUC_check_errdetail_string =
+                        pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, detail.as_ptr());
+                    false
+                }
             }
         }
     }

@@ -27,6 +27,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use registry::{PortEntry, Ports};
 
+use crate::entry::callback;
 use crate::queue::memory::{QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
@@ -254,52 +255,54 @@ pub fn prepare() {
 /// A little more than is laid out, as PostgreSQL aligns the start.
 const SLACK: usize = 4096;
 
-#[pg_guard]
-unsafe extern "C-unwind" fn request() {
-    // SAFETY: PostgreSQL calls the hook in the postmaster, where the request is allowed.
-    unsafe {
-        if let Some(previous) = PREVIOUS_REQUEST {
-            previous();
+callback! {
+    unsafe fn request() {
+        // SAFETY: PostgreSQL calls the hook in the postmaster, where the request is allowed.
+        unsafe {
+            if let Some(previous) = PREVIOUS_REQUEST {
+                previous();
+            }
+            pg_sys::RequestAddinShmemSpace(Counts::from_settings().places().size + SLACK);
+            Queues::request_locks(Counts::from_settings().queues);
         }
-        pg_sys::RequestAddinShmemSpace(Counts::from_settings().places().size + SLACK);
-        Queues::request_locks(Counts::from_settings().queues);
     }
 }
 
-/// Runs at the start of the server, and again in the same postmaster after a crash: all is formatted anew.
-#[pg_guard]
-unsafe extern "C-unwind" fn start() {
-    // SAFETY: PostgreSQL calls the hook in the postmaster, while nobody else is attached.
-    unsafe {
-        if let Some(previous) = PREVIOUS_STARTUP {
-            previous();
+callback! {
+    /// Runs at the start of the server, and again in the same postmaster after a crash: all is formatted anew.
+    unsafe fn start() {
+        // SAFETY: PostgreSQL calls the hook in the postmaster, while nobody else is attached.
+        unsafe {
+            if let Some(previous) = PREVIOUS_STARTUP {
+                previous();
+            }
+            let counts = Counts::from_settings();
+            let places = counts.places();
+            let mut found = false;
+            let memory: *mut u8 =
+                pg_sys::ShmemInitStruct(c"howdah".as_ptr(), places.size + SLACK, &mut found).cast();
+            let memory = memory.add(memory.align_offset(SLACK));
+            // The exchange lays itself out.
+            memory.write_bytes(0, places.exchange);
+            wake::drain_all();
+            let exchange = NonNull::new_unchecked(memory.add(places.exchange));
+            let header = &*memory.cast::<Header>();
+            let shared = Box::new(Shared {
+                header,
+                databases: slice(memory.add(places.databases), counts.databases),
+                workers: slice(memory.add(places.workers), counts.workers),
+                ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
+                intakes: Intakes {
+                    listeners: slice(memory.add(places.intakes), counts.intakes),
+                    shippers: slice(memory.add(places.shippers), counts.shippers),
+                },
+                routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes),
+                queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
+                exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
+            });
+            // The few words of an earlier life are not given back: children forked before may use them.
+            SHARED.store(Box::into_raw(shared), Ordering::Release);
         }
-        let counts = Counts::from_settings();
-        let places = counts.places();
-        let mut found = false;
-        let memory: *mut u8 =
-            pg_sys::ShmemInitStruct(c"howdah".as_ptr(), places.size + SLACK, &mut found).cast();
-        let memory = memory.add(memory.align_offset(SLACK));
-        // The exchange lays itself out.
-        memory.write_bytes(0, places.exchange);
-        wake::drain_all();
-        let exchange = NonNull::new_unchecked(memory.add(places.exchange));
-        let header = &*memory.cast::<Header>();
-        let shared = Box::new(Shared {
-            header,
-            databases: slice(memory.add(places.databases), counts.databases),
-            workers: slice(memory.add(places.workers), counts.workers),
-            ports: Ports::new(slice(memory.add(places.ports), counts.ports)),
-            intakes: Intakes {
-                listeners: slice(memory.add(places.intakes), counts.intakes),
-                shippers: slice(memory.add(places.shippers), counts.shippers),
-            },
-            routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes),
-            queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
-            exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
-        });
-        // The few words of an earlier life are not given back: children forked before may use them.
-        SHARED.store(Box::into_raw(shared), Ordering::Release);
     }
 }
 

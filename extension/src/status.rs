@@ -7,130 +7,103 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::entry::{Returned, columns, sql_function, unfailing_callback};
 use crate::log_rate;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
 use crate::shared::workers::{Kind, STATUSES, WorkerEntry};
 use crate::shared::{HTTP, Shared, attached, now_us, shared};
 
-/// Rows of `http.workers`.
-#[pg_extern]
-#[allow(clippy::type_complexity)]
-fn read_workers() -> TableIterator<
-    'static,
-    (
-        name!(pid, Option<i32>),
-        name!(kind, &'static str),
-        name!(lane, Option<&'static str>),
-        name!(database, String),
-        name!(state, &'static str),
-        name!(leaving, bool),
-        name!(started, Option<TimestampWithTimeZone>),
-        name!(requests, i64),
-        name!(errors, i64),
-        name!(connections, Option<i64>),
-        name!(refused, Option<i64>),
-        name!(busy_ms, Option<f64>),
-    ),
-> {
-    let shared = shared();
-    let now = now_us();
-    let there = shared.workers.iter().filter(|worker| !worker.is_free());
-    TableIterator::new(there.map(move |worker| {
-        let executor = worker.kind() == Kind::Executor;
-        let busy_since = worker.busy_since.load(Relaxed);
-        (
-            Some(worker.pid()).filter(|pid| *pid != 0),
-            worker.kind().word(),
-            executor.then(|| if worker.lane() == HTTP { "http" } else { "ingest" }),
-            shared.databases[worker.database()].name.get(),
-            worker.state().word(),
-            worker.asked_to_leave(),
-            started(worker),
-            worker.requests.load(Relaxed) as i64,
-            worker.errors.load(Relaxed) as i64,
-            (!executor).then(|| worker.connections.load(Relaxed) as i64),
-            (!executor).then(|| worker.refused.load(Relaxed) as i64),
-            (busy_since != 0).then(|| now.saturating_sub(busy_since) as f64 / 1000.0),
-        )
-    }))
-}
+sql_function!(
+    /// Rows of `http.workers`.
+    read_workers_wrapper,
+    |call| {
+        let shared = shared();
+        let now = now_us();
+        let there = shared.workers.iter().filter(|worker| !worker.is_free());
+        Returned::all(call, there.map(move |worker| {
+            let executor = worker.kind() == Kind::Executor;
+            let busy_since = worker.busy_since.load(Relaxed);
+            columns![
+                Some(worker.pid()).filter(|pid| *pid != 0),
+                worker.kind().word(),
+                executor.then(|| if worker.lane() == HTTP { "http" } else { "ingest" }),
+                shared.databases[worker.database()].name.get(),
+                worker.state().word(),
+                worker.asked_to_leave(),
+                started(worker),
+                worker.requests.load(Relaxed) as i64,
+                worker.errors.load(Relaxed) as i64,
+                (!executor).then(|| worker.connections.load(Relaxed) as i64),
+                (!executor).then(|| worker.refused.load(Relaxed) as i64),
+                (busy_since != 0).then(|| now.saturating_sub(busy_since) as f64 / 1000.0),
+            ]
+        }))
+    }
+);
 
 fn started(worker: &WorkerEntry) -> Option<TimestampWithTimeZone> {
     Some(worker.started()).filter(|started| *started != 0).and_then(|started| started.try_into().ok())
 }
 
-/// Rows of `http.refusals`.
-#[pg_extern]
-fn read_refusals() -> TableIterator<
-    'static,
-    (name!(gateway, i32), name!(database, String), name!(status, i32), name!(requests, i64)),
-> {
-    let shared = shared();
-    let there = shared.workers.iter().filter(|worker| !worker.is_free() && worker.kind() == Kind::Gateway);
-    let rows = there.flat_map(move |worker| {
-        let database = shared.databases[worker.database()].name.get();
-        let counts =
-            STATUSES.iter().zip(&worker.refusals).map(|(status, count)| (status, count.load(Relaxed)));
-        counts
-            .filter(|(_, count)| *count > 0)
-            .map(move |(status, count)| (worker.pid(), database.clone(), i32::from(*status), count as i64))
-    });
-    TableIterator::new(rows)
-}
+sql_function!(
+    /// Rows of `http.refusals`.
+    read_refusals_wrapper,
+    |call| {
+        let shared = shared();
+        let there = shared.workers.iter().filter(|worker| !worker.is_free() && worker.kind() == Kind::Gateway);
+        let rows = there.flat_map(move |worker| {
+            let database = shared.databases[worker.database()].name.get();
+            let counts =
+                STATUSES.iter().zip(&worker.refusals).map(|(status, count)| (status, count.load(Relaxed)));
+            counts
+                .filter(|(_, count)| *count > 0)
+                .map(move |(status, count)| {
+                    columns![worker.pid(), database.clone(), i32::from(*status), count as i64]
+                })
+        });
+        Returned::all(call, rows)
+    }
+);
 
-/// Rows of `http.log`.
-#[pg_extern]
-fn read_log() -> TableIterator<
-    'static,
-    (name!(database, String), name!(kind, &'static str), name!(written, i64), name!(left_out, i64)),
-> {
-    let known = shared().databases.iter().filter(|database| !database.is_unused());
-    TableIterator::new(known.flat_map(|database| {
-        log_rate::ALL.map(|kind| {
-            let (written, left_out) = log_rate::counts(database, kind);
-            (database.name.get(), kind.word(), written as i64, left_out as i64)
-        })
-    }))
-}
+sql_function!(
+    /// Rows of `http.log`.
+    read_log_wrapper,
+    |call| {
+        let known = shared().databases.iter().filter(|database| !database.is_unused());
+        Returned::all(call, known.flat_map(|database| {
+            log_rate::ALL.map(|kind| {
+                let (written, left_out) = log_rate::counts(database, kind);
+                columns![database.name.get(), kind.word(), written as i64, left_out as i64]
+            })
+        }))
+    }
+);
 
-/// Rows of `http.databases`.
-#[pg_extern]
-#[allow(clippy::type_complexity)]
-fn read_databases() -> TableIterator<
-    'static,
-    (
-        name!(name, String),
-        name!(oid, Option<pg_sys::Oid>),
-        name!(state, &'static str),
-        name!(withdrawn_by, Option<i32>),
-        name!(gateways_wanted, i32),
-        name!(gateways, i32),
-        name!(executors_wanted, i32),
-        name!(executors, i32),
-        name!(waiting, i32),
-        name!(in_flight, i64),
-    ),
-> {
-    let shared = shared();
-    let known = shared.databases.iter().enumerate().filter(|(_, database)| !database.is_unused());
-    TableIterator::new(known.map(move |(index, database)| {
-        let (gateways, executors) = staff(shared, index);
-        let withdrawn_by = database.withdrawn();
-        (
-            database.name.get(),
-            Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
-            state(database, gateways),
-            withdrawn_by,
-            wanted(database, Kind::Gateway),
-            gateways,
-            wanted(database, Kind::Executor),
-            executors,
-            shared.exchange.queued(Shared::lane_number(index, HTTP)) as i32,
-            in_flight(shared, index) as i64,
-        )
-    }))
-}
+sql_function!(
+    /// Rows of `http.databases`.
+    read_databases_wrapper,
+    |call| {
+        let shared = shared();
+        let known = shared.databases.iter().enumerate().filter(|(_, database)| !database.is_unused());
+        Returned::all(call, known.map(move |(index, database)| {
+            let (gateways, executors) = staff(shared, index);
+            let withdrawn_by = database.withdrawn();
+            columns![
+                database.name.get(),
+                Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
+                state(database, gateways),
+                withdrawn_by,
+                wanted(database, Kind::Gateway),
+                gateways,
+                wanted(database, Kind::Executor),
+                executors,
+                shared.exchange.queued(Shared::lane_number(index, HTTP)) as i32,
+                in_flight(shared, index) as i64,
+            ]
+        }))
+    }
+);
 
 fn state(database: &Database, gateways: i32) -> &'static str {
     match database.is_drained.load(Relaxed) {
@@ -168,68 +141,45 @@ fn staff(shared: &Shared, database: usize) -> (i32, i32) {
     counts
 }
 
-/// Rows of `http.stats`.
-#[pg_extern]
-#[allow(clippy::type_complexity)]
-fn read_stats() -> TableIterator<
-    'static,
-    (
-        name!(kind, &'static str),
-        name!(method, Option<String>),
-        name!(pattern, String),
-        name!(requests, i64),
-        name!(succeeded, i64),
-        name!(redirected, i64),
-        name!(client_errors, i64),
-        name!(server_errors, i64),
-        name!(inline, i64),
-        name!(cancelled, i64),
-        name!(unrun, i64),
-        name!(running, i32),
-        name!(mean_ms, Option<f64>),
-        name!(p50_ms, Option<f64>),
-        name!(p99_ms, Option<f64>),
-        name!(queue_mean_ms, Option<f64>),
-        name!(queue_max_ms, f64),
-        name!(sql_mean_ms, Option<f64>),
-        name!(sql_max_ms, f64),
-        name!(broken, Option<String>),
-    ),
-> {
-    // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
-    let running = shared().workers.iter().filter_map(WorkerEntry::route);
-    TableIterator::new(shared().routes.of(database).map(move |(number, counters)| {
-        let (kind, method, pattern) = counters.label();
-        let [succeeded, redirected, client_errors, server_errors] =
-            [0, 1, 2, 3].map(|class: usize| counters.statuses[class].load(Relaxed) as i64);
-        let requests = succeeded + redirected + client_errors + server_errors;
-        let inline = counters.inline.load(Relaxed) as i64;
-        let unrun = counters.unrun.load(Relaxed) as i64;
-        (
-            if kind == RouteKind::Route { "route" } else { "handler" },
-            Some(method).filter(|_| kind == RouteKind::Route),
-            pattern,
-            requests,
-            succeeded,
-            redirected,
-            client_errors,
-            server_errors,
-            inline,
-            counters.cancelled.load(Relaxed) as i64,
-            unrun,
-            running.clone().filter(|route| *route == number as u32).count() as i32,
-            mean_ms(counters.total_us.load(Relaxed), requests),
-            percentile_ms(counters, 0.5),
-            percentile_ms(counters, 0.99),
-            mean_ms(counters.queue_us.load(Relaxed), requests - inline),
-            counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
-            mean_ms(counters.sql_us.load(Relaxed), requests - unrun),
-            counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
-            counters.reason(),
-        )
-    }))
-}
+sql_function!(
+    /// Rows of `http.stats`.
+    read_stats_wrapper,
+    |call| {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        let running = shared().workers.iter().filter_map(WorkerEntry::route);
+        Returned::all(call, shared().routes.of(database).map(move |(number, counters)| {
+            let (kind, method, pattern) = counters.label();
+            let [succeeded, redirected, client_errors, server_errors] =
+                [0, 1, 2, 3].map(|class: usize| counters.statuses[class].load(Relaxed) as i64);
+            let requests = succeeded + redirected + client_errors + server_errors;
+            let inline = counters.inline.load(Relaxed) as i64;
+            let unrun = counters.unrun.load(Relaxed) as i64;
+            columns![
+                if kind == RouteKind::Route { "route" } else { "handler" },
+                Some(method).filter(|_| kind == RouteKind::Route),
+                pattern,
+                requests,
+                succeeded,
+                redirected,
+                client_errors,
+                server_errors,
+                inline,
+                counters.cancelled.load(Relaxed) as i64,
+                unrun,
+                running.clone().filter(|route| *route == number as u32).count() as i32,
+                mean_ms(counters.total_us.load(Relaxed), requests),
+                percentile_ms(counters, 0.5),
+                percentile_ms(counters, 0.99),
+                mean_ms(counters.queue_us.load(Relaxed), requests - inline),
+                counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
+                mean_ms(counters.sql_us.load(Relaxed), requests - unrun),
+                counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
+                counters.reason(),
+            ]
+        }))
+    }
+);
 
 fn mean_ms(sum_us: u64, requests: i64) -> Option<f64> {
     (requests > 0).then(|| milliseconds(sum_us as f64 / requests as f64))
@@ -261,41 +211,47 @@ fn percentile_ms(counters: &RouteCounters, part: f64) -> Option<f64> {
     None
 }
 
-/// Rows of `http.sizes`.
-#[pg_extern]
-fn read_sizes() -> TableIterator<
-    'static,
-    (name!(setting, &'static str), name!(wanted, i64), name!(have, i64), name!(hint, Option<String>)),
-> {
-    let shared = shared();
-    let header = shared.header;
-    // SAFETY: PostgreSQL's own variable, fixed at the start of the server.
-    let processes = unsafe { pg_sys::max_worker_processes as i64 };
-    let routes = shared.routes.used() + usize::from(shared.routes.has_overflowed());
-    let sizes = [
-        ("max_worker_processes", i64::from(header.worker_processes_wanted.load(Relaxed)), processes),
-        ("howdah.max_workers", i64::from(header.workers_wanted.load(Relaxed)), shared.workers.len() as i64),
-        (
-            "howdah.max_databases",
-            i64::from(header.databases_listed.load(Relaxed)),
-            shared.databases.len() as i64,
-        ),
-        ("howdah.max_routes", routes as i64, shared.routes.capacity() as i64),
-    ];
-    TableIterator::new(sizes.map(|(setting, wanted, have)| {
-        let hint =
-            (wanted > have).then(|| format!("Set {setting} to {wanted} or more and restart the server."));
-        (setting, wanted, have, hint)
-    }))
-}
+sql_function!(
+    /// Rows of `http.sizes`.
+    read_sizes_wrapper,
+    |call| {
+        let shared = shared();
+        let header = shared.header;
+        // SAFETY: PostgreSQL's own variable, fixed at the start of the server.
+        let processes = unsafe { pg_sys::max_worker_processes as i64 };
+        let routes = shared.routes.used() + usize::from(shared.routes.has_overflowed());
+        let sizes = [
+            ("max_worker_processes", i64::from(header.worker_processes_wanted.load(Relaxed)), processes),
+            ("howdah.max_workers", i64::from(header.workers_wanted.load(Relaxed)), shared.workers.len() as i64),
+            (
+                "howdah.max_databases",
+                i64::from(header.databases_listed.load(Relaxed)),
+                shared.databases.len() as i64,
+            ),
+            ("howdah.max_routes", routes as i64, shared.routes.capacity() as i64),
+        ];
+        Returned::all(call, sizes.map(|(setting, wanted, have)| {
+            let hint =
+                (wanted > have).then(|| format!("Set {setting} to {wanted} or more and restart the server."));
+            columns![setting, wanted, have, hint]
+        }))
+    }
+);
 
 thread_local! {
     /// Whether the transaction that runs has created the extension.
     static CREATED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Called by the install script: when its transaction has committed, the supervisor looks at this database.
-#[pg_extern]
+sql_function!(
+    /// Called by the install script: when its transaction has committed, the supervisor looks at this database.
+    announce_extension_wrapper,
+    |call| {
+        announce_extension();
+        call.nothing()
+    }
+);
+
 fn announce_extension() {
     if attached().is_none() {
         warning!(
@@ -314,13 +270,11 @@ pub fn announce() {
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn at_transaction_end(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-    if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) && CREATED.take() && event == XACT_EVENT_COMMIT {
-        shared().announce_change();
+unfailing_callback! {
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
+        if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) && CREATED.take() && event == XACT_EVENT_COMMIT {
+            shared().announce_change();
+        }
     }
 }

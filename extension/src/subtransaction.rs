@@ -14,6 +14,7 @@ pub unsafe fn in_subtransaction<T>(work: impl FnOnce() -> T) -> Result<T, PgErro
     // SAFETY: by contract; what is current is set back, as PL/pgSQL does around a block with a handler.
     unsafe {
         let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+        let level = pg::GetCurrentTransactionNestLevel();
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
         let result = attempt(Report::Quiet, || {
@@ -21,7 +22,8 @@ pub unsafe fn in_subtransaction<T>(work: impl FnOnce() -> T) -> Result<T, PgErro
             pg::ReleaseCurrentSubTransaction();
             value
         });
-        if result.is_err() {
+        // A panic may have left some that the work had begun.
+        while result.is_err() && pg::GetCurrentTransactionNestLevel() > level {
             pg_sys::RollbackAndReleaseCurrentSubTransaction();
         }
         pg_sys::MemoryContextSwitchTo(context);

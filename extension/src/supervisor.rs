@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use crate::entry::{exported, unfailing_callback};
 use crate::pg;
 use crate::shared::{Shared, now_us, shared, wake};
 use crate::worker::idle;
@@ -82,33 +82,33 @@ struct Supervisor {
     backlogs: backlog::Backlogs,
 }
 
-/// Main function of the supervisor.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn howdah_supervisor_main(_argument: pg_sys::Datum) {
-    connect();
-    let shared = shared();
-    let mut supervisor = Supervisor {
-        shared,
-        listed: listed::Listed::new(shared),
-        roster: roster::Roster::new(shared),
-        sizing: sizing::Sizing::default(),
-        backlogs: backlog::Backlogs::new(shared),
-    };
-    loop {
-        let rest = supervisor.look();
-        idle::housekeeping();
-        idle::report_idle();
-        idle::sleep(wake::supervisor_fd(), Some(rest));
-        wake::drain_supervisor();
-        end_if_asked();
-        // A reload may change what is listed, and every size.
-        // SAFETY: PostgreSQL's own variable.
-        let reloaded = unsafe { pg_sys::ConfigReloadPending } != 0;
-        idle::housekeeping();
-        if reloaded {
-            supervisor.listed.look_again();
-            supervisor.sizing.forget();
+exported! {
+    /// Main function of the supervisor.
+    fn howdah_supervisor_main(_argument: pg_sys::Datum) {
+        connect();
+        let shared = shared();
+        let mut supervisor = Supervisor {
+            shared,
+            listed: listed::Listed::new(shared),
+            roster: roster::Roster::new(shared),
+            sizing: sizing::Sizing::default(),
+            backlogs: backlog::Backlogs::new(shared),
+        };
+        loop {
+            let rest = supervisor.look();
+            idle::housekeeping();
+            idle::report_idle();
+            idle::sleep(wake::supervisor_fd(), Some(rest));
+            wake::drain_supervisor();
+            end_if_asked();
+            // A reload may change what is listed, and every size.
+            // SAFETY: PostgreSQL's own variable.
+            let reloaded = unsafe { pg_sys::ConfigReloadPending } != 0;
+            idle::housekeeping();
+            if reloaded {
+                supervisor.listed.look_again();
+                supervisor.sizing.forget();
+            }
         }
     }
 }
@@ -141,9 +141,10 @@ fn connect() {
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn resign(_code: c_int, _argument: pg_sys::Datum) {
-    shared().header.supervisor.store(0, SeqCst);
+unfailing_callback! {
+    unsafe fn resign(_code: c_int, _argument: pg_sys::Datum) {
+        shared().header.supervisor.store(0, SeqCst);
+    }
 }
 
 impl Supervisor {

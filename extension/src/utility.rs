@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use crate::entry::{callback, unfailing_callback};
 use crate::functions::configuration;
 use crate::pg;
 use crate::queue::wake;
@@ -46,37 +46,38 @@ pub fn install() {
     }
 }
 
-/// Without a guard of pgrx, which would strip errors of their position and of the names in them: an error
-/// jumps over this frame, which owns nothing.
-#[allow(clippy::too_many_arguments)]
-unsafe extern "C-unwind" fn process_utility(
-    statement: *mut pg_sys::PlannedStmt,
-    query: *const c_char,
-    read_only: bool,
-    context: pg_sys::ProcessUtilityContext::Type,
-    parameters: pg_sys::ParamListInfo,
-    environment: *mut pg_sys::QueryEnvironment,
-    receiver: *mut pg_sys::DestReceiver,
-    completion: *mut pg_sys::QueryCompletion,
-) {
-    // SAFETY: PostgreSQL calls the hook with a whole statement, and the arguments are passed on as they came.
-    unsafe {
-        if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
-            before((*statement).utilityStmt);
-        }
-        use pg_sys::NodeTag::{T_AlterDatabaseSetStmt, T_AlterRoleSetStmt};
-        if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
-            note_settings();
-        }
-        let updates = updates_extension((*statement).utilityStmt);
-        let ends_prepared = ends_prepared((*statement).utilityStmt);
-        let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
-        next(statement, query, read_only, context, parameters, environment, receiver, completion);
-        if updates {
-            note_update();
-        }
-        if ends_prepared {
-            wake::prepared_ended();
+callback! {
+    /// Without a guard of pgrx, which would strip errors of their position and of the names in them: an error
+    /// jumps over this frame, which owns nothing.
+    unsafe fn process_utility(
+        statement: *mut pg_sys::PlannedStmt,
+        query: *const c_char,
+        read_only: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        receiver: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    ) {
+        // SAFETY: PostgreSQL calls the hook with a whole statement, and the arguments are passed on as they came.
+        unsafe {
+            if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL {
+                before((*statement).utilityStmt);
+            }
+            use pg_sys::NodeTag::{T_AlterDatabaseSetStmt, T_AlterRoleSetStmt};
+            if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
+                note_settings();
+            }
+            let updates = updates_extension((*statement).utilityStmt);
+            let ends_prepared = ends_prepared((*statement).utilityStmt);
+            let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
+            next(statement, query, read_only, context, parameters, environment, receiver, completion);
+            if updates {
+                note_update();
+            }
+            if ends_prepared {
+                wake::prepared_ended();
+            }
         }
     }
 }
@@ -99,8 +100,7 @@ unsafe fn ends_prepared(statement: *mut pg_sys::Node) -> bool {
 ///
 /// # Safety
 /// `statement` is a utility statement, inside a transaction.
-#[pg_guard]
-unsafe extern "C-unwind" fn before(statement: *mut pg_sys::Node) {
+unsafe fn before(statement: *mut pg_sys::Node) {
     // SAFETY: by contract.
     let Some(need) = (unsafe { Need::of(statement) }) else { return };
     register();
@@ -221,8 +221,7 @@ unsafe fn is_template(database: pg_sys::Oid) -> bool {
 }
 
 /// The workers read the settings of roles again once this transaction has committed.
-#[pg_guard]
-unsafe extern "C-unwind" fn note_settings() {
+unsafe fn note_settings() {
     if attached().is_some() {
         register();
         SETTINGS.set(true);
@@ -243,8 +242,7 @@ unsafe fn updates_extension(statement: *mut pg_sys::Node) -> bool {
 
 /// At commit the workers read the configuration again and see the new version, and the supervisor looks
 /// whether it can be served now. PostgreSQL itself tells nobody: it keeps no cache of extensions.
-#[pg_guard]
-unsafe extern "C-unwind" fn note_update() {
+unsafe fn note_update() {
     if attached().is_none() {
         return;
     }
@@ -260,9 +258,10 @@ unsafe extern "C-unwind" fn note_update() {
 }
 
 fn register() {
-    if !REGISTERED.replace(true) {
+    if !REGISTERED.get() {
         // SAFETY: a callback for the life of this session, registered once.
         unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+        REGISTERED.set(true);
     }
 }
 
@@ -293,27 +292,25 @@ pub fn rest() {
     pgrx::check_for_interrupts!();
 }
 
-/// Lets the workers return. Also called when the session ends inside its transaction.
-#[pg_guard]
-unsafe extern "C-unwind" fn at_transaction_end(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-    if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) {
-        return;
-    }
-    let Some(shared) = attached() else { return };
-    if SETTINGS.take() && event == XACT_EVENT_COMMIT {
-        shared.header.settings_epoch.fetch_add(1, Ordering::AcqRel);
-    }
-    let withdrawn = WITHDRAWN.take();
-    if let Some(database) = withdrawn {
-        database.give_back();
-    }
-    if CHANGES.take() && event == XACT_EVENT_COMMIT {
-        shared.announce_change();
-    } else if withdrawn.is_some() {
-        shared.nudge_supervisor();
+unfailing_callback! {
+    /// Lets the workers return. Also called when the session ends inside its transaction.
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
+        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) {
+            return;
+        }
+        let Some(shared) = attached() else { return };
+        if SETTINGS.take() && event == XACT_EVENT_COMMIT {
+            shared.header.settings_epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        let withdrawn = WITHDRAWN.take();
+        if let Some(database) = withdrawn {
+            database.give_back();
+        }
+        if CHANGES.take() && event == XACT_EVENT_COMMIT {
+            shared.announce_change();
+        } else if withdrawn.is_some() {
+            shared.nudge_supervisor();
+        }
     }
 }

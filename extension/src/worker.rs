@@ -14,8 +14,8 @@ use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use crate::entry::{exported, unfailing_callback};
 use crate::pg;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
@@ -102,21 +102,21 @@ impl Worker {
     }
 }
 
-/// Main function of a gateway. The argument is [`argument`]'s.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn howdah_gateway_main(argument: pg_sys::Datum) {
-    if let Some(worker) = begin(argument, Kind::Gateway) {
-        crate::gateway::run(&worker);
+exported! {
+    /// Main function of a gateway. The argument is [`argument`]'s.
+    fn howdah_gateway_main(argument: pg_sys::Datum) {
+        if let Some(worker) = begin(argument, Kind::Gateway) {
+            crate::gateway::run(&worker);
+        }
     }
 }
 
-/// Main function of an executor. The argument is [`argument`]'s.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn howdah_executor_main(argument: pg_sys::Datum) {
-    if let Some(worker) = begin(argument, Kind::Executor) {
-        crate::executor::run(&worker);
+exported! {
+    /// Main function of an executor. The argument is [`argument`]'s.
+    fn howdah_executor_main(argument: pg_sys::Datum) {
+        if let Some(worker) = begin(argument, Kind::Executor) {
+            crate::executor::run(&worker);
+        }
     }
 }
 
@@ -179,23 +179,25 @@ fn take_over(index: usize, ticket: u32) -> Option<&'static WorkerEntry> {
     Some(entry)
 }
 
-/// First callback of an ending process: nobody counts on it any more.
-#[pg_guard]
-unsafe extern "C-unwind" fn stop_serving(_code: c_int, index: pg_sys::Datum) {
-    let shared = shared();
-    shared.workers[index.value()].set_state(WorkerState::Ending);
-    shared.ports.release_all(index.value());
-    shared.intakes.release_all(index.value());
+unfailing_callback! {
+    /// First callback of an ending process: nobody counts on it any more.
+    unsafe fn stop_serving(_code: c_int, index: pg_sys::Datum) {
+        let shared = shared();
+        shared.workers[index.value()].set_state(WorkerState::Ending);
+        shared.ports.release_all(index.value());
+        shared.intakes.release_all(index.value());
+    }
 }
 
-/// Last callback of an ending process: its entry may be taken by another.
-#[pg_guard]
-unsafe extern "C-unwind" fn free_entry(_code: c_int, index: pg_sys::Datum) {
-    let shared = shared();
-    shared.ports.release_all(index.value());
-    shared.intakes.release_all(index.value());
-    shared.workers[index.value()].set_state(WorkerState::Free);
-    shared.nudge_supervisor();
+unfailing_callback! {
+    /// Last callback of an ending process: its entry may be taken by another.
+    unsafe fn free_entry(_code: c_int, index: pg_sys::Datum) {
+        let shared = shared();
+        shared.ports.release_all(index.value());
+        shared.intakes.release_all(index.value());
+        shared.workers[index.value()].set_state(WorkerState::Free);
+        shared.nudge_supervisor();
+    }
 }
 
 /// The names of the two kinds in pg_stat_activity.
@@ -209,7 +211,7 @@ pub fn title(kind: Kind) -> &'static CStr {
 fn show(kind: Kind) {
     // SAFETY: constant strings, in a process that is connected.
     unsafe {
-        pg_sys::pgstat_report_appname(title(kind).as_ptr());
+        idle::name_process(title(kind));
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_IDLE, std::ptr::null());
         pg_sys::set_ps_display(c"".as_ptr());
     }

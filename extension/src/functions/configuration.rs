@@ -5,35 +5,29 @@ use std::cell::Cell;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
-use super::{roles, version_1};
+use super::roles;
+use crate::entry::{Returned, columns, sql_function, unfailing_callback};
+use crate::queue::refuse::refuse_with_hint;
 use crate::shared::workers::Kind;
 use crate::shared::{attached, shared, wake};
 
-/// `http.read_ports`
-#[pg_extern]
-#[allow(clippy::type_complexity)]
-fn read_ports() -> TableIterator<
-    'static,
-    (
-        name!(port, Option<i32>),
-        name!(address, Option<String>),
-        name!(gateway, Option<i32>),
-        name!(error, Option<String>),
-        name!(wanted_by, Vec<String>),
-    ),
-> {
-    // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-    let rows = shared().ports.of_database(database).into_iter().map(|held| {
-        let port = match held.port {
-            0 => held.address.rsplit('.').next().and_then(|port| port.parse().ok()),
-            port => Some(i32::from(port)),
-        };
-        let pid = shared().workers.get(held.gateway).map(|worker| worker.pid());
-        (port, Some(held.address), pid, held.error, held.wanted_by)
-    });
-    TableIterator::new(rows)
-}
+sql_function!(
+    /// `http.read_ports`
+    read_ports_wrapper,
+    |call| {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        let rows = shared().ports.of_database(database).into_iter().map(|held| {
+            let port = match held.port {
+                0 => held.address.rsplit('.').next().and_then(|port| port.parse().ok()),
+                port => Some(i32::from(port)),
+            };
+            let pid = shared().workers.get(held.gateway).map(|worker| worker.pid());
+            columns![port, held.address, pid, held.error, held.wanted_by]
+        });
+        Returned::all(call, rows)
+    }
+);
 
 thread_local! {
     /// Whether this transaction has changed the configuration.
@@ -41,57 +35,57 @@ thread_local! {
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-version_1!(
+sql_function!(
     /// `http.configuration_changed`: a statement trigger. The invalidation goes out at commit and, in the
     /// commit record, to standbys; idle gateways are woken, so that they notice at once. The table depends on the roles
     /// that it names.
     howdah_configuration_changed,
-    pg_finfo_howdah_configuration_changed,
-    |call: &mut pg_sys::FunctionCallInfoBaseData| {
-        let trigger = call.context.cast::<pg_sys::TriggerData>();
-        if trigger.is_null() {
-            pg_sys::panic::ErrorReport::new(
+    |call| {
+        let Some(trigger) = call.trigger() else {
+            refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-                "configuration_changed is a trigger",
-                "howdah",
-            )
-            .report(PgLogLevel::ERROR);
+                "http.configuration_changed() is a trigger",
+                "It is called when configuration changes, by nobody else.",
+            );
+        };
+        // SAFETY: a trigger's call has its table.
+        unsafe {
+            changed((*(*trigger).tg_relation).rd_id);
+            roles::depend((*trigger).tg_relation);
         }
-        changed((*(*trigger).tg_relation).rd_id);
-        roles::depend((*trigger).tg_relation);
-        call.isnull = false;
-        pg_sys::Datum::null()
+        call.nothing()
     }
 );
 
 /// A transaction has changed what the table says; the processes are told at its commit.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn changed(relation: Oid) {
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn changed(relation: Oid) {
     // SAFETY: inside a transaction; the callback is registered once for the life of the session.
     unsafe {
         pg_sys::CacheInvalidateRelcacheByRelid(relation);
-        if !REGISTERED.replace(true) {
+        if !REGISTERED.get() {
             pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+            REGISTERED.set(true);
         }
     }
     CHANGED.set(true);
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn at_transaction_end(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-    if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) || !CHANGED.take() {
-        return;
-    }
-    // SAFETY: PostgreSQL's own variable.
-    let database = unsafe { pg_sys::MyDatabaseId };
-    let Some(shared) = attached().filter(|_| event == XACT_EVENT_COMMIT) else { return };
-    for (index, worker) in shared.workers_of(database) {
-        if worker.kind() == Kind::Gateway {
-            wake::wake(Kind::Gateway, index);
+unfailing_callback! {
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
+        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) || !CHANGED.take() {
+            return;
+        }
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        let Some(shared) = attached().filter(|_| event == XACT_EVENT_COMMIT) else { return };
+        for (index, worker) in shared.workers_of(database) {
+            if worker.kind() == Kind::Gateway {
+                wake::wake(Kind::Gateway, index);
+            }
         }
     }
 }

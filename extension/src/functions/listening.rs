@@ -8,19 +8,18 @@ use pgrx::prelude::*;
 
 use super::registering::is_removed;
 use crate::authority::{refuse_restricted, run_as_owner, value_as_owner};
+use crate::entry::{Call, sql_function};
 use crate::gateway::listeners;
 use crate::gateway::names::Names;
-use crate::queue::functions::{Call, called};
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::plan;
 use crate::request::table::Listener;
 use crate::settings;
 use crate::shared::shared;
 
-called!(
+sql_function!(
     /// `http.listen(port, address)`
     howdah_listen,
-    pg_finfo_howdah_listen,
     |call| {
         refuse_restricted();
         let port = port(call);
@@ -42,10 +41,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `http.unlisten(port, address)`
     howdah_unlisten,
-    pg_finfo_howdah_unlisten,
     |call| {
         refuse_restricted();
         is_removed(

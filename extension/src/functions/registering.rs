@@ -14,17 +14,16 @@ use crate::authority::{
     as_role, check_role, function_name, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner,
     with_path,
 };
-use crate::queue::functions::{Call, called};
+use crate::entry::{Call, sql_function};
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::function::Function;
 use crate::request::inputs::Input;
 use crate::request::plan;
 use crate::request::types::Types;
 
-called!(
+sql_function!(
     /// `http.route(method, pattern, function, role, search_path)`
     howdah_route,
-    pg_finfo_howdah_route,
     |call| {
         refuse_restricted();
         let method = call.need::<String>(0, "method").to_uppercase();
@@ -50,10 +49,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `http.unroute(method, pattern)`
     howdah_unroute,
-    pg_finfo_howdah_unroute,
     |call| {
         refuse_restricted();
         let method = call.get::<String>(0).map(|method| method.to_uppercase());
@@ -64,10 +62,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `http.handle(statement, name, priority, role, search_path)`
     howdah_handle,
-    pg_finfo_howdah_handle,
     |call| {
         refuse_restricted();
         let statement: String = call.need(0, "statement");
@@ -88,10 +85,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `http.unhandle(name)`
     howdah_unhandle,
-    pg_finfo_howdah_unhandle,
     |call| {
         refuse_restricted();
         let name: Option<String> = call.get(0);

@@ -5,47 +5,43 @@ use message::Request;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::version_1;
+use crate::entry::sql_function;
+use crate::guard::direct;
 use crate::request::{current, params};
 
 /// Most fields that are read.
 const MAX_FIELDS: usize = 10_000;
 
-version_1!(
+sql_function!(
     /// `http.current_request`
     howdah_current_request,
-    pg_finfo_howdah_current_request,
-    |call: &mut pg_sys::FunctionCallInfoBaseData| {
-        // The references are used within this call.
-        match current::get() {
-            Some((request, types)) => params::request_row(request, types),
-            None => null(call),
+    |call| {
+        // SAFETY: the references are used within this call.
+        match unsafe { current::get() } {
+            // SAFETY: inside a transaction.
+            Some((request, types)) => unsafe { direct(|| params::request_row(request, types)) },
+            None => call.null(),
         }
     }
 );
 
-version_1!(
+sql_function!(
     /// `http.form_file`
     howdah_form_file,
-    pg_finfo_howdah_form_file,
-    |call: &mut pg_sys::FunctionCallInfoBaseData| {
-        let name = crate::request::plan::string(pg_sys::text_to_cstring((*call.args.as_ptr()).value.cast_mut_ptr()));
-        match current::get() {
-            Some((request, types)) => file(request, types, &name).unwrap_or_else(|| null(call)),
-            None => null(call),
+    |call| {
+        let name: String = call.need(0, "name");
+        // SAFETY: the references are used within this call.
+        match unsafe { current::get() } {
+            Some((request, types)) => file(request, types, &name).unwrap_or_else(|| call.null()),
+            None => call.null(),
         }
     }
 );
-
-fn null(call: &mut pg_sys::FunctionCallInfoBaseData) -> pg_sys::Datum {
-    call.isnull = true;
-    pg_sys::Datum::null()
-}
 
 fn file(request: &Request<'_>, types: &crate::request::types::Types, name: &str) -> Option<pg_sys::Datum> {
     fields(request).iter().find(|field| field.name == name).and_then(|field| match &field.value {
-        // SAFETY: called by PostgreSQL, which catches what this raises.
-        Value::File(file) => Some(unsafe { params::file_row(file, types) }),
+        // SAFETY: inside a transaction; the fields are dropped if it raises.
+        Value::File(file) => Some(unsafe { direct(|| params::file_row(file, types)) }),
         Value::Text(_) => None,
     })
 }
@@ -55,14 +51,22 @@ fn request<'a>() -> Option<&'a Request<'a>> {
     unsafe { current::get() }.map(|(request, _)| request)
 }
 
-/// `http.header_value` of the current request
-#[pg_extern]
+sql_function!(
+    /// `http.header_value` of the current request
+    header_value_wrapper,
+    |call| call.give(header_value(&call.need::<String>(0, "name")))
+);
+
 fn header_value(name: &str) -> Option<&'static str> {
     request()?.header(&name.to_ascii_lowercase())
 }
 
-/// `http.cookie`
-#[pg_extern]
+sql_function!(
+    /// `http.cookie`
+    cookie_wrapper,
+    |call| call.give(cookie(&call.need::<String>(0, "name")))
+);
+
 fn cookie(name: &str) -> Option<&'static str> {
     let headers = request()?.headers().filter(|(known, _)| *known == "cookie");
     headers
@@ -71,14 +75,22 @@ fn cookie(name: &str) -> Option<&'static str> {
         .map(|(_, value)| value)
 }
 
-/// `http.query_value`
-#[pg_extern]
+sql_function!(
+    /// `http.query_value`
+    query_value_wrapper,
+    |call| call.give(query_value(&call.need::<String>(0, "name")))
+);
+
 fn query_value(name: &str) -> Option<String> {
     query(name).into_iter().next()
 }
 
-/// `http.query_values`
-#[pg_extern]
+sql_function!(
+    /// `http.query_values`
+    query_values_wrapper,
+    |call| call.give(query_values(&call.need::<String>(0, "name")))
+);
+
 fn query_values(name: &str) -> Vec<String> {
     query(name)
 }
@@ -95,14 +107,22 @@ fn query(name: &str) -> Vec<String> {
     }
 }
 
-/// `http.form_value`
-#[pg_extern]
+sql_function!(
+    /// `http.form_value`
+    form_value_wrapper,
+    |call| call.give(form_value(&call.need::<String>(0, "name")))
+);
+
 fn form_value(name: &str) -> Option<String> {
     form(name).into_iter().next()
 }
 
-/// `http.form_values`
-#[pg_extern]
+sql_function!(
+    /// `http.form_values`
+    form_values_wrapper,
+    |call| call.give(form_values(&call.need::<String>(0, "name")))
+);
+
 fn form_values(name: &str) -> Vec<String> {
     form(name)
 }

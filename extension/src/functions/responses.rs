@@ -4,26 +4,38 @@ use form::cookie::{SameSite, SetCookie};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::version_1;
+use crate::entry::sql_function;
 
-version_1!(
+sql_function!(
     /// `http.as_bytes`: text and bytea are laid out alike.
     howdah_as_bytes,
-    pg_finfo_howdah_as_bytes,
-    |call: &mut pg_sys::FunctionCallInfoBaseData| {
-        call.isnull = false;
-        (*call.args.as_ptr()).value
+    |call| call.argument(0).unwrap_or_else(|| call.null())
+);
+
+sql_function!(
+    /// `http.escape`
+    escape_wrapper,
+    |call| call.give(form::escape::html(&call.need::<String>(0, "value")).into_owned())
+);
+
+sql_function!(
+    /// `http.cookie_text`
+    cookie_text_wrapper,
+    |call| {
+        let text = |place| call.get::<String>(place);
+        call.give(cookie_text(
+            text(0).as_deref(),
+            text(1).as_deref(),
+            text(2).as_deref(),
+            text(3).as_deref(),
+            call.get(4),
+            call.get(5),
+            call.get(6),
+            text(7).as_deref(),
+        ))
     }
 );
 
-/// `http.escape`
-#[pg_extern]
-fn escape(value: &str) -> String {
-    form::escape::html(value).into_owned()
-}
-
-/// `http.cookie_text`
-#[pg_extern]
 #[allow(clippy::too_many_arguments)]
 fn cookie_text(
     name: Option<&str>,

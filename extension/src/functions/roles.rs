@@ -19,8 +19,7 @@ use crate::request::{identity, plan};
 ///
 /// # Safety
 /// Inside a transaction; an open table.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn depend(table: pg_sys::Relation) {
+pub unsafe fn depend(table: pg_sys::Relation) {
     // SAFETY: by contract.
     unsafe {
         let columns = layout::attributes((*table).rd_att).into_iter();

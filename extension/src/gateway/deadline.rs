@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::R
 
 use pgrx::pg_sys;
 
+use crate::entry::infallible_callback;
 use crate::pg;
 use crate::settings;
 
@@ -90,26 +91,28 @@ fn was_deaf() -> bool {
     IGNORED.load(Relaxed) >= 4 && (computed || used.sleeps > SLEEPS.load(Relaxed))
 }
 
-/// Runs inside SIGALRM, where PostgreSQL lets timeouts be set.
-unsafe extern "C" fn strike() {
-    let (work, half) = (WORK.load(Relaxed), HALF.load(Relaxed));
-    let mut next = half;
-    if OVERDUE.load(Relaxed) {
-        IGNORED.fetch_add(1, Relaxed);
-    } else if STRUCK.swap(work, Relaxed) != work {
-        used().note();
-    } else {
-        let used = used();
-        let computed_ms = ((used.computed_us - COMPUTED.load(Relaxed)) / 1000) as i32;
-        if used.sleeps > SLEEPS.load(Relaxed) || computed_ms >= half {
-            used.note();
-            cancel(work);
+infallible_callback! {
+    /// Runs inside SIGALRM, where PostgreSQL lets timeouts be set.
+    unsafe fn strike() {
+        let (work, half) = (WORK.load(Relaxed), HALF.load(Relaxed));
+        let mut next = half;
+        if OVERDUE.load(Relaxed) {
+            IGNORED.fetch_add(1, Relaxed);
+        } else if STRUCK.swap(work, Relaxed) != work {
+            used().note();
         } else {
-            next = (half - computed_ms).max(1);
+            let used = used();
+            let computed_ms = ((used.computed_us - COMPUTED.load(Relaxed)) / 1000) as i32;
+            if used.sleeps > SLEEPS.load(Relaxed) || computed_ms >= half {
+                used.note();
+                cancel(work);
+            } else {
+                next = (half - computed_ms).max(1);
+            }
         }
+        // SAFETY: registered.
+        unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), next) };
     }
-    // SAFETY: registered.
-    unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), next) };
 }
 
 /// Cancels what runs, as StatementCancelHandler does.

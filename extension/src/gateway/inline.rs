@@ -19,19 +19,21 @@ use super::deadline::{self, Outcome};
 use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
+use crate::at_rest::AtRest;
 use crate::request::problem::Problem;
+use crate::request::transaction;
 use crate::request::{Done, Lane, Runner};
 use crate::settings::{self, Inline as Mode};
 use crate::shared::routes::{Measured, RouteCounters};
 use crate::shared::{now_us, shared};
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
-#[derive(Default)]
 pub struct Inline {
     queue: VecDeque<Waiting>,
     shared: SharedTransaction,
     /// The endpoint that pg_stat_activity shows.
     shown: Option<usize>,
+    at_rest: AtRest,
 }
 
 struct Waiting {
@@ -50,6 +52,11 @@ const PROBATION: u64 = 8;
 const BAN: Duration = Duration::from_secs(2);
 
 impl Inline {
+    /// With nothing that waits, in a process that is at rest now.
+    pub fn new(at_rest: AtRest) -> Inline {
+        Inline { queue: VecDeque::new(), shared: SharedTransaction::default(), shown: None, at_rest }
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
@@ -111,6 +118,13 @@ impl Inline {
             // SAFETY: on the main thread, between two requests.
             unsafe { self.shared.end(runner) };
             crate::worker::idle::report_idle();
+        }
+    }
+
+    /// Sees to it that the process is as it was, unless requests share a transaction now. To be called between two turns.
+    pub fn rest(&mut self) {
+        if !self.shared.is_open() {
+            self.at_rest.restore();
         }
     }
 
@@ -184,6 +198,18 @@ impl Inline {
         now
     }
 
+    /// Ends the transaction that is shared if the last request has left something in it.
+    fn check_shared(&mut self, runner: &mut Runner) {
+        if self.shared.is_open()
+            && let Some(left) = self.at_rest.left_in_transaction()
+        {
+            pgrx::log!("howdah: a request has left {left}; the transaction that it has shared is aborted");
+            runner.forget_plans();
+            // SAFETY: between two requests.
+            unsafe { transaction::abort() };
+        }
+    }
+
     /// Runs the request that waits first, from now on. Returns the time.
     unsafe fn run_first(
         &mut self,
@@ -201,6 +227,9 @@ impl Inline {
         crate::faults::panic_if_asked(&request, "in the gateway");
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
+        if lane == Lane::Shared {
+            self.check_shared(runner);
+        }
         let first = runner.number(endpoint);
         if let Some(number) = first {
             judge(shared().routes.get(number as usize), &done, deaf);

@@ -10,6 +10,7 @@ use super::columns::Column;
 use super::encode::Encoder;
 use super::scratch::Scratch;
 use super::table;
+use crate::entry::callback;
 use crate::guard::PgError;
 use crate::pg;
 use crate::subtransaction::in_subtransaction;
@@ -19,12 +20,14 @@ thread_local! {
     static SOURCE: Cell<*mut Encoder<'static, 'static>> = const { Cell::new(null_mut()) };
 }
 
-/// Called by COPY for more bytes.
-unsafe extern "C-unwind" fn fetch(to: *mut c_void, _least: c_int, most: c_int) -> c_int {
-    // SAFETY: COPY passes room for `most` bytes, while [`copy`] has set the source.
-    unsafe {
-        let room = std::slice::from_raw_parts_mut(to.cast::<u8>(), most as usize);
-        (*SOURCE.get()).fetch(room) as c_int
+callback! {
+    /// Called by COPY for more bytes.
+    unsafe fn fetch(to: *mut c_void, _least: c_int, most: c_int) -> c_int {
+        // SAFETY: COPY passes room for `most` bytes, while [`copy`] has set the source.
+        unsafe {
+            let room = std::slice::from_raw_parts_mut(to.cast::<u8>(), most as usize);
+            (*SOURCE.get()).fetch(room) as c_int
+        }
     }
 }
 

@@ -4,15 +4,13 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{Datum, Oid};
 
 use super::{Bucket, Keep, Sender, Target, write_in_parts};
-use crate::queue::functions::called;
-use crate::queue::functions::returned::Returned;
+use crate::entry::{Returned, sql_function};
 use crate::queue::refuse::refuse;
 use crate::settings;
 
-called!(
+sql_function!(
     /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column, into_table)`
     howdah_queue_put_lines,
-    pg_finfo_howdah_queue_put_lines,
     |call| {
         let keep = Keep { line: call.get(5), rest: call.get(6) };
         let target = match (call.get::<String>(0), call.get::<Oid>(7)) {

@@ -44,13 +44,14 @@ pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) 
 /// server, is raised elsewhere in PostgreSQL's sources, and a policy on what a trigger writes in another statement. Messages
 /// tell neither: they come in the user's language.
 pub fn is_by_policy(error: &PgError, table: Oid, columns: &[&Column]) -> bool {
-    let Some(place) = &error.place else { return false };
-    if error.sqlstate() != "42501" || place.routine != "ExecWithCheckOptions" {
+    let Some(more) = &error.more else { return false };
+    if error.sqlstate() != "42501" || more.routine != "ExecWithCheckOptions" {
         return false;
     }
     // The first line of the context names the innermost statement.
     let statement = statement(table, columns);
-    place.context.split_once(&*statement.to_string_lossy()).is_some_and(|(before, _)| !before.contains('\n'))
+    let context = more.context.as_deref().unwrap_or_default();
+    context.split_once(&*statement.to_string_lossy()).is_some_and(|(before, _)| !before.contains('\n'))
 }
 
 fn statement(table: Oid, columns: &[&Column]) -> CString {

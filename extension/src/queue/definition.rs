@@ -12,6 +12,7 @@ use super::SEGMENTS;
 use super::memory::{Locked, QueueMemory};
 use super::refuse::{refuse, refuse_with_hint};
 use crate::authority::current_user;
+use crate::entry::unfailing_callback;
 use crate::shared::shared;
 
 /// What somebody may be allowed to do with a queue.
@@ -71,9 +72,11 @@ thread_local! {
     static KNOWN_AT: Cell<u64> = const { Cell::new(0) };
 }
 
-unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
-    if relation == Oid::INVALID || WATCHED.get().contains(&relation) {
-        EPOCH.set(EPOCH.get() + 1);
+unfailing_callback! {
+    unsafe fn relation_changed(_: Datum, relation: Oid) {
+        if relation == Oid::INVALID || WATCHED.get().contains(&relation) {
+            EPOCH.set(EPOCH.get() + 1);
+        }
     }
 }
 
@@ -122,9 +125,10 @@ pub fn relation(name: &str) -> Oid {
 fn read(name: &str) -> Option<Definition> {
     let watched = [relation("queue"), relation("permission")];
     WATCHED.set(watched);
-    if !REGISTERED.replace(true) {
+    if !REGISTERED.get() {
         // SAFETY: the callback touches thread-local cells only and cannot fail.
         unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0)) };
+        REGISTERED.set(true);
     }
     let row = tuples::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
     let id = row[0].number();

@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 
 use super::refuse::refuse_with_hint;
 use super::segment::Opened;
+use crate::guard::direct;
 use crate::pg;
 
 /// Bytes of a position, the first column.
@@ -112,7 +113,7 @@ impl Layout {
             if (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0 {
                 // A value that is stored elsewhere would be gone with the segment.
                 let this: *mut HeapTupleData = &mut whole;
-                whole = *pg::toast_flatten_tuple(this, self.table);
+                whole = *direct(|| pg::toast_flatten_tuple(this, self.table));
             }
             if self.columns.is_empty() { self.cut_position(&whole) } else { *self.convert(&mut whole) }
         }

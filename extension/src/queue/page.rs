@@ -6,6 +6,7 @@ use claims::{Span, spans};
 use pgrx::pg_sys::{self, Buffer, HeapTupleData, Relation};
 
 use super::segment::Opened;
+use crate::guard::direct;
 use crate::pg;
 
 /// More rows than fit on a page.
@@ -46,7 +47,7 @@ impl<'a> Reader<'a> {
         let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
         // SAFETY: one guard around the page. Nothing inside owns memory, and an error unpins and unlocks.
         unsafe {
-            pg_sys::submodules::ffi::pg_guard_ffi_boundary(|| {
+            direct(|| {
                 page.pin(**self.rows, self.strategy);
                 page.look(|page, tuple| {
                     spans::contain(wanted, position_of(tuple))
@@ -66,7 +67,7 @@ impl<'a> Reader<'a> {
         let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
         // SAFETY: as in `read`.
         unsafe {
-            pg_sys::submodules::ffi::pg_guard_ffi_boundary(|| {
+            direct(|| {
                 page.pin(**self.rows, self.strategy);
                 page.look(|page, _| page.count == 0);
             });

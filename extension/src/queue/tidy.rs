@@ -6,10 +6,10 @@
 use std::cell::{Cell, RefCell};
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::definition::{self, Definition};
 use super::rotation;
+use crate::entry::callback;
 use crate::subtransaction::in_subtransaction;
 
 thread_local! {
@@ -25,26 +25,25 @@ pub fn at_commit(queue: &Definition) {
             due.push(queue.name.clone());
         }
     });
-    if !REGISTERED.replace(true) {
+    if !REGISTERED.get() {
         // SAFETY: a callback for the life of this session.
         unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+        REGISTERED.set(true);
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn at_transaction_end(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_PRE_COMMIT, XACT_EVENT_PRE_PREPARE};
-    if !matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PRE_PREPARE) {
-        return;
-    }
-    for name in DUE.take() {
-        if event == XACT_EVENT_PRE_COMMIT {
-            // What fails must not fail the commit: somebody else will try.
-            // SAFETY: inside the transaction that commits; the name is dropped by this frame, outside.
-            let _ = unsafe { in_subtransaction(|| tidy(&name)) };
+callback! {
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_PRE_COMMIT, XACT_EVENT_PRE_PREPARE};
+        if !matches!(event, XACT_EVENT_PRE_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PRE_PREPARE) {
+            return;
+        }
+        for name in DUE.take() {
+            if event == XACT_EVENT_PRE_COMMIT {
+                // What fails must not fail the commit: somebody else will try.
+                // SAFETY: inside the transaction that commits; the name is dropped by this frame, outside.
+                let _ = unsafe { in_subtransaction(|| tidy(&name)) };
+            }
         }
     }
 }

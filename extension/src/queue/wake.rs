@@ -9,12 +9,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::claim::Fate;
 use super::definition::Definition;
 use super::memory::QueueMemory;
 use super::{now, savepoints};
+use crate::entry::unfailing_callback;
 use crate::shared::workers::Kind;
 use crate::shared::{self, attached};
 
@@ -78,50 +78,50 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
 
 /// Has this session told of the ends of its transactions, from now on.
 pub fn follow_transactions() {
-    if !REGISTERED.replace(true) {
+    if !REGISTERED.get() {
         // SAFETY: callbacks for the life of this session.
         unsafe {
             pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
             pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
         }
+        REGISTERED.set(true);
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn at_transaction_end(
-    event: pg_sys::XactEvent::Type,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
-    if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE) {
-        return;
-    }
-    savepoints::forget();
-    for change in CHANGES.take() {
-        match event {
-            XACT_EVENT_COMMIT => change.commit(),
-            XACT_EVENT_ABORT => change.abort(),
-            _ => {}
+unfailing_callback! {
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
+        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE) {
+            return;
+        }
+        savepoints::forget();
+        for change in CHANGES.take() {
+            match event {
+                XACT_EVENT_COMMIT => change.commit(),
+                XACT_EVENT_ABORT => change.abort(),
+                _ => {}
+            }
         }
     }
 }
 
-/// The transactions that the rows belong to may be others than the one that is rolled back: then somebody looks in vain.
-#[pg_guard]
-unsafe extern "C-unwind" fn at_subtransaction_end(
-    event: pg_sys::SubXactEvent::Type,
-    own: pg_sys::SubTransactionId,
-    parent: pg_sys::SubTransactionId,
-    _argument: *mut std::ffi::c_void,
-) {
-    use pg_sys::SubXactEvent::{SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
-    if event == SUBXACT_EVENT_COMMIT_SUB {
-        savepoints::committed(own, parent);
-    }
-    if event == SUBXACT_EVENT_ABORT_SUB {
-        // First: who is woken looks at the list.
-        savepoints::rolled_back(own);
-        CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
+unfailing_callback! {
+    /// The transactions that the rows belong to may be others than the one that is rolled back: then somebody looks in vain.
+    unsafe fn at_subtransaction_end(
+        event: pg_sys::SubXactEvent::Type,
+        own: pg_sys::SubTransactionId,
+        parent: pg_sys::SubTransactionId,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        use pg_sys::SubXactEvent::{SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
+        if event == SUBXACT_EVENT_COMMIT_SUB {
+            savepoints::committed(own, parent);
+        }
+        if event == SUBXACT_EVENT_ABORT_SUB {
+            // First: who is woken looks at the list.
+            savepoints::rolled_back(own);
+            CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::entry::unfailing_callback;
 use crate::pg;
 
 /// Configuration tables.
@@ -105,31 +106,39 @@ pub unsafe fn settle() -> bool {
     came
 }
 
-unsafe extern "C-unwind" fn relation_changed(_: Datum, relation: Oid) {
-    let tables = TABLES.get();
-    // Before the first look-up is over, every relation may be one of them.
-    if relation == Oid::INVALID || tables.contains(&Oid::INVALID) || tables.contains(&relation) {
-        STALE.set(true);
+unfailing_callback! {
+    unsafe fn relation_changed(_: Datum, relation: Oid) {
+        let tables = TABLES.get();
+        // Before the first look-up is over, every relation may be one of them.
+        if relation == Oid::INVALID || tables.contains(&Oid::INVALID) || tables.contains(&relation) {
+            STALE.set(true);
+        }
+        EPOCH.set(EPOCH.get() + 1);
     }
-    EPOCH.set(EPOCH.get() + 1);
 }
 
-unsafe extern "C-unwind" fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
-    EPOCH.set(EPOCH.get() + 1);
+unfailing_callback! {
+    unsafe fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
+        EPOCH.set(EPOCH.get() + 1);
+    }
 }
 
-unsafe extern "C-unwind" fn functions_changed(_: Datum, _cache: i32, _hash: u32) {
-    EPOCH.set(EPOCH.get() + 1);
-    MIDWAY.set(true);
+unfailing_callback! {
+    unsafe fn functions_changed(_: Datum, _cache: i32, _hash: u32) {
+        EPOCH.set(EPOCH.get() + 1);
+        MIDWAY.set(true);
+    }
 }
 
-/// Which policies of row security count, and whether the call of a function may be replaced by its body, is decided by the
-/// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
-/// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
-/// plans are made anew, those that PL/pgSQL keeps as well.
-unsafe extern "C-unwind" fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
-    EPOCH.set(EPOCH.get() + 1);
-    MIDWAY.set(true);
-    // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
-    unsafe { pg::ResetPlanCache() };
+unfailing_callback! {
+    /// Which policies of row security count, and whether the call of a function may be replaced by its body, is decided by the
+    /// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
+    /// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
+    /// plans are made anew, those that PL/pgSQL keeps as well.
+    unsafe fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
+        EPOCH.set(EPOCH.get() + 1);
+        MIDWAY.set(true);
+        // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
+        unsafe { pg::ResetPlanCache() };
+    }
 }

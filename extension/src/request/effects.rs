@@ -4,6 +4,8 @@ use std::ffi::c_void;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::entry::callback;
+
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
 pub struct Effects {
@@ -40,12 +42,14 @@ pub fn is_users(object: Oid) -> bool {
     object.to_u32() >= pg_sys::FirstNormalObjectId
 }
 
-/// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
-unsafe extern "C-unwind" fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: nodes of the analyzer.
-    unsafe {
-        let Some(query) = query_of(node) else { return walk(node, locks_rows, context) };
-        !(*query).rowMarks.is_null() || walk(node, locks_rows, context)
+callback! {
+    /// Whether a query, or one inside it, has FOR UPDATE or its kin. A walker of PostgreSQL's.
+    unsafe fn locks_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+        // SAFETY: nodes of the analyzer.
+        unsafe {
+            let Some(query) = query_of(node) else { return walk(node, locks_rows, context) };
+            !(*query).rowMarks.is_null() || walk(node, locks_rows, context)
+        }
     }
 }
 
@@ -83,18 +87,20 @@ unsafe fn has_casts(of_type: Oid) -> bool {
     }
 }
 
-/// Whether a query, or one inside it, calls a function that neither PostgreSQL nor the extension has brought, or has a
-/// value of such a type. A walker of PostgreSQL's.
-unsafe extern "C-unwind" fn calls_users_code(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: nodes of the analyzer.
-    unsafe {
-        if node.is_null() {
-            return false;
+callback! {
+    /// Whether a query, or one inside it, calls a function that neither PostgreSQL nor the extension has brought, or has a
+    /// value of such a type. A walker of PostgreSQL's.
+    unsafe fn calls_users_code(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+        // SAFETY: nodes of the analyzer.
+        unsafe {
+            if node.is_null() {
+                return false;
+            }
+            if is_of_users_type(node) || pg_sys::check_functions_in_node(node, Some(is_users_function), context) {
+                return true;
+            }
+            walk(node, calls_users_code, context)
         }
-        if is_of_users_type(node) || pg_sys::check_functions_in_node(node, Some(is_users_function), context) {
-            return true;
-        }
-        walk(node, calls_users_code, context)
     }
 }
 
@@ -132,9 +138,11 @@ unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
     }
 }
 
-unsafe extern "C-unwind" fn is_users_function(function: Oid, _: *mut c_void) -> bool {
-    // SAFETY: called by the walker, inside a guard and a transaction.
-    is_users(function) && unsafe { !is_ours(pg_sys::ProcedureRelationId, function) }
+callback! {
+    unsafe fn is_users_function(function: Oid, _: *mut c_void) -> bool {
+        // SAFETY: called by the walker, inside a guard and a transaction.
+        is_users(function) && unsafe { !is_ours(pg_sys::ProcedureRelationId, function) }
+    }
 }
 
 type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;

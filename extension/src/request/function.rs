@@ -9,6 +9,7 @@ use super::plan::{Origin, Plan, string};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, may_execute, version};
 use super::types::Types;
+use crate::guard::direct;
 use crate::pg;
 
 /// A function that answers a route.
@@ -355,7 +356,7 @@ unsafe fn keep_parse_info(tuple: pg_sys::HeapTuple, keep: pg_sys::MemoryContext)
     // SAFETY: a row of pg_proc; the info must outlive the plan, which may be analysed again at any time.
     unsafe {
         let previous = pg_sys::MemoryContextSwitchTo(keep);
-        let info = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        let info = direct(|| {
             pg::prepare_sql_fn_parse_info(tuple, std::ptr::null_mut(), pg_sys::DEFAULT_COLLATION_OID)
         });
         pg_sys::MemoryContextSwitchTo(previous);

@@ -11,6 +11,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::plan::{list_length, nth, string};
 use super::{identity, transaction};
+use crate::entry::callback;
 use crate::guard::{PgError, Report, attempt, pack_sqlstate};
 use crate::pg;
 
@@ -45,39 +46,43 @@ pub fn others_watch() -> bool {
     PREVIOUS.get().is_some() || first != Some(executor_start as *const () as usize)
 }
 
-/// An error jumps over this frame, which owns nothing; whoever catches it restores the context stack.
-unsafe extern "C-unwind" fn executor_start(description: *mut pg_sys::QueryDesc, flags: c_int) {
-    // SAFETY: PostgreSQL calls the hook with a whole description.
-    unsafe {
-        let previous = pg_sys::error_context_stack;
-        let mut callback =
-            pg_sys::ErrorContextCallback { previous, callback: Some(note), arg: description.cast() };
-        pg_sys::error_context_stack = &raw mut callback;
-        match PREVIOUS.get() {
-            Some(next) => next(description, flags),
-            None => pg::standard_ExecutorStart(description, flags),
+callback! {
+    /// An error jumps over this frame, which owns nothing; whoever catches it restores the context stack.
+    unsafe fn executor_start(description: *mut pg_sys::QueryDesc, flags: c_int) {
+        // SAFETY: PostgreSQL calls the hook with a whole description.
+        unsafe {
+            let previous = pg_sys::error_context_stack;
+            let mut callback =
+                pg_sys::ErrorContextCallback { previous, callback: Some(note), arg: description.cast() };
+            pg_sys::error_context_stack = &raw mut callback;
+            match PREVIOUS.get() {
+                Some(next) => next(description, flags),
+                None => pg::standard_ExecutorStart(description, flags),
+            }
+            pg_sys::error_context_stack = previous;
         }
-        pg_sys::error_context_stack = previous;
     }
 }
 
-/// Called while an error is raised: copies what it may be about, and neither allocates nor looks anything up.
-unsafe extern "C-unwind" fn note(description: *mut c_void) {
-    // SAFETY: the description lives as long as the frame of `executor_start`.
-    unsafe {
-        if pg::geterrcode() != pack_sqlstate(b"42501") {
-            return;
-        }
-        let statement = (*description.cast::<pg_sys::QueryDesc>()).plannedstmt;
-        let mut refused = Refused { user: pg::GetUserId(), tables: [(Oid::INVALID, 0); MOST] };
-        let list = permissions(statement);
-        for place in 0..list_length(list).min(MOST) {
-            let (relation, needed, user) = permission(nth(list, place));
-            if user == Oid::INVALID || user == refused.user {
-                refused.tables[place] = (relation, needed);
+callback! {
+    /// Called while an error is raised: copies what it may be about, and neither allocates nor looks anything up.
+    unsafe fn note(description: *mut c_void) {
+        // SAFETY: the description lives as long as the frame of `executor_start`.
+        unsafe {
+            if pg::geterrcode() != pack_sqlstate(b"42501") {
+                return;
             }
+            let statement = (*description.cast::<pg_sys::QueryDesc>()).plannedstmt;
+            let mut refused = Refused { user: pg::GetUserId(), tables: [(Oid::INVALID, 0); MOST] };
+            let list = permissions(statement);
+            for place in 0..list_length(list).min(MOST) {
+                let (relation, needed, user) = permission(nth(list, place));
+                if user == Oid::INVALID || user == refused.user {
+                    refused.tables[place] = (relation, needed);
+                }
+            }
+            REFUSED.set(Some(refused));
         }
-        REFUSED.set(Some(refused));
     }
 }
 
@@ -116,7 +121,7 @@ pub unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
     // SAFETY: by contract; pgrx guards each call, so values are dropped.
     let found = unsafe {
         attempt(Report::Log, || {
-            pg_sys::StartTransactionCommand();
+            crate::worker::transaction::begin();
             let path = identity::enter_safe_path();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
             let grants = match refused {

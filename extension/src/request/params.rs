@@ -10,6 +10,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::relation::{REQUEST_COLUMNS, request_types};
 use super::types::Types;
+use crate::entry::callback;
 use crate::pg;
 
 /// A text.
@@ -96,33 +97,35 @@ impl RequestSource {
     }
 }
 
-unsafe extern "C-unwind" fn fetch(
-    list: pg_sys::ParamListInfo,
-    number: c_int,
-    _speculative: bool,
-    work: *mut pg_sys::ParamExternData,
-) -> *mut pg_sys::ParamExternData {
-    // SAFETY: PostgreSQL calls this with the list that `of_request` made, while its request is alive, and a
-    // number within numParams.
-    unsafe {
-        let source = &mut *(*list).paramFetchArg.cast::<RequestSource>();
-        let place = number as usize - 1;
-        let (value, null) = match source.values[place] {
-            Some(known) => known,
-            None => {
-                let previous = pg_sys::CurrentMemoryContext;
-                pg_sys::CurrentMemoryContext = source.memory;
-                let computed = column(&*source.request, &*source.types, place);
-                pg_sys::CurrentMemoryContext = previous;
-                source.values[place] = Some(computed);
-                computed
-            }
-        };
-        (*work).value = value;
-        (*work).isnull = null;
-        (*work).pflags = pg_sys::PARAM_FLAG_CONST as u16;
-        (*work).ptype = request_types(&*source.types)[place];
-        work
+callback! {
+    unsafe fn fetch(
+        list: pg_sys::ParamListInfo,
+        number: c_int,
+        _speculative: bool,
+        work: *mut pg_sys::ParamExternData,
+    ) -> *mut pg_sys::ParamExternData {
+        // SAFETY: PostgreSQL calls this with the list that `of_request` made, while its request is alive, and a
+        // number within numParams.
+        unsafe {
+            let source = &mut *(*list).paramFetchArg.cast::<RequestSource>();
+            let place = number as usize - 1;
+            let (value, null) = match source.values[place] {
+                Some(known) => known,
+                None => {
+                    let previous = pg_sys::CurrentMemoryContext;
+                    pg_sys::CurrentMemoryContext = source.memory;
+                    let computed = column(&*source.request, &*source.types, place);
+                    pg_sys::CurrentMemoryContext = previous;
+                    source.values[place] = Some(computed);
+                    computed
+                }
+            };
+            (*work).value = value;
+            (*work).isnull = null;
+            (*work).pflags = pg_sys::PARAM_FLAG_CONST as u16;
+            (*work).ptype = request_types(&*source.types)[place];
+            work
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use super::rows::Columns;
 use super::shape::Shape;
 use super::transaction::Leftovers;
 use super::types::Types;
+use crate::entry::callback;
 use crate::guard::{PgError, raise};
 use crate::pg;
 use crate::subtransaction::in_subtransaction;
@@ -387,10 +388,12 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
     }
 }
 
-/// Names in the body are those of the function's arguments.
-unsafe extern "C-unwind" fn parse_as_function(state: *mut pg_sys::ParseState, info: *mut c_void) {
-    // SAFETY: called by the parser with what `of_body` has given it.
-    unsafe { pg::sql_fn_parser_setup(state, info) }
+callback! {
+    /// Names in the body are those of the function's arguments.
+    unsafe fn parse_as_function(state: *mut pg_sys::ParseState, info: *mut c_void) {
+        // SAFETY: called by the parser with what `of_body` has given it.
+        unsafe { pg::sql_fn_parser_setup(state, info) }
+    }
 }
 
 /// A copy of the text that lives until the plan is made; PostgreSQL copies it once more.

@@ -13,6 +13,7 @@ use super::plan::Plan;
 use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
+use crate::entry::callback;
 use crate::guard::{PgError, raise};
 use crate::pg;
 
@@ -120,9 +121,13 @@ impl Receiver {
     }
 }
 
-unsafe extern "C-unwind" fn start_up(_: *mut pg_sys::DestReceiver, _: c_int, _: pg_sys::TupleDesc) {}
+callback! {
+    unsafe fn start_up(_: *mut pg_sys::DestReceiver, _: c_int, _: pg_sys::TupleDesc) {}
+}
 
-unsafe extern "C-unwind" fn shut_down(_: *mut pg_sys::DestReceiver) {}
+callback! {
+    unsafe fn shut_down(_: *mut pg_sys::DestReceiver) {}
+}
 
 /// What PostgreSQL says of a subquery.
 fn refuse_second_row() -> ! {
@@ -133,46 +138,45 @@ fn refuse_second_row() -> ! {
     })
 }
 
-/// Called for each row; the first one counts. Errors of PostgreSQL's jump out of it: nothing here owns memory
-/// while PostgreSQL is called.
-unsafe extern "C-unwind" fn receive(
-    slot: *mut pg_sys::TupleTableSlot,
-    destination: *mut pg_sys::DestReceiver,
-) -> bool {
-    // SAFETY: PostgreSQL passes the pointer of `as_destination`, and a slot whose columns the plan's shape
-    // describes.
-    unsafe {
-        let receiver = &mut *destination.cast::<Receiver>();
-        if receiver.answer != Answer::Nothing {
-            if receiver.scalar {
-                refuse_second_row();
-            }
-            return true;
-        }
-        match receiver.shape {
-            // There may be no column.
-            Shape::Void => {
-                receiver.write(204, None, &[], &[]);
+callback! {
+    /// Called for each row; the first one counts. Errors of PostgreSQL's jump out of it: nothing here owns memory
+    /// while PostgreSQL is called.
+    unsafe fn receive(slot: *mut pg_sys::TupleTableSlot, destination: *mut pg_sys::DestReceiver) -> bool {
+        // SAFETY: PostgreSQL passes the pointer of `as_destination`, and a slot whose columns the plan's shape
+        // describes.
+        unsafe {
+            let receiver = &mut *destination.cast::<Receiver>();
+            if receiver.answer != Answer::Nothing {
+                if receiver.scalar {
+                    refuse_second_row();
+                }
                 return true;
             }
-            Shape::Row => {
-                receiver.take_row(slot);
-                return true;
+            match receiver.shape {
+                // There may be no column.
+                Shape::Void => {
+                    receiver.write(204, None, &[], &[]);
+                    return true;
+                }
+                Shape::Row => {
+                    receiver.take_row(slot);
+                    return true;
+                }
+                Shape::Rows => return receiver.add_row(slot),
+                _ => {}
             }
-            Shape::Rows => return receiver.add_row(slot),
-            _ => {}
+            let wanted = receiver.column + 1;
+            if ((*slot).tts_nvalid as usize) < wanted {
+                pg::slot_getsomeattrs_int(slot, wanted as c_int);
+            }
+            if *(*slot).tts_isnull.add(receiver.column) {
+                receiver.answer = Answer::Null;
+            } else {
+                receiver.take(*(*slot).tts_values.add(receiver.column));
+            }
         }
-        let wanted = receiver.column + 1;
-        if ((*slot).tts_nvalid as usize) < wanted {
-            pg::slot_getsomeattrs_int(slot, wanted as c_int);
-        }
-        if *(*slot).tts_isnull.add(receiver.column) {
-            receiver.answer = Answer::Null;
-        } else {
-            receiver.take(*(*slot).tts_values.add(receiver.column));
-        }
+        true
     }
-    true
 }
 
 impl Receiver {

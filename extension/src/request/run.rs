@@ -20,6 +20,7 @@ use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
 use super::{Whose, changes, grants, params};
+use crate::entry::callback;
 use crate::guard::{PgError, Report, attempt};
 use crate::queue::later;
 use crate::{log_rate, pg, settings};
@@ -541,13 +542,15 @@ impl ErrorContext<'_> {
     }
 }
 
-unsafe extern "C-unwind" fn add_context(request: *mut std::ffi::c_void) {
-    // SAFETY: the request lives as long as the guard.
-    let request = unsafe { &*request.cast::<Request<'_>>() };
-    let mut line = [0u8; 512];
-    // The last byte stays NUL; what is longer is cut.
-    let mut rest = &mut line[..511];
-    let _ = write!(rest, "http request {}: {} {}", Whose(request), request.method(), request.raw_path());
-    // SAFETY: "%s" takes a C string.
-    unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
+callback! {
+    unsafe fn add_context(request: *mut std::ffi::c_void) {
+        // SAFETY: the request lives as long as the guard.
+        let request = unsafe { &*request.cast::<Request<'_>>() };
+        let mut line = [0u8; 512];
+        // The last byte stays NUL; what is longer is cut.
+        let mut rest = &mut line[..511];
+        let _ = write!(rest, "http request {}: {} {}", Whose(request), request.method(), request.raw_path());
+        // SAFETY: "%s" takes a C string.
+        unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
+    }
 }

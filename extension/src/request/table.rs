@@ -72,7 +72,7 @@ impl Table {
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
             attempt(Report::Log, || {
-                pg_sys::StartTransactionCommand();
+                crate::worker::transaction::begin();
                 if let Some(lock_timeout) = lock_timeout {
                     identity::set_local(c"lock_timeout", lock_timeout);
                 }

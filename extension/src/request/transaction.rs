@@ -10,6 +10,7 @@ use std::ffi::c_int;
 use pgrx::pg_sys;
 
 use super::{changes, identity};
+use crate::at_rest;
 use crate::guard::{Report, attempt};
 use crate::pg;
 
@@ -118,6 +119,7 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
                     pg::LockReleaseAll(USER_LOCKMETHOD, true);
                     pg::DropAllPreparedStatements();
                     pg::AtEOXact_LargeObject(true);
+                    forget_seed();
                 }
                 identity::leave(begun.entered);
             }
@@ -169,11 +171,24 @@ pub unsafe fn forget_session(temporary: bool) {
         pg::LockReleaseAll(USER_LOCKMETHOD, true);
         pg::DropAllPreparedStatements();
         pg::ResetSequenceCaches();
+        forget_seed();
         if temporary {
-            pg::StartTransactionCommand();
+            crate::worker::transaction::begin();
             pg::ResetTempTableNamespace();
             pg::CommitTransactionCommand();
         }
+    }
+}
+
+/// Whoever calls setseed() must not know what random() gives to the next request.
+///
+/// # Safety
+/// Inside a guard.
+unsafe fn forget_seed() {
+    // SAFETY: by contract. PostgreSQL seeds its own generator when the process starts, from what nobody can guess.
+    unsafe {
+        let seed = pg_sys::pg_prng_double(&raw mut pg_sys::pg_global_prng_state);
+        pg::setseed_directly(seed);
     }
 }
 
@@ -185,24 +200,13 @@ const USER_LOCKMETHOD: u16 = 2;
 /// # Safety
 /// On the main thread.
 pub unsafe fn abort() {
-    // SAFETY: by contract. What fails here is logged; a second abort ends what is left, and leaves the cleaning to the next
-    // request.
+    // SAFETY: by contract. If the cleaning fails, it is left to the next request.
     unsafe {
-        UNCLEAN.set(true);
-        // What is current may be the transaction's and go with it, and the guard would come back to it.
-        pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
-        for cleans in [true, false] {
-            let aborted = attempt(Report::Log, || {
-                pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
-                pg::AbortCurrentTransaction();
-                if cleans {
-                    forget_session(true);
-                }
-            });
-            if aborted.is_ok() {
-                UNCLEAN.set(!cleans);
-                return;
-            }
+        at_rest::abort();
+        let cleaned = attempt(Report::Log, || forget_session(true));
+        if cleaned.is_err() {
+            at_rest::abort();
         }
+        UNCLEAN.set(cleaned.is_err());
     }
 }

@@ -1,12 +1,13 @@
 //! What PostgreSQL does for a backend between two commands, and a worker must do itself.
 
 use std::cell::Cell;
-use std::ffi::c_long;
+use std::ffi::{CStr, c_long};
 use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
 use super::Worker;
+use crate::at_rest;
 use crate::guard::{Report, attempt};
 use crate::shared::wake;
 
@@ -54,6 +55,10 @@ pub fn housekeeping() -> Option<Duration> {
             report_statistics()
         })
     };
+    if pending.is_err() {
+        // SAFETY: nothing runs.
+        unsafe { at_rest::abort() };
+    }
     pending.ok().flatten()
 }
 
@@ -88,6 +93,13 @@ thread_local! {
 /// Whether settings have been read again since the last call.
 pub fn take_reloaded() -> bool {
     RELOADED.take()
+}
+
+/// Gives the process its name in pg_stat_activity, to which it comes back when a request has set another.
+pub fn name_process(name: &CStr) {
+    let (context, source) = (pg_sys::GucContext::PGC_BACKEND, pg_sys::GucSource::PGC_S_OVERRIDE);
+    // SAFETY: a setting of PostgreSQL's, in a process that is connected.
+    unsafe { pg_sys::SetConfigOption(c"application_name".as_ptr(), name.as_ptr(), context, source) };
 }
 
 /// Shows in pg_stat_activity that nothing runs.

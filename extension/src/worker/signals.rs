@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 
+use crate::entry::infallible_callback;
 use crate::pg;
 use crate::shared::wake;
 use crate::shared::workers::Kind;
@@ -56,28 +57,36 @@ pub fn set_cancel_check(check: fn() -> bool) {
     CANCEL_CHECK.store(check as *mut (), Ordering::Release);
 }
 
-unsafe extern "C-unwind" fn terminate_and_wake(signal: c_int) {
-    // SAFETY: PostgreSQL's own handler.
-    unsafe { pg::die(signal) };
-    wake::notify(WAKE.load(Ordering::Relaxed));
+infallible_callback! {
+    unsafe fn terminate_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::die(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
 }
 
-unsafe extern "C-unwind" fn reload_and_wake(signal: c_int) {
-    // SAFETY: PostgreSQL's own handler.
-    unsafe { pg::SignalHandlerForConfigReload(signal) };
-    wake::notify(WAKE.load(Ordering::Relaxed));
+infallible_callback! {
+    unsafe fn reload_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::SignalHandlerForConfigReload(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
 }
 
-unsafe extern "C-unwind" fn cancel_and_wake(signal: c_int) {
-    // SAFETY: PostgreSQL's own handler.
-    unsafe { pg::StatementCancelHandler(signal) };
-    wake::notify(WAKE.load(Ordering::Relaxed));
+infallible_callback! {
+    unsafe fn cancel_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::StatementCancelHandler(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
 }
 
-unsafe extern "C-unwind" fn cancel_and_count(signal: c_int) {
-    CANCELS.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: PostgreSQL's own handler.
-    unsafe { pg::StatementCancelHandler(signal) };
+infallible_callback! {
+    unsafe fn cancel_and_count(signal: c_int) {
+        CANCELS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::StatementCancelHandler(signal) };
+    }
 }
 
 /// How many cancels this executor has been sent. A commit that waits for a standby consumes one with a mere warning.
@@ -85,29 +94,33 @@ pub fn cancels() -> u64 {
     CANCELS.load(Ordering::Relaxed)
 }
 
-unsafe extern "C-unwind" fn procsignal_and_wake(signal: c_int) {
-    // SAFETY: PostgreSQL's own handler.
-    unsafe { pg::procsignal_sigusr1_handler(signal) };
-    wake::notify(WAKE.load(Ordering::Relaxed));
+infallible_callback! {
+    unsafe fn procsignal_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::procsignal_sigusr1_handler(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
 }
 
-/// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
-unsafe extern "C-unwind" fn cancel_if_meant(_signal: c_int) {
-    let check = CANCEL_CHECK.load(Ordering::Acquire);
-    if check.is_null() {
-        return;
-    }
-    // SAFETY: `set_cancel_check` alone stores here, and stores this type. The rest is what PostgreSQL's
-    // own StatementCancelHandler does; errno is this thread's.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
-        if check() {
-            CANCELS.fetch_add(1, Ordering::Relaxed);
-            pg_sys::InterruptPending = 1;
-            pg_sys::QueryCancelPending = 1;
-            pg::SetLatch(pg_sys::MyLatch);
+infallible_callback! {
+    /// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
+    unsafe fn cancel_if_meant(_signal: c_int) {
+        let check = CANCEL_CHECK.load(Ordering::Acquire);
+        if check.is_null() {
+            return;
         }
-        *libc::__errno_location() = errno;
+        // SAFETY: `set_cancel_check` alone stores here, and stores this type. The rest is what PostgreSQL's
+        // own StatementCancelHandler does; errno is this thread's.
+        unsafe {
+            let errno = *libc::__errno_location();
+            let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
+            if check() {
+                CANCELS.fetch_add(1, Ordering::Relaxed);
+                pg_sys::InterruptPending = 1;
+                pg_sys::QueryCancelPending = 1;
+                pg::SetLatch(pg_sys::MyLatch);
+            }
+            *libc::__errno_location() = errno;
+        }
     }
 }

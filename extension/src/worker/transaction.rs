@@ -2,7 +2,24 @@
 
 use pgrx::pg_sys;
 
+use crate::at_rest;
 use crate::guard::{PgError, Report, attempt};
+
+/// Begins a transaction of the platform's own, whatever the settings in force make the default: those of a role must not have it
+/// wait for others until a snapshot is safe, or fail to write.
+///
+/// # Safety
+/// Inside a guard, outside a transaction.
+pub unsafe fn begin() {
+    // SAFETY: by contract.
+    unsafe {
+        pg_sys::SetCurrentStatementStartTimestamp();
+        pg_sys::StartTransactionCommand();
+        pg_sys::XactIsoLevel = pg_sys::XACT_READ_COMMITTED as i32;
+        pg_sys::XactReadOnly = pg_sys::RecoveryInProgress();
+        pg_sys::XactDeferrable = false;
+    }
+}
 
 /// Runs `work` in a transaction of its own with a snapshot. After an error the transaction is gone and the
 /// process goes on.
@@ -14,8 +31,7 @@ pub fn transaction<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, PgE
     // reach the guard, so nothing with a destructor is jumped over.
     let result = unsafe {
         attempt(report, || {
-            pg_sys::SetCurrentStatementStartTimestamp();
-            pg_sys::StartTransactionCommand();
+            begin();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
             let value = work();
             pg_sys::PopActiveSnapshot();
@@ -24,16 +40,8 @@ pub fn transaction<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, PgE
         })
     };
     if result.is_err() {
-        abort();
+        // SAFETY: the transaction has failed.
+        unsafe { at_rest::abort() };
     }
     result
-}
-
-/// Leaves a failed transaction.
-fn abort() {
-    // SAFETY: the counterpart of StartTransactionCommand after an error; it does not raise.
-    unsafe {
-        pg_sys::AbortCurrentTransaction();
-        pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
-    }
 }

@@ -6,8 +6,9 @@ use pgrx::datum::{DatumWithOid, JsonB};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::{Call, called, messages, typed};
+use super::{messages, typed};
 use crate::authority::{as_role, check_table_owner, rows_as_owner, run_as_owner, type_owner, value_as_owner};
+use crate::entry::{Call, sql_function};
 use crate::ingest::{self, Bucket, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
@@ -48,10 +49,9 @@ fn insert(queue: &Definition, chosen: &Chosen, row: Option<JsonB>, headers: Opti
     );
 }
 
-called!(
+sql_function!(
     /// `queue.redrive(queue_name, qty, line_column, rest_column)`
     howdah_queue_redrive,
-    pg_finfo_howdah_queue_redrive,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
@@ -69,10 +69,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.redrive(into_table, qty, line_column, rest_column)`
     howdah_queue_redrive_into_table,
-    pg_finfo_howdah_queue_redrive_into_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
         check_table_owner(table);
@@ -122,10 +121,9 @@ fn send_lines(target: &Target, lines: &Lines) -> i64 {
     stored
 }
 
-called!(
+sql_function!(
     /// `queue.discard_dead_letters(queue_name, before)`
     howdah_queue_discard_dead_letters,
-    pg_finfo_howdah_queue_discard_dead_letters,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
@@ -133,10 +131,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.discard_dead_letters(into_table, before)`
     howdah_queue_discard_dead_letters_of_table,
-    pg_finfo_howdah_queue_discard_dead_letters_of_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
         check_table_owner(table);

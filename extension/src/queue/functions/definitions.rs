@@ -4,8 +4,8 @@
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::called;
 use crate::authority::{check_type_usage, current_user, refuse_restricted, role_of, run_as_owner};
+use crate::entry::{Call, sql_function};
 use crate::queue::claim::learn;
 use crate::queue::count;
 use crate::queue::definition::{self, Definition, Right};
@@ -17,10 +17,9 @@ use crate::queue::{SEGMENTS, claim};
 /// Longest name of a queue: the archive of its messages is a table named after it.
 const LONGEST_NAME: usize = 61;
 
-called!(
+sql_function!(
     /// `queue.create(queue_name, row_type, unlogged, max_reads)`
     howdah_queue_create,
-    pg_finfo_howdah_queue_create,
     |call| {
         let name: String = call.need(0, "queue_name");
         let row_type: Option<Oid> = call.get(1);
@@ -80,10 +79,9 @@ fn check_same(known: &Definition, row_type: Option<Oid>) {
     }
 }
 
-called!(
+sql_function!(
     /// `queue.drop_queue(queue_name)`
     howdah_queue_drop,
-    pg_finfo_howdah_queue_drop,
     |call| {
         refuse_restricted();
         let name: String = call.need(0, "queue_name");
@@ -104,21 +102,19 @@ fn check_owner(queue: &Definition) {
     }
 }
 
-called!(
+sql_function!(
     /// `queue.grant(queue_name, right, role)`
     howdah_queue_grant,
-    pg_finfo_howdah_queue_grant,
     |call| change_right(call, "select queue.allow($1, $2, $3)")
 );
 
-called!(
+sql_function!(
     /// `queue.revoke(queue_name, right, role)`
     howdah_queue_revoke,
-    pg_finfo_howdah_queue_revoke,
     |call| change_right(call, "select queue.disallow($1, $2, $3)")
 );
 
-fn change_right(call: super::Call, statement: &str) -> Datum {
+fn change_right(call: Call, statement: &str) -> Datum {
     refuse_restricted();
     let queue = definition::find(&call.need::<String>(0, "queue_name"));
     queue.check(Right::Manage);
@@ -134,10 +130,9 @@ fn change_right(call: super::Call, statement: &str) -> Datum {
     Datum::null()
 }
 
-called!(
+sql_function!(
     /// `queue.allows(queue_name, right)`
     howdah_queue_allows,
-    pg_finfo_howdah_queue_allows,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         let right = Right::of(&call.need::<String>(1, "right"));
@@ -145,10 +140,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.purge_queue(queue_name)`
     howdah_queue_purge,
-    pg_finfo_howdah_queue_purge,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
@@ -177,10 +171,9 @@ pub fn lock_out(queue: &Definition) {
     }
 }
 
-called!(
+sql_function!(
     /// `queue.is_drained(queue_id)`: whether nothing is left, by the ledgers alone. For `queue.reshape`.
     howdah_queue_is_drained,
-    pg_finfo_howdah_queue_is_drained,
     |call| {
         let id: i32 = call.need(0, "queue");
         let Some(queue) = definition::of_number(id as u32) else { return Datum::from(true) };

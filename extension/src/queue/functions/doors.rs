@@ -6,7 +6,7 @@ use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
-use super::called;
+use crate::entry::sql_function;
 use crate::ingest::{self, Bucket, Keep, Sender, Target, Written};
 use crate::queue::definition::{self, Right};
 use crate::queue::later;
@@ -14,10 +14,9 @@ use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::current;
 use crate::settings;
 
-called!(
+sql_function!(
     /// `queue.http_send(queue, body, producer, epoch, sequence)`
     howdah_queue_http_send,
-    pg_finfo_howdah_queue_http_send,
     |call| {
         let target = Target::queue(&call.need::<String>(0, "queue"), Keep::default());
         // Before the body costs anything.
@@ -114,10 +113,9 @@ fn inflate(body: &[u8], encoding: &str) -> Vec<u8> {
     lines
 }
 
-called!(
+sql_function!(
     /// `queue.arrivals(queue_name)`
     howdah_queue_arrivals,
-    pg_finfo_howdah_queue_arrivals,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Take);
@@ -125,10 +123,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.answer_later(queue_name, arrivals, milliseconds, any_row)`
     howdah_queue_answer_later,
-    pg_finfo_howdah_queue_answer_later,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Take);

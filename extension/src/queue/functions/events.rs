@@ -3,17 +3,16 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::called;
 use crate::authority::{as_owner, rows_as_owner, run_as_owner};
+use crate::entry::sql_function;
 use crate::queue::definition;
 use crate::subtransaction::in_subtransaction;
 
-called!(
+sql_function!(
     /// `queue.follow_types()`: after a command that alters types or tables. Which queues have a row type that it has altered
     /// stands in the catalogs, by the functions that keep the types from being dropped: so whoever alters anything else
     /// waits for no lock on a table of ours.
     howdah_queue_follow_types,
-    pg_finfo_howdah_queue_follow_types,
     |call| {
         let altered = rows_as_owner(
             "select distinct substring(p.proname from 10)::integer
@@ -34,11 +33,10 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.forget_tables()`: after a command that drops something, what was kept of tables is removed: oids come again. What
     /// cannot be removed now, or not without waiting, an idle executor removes later.
     howdah_queue_forget_tables,
-    pg_finfo_howdah_queue_forget_tables,
     |call| {
         // SAFETY: inside a transaction; what is called raises through pgrx's guards, so values are dropped.
         let forgotten = unsafe { in_subtransaction(forget_dropped) };

@@ -5,10 +5,10 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::{Call, called};
 use crate::authority::{
     check_role, current_user, name_of, refuse_restricted, run_as_owner, table_name, value_as_owner, web_role,
 };
+use crate::entry::{Call, sql_function};
 use crate::functions::listening::{check_listener, port};
 use crate::functions::registering::{SearchPath, is_removed};
 use crate::ingest::table;
@@ -16,11 +16,10 @@ use crate::queue::definition::{self, Right};
 use crate::queue::refuse::refuse_with_hint;
 use crate::settings;
 
-called!(
+sql_function!(
     /// `queue.listen(port, queue, into_table, address, role, token, durability, bucket_rows, bucket_bytes,
     /// bucket_milliseconds, longest_line, line_column, rest_column, allow, search_path)`
     howdah_queue_listen,
-    pg_finfo_howdah_queue_listen,
     |call| {
         refuse_restricted();
         let port = port(call);
@@ -201,10 +200,9 @@ fn store(call: Call, port: u16, address: String, role: Oid, bytes: i32) {
     );
 }
 
-called!(
+sql_function!(
     /// `queue.unlisten(port)`
     howdah_queue_unlisten,
-    pg_finfo_howdah_queue_unlisten,
     |call| {
         refuse_restricted();
         let port: Option<i32> = call.get(0);

@@ -6,11 +6,12 @@ use claims::FOR_GOOD;
 use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
-use super::returned::Returned;
+use super::dead;
 use super::settled::{Found, numbers, remove, settled_queue};
 use super::typed::{positions, quantity};
-use super::{Call, called, dead};
 use crate::authority::{run_as_owner, table_name};
+use crate::entry::{Call, Returned, sql_function};
+use crate::guard::direct;
 use crate::pg;
 use crate::queue::claim::{Chosen, Fate, Haul, Search, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
@@ -27,10 +28,9 @@ const UNTOLD_PAUSE_MS: i64 = 1000;
 /// A message and its headers.
 pub type Content = (Option<Datum>, Option<Datum>);
 
-called!(
+sql_function!(
     /// `queue.send(queue_name, msg, …)`: headers and delay are known by their types.
     howdah_queue_send,
-    pg_finfo_howdah_queue_send,
     |call| {
         let queue = sendable(call);
         let (headers, until) = (options(call).find_map(headers_of), delay(call));
@@ -39,10 +39,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.send_batch(queue_name, msgs, …)`: headers and delay are known by their types.
     howdah_queue_send_batch,
-    pg_finfo_howdah_queue_send_batch,
     |call| {
         let queue = sendable(call);
         let messages = call.argument(1).map(elements).unwrap_or_default();
@@ -142,10 +141,9 @@ pub fn form(table: &Opened, position: u64, message: Option<Datum>, headers: Opti
     unsafe { pg_sys::heap_form_tuple((***table).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr()) }
 }
 
-called!(
+sql_function!(
     /// `queue.read(queue_name, vt, qty, conditional)`
     howdah_queue_read,
-    pg_finfo_howdah_queue_read,
     |call| {
         let queue = takable(call, "queue.read(name, qty, vt, null::row_type)");
         let returned = Returned::declared(call);
@@ -155,10 +153,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.read_with_poll(queue_name, vt, qty, max_poll_seconds, poll_interval_ms, conditional)`
     howdah_queue_read_with_poll,
-    pg_finfo_howdah_queue_read_with_poll,
     |call| {
         let queue = takable(call, "queue.read_with_poll(name, qty, vt, max_poll, null::row_type)");
         let returned = Returned::declared(call);
@@ -247,10 +244,9 @@ fn contains(message: Datum, condition: Datum) -> bool {
     }
 }
 
-called!(
+sql_function!(
     /// `queue.pop(queue_name, qty)`
     howdah_queue_pop,
-    pg_finfo_howdah_queue_pop,
     |call| {
         let queue = takable(call, "queue.take(name, qty, null::row_type)");
         let returned = Returned::declared(call);
@@ -261,10 +257,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.peek(queue_name, qty)`
     howdah_queue_peek_messages,
-    pg_finfo_howdah_queue_peek_messages,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Take);
@@ -276,10 +271,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.set_vt(queue_name, msg_id, vt)`, and for arrays
     howdah_queue_set_vt,
-    pg_finfo_howdah_queue_set_vt,
     |call| {
         let queue = takable(call, "queue.nack(name, msg_id, delay)");
         let until = match call.type_of(2) {
@@ -292,17 +286,15 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.delete(queue_name, msg_id)`, and for arrays
     howdah_queue_delete,
-    pg_finfo_howdah_queue_delete,
     |call| remove(call, &takable(call, "queue.ack(name, msg_id)"))
 );
 
-called!(
+sql_function!(
     /// `queue.archive(queue_name, msg_id)`, and for arrays
     howdah_queue_archive,
-    pg_finfo_howdah_queue_archive,
     |call| {
         let queue = takable(call, "queue.ack(name, msg_id)");
         let mut found = Found::new(call);
@@ -332,7 +324,7 @@ fn content(haul: &Haul, tuple: HeapTuple) -> Content {
     unsafe {
         let descriptor = (**haul.segment.rows).rd_att;
         let whole = if (*(*tuple).t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0 {
-            pg::toast_flatten_tuple(tuple, descriptor)
+            direct(|| pg::toast_flatten_tuple(tuple, descriptor))
         } else {
             tuple
         };

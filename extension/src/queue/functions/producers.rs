@@ -3,18 +3,17 @@
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::called;
 use super::definitions::lock_out;
 use crate::authority::{check_table_owner, run_as_owner};
+use crate::entry::sql_function;
 use crate::ingest::progress;
 use crate::queue::definition::{self, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse_with_hint;
 
-called!(
+sql_function!(
     /// `queue.forget_producer(queue_name, producer)`
     howdah_queue_forget_producer,
-    pg_finfo_howdah_queue_forget_producer,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);
@@ -38,10 +37,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.forget_producer(into_table, producer)`
     howdah_queue_forget_producer_of_table,
-    pg_finfo_howdah_queue_forget_producer_of_table,
     |call| {
         let table: Oid = call.need(0, "into_table");
         check_table_owner(table);

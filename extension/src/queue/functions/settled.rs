@@ -4,8 +4,7 @@ use claims::FOR_GOOD;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
-use super::returned::Returned;
-use super::{Call, called};
+use crate::entry::{Call, Returned, sql_function};
 use crate::queue::claim::Haul;
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::{claim, count, now, rotation, settle};
@@ -66,10 +65,9 @@ pub fn remove(call: Call, queue: &Definition) -> Datum {
     found.answer()
 }
 
-called!(
+sql_function!(
     /// `queue.ack(queue_name, msg_id)`, and for arrays
     howdah_queue_ack,
-    pg_finfo_howdah_queue_ack,
     |call| {
         let queue = settled_queue(call);
         queue.typed("queue.delete(name, msg_id)");
@@ -77,10 +75,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.nack(queue_name, msg_id, delay)`, and for arrays
     howdah_queue_nack,
-    pg_finfo_howdah_queue_nack,
     |call| {
         let queue = settled_queue(call);
         queue.typed("queue.set_vt(name, msg_id, vt)");
@@ -92,10 +89,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.metrics(queue_name)`
     howdah_queue_metrics,
-    pg_finfo_howdah_queue_metrics,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         if !queue.allows(Right::Take) {
@@ -122,10 +118,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.maintain_one(queue_name)`
     howdah_queue_maintain,
-    pg_finfo_howdah_queue_maintain,
     |call| {
         let queue = definition::find(&call.need::<String>(0, "queue_name"));
         queue.check(Right::Manage);

@@ -4,8 +4,8 @@ use claims::Span;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
-use super::returned::Returned;
-use super::{Call, called, dead};
+use super::dead;
+use crate::entry::{Call, Returned, sql_function};
 use crate::queue::append::{self, Origin};
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
@@ -13,10 +13,9 @@ use crate::queue::layout::Layout;
 use crate::queue::refuse::refuse;
 use crate::queue::{now, producer, rotation, rows, wake};
 
-called!(
+sql_function!(
     /// `queue.put(queue_name, row)`
     howdah_queue_put,
-    pg_finfo_howdah_queue_put,
     |call| {
         let name: String = call.need(0, "queue_name");
         let queue = sendable(&name, call.type_of(1));
@@ -27,10 +26,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.put(queue_name, rows)`
     howdah_queue_put_all,
-    pg_finfo_howdah_queue_put_all,
     |call| {
         let name: String = call.need(0, "queue_name");
         // SAFETY: a look-up.
@@ -45,10 +43,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.put(queue_name, rows, producer, epoch, sequence)`
     howdah_queue_put_from,
-    pg_finfo_howdah_queue_put_from,
     |call| {
         let name: String = call.need(0, "queue_name");
         // SAFETY: a look-up.
@@ -160,10 +157,9 @@ pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
     })
 }
 
-called!(
+sql_function!(
     /// `queue.take(queue_name, qty, row_type)`
     howdah_queue_take,
-    pg_finfo_howdah_queue_take,
     |call| {
         let queue = takable(call, 2, "queue.pop(name, qty)");
         let mut answer = Answer::new(call, &queue, 2);
@@ -173,10 +169,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.take_with_poll(queue_name, qty, max_poll, row_type)`
     howdah_queue_take_with_poll,
-    pg_finfo_howdah_queue_take_with_poll,
     |call| {
         let queue =
             takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)");
@@ -191,10 +186,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.peek(queue_name, qty, row_type)`
     howdah_queue_peek,
-    pg_finfo_howdah_queue_peek,
     |call| {
         let queue = looked_at(call, 2, "queue.peek(name, qty)");
         let mut answer = Answer::new(call, &queue, 2);
@@ -203,10 +197,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.read(queue_name, qty, vt, row_type)`
     howdah_queue_read_rows,
-    pg_finfo_howdah_queue_read_rows,
     |call| {
         let queue = takable(call, 3, "queue.read(name, vt, qty)");
         let returned = Returned::declared(call);
@@ -216,10 +209,9 @@ called!(
     }
 );
 
-called!(
+sql_function!(
     /// `queue.read_with_poll(queue_name, qty, vt, max_poll, row_type)`
     howdah_queue_read_rows_with_poll,
-    pg_finfo_howdah_queue_read_rows_with_poll,
     |call| {
         let queue = takable(call, 4, "queue.read_with_poll(name, vt, qty, max_poll_seconds)");
         let returned = Returned::declared(call);

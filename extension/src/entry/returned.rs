@@ -92,8 +92,29 @@ impl Returned {
         }
     }
 
+    /// Returns all of these rows, whose columns are those of the function's declaration.
+    pub fn all<const COLUMNS: usize>(
+        call: Call,
+        rows: impl IntoIterator<Item = [Option<Datum>; COLUMNS]>,
+    ) -> Datum {
+        let returned = Returned::declared(call);
+        for mut row in rows {
+            // SAFETY: the declaration has these columns.
+            unsafe { returned.add_values(&mut row) };
+        }
+        returned.done()
+    }
+
     /// What the function returns besides: nothing.
     pub fn done(self) -> Datum {
         Datum::null()
     }
 }
+
+/// A row for [`Returned::all`], of values that pgrx has a type for.
+macro_rules! columns {
+    ($($value:expr),* $(,)?) => {
+        [$(pgrx::IntoDatum::into_datum($value)),*]
+    };
+}
+pub(crate) use columns;

@@ -1,0 +1,82 @@
+//! The call of a function of SQL's.
+
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
+use pgrx::prelude::*;
+
+use crate::queue::refuse::refuse;
+
+/// A call of one of our functions.
+#[derive(Clone, Copy)]
+pub struct Call(FunctionCallInfo);
+
+impl Call {
+    /// A call that PostgreSQL makes.
+    pub fn new(call: FunctionCallInfo) -> Call {
+        Call(call)
+    }
+
+    /// An argument; none if it is null.
+    pub fn argument(self, place: usize) -> Option<Datum> {
+        // SAFETY: PostgreSQL passes as many arguments as the function has.
+        let argument = unsafe { &*(*self.0).args.as_ptr().add(place) };
+        (!argument.isnull).then_some(argument.value)
+    }
+
+    /// An argument of a type that pgrx knows; none if it is null.
+    pub fn get<T: FromDatum>(self, place: usize) -> Option<T> {
+        // SAFETY: the function's declaration has this type at this place.
+        self.argument(place).and_then(|datum| unsafe { T::from_datum(datum, false) })
+    }
+
+    /// An argument that must not be null.
+    pub fn need<T: FromDatum>(self, place: usize, name: &str) -> T {
+        match self.get(place) {
+            Some(value) => value,
+            None => refuse(
+                PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                &format!("argument {name} must not be null"),
+            ),
+        }
+    }
+
+    /// The type of an argument as the caller wrote it.
+    pub fn type_of(self, place: usize) -> Oid {
+        // SAFETY: the call has its function.
+        unsafe { pg_sys::get_fn_expr_argtype((*self.0).flinfo, place as i32) }
+    }
+
+    /// Returns a value of a type that pgrx knows; none is null.
+    pub fn give(self, value: impl IntoDatum) -> Datum {
+        match value.into_datum() {
+            Some(datum) => datum,
+            None => self.null(),
+        }
+    }
+
+    /// The trigger that the call is; none if it is something else.
+    pub fn trigger(self) -> Option<*mut pg_sys::TriggerData> {
+        // SAFETY: the call is PostgreSQL's; its context, if it has one, is a node.
+        unsafe {
+            let context = (*self.0).context;
+            let is_trigger = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_TriggerData;
+            is_trigger.then(|| context.cast())
+        }
+    }
+
+    /// Returns null.
+    pub fn null(self) -> Datum {
+        // SAFETY: the call is PostgreSQL's.
+        unsafe { (*self.0).isnull = true };
+        Datum::null()
+    }
+
+    /// Returns what a function that returns `void`, and a statement's trigger, return.
+    pub fn nothing(self) -> Datum {
+        Datum::null()
+    }
+
+    /// The call as PostgreSQL has it.
+    pub fn raw(self) -> FunctionCallInfo {
+        self.0
+    }
+}
