@@ -58,6 +58,7 @@ mod together {
     mod roles;
     mod route_places;
     mod rows_as_json;
+    mod settings;
     mod shared_transactions;
     mod standby;
     mod unfolding;

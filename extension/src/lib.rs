@@ -2,6 +2,7 @@
 //!
 //! - [`entry`]: the doors through which PostgreSQL comes in.
 //! - [`settings`]: the `howdah.*` settings.
+//! - [`user_settings`]: what the settings that users may set do here.
 //! - [`guard`]: one guard around many calls into PostgreSQL; errors become values; [`subtransaction`]: the same, and the
 //!   transaction goes on.
 //! - [`at_rest`]: what a worker is like between two requests, and how it comes back to that.
@@ -43,6 +44,7 @@ pub mod shared;
 pub mod status;
 pub mod subtransaction;
 pub mod supervisor;
+pub mod user_settings;
 pub mod utility;
 pub mod worker;
 

@@ -125,6 +125,7 @@ fn end_if_asked() {
 
 /// Installs the handlers and connects to no database.
 fn connect() {
+    crate::user_settings::fix();
     // SAFETY: the start of a background worker that has asked for a connection.
     unsafe {
         // Not `die`, which says FATAL: it ends whenever the server does.

@@ -131,6 +131,7 @@ pub fn argument(index: usize, ticket: u32) -> pg_sys::Datum {
 fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     let index = argument.value() & ((1 << TICKET_SHIFT) - 1);
     let entry = take_over(index, (argument.value() >> TICKET_SHIFT) as u32)?;
+    crate::user_settings::fix();
     signals::install(kind, index);
     let database = &shared().databases[entry.database()];
     if database.withdrawn().is_some() {

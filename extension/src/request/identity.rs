@@ -12,7 +12,7 @@ use pgrx::spi::SpiClient;
 
 use crate::guard::{PgError, Report, attempt};
 use crate::pg;
-use crate::settings;
+use crate::{settings, user_settings};
 
 /// What is in force in this process.
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl Identity {
         // SAFETY: by contract. What is called inside raises through pgrx's guards, so values are dropped.
         let changed = unsafe {
             attempt(Report::Log, || {
-                pg_sys::StartTransactionCommand();
+                crate::worker::transaction::begin();
                 set(c"search_path", Some(SAFE_PATH));
                 let connected = connected.unwrap_or_else(|| names(stored_settings(BOOTSTRAP)));
                 let (bases, settings) = (base_values(&connected), stored_settings(role));
@@ -187,8 +187,8 @@ fn names(settings: Vec<(CString, CString)>) -> Vec<CString> {
     settings.into_iter().map(|(name, _)| name).collect()
 }
 
-/// What `ALTER DATABASE … SET` and `ALTER ROLE … SET` say for a session of this role here; what comes later
-/// wins, as when a session begins.
+/// What `ALTER DATABASE … SET` and `ALTER ROLE … SET` say for a session of this role here, as far as it counts; what comes
+/// later wins, as when a session begins. Whether it might be said was checked when it was stored.
 unsafe fn stored_settings(role: Oid) -> Vec<(CString, CString)> {
     let lines = query(|client| {
         let rows = client.select(
@@ -202,6 +202,9 @@ unsafe fn stored_settings(role: Oid) -> Vec<(CString, CString)> {
     });
     let pair = |line: String| {
         let (name, value) = line.split_once('=')?;
+        if user_settings::class(name) != user_settings::Class::InForce {
+            return None;
+        }
         Some((CString::new(name).ok()?, CString::new(value).ok()?))
     };
     lines.into_iter().flatten().filter_map(pair).collect()

@@ -6,6 +6,7 @@ use pgrx::prelude::*;
 use super::transaction::transaction;
 use crate::guard::Report;
 use crate::shared::databases::DatabaseState;
+use crate::user_settings;
 
 /// Versions of the extension's SQL that this library serves.
 pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
@@ -46,6 +47,7 @@ pub fn prepare() -> Result<(Extension, pg_sys::Oid), DatabaseState> {
         let _ = transaction(Report::Quiet, || Spi::run("create role howdah_web nologin"));
     }
     let role = transaction(Report::Log, become_web).unwrap_or_else(|_| fail());
+    user_settings::connected();
     Ok((extension, role))
 }
 
