@@ -35,8 +35,8 @@ struct Setting {
     other: String,
 }
 
-/// Text settings, and those with whose other values a request would not come to its end.
-const VALUES: [(&str, &str); 32] = [
+/// Text settings, and those with whose other values a request or the test would not come to its end.
+const VALUES: [(&str, &str); 34] = [
     ("application_name", "mine"),
     ("backtrace_functions", "nothing"),
     ("client_encoding", "LATIN1"),
@@ -47,6 +47,8 @@ const VALUES: [(&str, &str); 32] = [
     ("dynamic_library_path", "$libdir:/tmp"),
     ("extension_control_path", "$system:/tmp"),
     ("extension_destdir", "/tmp"),
+    ("idle_in_transaction_session_timeout", "77000"),
+    ("idle_session_timeout", "77000"),
     ("lc_messages", "POSIX"),
     ("lc_monetary", "POSIX"),
     ("lc_numeric", "POSIX"),
