@@ -63,6 +63,21 @@ impl Call {
         }
     }
 
+    /// An error if somebody calls an event trigger's function by hand, which PostgreSQL allows.
+    pub fn need_event(self) {
+        // SAFETY: as above.
+        let is_event = unsafe {
+            let context = (*self.0).context;
+            !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_EventTriggerData
+        };
+        if !is_event {
+            refuse(
+                PgSqlErrorCode::ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED,
+                "the function is called by an event trigger, and by nobody else",
+            );
+        }
+    }
+
     /// Returns null.
     pub fn null(self) -> Datum {
         // SAFETY: the call is PostgreSQL's.

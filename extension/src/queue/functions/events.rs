@@ -14,6 +14,7 @@ sql_function!(
     /// waits for no lock on a table of ours.
     howdah_queue_follow_types,
     |call| {
+        call.need_event();
         let altered = rows_as_owner(
             "select distinct substring(p.proname from 10)::integer
              from pg_event_trigger_ddl_commands() c
@@ -38,6 +39,7 @@ sql_function!(
     /// cannot be removed now, or not without waiting, an idle executor removes later.
     howdah_queue_forget_tables,
     |call| {
+        call.need_event();
         // SAFETY: inside a transaction; what is called raises through pgrx's guards, so values are dropped.
         let forgotten = unsafe { in_subtransaction(forget_dropped) };
         if let Err(error) = forgotten {
