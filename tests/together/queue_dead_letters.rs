@@ -83,3 +83,38 @@ fn a_queues_lines_are_sent_again_with_the_columns_that_keep_them() {
         where id = 5000000000 and whole = '{\"id\": 5000000000, \"page\": \"/\"}' and rest = '{\"page\": \"/\"}'";
     assert_eq!(queues.number(kept), 1);
 }
+
+#[test]
+fn a_row_that_is_no_json_is_buried_as_text_and_those_behind_it_are_read() {
+    let queues = Queues::start();
+    queues.sql(
+        r#"create type color as enum ('red', 'blue');
+        create function refuse(color) returns json language plpgsql as $$ begin raise exception 'no'; end $$;
+        create cast (color as json) with function refuse(color);
+        create type parcel as (number int, doc json, color color);
+        select queue.create('parcels', 'parcel', max_reads => 1);
+        select queue.put('parcels', array[
+          row(1, '{"x": 1e999999}', null), row(2, '{"x": "\u0000"}', null), row(3, '{}', 'red'), row(4, '{}', null)]::parcel[])"#,
+    );
+    let read =
+        "select coalesce(sum((r.\"row\").number), 0) from queue.read('parcels', 10, '0 s', null::parcel) r";
+    assert_eq!(queues.number(read), 10);
+    // One that comes later is read while the others are buried.
+    queues.sql("select queue.put('parcels', row(5, '{}', null)::parcel)");
+    assert_eq!(queues.number(read), 5);
+    let kept =
+        "select string_agg(coalesce(message ->> 'number', convert_from(line, 'UTF8')), ' | ' order by msg_id)
+        from queue.dead_letters";
+    assert_eq!(
+        queues.session().query_one(kept, &[]).unwrap().get::<_, String>(0),
+        r#"{"number":1,"doc":{"x": 1e999999},"color":null} | {"number":2,"doc":{"x": "\u0000"},"color":null} | (3,{},red) | 4"#
+    );
+    let whys = "select count(*) from queue.dead_letters where sqlstate is not null and error like 'read 1 times; it is not JSON: %'";
+    assert_eq!(queues.number(whys), 3);
+    // What is JSON becomes a row again; the rest stays a dead letter.
+    assert_eq!(queues.number("select queue.redrive('parcels')"), 2);
+    let again =
+        "select string_agg(number::text, ' ' order by number) from queue.take('parcels', 10, null::parcel)";
+    assert_eq!(queues.session().query_one(again, &[]).unwrap().get::<_, String>(0), "1 4 5");
+    assert_eq!(queues.number("select count(*) from queue.dead_letters"), 2);
+}

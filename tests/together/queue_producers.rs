@@ -188,3 +188,46 @@ fn a_producer_that_is_forgotten_while_it_sends_must_say_hello_again() {
     assert!(again.wait_for_ack(2).is_empty());
     assert_eq!(intake.take_all(), [1, 2, 3, 4]);
 }
+
+#[test]
+fn an_epoch_counts_from_its_first_put_even_if_all_rows_are_repeats() {
+    let queues = Queues::start();
+    let put = |rows: &str, epoch: i32, sequence: i64| {
+        format!(
+            "select queue.put('bips', array(select row(null, n, 1, 1, 'epoch {epoch}', 'u')::t_bip \
+             from unnest(array[{rows}]::bigint[]) n), 'p', {epoch}, {sequence})"
+        )
+    };
+    assert_eq!(queues.number(&put("1", 1, 1)), 1);
+    assert_eq!(queues.number(&put("1", 2, 1)), 0, "a repeat");
+    let late = queues.error(&put("2", 1, 2));
+    assert!(late.starts_with("55000") && late.contains("epoch 1 is over"), "{late}");
+    assert_eq!(queues.number(&put("2", 2, 2)), 1, "the new epoch's own row");
+    // An array of no rows takes over as well.
+    assert_eq!(queues.number(&put("", 3, 2)), 0);
+    assert!(queues.error(&put("3", 2, 3)).contains("epoch 2 is over"));
+    let taken = "select string_agg(userid || ' of ' || bip, ', ' order by userid) from queue.take('bips', 10, null::t_bip)";
+    assert_eq!(
+        queues.session().query_one(taken, &[]).unwrap().get::<_, String>(0),
+        "1 of epoch 1, 2 of epoch 2"
+    );
+}
+
+#[test]
+fn rows_that_leave_a_gap_are_refused() {
+    let queues = Queues::start();
+    let put = |count: i64, sequence: i64| {
+        format!(
+            "select queue.put('bips', array(select row(null, n, 1, 1, 'b', 'u')::t_bip \
+             from generate_series(1, {count}) n), 'p', 1, {sequence})"
+        )
+    };
+    assert_eq!(queues.number(&put(2, 2)), 2);
+    for (count, sequence) in [(1, 4), (2, 5), (0, 3), (1, i64::MAX)] {
+        let refused = queues.error(&put(count, sequence));
+        assert!(refused.starts_with("55000") && refused.contains("go on at row 3"), "{refused}");
+    }
+    assert_eq!(queues.number(&put(3, 4)), 2, "number 2 is there");
+    assert_eq!(queues.number(&put(4, 4)), 0, "all of them are");
+    assert_eq!(queues.number("select count(*) from queue.take('bips', 10, null::t_bip)"), 4);
+}

@@ -37,6 +37,7 @@ use pgrx::prelude::*;
 
 use self::letters::Letters;
 use self::target::Place;
+use crate::queue::producer;
 use crate::queue::refuse::refuse_with_hint;
 
 /// Complete lines, and whose they are.
@@ -205,12 +206,5 @@ fn repeated(sender: &Sender, last: Option<i64>, listener: i32) -> u64 {
         }
         return 0;
     };
-    if sender.first > last.saturating_add(1) {
-        refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            &format!("producer {}: line {} comes after line {last}", sender.producer, sender.first),
-            &format!("Lines between them are missing; go on at line {}.", last.saturating_add(1)),
-        );
-    }
-    last.saturating_add(1).saturating_sub(sender.first) as u64
+    producer::repeated(sender.producer, "line", sender.first, last)
 }

@@ -34,6 +34,20 @@ pub fn resume(queue: &Definition, producer: &str, epoch: i32) -> Option<Origin> 
     last
 }
 
+/// How many of the rows or lines that a producer sends, from number `first` on, are there already, if its last is number `last`.
+/// An error if some before them are missing.
+pub fn repeated(producer: &str, what: &str, first: i64, last: i64) -> u64 {
+    let next = last.saturating_add(1);
+    if first > next {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("producer {producer}: {what} {first} comes after {what} {last}"),
+            &format!("What is between them is missing; go on at {what} {next}."),
+        );
+    }
+    next.saturating_sub(first) as u64
+}
+
 /// An error if the producer's epoch is over.
 pub fn check_epoch(producer: &str, last: i32, epoch: i32) {
     if last > epoch {

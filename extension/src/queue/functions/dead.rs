@@ -9,19 +9,45 @@ use pgrx::prelude::*;
 use super::{messages, typed};
 use crate::authority::{as_role, check_table_owner, rows_as_owner, run_as_owner, type_owner, value_as_owner};
 use crate::entry::{Call, sql_function};
+use crate::guard::PgError;
+use crate::ingest::blame::{Refusal, is_a_lines_fault, raise};
 use crate::ingest::{self, Bucket, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
 use crate::request::identity::SAFE_PATH;
+use crate::subtransaction::in_subtransaction;
 
-/// Puts a row among the dead letters. The caller has consumed it.
+/// Puts a row among the dead letters. The caller has consumed it. It is kept as JSON; a row that jsonb cannot hold, or that a cast
+/// of its type's owner refuses, as text, or in the end as the bytes that it is: whatever it is, those behind it go on.
 pub fn bury(queue: &Definition, chosen: &Chosen, value: Datum, value_type: Oid) {
-    // SAFETY: the value is of the type.
-    let argument = unsafe { DatumWithOid::new(value, value_type) };
-    let row = as_type_owner(value_type, || {
-        Spi::get_one_with_args::<JsonB>("select pg_catalog.to_jsonb($1)", &[argument])
-    });
-    insert(queue, chosen, row, None);
+    let why = match converted::<JsonB>("select pg_catalog.to_jsonb($1)", value, value_type) {
+        Ok(row) => return insert(queue, chosen, row, None),
+        Err(why) => why,
+    };
+    let text = ["select pg_catalog.row_to_json($1)::pg_catalog.text", "select $1::pg_catalog.text"]
+        .into_iter()
+        .find_map(|query| converted::<String>(query, value, value_type).ok().flatten());
+    // SAFETY: a composite value is a varlena.
+    let bytes =
+        || unsafe { Vec::from(pgrx::varlena_to_byte_slice(pg_sys::pg_detoast_datum(value.cast_mut_ptr()))) };
+    insert_as_line(queue, chosen, text.map_or_else(bytes, String::into_bytes), &Refusal::from(why));
+}
+
+/// What a query makes of a row; the error, if it is the row's.
+fn converted<T: FromDatum + IntoDatum>(
+    query: &str,
+    value: Datum,
+    value_type: Oid,
+) -> Result<Option<T>, PgError> {
+    // SAFETY: the value is of the type; what is called raises through pgrx's guards.
+    let result = unsafe {
+        let argument = DatumWithOid::new(value, value_type);
+        in_subtransaction(|| as_type_owner(value_type, || Spi::get_one_with_args::<T>(query, &[argument])))
+    };
+    match result {
+        Err(error) if !is_a_lines_fault(&error, false) && !error.sqlstate.starts_with(b"XX") => raise(error),
+        result => result,
+    }
 }
 
 /// Puts a message among the dead letters. The caller has consumed it.
@@ -45,6 +71,26 @@ fn insert(queue: &Definition, chosen: &Chosen, row: Option<JsonB>, headers: Opti
     run_as_owner(
         "insert into queue.dead_letter (queue, msg_id, read_ct, message, headers, enqueued_at, error)
          values ($1, $2, $3, $4, $5, $6, 'read ' || $3 || ' times')",
+        &arguments,
+    );
+}
+
+fn insert_as_line(queue: &Definition, chosen: &Chosen, line: Vec<u8>, why: &Refusal) {
+    let sqlstate = String::from_utf8_lossy(&why.sqlstate).into_owned();
+    let arguments: [DatumWithOid<'_>; 8] = [
+        (queue.id as i32).into(),
+        (chosen.position as i64).into(),
+        chosen.reads.into(),
+        (line.len() as i32).into(),
+        line.into(),
+        // SAFETY: a timestamptz.
+        unsafe { DatumWithOid::new(Datum::from(chosen.sent_at), pg_sys::TIMESTAMPTZOID) },
+        sqlstate.into(),
+        format!("read {} times; it is not JSON: {}", chosen.reads, why.message).into(),
+    ];
+    run_as_owner(
+        "insert into queue.dead_letter (queue, msg_id, read_ct, line_length, line, enqueued_at, sqlstate, error)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
         &arguments,
     );
 }

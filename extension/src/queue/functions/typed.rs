@@ -62,13 +62,22 @@ sql_function!(
     }
 );
 
-/// Sends those rows of a producer that are not there yet: the last has the origin's sequence number.
+/// Sends those rows of a producer that are not there yet: the last has the origin's sequence number. Its epoch counts from then
+/// on even if none is new: what a process of an older one sends later is refused.
 fn put_from(queue: &Definition, rows: &[Datum], row_type: pg_sys::Oid, origin: &Origin) -> u64 {
     let last = producer::resume(queue, &origin.producer, origin.epoch);
-    let new = last.map_or(i64::MAX, |last| origin.sequence.saturating_sub(last.sequence));
-    let new = rows.len().min(usize::try_from(new).unwrap_or(0));
-    let mut source = TakenApart::new(&rows[rows.len() - new..], row_type);
-    append::append(queue, &mut source, Some(origin)).len()
+    let first = origin.sequence.saturating_sub(rows.len() as i64).saturating_add(1);
+    let repeated =
+        last.as_ref().map_or(0, |last| producer::repeated(&origin.producer, "row", first, last.sequence));
+    let new = rows.get(usize::try_from(repeated).unwrap_or(usize::MAX)..).unwrap_or_default();
+    if new.is_empty() {
+        let sequence = last.as_ref().map_or(origin.sequence, |last| last.sequence);
+        if last.is_none_or(|last| last.epoch != origin.epoch) {
+            append::note(queue, &Origin { sequence, ..origin.clone() });
+        }
+        return 0;
+    }
+    append::append(queue, &mut TakenApart::new(new, row_type), Some(origin)).len()
 }
 
 /// Composite values, taken apart one by one.
