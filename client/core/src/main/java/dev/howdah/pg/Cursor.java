@@ -51,10 +51,10 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     char before = session.status();
     String first = before == 'I' ? options.opening() : null;
     executor.alone(first, deadline);
-    statement = session.statements.find(sql, options.binary());
+    statement = session.statements.find(sql, options);
     boolean cached = statement != null;
     if (!cached) {
-      statement = executor.preparation.prepare(sql, options.binary(), deadline);
+      statement = executor.preparation.prepare(sql, options, deadline);
     }
     session.writeClosing(session.wire.output());
     int start = session.wire.output().size();

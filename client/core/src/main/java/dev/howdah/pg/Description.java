@@ -26,9 +26,9 @@ public record Description(List<Parameter> parameters, Shape shape) {
     executor.session.gate.begin();
     executor.occupy("a statement that is being described");
     try {
-      Statement statement = executor.session.statements.find(sql, options.binary());
+      Statement statement = executor.session.statements.find(sql, options);
       if (statement == null) {
-        statement = executor.preparation.prepare(sql, options.binary(), deadline);
+        statement = executor.preparation.prepare(sql, options, deadline);
         executor.session.synchronize(deadline);
       }
       return of(statement);

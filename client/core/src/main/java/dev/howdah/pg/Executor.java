@@ -92,11 +92,11 @@ final class Executor {
     session.gate.begin();
     occupy("a statement that is being described");
     try {
-      Statement known = session.statements.find(sql, true);
+      Statement known = session.statements.find(sql, options);
       if (known != null) {
         session.statements.remove(known);
       }
-      Statement described = preparation.prepare(sql, true, deadline);
+      Statement described = preparation.prepare(sql, options, deadline);
       session.synchronize(deadline);
       return described.shape;
     } finally {
@@ -127,11 +127,11 @@ final class Executor {
   private String attempt(String sql, Object[] parameters, Options options, Reception reception, Deadline deadline, boolean heal) {
     char before = session.status();
     String first = before == 'I' ? options.opening() : null;
-    Statement statement = session.statements.find(sql, options.binary());
+    Statement statement = session.statements.find(sql, options);
     boolean cached = statement != null;
     if (!cached) {
       alone(first, deadline);
-      statement = preparation.prepare(sql, options.binary(), deadline);
+      statement = preparation.prepare(sql, options, deadline);
     }
     boolean opening = cached && first != null;
     send(statement, parameters, opening ? first : null, !cached, options.mostRows(), deadline);

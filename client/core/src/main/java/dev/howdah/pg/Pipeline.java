@@ -59,20 +59,26 @@ public final class Pipeline implements AutoCloseable {
 
   /** Adds a statement. */
   public Answer query(String sql, Object... parameters) {
+    return query(options.types(), sql, parameters);
+  }
+
+  /** Adds a statement with the types that are declared for its parameters. */
+  public Answer query(ParameterTypes types, String sql, Object... parameters) {
     if (pending.isEmpty()) {
       begin();
     }
-    Statement statement = session.statements.find(sql, options.binary());
-    return add(statement != null ? statement : prepare(sql), parameters);
+    Options typed = options.types().equals(types) ? options : options.types(types);
+    Statement statement = session.statements.find(sql, typed);
+    return add(statement != null ? statement : prepare(sql, typed), parameters);
   }
 
-  private Statement prepare(String sql) {
+  private Statement prepare(String sql, Options typed) {
     if (!pending.isEmpty()) {
       run();
       begin();
     }
     try {
-      Statement statement = executor.preparation.prepare(sql, options.binary(), deadline);
+      Statement statement = executor.preparation.prepare(sql, typed, deadline);
       session.synchronize(deadline);
       return statement;
     } catch (Throwable e) {

@@ -54,10 +54,10 @@ public final class Portal implements AutoCloseable {
   private Result begin(Object[] parameters, Deadline deadline, boolean heal) {
     boolean opens = session.status() == 'I';
     executor.alone(opens ? options.opening() : null, deadline);
-    statement = session.statements.find(sql, options.binary());
+    statement = session.statements.find(sql, options);
     boolean cached = statement != null;
     if (!cached) {
-      statement = executor.preparation.prepare(sql, options.binary(), deadline);
+      statement = executor.preparation.prepare(sql, options, deadline);
     }
     int start = session.wire.output().size();
     try {

@@ -21,18 +21,19 @@ final class Preparation {
   }
 
   /** Parses and describes a statement. After an error the session is in order again. */
-  Statement prepare(String sql, boolean binary, Deadline deadline) {
+  Statement prepare(String sql, Options options, Deadline deadline) {
     String name = session.statements.newName();
     WireOutput out = session.wire.output();
     session.writeClosing(out);
-    Requests.parse(name, sql, out);
+    Requests.parse(name, sql, options.types(), out);
     Requests.describe(name, out);
     out.message('H');
     session.flush(deadline);
-    return readDescription(sql, name, binary, deadline);
+    return readDescription(sql, name, options, deadline);
   }
 
-  private Statement readDescription(String sql, String name, boolean binary, Deadline deadline) {
+  private Statement readDescription(String sql, String name, Options options, Deadline deadline) {
+    boolean binary = options.binary();
     int[] parameterTypes = null;
     while (true) {
       int type = session.receive(deadline);
@@ -47,7 +48,7 @@ final class Preparation {
           List<String> witnesses = learnTypes(parameterTypes, columns, deadline, name.isEmpty() ? null : name);
           Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
           Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
-          session.statements.add(statement, binary);
+          session.statements.add(statement, options);
           return statement;
         }
         case 'E' -> {

@@ -96,13 +96,16 @@ final class Requests {
   }
 
   /** Writes the order to parse a statement under a name; SQL with a zero character is refused and leaves nothing written. */
-  static void parse(String name, String sql, WireOutput out) {
+  static void parse(String name, String sql, ParameterTypes types, WireOutput out) {
     int start = out.size();
     try {
       int message = out.begin('P');
       out.cstring(name);
       out.cstring(sql);
-      out.int2(0);
+      out.int2(types.size());
+      for (int i = 0; i < types.size(); i++) {
+        out.int4(types.oid(i));
+      }
       out.end(message);
     } catch (IllegalArgumentException e) {
       out.truncate(start);

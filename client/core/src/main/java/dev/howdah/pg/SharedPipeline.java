@@ -49,7 +49,7 @@ final class SharedPipeline {
   private <T> SharedCall<T> send(String sql, Object[] parameters, Options options, Harvest<T> harvest) {
     session.wire.lock().lock();
     try {
-      Statement statement = session.statements.find(sql, options.binary());
+      Statement statement = session.statements.find(sql, options);
       if (statement == null || !statement.shareable || !session.isReadyToShare()) {
         return null;
       }

@@ -16,7 +16,11 @@ import java.util.concurrent.locks.ReentrantLock;
 final class StatementCache {
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private record Key(String sql, boolean binary) {}
+  private record Key(String sql, boolean binary, ParameterTypes types) {
+    private Key(String sql, Options options) {
+      this(sql, options.binary(), options.types());
+    }
+  }
 
   private final int capacity;
   private final ReentrantLock lock;
@@ -40,8 +44,8 @@ final class StatementCache {
     }
   }
 
-  Statement find(String sql, boolean binary) {
-    return capacity == 0 ? null : statements.get(new Key(sql, binary));
+  Statement find(String sql, Options options) {
+    return capacity == 0 ? null : statements.get(new Key(sql, options));
   }
 
   /** The name for a new statement; the unnamed one where nothing is kept. */
@@ -49,12 +53,12 @@ final class StatementCache {
     return capacity == 0 ? "" : prefix + ++counter;
   }
 
-  void add(Statement statement, boolean binary) {
+  void add(Statement statement, Options options) {
     if (capacity == 0) {
       return;
     }
     change(() -> {
-      statements.put(new Key(statement.sql, binary), statement);
+      statements.put(new Key(statement.sql, options), statement);
       if (statements.size() > capacity) {
         Key eldest = statements.keySet().iterator().next();
         close(statements.remove(eldest));

@@ -103,7 +103,7 @@ final class TypeCatalog {
   private void prepareWitness(String relation, String type) {
     if (witnessName != null) {
       String name = witnessName + "_" + witnesses.size();
-      Requests.parse(name, Witness.sql(relation, type), session.wire.output());
+      Requests.parse(name, Witness.sql(relation, type), ParameterTypes.INFERRED, session.wire.output());
       witnesses.add(name);
     }
   }

@@ -1,5 +1,6 @@
 package dev.howdah.pg.jdbc;
 
+import dev.howdah.pg.Options;
 import dev.howdah.pg.PgException;
 import dev.howdah.pg.Pipeline;
 import dev.howdah.pg.Result;
@@ -100,7 +101,9 @@ final class Batch {
         runPlain(from, to);
       } else if (to - from == 1) {
         Item item = items.get(from);
-        take(from, connection.core.query(statement.options(), text(item), values(item)), returning, keys.size());
+        ParsedSql.Typed typed = typed(item);
+        Options options = statement.options().types(typed.types());
+        take(from, connection.core.query(options, typed.text(), values(item)), returning, keys.size());
       } else {
         runChunk(from, to, returning);
       }
@@ -119,8 +122,8 @@ final class Batch {
     }
   }
 
-  private static String text(Item item) {
-    return item.parsed().text(Runner.types(item.parsed(), item.parameters()));
+  private static ParsedSql.Typed typed(Item item) {
+    return item.parsed().typed(Runner.types(item.parsed(), item.parameters()));
   }
 
   private static Object[] values(Item item) {
@@ -132,7 +135,8 @@ final class Batch {
     PgException failure = null;
     try (Pipeline pipeline = connection.core.pipeline(statement.options())) {
       for (int i = from; i < to; i++) {
-        answers.add(pipeline.query(text(items.get(i)), values(items.get(i))));
+        ParsedSql.Typed typed = typed(items.get(i));
+        answers.add(pipeline.query(typed.types(), typed.text(), values(items.get(i))));
       }
     } catch (PgException e) {
       failure = e;

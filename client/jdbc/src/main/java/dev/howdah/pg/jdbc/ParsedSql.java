@@ -1,5 +1,6 @@
 package dev.howdah.pg.jdbc;
 
+import dev.howdah.pg.ParameterTypes;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -18,7 +19,14 @@ final class ParsedSql {
    */
   record Place(boolean cast, boolean indirection, boolean nullTest) {}
 
-  private record Rendered(String[] casts, String text) {}
+  /**
+   * The statement for parameters of some types.
+   *
+   * @param names the types' names; null is none
+   * @param text where a type has no number of its own, a cast stands behind the placeholder
+   * @param types the numbers of the others
+   */
+  record Typed(String[] names, String text, ParameterTypes types) {}
 
   private final List<String> fragments;
   private final List<Place> places;
@@ -27,7 +35,7 @@ final class ParsedSql {
   private final boolean returning;
   private final int end;
   /** The text for the types of the last execution; the next is nearly always of the same. */
-  private volatile Rendered rendered;
+  private volatile Typed typed;
   /** Whether the server could not infer the parameters' types, so that each says its own. */
   private volatile boolean explicit;
 
@@ -76,19 +84,32 @@ final class ParsedSql {
     explicit = true;
   }
 
-  /** The statement with the given casts behind its placeholders; null is none. */
-  String text(String[] casts) {
-    Rendered last = rendered;
-    if (last == null || !Arrays.equals(last.casts(), casts)) {
-      last = new Rendered(casts.clone(), render(casts));
-      rendered = last;
+  /** The statement for parameters of these types. */
+  Typed typed(String[] names) {
+    Typed last = typed;
+    if (last == null || !Arrays.equals(last.names(), names)) {
+      last = declared(names);
+      typed = last;
     }
-    return last.text();
+    return last;
+  }
+
+  /** Types are declared beside the text: PostgreSQL's grammar has places for a parameter and not for a cast of one. */
+  private Typed declared(String[] names) {
+    String[] casts = names.clone();
+    int[] numbers = new int[names.length];
+    for (int i = 0; i < names.length; i++) {
+      numbers[i] = TypeNumbers.of(names[i]);
+      if (numbers[i] != 0) {
+        casts[i] = null;
+      }
+    }
+    return new Typed(names.clone(), render(casts), ParameterTypes.of(numbers));
   }
 
   /** The statement with bare placeholders. */
   String text() {
-    return text(new String[places.size()]);
+    return render(new String[places.size()]);
   }
 
   private String render(String[] casts) {

@@ -42,9 +42,10 @@ final class Runner {
   }
 
   private Answer one(ParsedSql parsed, List<Parameter> parameters) throws SQLException {
-    String text = parsed.text(types(parsed, parameters));
+    ParsedSql.Typed typed = parsed.typed(types(parsed, parameters));
+    String text = typed.text();
     Object[] values = parameters.stream().map(Parameter::value).toArray();
-    Options options = statement.options();
+    Options options = statement.options().types(typed.types());
     if (parsed.isRead() && statement.streams()) {
       return Answer.of(connection.core.portal(options.fetchSize(statement.fetches()), text, values));
     }

@@ -328,4 +328,45 @@ class PreparedStatementTest {
       }
     }
   }
+
+  @Test
+  void parametersStandWhereTheGrammarAllowsNoCast() throws SQLException {
+    for (String sql : List.of("select n from generate_series(1, 9) n order by n offset ? rows fetch first ? rows only",
+        "select n from generate_series(1, 9) n order by n offset ? fetch next ? rows only",
+        "select n from generate_series(1, 9) n order by n offset ? limit ?")) {
+      for (Object[] numbers : new Object[][] {{3, 2}, {3L, 2L}, {(short) 3, 2}}) {
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+          statement.setObject(1, numbers[0]);
+          statement.setObject(2, numbers[1]);
+          try (ResultSet rows = statement.executeQuery()) {
+            assertTrue(rows.next());
+            assertEquals(4, rows.getInt(1), sql);
+            assertTrue(rows.next());
+            assertFalse(rows.next());
+          }
+        }
+      }
+    }
+    try (PreparedStatement statement = connection.prepareStatement("select interval ? second, date ?")) {
+      statement.setString(1, "1");
+      assertThrows(SQLException.class, statement::executeQuery);
+    }
+    // The same text with other types is another statement; a batch has both.
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("create temporary table typed (t text)");
+    }
+    try (PreparedStatement statement = connection.prepareStatement("insert into typed select pg_typeof(?)::text || ' ' || pg_typeof(?)")) {
+      for (Object value : List.of(1, 2L, 1.5, true, UUID.randomUUID(), new int[] {1})) {
+        statement.setObject(1, value);
+        statement.setObject(2, value);
+        statement.addBatch();
+      }
+      statement.executeBatch();
+    }
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery("select string_agg(t, ', ') from typed")) {
+      assertTrue(rows.next());
+      assertEquals("integer integer, bigint bigint, double precision double precision, boolean boolean, uuid uuid, integer[] integer[]",
+          rows.getString(1));
+    }
+  }
 }

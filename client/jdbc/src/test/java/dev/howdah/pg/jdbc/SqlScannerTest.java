@@ -8,6 +8,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import dev.howdah.pg.ParameterTypes;
 import java.util.List;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
@@ -104,8 +105,11 @@ class SqlScannerTest {
 
   @Test
   void typesAreDeclaredWhereTheyFit() {
-    assertEquals("select $1::int4 + 1", scan("select ? + 1").text(new String[] {"int4"}));
-    assertEquals("select ($1::int4[])[1]", scan("select ?[1]").text(new String[] {"int4[]"}));
+    ParsedSql.Typed sum = scan("select ? + ?").typed(new String[] {null, "int4"});
+    assertEquals("select $1 + $2", sum.text());
+    assertEquals(ParameterTypes.of(0, 23), sum.types());
+    assertEquals("select $1[1]", scan("select ?[1]").typed(new String[] {"int4[]"}).text());
+    assertEquals("select ($1::color[])[1]", scan("select ?[1]").typed(new String[] {"color[]"}).text());
     assertEquals("select a ? b", scan("select a ?? b").text());
     assertEquals("select a ? b", scan("select a ? b").bare().text());
     assertTrue(scan("select ?\n IS  Not NULL").place(0).nullTest());
