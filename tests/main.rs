@@ -52,6 +52,7 @@ mod together {
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;
+    mod rights_of_requests;
     mod rights_page;
     mod rights_row_types;
     mod role_changes;

@@ -191,3 +191,37 @@ fn deferred_triggers_and_policies_run_as_the_requests_role() {
     let seen = platform.value("select string_agg(at || ' ' || who, ', ' order by at) from seen");
     assert_eq!(seen.as_deref(), Some("deferred app, plain app, policy app"));
 }
+
+#[test]
+fn an_owner_of_the_extension_that_is_no_superuser_any_more_suffices() {
+    let queues = Queues::empty(&[]);
+    let mut session = queues.session();
+    session
+        .batch_execute(
+            "create role boss superuser; set session authorization boss; create extension howdah;
+             reset session authorization; alter role boss nosuperuser; create role admin in role howdah_admin;
+             grant create on database postgres to admin;
+             set session authorization admin; create schema own; grant usage on schema own to boss;
+             create type own.t as (id integer);
+             create function own.hello() returns text language sql as 'select 1::text';
+             select http.route('GET', '/', 'own.hello'), http.handle('select 1::text from request'), http.listen(4331);
+             select queue.create('rows', 'own.t', max_reads => 1), queue.create('mail');
+             select queue.grant('mail', 'send', 'howdah_web'), queue.listen(4332, queue => 'mail');
+             select queue.put('rows', row(1)::own.t), queue.send('mail', '{}'), queue.archive('mail', 1);
+             alter type own.t add attribute name text;
+             create table own.kept (id integer);
+             select queue.put_lines(into_table => 'own.kept', lines => 'bad', producer => 'p', sequence => 1);
+             drop table own.kept;
+             select queue.read('rows', 1, '0 s', null::own.t)",
+        )
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(number(&mut session, "select count(*) from queue.read('rows', 1, '0 s', null::own.t)"), 0);
+    session
+        .batch_execute(
+            "select queue.redrive('rows'), queue.purge_queue('rows');
+             select http.unroute('GET', '/'), http.unhandle(), http.unlisten(4331), queue.unlisten(4332);
+             select queue.drop_queue('rows'), queue.drop_queue('mail');
+             reset session authorization; drop extension howdah",
+        )
+        .unwrap_or_else(|error| panic!("{error:?}"));
+}
