@@ -93,6 +93,7 @@ mod alone {
 
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {
+    mod calls;
     mod ddl;
     mod rights;
     mod versions;
