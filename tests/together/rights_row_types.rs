@@ -52,6 +52,28 @@ fn the_owner_of_a_row_type_gains_no_rights_by_a_domain_that_the_type_gets() {
 }
 
 #[test]
+fn analyze_runs_nothing_of_a_row_types_owner_as_the_owner_of_the_tables() {
+    let (queues, mut session) = queues();
+    run_as(
+        &queues,
+        "mallory",
+        "create function evil.difference(integer, integer) returns double precision immutable language plpgsql as
+           $$ begin perform evil.note(); return $2 - $1; end $$;
+         create type evil.span as range (subtype = integer, subtype_diff = evil.difference);
+         create domain evil.spans as evil.span; create type evil.t as (span evil.span)",
+    )
+    .unwrap();
+    session
+        .batch_execute("select queue.create('jobs', 'evil.t'), queue.grant('jobs', 'send', 'mallory')")
+        .unwrap();
+    run_as(&queues, "mallory", "alter type evil.t add attribute other evil.spans").unwrap();
+    let put = "select queue.put('jobs', array(select row(evil.span(n, n + 5), evil.span(n, n + 7))::evil.t from generate_series(1, 100) n))";
+    run_as(&queues, "mallory", put).unwrap();
+    session.batch_execute("analyze queue.rows_1_1; analyze queue.rows_1_1 (span, other); analyze").unwrap();
+    assert_eq!(ran_as(&mut session), [""; 0]);
+}
+
+#[test]
 fn an_admin_gains_no_rights_by_the_type_of_its_own_queue() {
     let (queues, mut session) = queues();
     run_as(

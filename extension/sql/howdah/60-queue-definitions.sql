@@ -71,7 +71,8 @@ grant select on queue.queue, queue.permission to public;
 -- What the functions below have done as the owner of the extension, after they have checked who calls.
 
 -- A table of rows has the base type in the place of a domain: a domain's values are checked where they are sent, as
--- whoever sends them. In a table its constraints and default would run in commands of the extension's owner.
+-- whoever sends them. In a table its constraints and default would run in commands of the extension's owner. It has no
+-- statistics: ANALYZE calls functions of somebody's range types, as the owner of the table.
 create function queue.columns(relation regclass) returns table (number integer, name name, definition text)
 language sql stable set search_path = pg_catalog, pg_temp
 begin atomic
@@ -104,6 +105,7 @@ declare
   number integer;
   kind text := case when make.is_unlogged then 'unlogged' else '' end;
   columns text;
+  without_statistics text := '';
 begin
   insert into queue.queue (name, row_type, owner, is_unlogged, max_reads)
   values (make.name, make.row_type, make.owner, make.is_unlogged, make.max_reads)
@@ -117,9 +119,9 @@ begin
          message jsonb, headers jsonb)', 'a_' || make.name);
     execute format('grant select, delete on queue.%I to %s', 'a_' || make.name, make.owner);
   else
-    columns := (
-      select string_agg(', ' || c.definition, '')
-      from pg_type t cross join lateral queue.columns(t.typrelid) c where t.oid = make.row_type);
+    select string_agg(', ' || c.definition, ''), string_agg(format(', alter %I set statistics 0', c.name), '')
+    into columns, without_statistics
+    from pg_type t cross join lateral queue.columns(t.typrelid) c where t.oid = make.row_type;
     -- Keeps the type from being dropped while the queue needs it, and lets it be altered; dumps carry it.
     execute format(
       'create function queue.row_type_%s() returns %s language plpgsql as %L',
@@ -142,7 +144,7 @@ begin
       'create index on queue.ledger_%s_%s (producer, epoch, sequence) where producer is not null',
       number, segment);
     -- So that a publication of all tables does not forbid what updates or deletes here.
-    execute format('alter table queue.rows_%s_%s replica identity full', number, segment);
+    execute format('alter table queue.rows_%s_%s replica identity full %s', number, segment, without_statistics);
     execute format('alter table queue.ledger_%s_%s replica identity full', number, segment);
   end loop;
 end
@@ -316,7 +318,8 @@ begin
       execute format('alter table queue.rows_%s_%s drop column %I', reshape.queue, change.segment, change.old);
     else
       execute format(
-        'alter table queue.rows_%s_%s add column %s', reshape.queue, change.segment, change.definition);
+        'alter table queue.rows_%s_%s add column %s, alter %I set statistics 0',
+        reshape.queue, change.segment, change.definition, change.new);
     end if;
   end loop;
 end
