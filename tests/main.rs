@@ -7,6 +7,7 @@
 //! Makefile has them.
 
 mod together {
+    mod admission;
     mod arguments;
     mod changes;
     mod databases;
@@ -86,6 +87,7 @@ mod alone {
     mod response_memory;
     mod route_limits;
     mod run_bips;
+    mod runaway;
     mod slow_handlers;
     mod supervisor;
     mod worker_slots;

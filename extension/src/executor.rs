@@ -22,7 +22,7 @@ use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner, changes};
 use crate::shared::routes::Measured;
 use crate::shared::{INGEST, now_us, shared, wake};
-use crate::worker::{Worker, signals};
+use crate::worker::{Worker, signals, watch};
 use crate::{log_rate, proxies, settings};
 use lines::Lines;
 
@@ -46,6 +46,7 @@ pub fn run(worker: &Worker) {
     END.set(executor);
     // SAFETY: a callback for the end of this process.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::from(0)) };
+    watch::register();
     proxies::reload();
     let mut executor = Serving {
         worker,
@@ -71,6 +72,7 @@ unfailing_callback! {
     unsafe fn leave(_code: i32, _argument: pg_sys::Datum) {
         // SAFETY: null or leaked; nobody else goes on in this process.
         if let Some(executor) = unsafe { END.get().as_mut() } {
+            watch::explain_end();
             executor.leave();
         }
     }
@@ -112,10 +114,20 @@ impl Serving<'_> {
                 self.housekeeping();
             }
             match self.executor.next(spin(), share) {
-                Some(work) if self.worker.lane == INGEST => self.pour(work),
-                Some(work) => self.run(work),
+                Some(work) => {
+                    watch::begin();
+                    if self.worker.lane == INGEST {
+                        self.pour(work);
+                    } else {
+                        self.run(work);
+                    }
+                    if watch::end() {
+                        self.worker.make_room();
+                    }
+                }
                 None => {
                     since_housekeeping = 0;
+                    watch::rest();
                     self.look_after_queues();
                     let timeout = self.give_memory_back().or_else(upkeep::interval);
                     self.worker.wait(timeout);
@@ -147,6 +159,7 @@ impl Serving<'_> {
 
     fn housekeeping(&mut self) {
         self.worker.housekeeping();
+        watch::take_stock();
         self.notice_reload();
     }
 

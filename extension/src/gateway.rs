@@ -40,6 +40,7 @@ use pgrx::pg_sys;
 use crate::at_rest::{self, AtRest};
 use crate::entry::unfailing_callback;
 use crate::guard::{Report, attempt};
+use crate::request::admission;
 use crate::request::problem::Problem;
 use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
@@ -81,6 +82,7 @@ pub fn run(worker: &Worker) {
     // SAFETY: a callback for the end of this process.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::from(0)) };
     deadline::register();
+    admission::watch();
     proxies::reload();
     let mut gateway = Gateway {
         worker,
@@ -335,7 +337,7 @@ impl Gateway<'_> {
             Way::Route(place, _) => place..place + 1,
             Way::Handlers(_) => table.handlers.clone(),
         };
-        if self.inline.may_run(&mut self.runner, endpoints.clone()) {
+        if self.inline.may_run(&mut self.runner, endpoints.clone(), arrived.request.len()) {
             // SAFETY: parsed above.
             unsafe { self.inline.push(arrived, endpoints.start, now) };
         } else {

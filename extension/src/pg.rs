@@ -55,6 +55,14 @@ unsafe extern "C-unwind" {
     pub fn ReleaseCachedPlan(plan: *mut CachedPlan, owner: ResourceOwner);
     pub fn ResetPlanCache();
 
+    // optimizer/planner.h
+    pub fn standard_planner(
+        query: *mut Query,
+        text: *const c_char,
+        options: c_int,
+        params: ParamListInfo,
+    ) -> *mut PlannedStmt;
+
     // executor/executor.h, tcop/pquery.h
     pub fn CreateQueryDesc(
         statement: *mut PlannedStmt,

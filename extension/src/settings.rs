@@ -77,6 +77,7 @@ integers! {
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";
     INLINE_THRESHOLD = "howdah.inline_threshold\0", 500, 1, 100_000, Sighup, NONE, "A route whose mean time is below this many microseconds counts as short.\0";
+    HANDLER_MEMORY = "howdah.handler_memory\0", 1024, 16, 1 << 20, Sighup, MB, "Memory that a request may take in its executor; one that takes more is cancelled and answered with 503.\0";
     REQUEST_TIMEOUT = "howdah.request_timeout\0", 30 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that takes longer is cancelled and answered with 504.\0";
     QUEUE_TIMEOUT = "howdah.queue_timeout\0", 5 * SECONDS, 1, HOUR, Sighup, MS, "A request that waits longer for an executor is answered with 503.\0";
     LOCK_TIMEOUT = "howdah.lock_timeout\0", 2 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that waits longer for a lock is answered with 503.\0";
@@ -106,6 +107,8 @@ pub static LISTEN_ADDRESSES: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"localhost"));
 /// Networks of the proxies whose X-Forwarded-For is believed, separated by commas.
 pub static TRUSTED_PROXIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+/// Extensions whose functions may run in a gateway, separated by commas.
+pub static INLINE_EXTENSIONS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Whether error responses carry DETAIL, HINT and the messages of internal errors.
 pub static SHOW_ERRORS: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// The inline lane.
@@ -144,6 +147,14 @@ pub fn define() {
             None,
         );
     }
+    GucRegistry::define_string_guc(
+        c"howdah.inline_extensions",
+        c"Extensions whose functions may run in a gateway, separated by commas.",
+        c"They must be short, or look for interrupts.",
+        &INLINE_EXTENSIONS,
+        GucContext::Postmaster,
+        GucFlags::empty(),
+    );
     GucRegistry::define_bool_guc(
         c"howdah.show_errors",
         c"Error responses carry details, hints and the messages of internal errors.",

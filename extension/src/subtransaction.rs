@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use crate::guard::{PgError, Report, attempt};
 use crate::pg;
+use crate::request::admission;
 
 /// Runs `work` in a subtransaction, which is rolled back if it fails.
 ///
@@ -15,6 +16,7 @@ pub unsafe fn in_subtransaction<T>(work: impl FnOnce() -> T) -> Result<T, PgErro
     unsafe {
         let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
         let level = pg::GetCurrentTransactionNestLevel();
+        admission::let_subtransaction_begin();
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
         let result = attempt(Report::Quiet, || {

@@ -4,11 +4,13 @@
 //! - [`connection`]: the database, the role, the extension.
 //! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
 //! - [`transaction`]: a guarded transaction for the platform's own look-ups.
+//! - [`watch`]: how long a cancelled request goes on in an executor, and how much memory it takes.
 
 pub mod connection;
 pub mod idle;
 pub mod signals;
 pub mod transaction;
+pub mod watch;
 
 use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
@@ -77,6 +79,13 @@ impl Worker {
     /// Whether it shall accept nothing new, finish what runs, and return from its `run`.
     pub fn asked_to_leave(&self) -> bool {
         self.entry().asked_to_leave()
+    }
+
+    /// Has another come in this one's place.
+    pub fn make_room(&self) {
+        if self.entry().ask_to_leave() {
+            shared().nudge_supervisor();
+        }
     }
 
     /// Ends the process because the extension is gone from its database. The supervisor ends the others.

@@ -222,27 +222,31 @@ fn a_gateway_that_gets_no_processor_blames_no_route() {
 }
 
 #[test]
-fn a_route_that_does_not_stop_when_told_never_runs_in_a_gateway_again() {
+fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_changes() {
     let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
     // PostgreSQL computes a digest without looking whether it is cancelled.
-    platform.sql(
-        "create function digest(n integer) returns text language sql stable return md5(rpad('a', n));
-         select http.route('GET', '/digest/{n}', 'digest')",
-    );
+    let digest = "create or replace function digest(n integer) returns text language sql stable return
+                    md5(format('%*s', n, 'a'))";
+    platform.sql(&format!("{digest}; select http.route('GET', '/digest/{{n}}', 'digest')"));
     let mut connection = platform.connect();
-    let mut digest = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
+    let mut digest_of = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
     wait_for("the route runs in the gateway", || {
-        digest(1);
+        digest_of(1);
         inline_count(&platform, "/digest/{n}") > 0
     });
-    assert_eq!(digest(100_000_000).len(), 32);
+    assert_eq!(digest_of(100_000_000).len(), 32);
     let before = inline_count(&platform, "/digest/{n}");
     // Longer than the first ban of a route that merely was too slow.
     thread::sleep(Duration::from_millis(2500));
     for _ in 0..20 {
-        digest(1);
+        digest_of(1);
     }
     assert_eq!(inline_count(&platform, "/digest/{n}"), before);
+    platform.sql(digest);
+    wait_for("the changed function runs in the gateway", || {
+        digest_of(1);
+        inline_count(&platform, "/digest/{n}") > before
+    });
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::request::identity::{self, Identity};
 use crate::request::transaction::{self, Leftovers, Scope};
 use crate::request::{Runner, changes};
 use crate::shared::shared;
-use crate::worker::signals;
+use crate::worker::{signals, watch};
 
 /// What is kept between two buckets.
 #[derive(Default)]
@@ -146,7 +146,7 @@ fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgEr
     if let Err(error) = result {
         // SAFETY: the transaction has failed.
         unsafe { transaction::abort() };
-        return Err(error);
+        return Err(watch::out_of_memory(&error).unwrap_or(error));
     }
     Ok(done)
 }

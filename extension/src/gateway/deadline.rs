@@ -16,6 +16,7 @@ use pgrx::pg_sys;
 
 use crate::entry::infallible_callback;
 use crate::pg;
+use crate::request::{admission, transaction};
 use crate::settings;
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
@@ -76,7 +77,7 @@ pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     // Written by this thread alone, and read by its own signal handler: no need to lock the bus.
     let number = WORK.load(Relaxed);
     WORK.store(number + 1, Relaxed);
-    let result = work();
+    let result = admission::asked_for(work);
     WORK.store(number + 2, Relaxed);
     // SAFETY: a variable of PostgreSQL's; a cancel that came too late is void.
     unsafe { pg_sys::QueryCancelPending = 0 };
@@ -96,8 +97,12 @@ infallible_callback! {
     unsafe fn strike() {
         let (work, half) = (WORK.load(Relaxed), HALF.load(Relaxed));
         let mut next = half;
-        if OVERDUE.load(Relaxed) {
+        if work & 1 == 1 && OVERDUE.load(Relaxed) {
+            // Whoever has lost the first.
             IGNORED.fetch_add(1, Relaxed);
+            if !transaction::is_aborting() {
+                interrupt();
+            }
         } else if STRUCK.swap(work, Relaxed) != work {
             used().note();
         } else {
@@ -122,6 +127,10 @@ fn cancel(work: u64) {
     }
     IGNORED.store(0, Relaxed);
     OVERDUE.store(true, Relaxed);
+    interrupt();
+}
+
+fn interrupt() {
     // SAFETY: PostgreSQL's own variables.
     unsafe {
         pg_sys::QueryCancelPending = 1;

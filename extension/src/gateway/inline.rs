@@ -3,7 +3,8 @@
 //! Those that run as the same role share a read-only transaction, in which their plans stay open: see
 //! [`shared_transaction`](super::shared_transaction). An error ends it, and the rest begin another.
 //! A request that exceeds its deadline is cancelled and run by an executor; its route loses the
-//! privilege for a while, or for good if it did not stop when told.
+//! privilege for a while. If it did not stop when told, or calls what must not run here ([`admission`]), its route loses
+//! the privilege until its function changes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,8 +22,7 @@ use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
 use crate::at_rest::AtRest;
 use crate::request::problem::Problem;
-use crate::request::transaction;
-use crate::request::{Done, Lane, Runner};
+use crate::request::{Done, Lane, Runner, admission, transaction};
 use crate::settings::{self, Inline as Mode};
 use crate::shared::routes::{Measured, RouteCounters};
 use crate::shared::{now_us, shared};
@@ -47,6 +47,11 @@ struct Waiting {
 const BUDGET: Duration = Duration::from_millis(1);
 /// Requests that an endpoint must have answered in executors before it is known to be short.
 const PROBATION: u64 = 8;
+/// Bytes of a request that may run here. What one has to read of it, as JSON say, it may read without looking whether it
+/// is cancelled.
+const LONGEST: usize = 16 << 10;
+/// For how many deadlines plans may be made: the first plan reads catalogs that nothing has read yet.
+const PLANNING: i32 = 3;
 /// How long an endpoint that was too slow stays with the executors; doubled each time. An executor has told by
 /// then how long it takes now.
 const BAN: Duration = Duration::from_secs(2);
@@ -80,15 +85,18 @@ impl Inline {
         self.queue.retain(|waiting| waiting.arrived.ticket != ticket);
     }
 
-    /// Whether a request for these endpoints may run here.
-    pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>) -> bool {
+    /// Whether a request of so many bytes for these endpoints may run here.
+    pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>, size: usize) -> bool {
         // Handlers that are asked one after the other must run as the same role to share a transaction.
         settings::INLINE.get() != Mode::Off
+            && size <= LONGEST
             && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
                 runner.number(place).is_some_and(|number| {
                     let counters = shared().routes.get(number as usize);
-                    is_short(counters) && self.reads_only(runner, place, counters)
+                    is_short(counters)
+                        && !runner.is_unfit(place, counters.inline_unfit.load(Relaxed))
+                        && self.reads_only(runner, place, counters)
                 })
             })
     }
@@ -98,13 +106,18 @@ impl Inline {
     fn reads_only(&mut self, runner: &mut Runner, place: usize, counters: &RouteCounters) -> bool {
         if !runner.is_planned(place) {
             self.end(runner);
-            // The first plan reads catalogs that nothing has read yet.
-            deadline::watch(4);
+            deadline::watch(PLANNING);
             // SAFETY: on the main thread, outside a transaction.
-            let overdue = unsafe { deadline::within(|| runner.make_plans(place)) }.overdue;
+            let made = unsafe { deadline::within(|| runner.make_plans(place)) };
             deadline::rest();
-            // What cannot be planned here is tried by executors, which say why, for as long.
-            if overdue || !runner.is_planned(place) {
+            if admission::take_refusal() || made.deaf {
+                if let Some(number) = runner.number(place) {
+                    runner.keep_out(number);
+                }
+            } else if made.overdue {
+                ban_longer(counters);
+            } else if !runner.is_planned(place) {
+                // What cannot be planned here is tried by executors, which say why, for as long.
                 counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
             }
         }
@@ -232,7 +245,11 @@ impl Inline {
         }
         let first = runner.number(endpoint);
         if let Some(number) = first {
-            judge(shared().routes.get(number as usize), &done, deaf);
+            if admission::take_refusal() || deaf {
+                runner.keep_out(number);
+            } else {
+                judge(shared().routes.get(number as usize), &done);
+            }
         }
         if done.elsewhere {
             flights.submit(arrived, first, server);
@@ -258,7 +275,6 @@ impl Inline {
 fn is_short(counters: &RouteCounters) -> bool {
     let threshold = settings::INLINE_THRESHOLD.get() as f32;
     counters.mean_us().is_some_and(|mean| mean < threshold)
-        && !counters.inline_never.load(Relaxed)
         && counters.inline_banned_until.load(Relaxed) < now_us()
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
 }
@@ -277,17 +293,19 @@ unsafe fn run_with_deadline(
 }
 
 /// Takes the privilege from an endpoint that has exceeded the deadline.
-fn judge(counters: &RouteCounters, done: &Done, deaf: bool) {
+fn judge(counters: &RouteCounters, done: &Done) {
     if done.cancelled {
-        let before = counters.inline_overruns.fetch_add(1, Relaxed).min(6);
-        let until = now_us() + BAN.as_micros() as u64 * (1 << before);
-        counters.inline_banned_until.store(until, Relaxed);
-        if deaf {
-            counters.inline_never.store(true, Relaxed);
-        }
+        ban_longer(counters);
     } else if done.elsewhere {
         counters.inline_banned_until.store(now_us() + BAN.as_micros() as u64, Relaxed);
     }
+}
+
+/// Each time for twice as long.
+fn ban_longer(counters: &RouteCounters) {
+    let before = counters.inline_overruns.fetch_add(1, Relaxed).min(6);
+    let until = now_us() + BAN.as_micros() as u64 * (1 << before);
+    counters.inline_banned_until.store(until, Relaxed);
 }
 
 fn record(done: &Done, since: Instant) {

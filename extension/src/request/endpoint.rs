@@ -2,12 +2,14 @@
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::changes;
 use super::function::Function;
 use super::plan::Plan;
+use super::standing::FunctionVersion;
+use super::{admission, changes};
 use crate::guard::PgError;
 use crate::pg;
 use crate::shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
@@ -71,6 +73,8 @@ pub struct Endpoint {
     known: Cell<Known>,
     /// Its plans; made when it is first asked for.
     pub plans: Plans,
+    /// A hash of the version of its function, as it was looked up last, or of its statement; 0 while it is not known.
+    fingerprint: Cell<u64>,
 }
 
 /// The plans of an endpoint: one for each set of arguments that requests have left to their defaults.
@@ -105,12 +109,17 @@ impl Endpoint {
             Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
             Target::Statement { name, .. } => format!("handler {name}"),
         };
+        let fingerprint = match &registration.target {
+            Target::Function { .. } => 0,
+            Target::Statement { statement, .. } => registry::hash(statement),
+        };
         Endpoint {
             registration,
             // A NUL cannot be in a value that comes out of a table.
             title: CString::new(title).unwrap_or_default(),
             known: Cell::default(),
             plans: Plans::Unmade,
+            fingerprint: Cell::new(fingerprint),
         }
     }
 
@@ -138,6 +147,43 @@ impl Endpoint {
             plans.drain(..).for_each(Plan::release);
         }
         self.plans = Plans::Unmade;
+    }
+
+    /// Notes which version of its function is planned.
+    pub fn note_version(&self, version: &FunctionVersion) {
+        self.fingerprint.set(registry::hash((version.oid.to_u32(), version.xmin.into_inner(), version.tid)));
+    }
+
+    /// Keeps it with the executors until its function changes.
+    pub fn keep_out(&self) {
+        if let Some(counters) = self.counters() {
+            counters.inline_unfit.store(self.fingerprint.get(), Relaxed);
+        }
+    }
+
+    /// An error in a gateway, if it is to stay with the executors.
+    pub fn refuse_unfit(&self) {
+        let unfit = self.counters().map_or(0, |counters| counters.inline_unfit.load(Relaxed));
+        admission::refuse_unfit(unfit, self.fingerprint.get());
+    }
+
+    /// Whether it is what was found unfit. If something has changed since it was looked at last, its plans are forgotten, and
+    /// it is not: whoever makes them anew is told.
+    pub fn is_unfit(&mut self, unfit: u64) -> bool {
+        if unfit == 0 || self.fingerprint.get() != unfit {
+            return false;
+        }
+        let checked = match &self.plans {
+            Plans::Unmade => 0,
+            Plans::Made { checked, .. } => *checked,
+            Plans::Broken { epoch, .. } => *epoch,
+        };
+        let is_current =
+            checked == changes::epoch() || matches!(self.registration.target, Target::Statement { .. });
+        if !is_current {
+            self.forget_plans();
+        }
+        is_current
     }
 
     /// Whether it is known what its plans are, or that there are none.

@@ -4,6 +4,7 @@ use std::ffi::{CString, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::admission;
 use super::inputs::{Argument, arguments};
 use super::plan::{Origin, Plan, string};
 use super::shape::{MediaType, Shape};
@@ -253,11 +254,9 @@ impl Function {
 
     /// Whether running the body instead of calling the function means the same.
     pub fn body_may_stand_for_call(&self) -> bool {
-        // SAFETY: PostgreSQL's own variables. Who has hooks into calls wants to see them.
-        let (access, call) = unsafe { (pg_sys::object_access_hook, pg_sys::needs_fmgr_hook) };
-        let is_watched = access.is_some() || call.is_some();
+        // Who has hooks into calls wants to see them.
         self.in_sql
-            && !is_watched
+            && !admission::others_watch_calls()
             && !self.security_definer
             && !self.has_settings
             && !self.strict

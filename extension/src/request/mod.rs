@@ -14,6 +14,7 @@
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an
 //!   error to the response; [`grants`]: which grant a refusal is about.
 
+pub mod admission;
 pub mod arguments;
 pub mod arms;
 pub mod body;
@@ -50,6 +51,7 @@ use router::Match;
 use crate::log_rate;
 use crate::settings;
 use crate::shared::workers::WorkerEntry;
+use endpoint::Endpoint;
 use identity::Identity;
 use open::OpenPlans;
 use problem::{Access, Problem};
@@ -185,6 +187,18 @@ impl Runner {
     /// Whether the endpoint at this place has its plans, and they only read.
     pub fn reads_only(&self, place: usize) -> bool {
         self.table.as_ref().is_some_and(|table| table.endpoints[place].reads_only())
+    }
+
+    /// Whether the endpoint at this place is what a gateway has found unfit to run there. What has changed since it was
+    /// looked at last is looked at again.
+    pub fn is_unfit(&mut self, place: usize, unfit: u64) -> bool {
+        self.table.as_mut().is_some_and(|table| table.endpoints[place].is_unfit(unfit))
+    }
+
+    /// Keeps the endpoint of these counters with the executors until its function changes.
+    pub fn keep_out(&self, number: u32) {
+        let endpoints = self.table.iter().flat_map(|table| &table.endpoints);
+        endpoints.filter(|endpoint| endpoint.number() == Some(number)).for_each(Endpoint::keep_out);
     }
 
     /// Puts in force what the endpoint at this place runs with. False if that fails.

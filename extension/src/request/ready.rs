@@ -131,11 +131,14 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
         let checked = changes::epoch();
         match &endpoint.registration.target {
             Target::Statement { statement, .. } => {
+                endpoint.refuse_unfit();
                 let plan = plan::for_statement(statement, types);
                 Plans::Made { function: None, plans: vec![plan], checked }
             }
             Target::Function { function, .. } => {
                 let function = Function::of(Function::look_up(function), types);
+                endpoint.note_version(&function.version());
+                endpoint.refuse_unfit();
                 if let Some(obstacle) = function.obstacle() {
                     pgrx::error!("{obstacle}");
                 }

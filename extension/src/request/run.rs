@@ -23,6 +23,7 @@ use super::{Whose, changes, grants, params};
 use crate::entry::callback;
 use crate::guard::{PgError, Report, attempt};
 use crate::queue::later;
+use crate::worker::watch;
 use crate::{log_rate, pg, settings};
 
 /// A request on its way through the endpoints.
@@ -161,6 +162,16 @@ impl Job<'_, '_> {
         }
     }
 
+    /// Says that it was cancelled because of its memory.
+    fn name_memory(&self, mishap: &mut Mishap) {
+        if let Mishap::Error(error) = mishap
+            && let Some(reason) = watch::out_of_memory(error)
+        {
+            pgrx::log!("http request {}: {}", self.request.id(), reason.message);
+            *error = reason;
+        }
+    }
+
     unsafe fn run_once(
         &mut self,
         endpoint: &mut Endpoint,
@@ -173,8 +184,8 @@ impl Job<'_, '_> {
         let context = ErrorContext { request: self.request };
         // SAFETY: by contract; `give_up` ends what has begun.
         unsafe {
-            let result = self.run_inside(endpoint, path, scope, &mut begun, &context);
-            if let Err(mishap) = &result {
+            let mut result = self.run_inside(endpoint, path, scope, &mut begun, &context);
+            if let Err(mishap) = &mut result {
                 current::clear();
                 // The text is the plan's, which may go.
                 pg_sys::debug_query_string = std::ptr::null();
@@ -186,6 +197,7 @@ impl Job<'_, '_> {
                     // The second try makes new ones.
                     endpoint.forget_plans();
                 }
+                self.name_memory(mishap);
             }
             result
         }

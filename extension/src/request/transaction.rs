@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pgrx::pg_sys;
 
@@ -202,11 +203,23 @@ const USER_LOCKMETHOD: u16 = 2;
 pub unsafe fn abort() {
     // SAFETY: by contract. If the cleaning fails, it is left to the next request.
     unsafe {
+        ABORTING.store(true, Relaxed);
+        // The cancel that has come this far is over.
+        pg_sys::QueryCancelPending = 0;
         at_rest::abort();
         let cleaned = attempt(Report::Log, || forget_session(true));
         if cleaned.is_err() {
             at_rest::abort();
         }
         UNCLEAN.set(cleaned.is_err());
+        ABORTING.store(false, Relaxed);
     }
 }
+
+/// Whether a transaction is being aborted: nothing cancels that. Safe inside a signal.
+pub fn is_aborting() -> bool {
+    ABORTING.load(Relaxed)
+}
+
+/// See [`is_aborting`].
+static ABORTING: AtomicBool = AtomicBool::new(false);

@@ -118,8 +118,9 @@ pub struct RouteCounters {
     pub inline_banned_until: AtomicU64,
     /// How often it exceeded its deadline in a gateway.
     pub inline_overruns: AtomicU32,
-    /// Whether it never runs in a gateway again: it did not end when it was told to.
-    pub inline_never: AtomicBool,
+    /// The fingerprint of what does not run in a gateway: it did not end when it was told to, or calls what must not run
+    /// there. 0 for none.
+    pub inline_unfit: AtomicU64,
 }
 
 /// The weight of the newest request in the moving average.
@@ -246,6 +247,7 @@ impl Entry for RouteCounters {
             &self.cancelled,
             &self.unrun,
             &self.inline_banned_until,
+            &self.inline_unfit,
             &self.gone_since,
             &self.broken,
         ];
@@ -253,7 +255,6 @@ impl Entry for RouteCounters {
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
         self.inline_overruns.store(0, Relaxed);
-        self.inline_never.store(false, Relaxed);
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 
+use super::watch;
 use crate::entry::infallible_callback;
 use crate::pg;
 use crate::shared::wake;
@@ -102,6 +103,17 @@ infallible_callback! {
     }
 }
 
+/// Cancels what this executor runs, as PostgreSQL's own StatementCancelHandler does. Called inside a signal.
+pub fn cancel() {
+    CANCELS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: PostgreSQL's own variables; setting a latch is safe inside a signal.
+    unsafe {
+        pg_sys::InterruptPending = 1;
+        pg_sys::QueryCancelPending = 1;
+        pg::SetLatch(pg_sys::MyLatch);
+    }
+}
+
 infallible_callback! {
     /// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
     unsafe fn cancel_if_meant(_signal: c_int) {
@@ -109,16 +121,13 @@ infallible_callback! {
         if check.is_null() {
             return;
         }
-        // SAFETY: `set_cancel_check` alone stores here, and stores this type. The rest is what PostgreSQL's
-        // own StatementCancelHandler does; errno is this thread's.
+        // SAFETY: `set_cancel_check` alone stores here, and stores this type; errno is this thread's.
         unsafe {
             let errno = *libc::__errno_location();
             let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
             if check() {
-                CANCELS.fetch_add(1, Ordering::Relaxed);
-                pg_sys::InterruptPending = 1;
-                pg_sys::QueryCancelPending = 1;
-                pg::SetLatch(pg_sys::MyLatch);
+                watch::cancelled();
+                cancel();
             }
             *libc::__errno_location() = errno;
         }

@@ -1,0 +1,192 @@
+//! A request that does not end when it is told to, and one that takes all memory: nobody else notices.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use howdah_tests::{Platform, wait_for};
+
+/// What docs/http.md says that a request may take of a gateway, of the process's own time.
+const LONGEST_IN_A_GATEWAY: Duration = Duration::from_millis(20);
+
+/// What a process has computed so far.
+fn computed(pid: i32) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+}
+
+/// Kilobytes that a process has of its own; 0 when it has ended.
+fn memory(pid: i32) -> i64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    line.map_or(0, |line| line.split_whitespace().nth(1).unwrap().parse().unwrap())
+}
+
+#[test]
+fn no_request_holds_a_gateway_for_longer_than_documented() {
+    let platform = Platform::with(&[
+        ("howdah.inline_threshold", "100000"),
+        ("howdah.request_timeout", "300ms"),
+        ("howdah.min_executors", "4"),
+    ]);
+    platform.sql(
+        "create function fast() returns text language sql stable return 'fast';
+         create function spin(kind text default 'none') returns text language plpgsql stable as
+           $$ declare times bigint := 0; begin
+             if kind = 'none' then return 'short'; end if;
+             while times < 200000000 loop
+               if kind = 'plain' then times := times + 1;
+               else
+                 begin
+                   loop times := times + 1; end loop;
+                 exception when query_canceled then times := times + 1;
+                 end;
+               end if;
+             end loop;
+             return 'long';
+           end $$;
+         select http.route('GET', '/fast', 'fast'), http.route('GET', '/spin', 'spin'),
+                http.route('GET', '/catch', 'spin')",
+    );
+    let gateway = platform.workers("gateway")[0];
+    let mut connection = platform.connect();
+    let inline = |pattern: &str| {
+        let count = platform.value(&format!("select inline from http.stats where pattern = '{pattern}'"));
+        count.unwrap().parse::<i64>().unwrap()
+    };
+    for (pattern, path) in [("/spin", "/spin?kind=plain"), ("/catch", "/catch?kind=catch")] {
+        wait_for("the routes run in the gateway", || {
+            assert_eq!(connection.request("GET", pattern, &[], b"").text(), "short");
+            connection.request("GET", "/fast", &[], b"");
+            inline(pattern) > 0 && inline("/fast") > 0
+        });
+        let mut spinner = platform.connect();
+        let before = computed(gateway);
+        spinner.send("GET", path, &[], b"");
+        wait_for("an executor runs it", || platform.running(&format!("GET {pattern}")) == 1);
+        let held = computed(gateway) - before;
+        println!("{path} held the gateway for {held:?}");
+        assert!(held < LONGEST_IN_A_GATEWAY, "{path} held the gateway for {held:?}");
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        assert_eq!(spinner.read_reply(false).unwrap().status, 504);
+    }
+}
+
+#[test]
+fn an_executor_whose_request_catches_every_cancel_ends_and_the_others_go_on() {
+    let platform = Platform::with(&[("howdah.request_timeout", "300ms"), ("howdah.min_executors", "3")]);
+    platform.sql(
+        "create function fast() returns text language sql stable return 'fast';
+         create function deaf() returns text language plpgsql as
+           $$ begin
+             loop
+               begin perform pg_sleep(60); exception when query_canceled then null; end;
+             end loop;
+           end $$;
+         select http.route('GET', '/fast', 'fast'), http.route('POST', '/deaf', 'deaf')",
+    );
+    let before = platform.pids();
+    let mut connection = platform.connect();
+    let reply = connection.request("POST", "/deaf", &[], b"");
+    assert_eq!(reply.status, 504, "{}", reply.text());
+    let deaf = platform.value("select pid from http.workers where kind = 'executor' and busy_ms > 0");
+    let deaf: i32 = deaf.expect("an executor still runs it").parse().unwrap();
+    wait_for("the executor ends", || {
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+        !platform.workers("executor").contains(&deaf)
+    });
+    assert!(platform.log().contains("because its request went on for 5 s after it was cancelled"));
+    let others: Vec<i32> = before.into_iter().filter(|&pid| pid != deaf).collect();
+    assert!(platform.still_run(&others), "another process has ended");
+    wait_for("another executor comes", || platform.workers("executor").len() >= 3);
+}
+
+/// Grows by a megabyte at a time, or by a gigabyte at once; or catches each error.
+const GREEDY: &str = "
+    create function fast() returns text language sql stable return 'fast';
+    create function greedy(kind text) returns text language plpgsql as
+      $$ declare pieces text[]; piece text; begin
+        if kind = 'at once' then
+          return length(repeat('x', 500000000) || repeat('y', 400000000));
+        end if;
+        loop
+          begin
+            for n in 1..100000 loop
+              pieces := pieces || repeat(n::text, 200000);
+            end loop;
+          exception when query_canceled or others then
+            if kind <> 'catches' then raise; end if;
+          end;
+        end loop;
+      end $$;
+    select http.route('GET', '/fast', 'fast'), http.route('POST', '/greedy/{kind}', 'greedy')";
+
+const LIMIT_MB: i64 = 128;
+
+fn greedy_platform() -> Platform {
+    let limit = format!("{LIMIT_MB}MB");
+    let platform = Platform::with(&[
+        ("howdah.handler_memory", &limit),
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+    ]);
+    platform.sql(GREEDY);
+    platform
+}
+
+/// The most that a process has of its own while `work` runs, in kilobytes.
+fn peak_of<T>(pid: i32, work: impl FnOnce() -> T) -> (T, i64) {
+    let (over, peak) = (AtomicBool::new(false), AtomicI64::new(0));
+    let result = thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                peak.fetch_max(memory(pid), Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let result = work();
+        over.store(true, Ordering::Relaxed);
+        result
+    });
+    (result, peak.into_inner())
+}
+
+#[test]
+fn a_request_that_takes_too_much_memory_gets_503_and_its_executor_gives_it_back() {
+    let platform = greedy_platform();
+    assert_eq!(platform.get("/fast").text(), "fast");
+    let executor = platform.workers("executor")[0];
+    let before = memory(executor);
+    let mut connection = platform.connect();
+    for kind in ["slowly", "at%20once"] {
+        let (reply, peak) =
+            peak_of(executor, || connection.request("POST", &format!("/greedy/{kind}"), &[], b""));
+        assert_eq!(reply.status, 503, "{}", reply.text());
+        assert_eq!(reply.json()["sqlstate"], "53200");
+        println!("{kind}: {} MB at the most", peak >> 10);
+    }
+    for _ in 0..30 {
+        let (reply, peak) = peak_of(executor, || connection.request("POST", "/greedy/slowly", &[], b""));
+        assert_eq!((reply.status, &reply.json()["sqlstate"]), (503, &"53200".into()), "{}", reply.text());
+        assert!(peak >> 10 < 4 * LIMIT_MB, "it took {} MB", peak >> 10);
+    }
+    assert_eq!(platform.workers("executor"), [executor], "the executor has ended");
+    let kept = memory(executor) - before;
+    assert!(kept >> 10 < LIMIT_MB / 4, "it has kept {} MB", kept >> 10);
+    assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+}
+
+#[test]
+fn a_request_that_catches_the_want_of_memory_ends_its_executor_and_nobody_elses() {
+    let platform = greedy_platform();
+    assert_eq!(platform.get("/fast").text(), "fast");
+    let executor = platform.workers("executor")[0];
+    let gateway = platform.workers("gateway");
+    let mut connection = platform.connect();
+    let (reply, peak) = peak_of(executor, || connection.request("POST", "/greedy/catches", &[], b""));
+    println!("{} MB at the most", peak >> 10);
+    assert!([502, 503].contains(&reply.status), "{} {}", reply.status, reply.text());
+    wait_for("another executor serves", || connection.request("GET", "/fast", &[], b"").status == 200);
+    assert_eq!(platform.workers("gateway"), gateway, "the server has restarted");
+}

@@ -1,0 +1,223 @@
+//! What runs in a gateway: PostgreSQL's own code and ours, SQL, PL/pgSQL, and the extensions that a setting names.
+
+use cluster::postgres::Client;
+use howdah_tests::abilities::brings_extension;
+use howdah_tests::{Connection, Platform, wait_for};
+
+/// All that has answered eight times counts as short, however slow the machine.
+const ANY_TIME: (&str, &str) = ("howdah.inline_threshold", "100000");
+
+fn inline_count(session: &mut Client, pattern: &str) -> i64 {
+    session.query_one("select inline from http.stats where pattern = $1", &[&pattern]).unwrap().get(0)
+}
+
+/// How many of so many requests a gateway has run, once it could have.
+fn run_inline(
+    platform: &Platform,
+    connection: &mut Connection,
+    pattern: &str,
+    path: &str,
+    expected: &str,
+) -> i64 {
+    let mut session = platform.session();
+    for _ in 0..20 {
+        let reply = connection.request("GET", path, &[], b"");
+        assert_eq!((reply.status, reply.text().as_str()), (200, expected), "{path}");
+    }
+    let before = inline_count(&mut session, pattern);
+    for _ in 0..20 {
+        assert_eq!(connection.request("GET", path, &[], b"").text(), expected, "{path}");
+    }
+    inline_count(&mut session, pattern) - before
+}
+
+/// Ways to a function in C: an expression, a view, a statement that PL/pgSQL runs and an expression that it computes, an
+/// operator, an aggregate, the input of a type, the support of an index and of an order, a default.
+const WAYS: &str = "
+    create extension fuzzystrmatch; create extension citext; create extension pg_trgm; create extension hstore;
+    create table word (word text, folded citext);
+    insert into word values ('kitten', 'Kitten');
+    create index on word using gin (word gin_trgm_ops);
+    grant select on word to howdah_web;
+    create view distance as select levenshtein(word, 'sitting') as distance from word;
+    grant select on distance to howdah_web;
+    create domain near as text check (levenshtein(value, 'kitten') < 3);
+    create function c_expression() returns text language sql stable return
+      (select levenshtein(word, 'sitting')::text from word);
+    create function c_view() returns text language sql stable return (select distance::text from distance);
+    create function c_default(x text default levenshtein('kitten', 'sitting')::text) returns text
+      language sql stable return x;
+    create function c_assigned() returns text language plpgsql stable as
+      $$ declare x integer; begin x := levenshtein('kitten', clock_timestamp()::text || 'sitting'); return '3'; end $$;
+    create function c_dynamic() returns text language plpgsql stable as
+      $$ declare x integer; begin execute 'select levenshtein(''kitten'', ''sitting'')' into x; return x; end $$;
+    create function c_settings() returns integer language sql stable set work_mem = '1MB'
+      return levenshtein('kitten', 'sitting');
+    create function c_nested() returns text language plpgsql stable as
+      $$ begin return c_settings(); end $$;
+    create function c_operator() returns text language sql stable return
+      (select count(*)::text || 2 from word where folded = 'KITTEN'::citext);
+    create function c_aggregate() returns text language sql stable return (select max(folded)::text from word);
+    create function c_input() returns text language plpgsql stable as
+      $$ declare x hstore; begin x := 'a=>3'; return x -> 'a'; end $$;
+    create function c_order() returns text language sql stable return
+      (select word from (select word from word order by folded) w);
+    create function c_index() returns text language sql stable return (select word from word where word ~ 'k.t');
+    create function c_domain() returns text language plpgsql stable as
+      $$ declare x near; begin x := 'mitten'; return x; end $$;
+    create function core() returns text language plpgsql stable as
+      $$ begin return (select upper(word) from word); end $$;
+    select http.route('GET', '/' || proname, oid::regprocedure::text)
+    from pg_proc where proname like 'c\\_%' or proname = 'core'";
+
+const EXPECTED: [(&str, &str); 13] = [
+    ("/c_expression", "3"),
+    ("/c_view", "3"),
+    ("/c_default", "3"),
+    ("/c_assigned", "3"),
+    ("/c_dynamic", "3"),
+    ("/c_nested", "3"),
+    ("/c_operator", "12"),
+    ("/c_aggregate", "Kitten"),
+    ("/c_input", "3"),
+    ("/c_order", "kitten"),
+    ("/c_index", "kitten"),
+    ("/c_domain", "mitten"),
+    ("/c_settings", "3"),
+];
+
+fn brings_extensions() -> bool {
+    ["fuzzystrmatch", "citext", "pg_trgm", "hstore"]
+        .iter()
+        .all(|name| brings_extension(name, "functions in C"))
+}
+
+#[test]
+fn code_in_c_of_an_extension_that_no_setting_names_never_runs_in_a_gateway() {
+    if !brings_extensions() {
+        return;
+    }
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(WAYS);
+    let mut connection = platform.connect();
+    for (path, expected) in EXPECTED {
+        let count = run_inline(&platform, &mut connection, path, path, expected);
+        assert_eq!(count, 0, "{path} ran in the gateway");
+    }
+    assert_eq!(run_inline(&platform, &mut connection, "/core", "/core", "KITTEN"), 20);
+}
+
+#[test]
+fn code_in_c_of_an_extension_that_a_setting_names_runs_in_a_gateway() {
+    if !brings_extensions() {
+        return;
+    }
+    let named = ("howdah.inline_extensions", "fuzzystrmatch, citext, pg_trgm, hstore");
+    let platform = Platform::with(&[ANY_TIME, named]);
+    platform.sql(WAYS);
+    let mut connection = platform.connect();
+    for (path, expected) in EXPECTED {
+        let count = run_inline(&platform, &mut connection, path, path, expected);
+        assert_eq!(count, 20, "{path} ran in executors");
+    }
+}
+
+#[test]
+fn what_reaches_another_server_never_runs_in_a_gateway() {
+    if !brings_extension("postgres_fdw", "foreign tables") {
+        return;
+    }
+    let platform = Platform::with(&[ANY_TIME, ("howdah.inline_extensions", "postgres_fdw")]);
+    let (port, database) =
+        (platform.value("show port").unwrap(), platform.value("select current_database()").unwrap());
+    let folder = platform.value("show unix_socket_directories").unwrap();
+    platform.sql(&format!(
+        "create extension postgres_fdw;
+         create server other foreign data wrapper postgres_fdw
+           options (host '{folder}', port '{port}', dbname '{database}', use_remote_estimate 'true');
+         create role visitor superuser login; grant visitor to current_user;
+         create user mapping for public server other options (user 'visitor', password_required 'false');
+         create table here (number integer); insert into here values (7);
+         create foreign table there (number integer) server other options (table_name 'here');
+         grant select on there to howdah_web;
+         create function direct() returns text language sql stable return (select number::text from there);
+         create function hidden(far boolean default true) returns text language plpgsql stable as
+           $$ begin
+             if far then return (select sum(number)::text from there); end if;
+             return '7';
+           end $$;
+         select http.route('GET', '/direct', 'direct'), http.route('GET', '/hidden', 'hidden')"
+    ));
+    let mut connection = platform.connect();
+    assert_eq!(run_inline(&platform, &mut connection, "/direct", "/direct", "7"), 0);
+    assert_eq!(run_inline(&platform, &mut connection, "/hidden", "/hidden?far=false", "7"), 20);
+    assert_eq!(run_inline(&platform, &mut connection, "/hidden", "/hidden", "7"), 0);
+}
+
+#[test]
+fn a_block_that_catches_errors_runs_in_an_executor_and_so_does_its_route_until_its_function_changes() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create function parse(text text) returns text language plpgsql stable as
+           $$ begin
+             begin return text::integer::text; exception when others then return 'none'; end;
+           end $$;
+         select http.route('GET', '/parse/{text}', 'parse')",
+    );
+    let mut connection = platform.connect();
+    assert_eq!(run_inline(&platform, &mut connection, "/parse/{text}", "/parse/7", "7"), 0);
+    assert_eq!(run_inline(&platform, &mut connection, "/parse/{text}", "/parse/seven", "none"), 0);
+    platform.sql(
+        "create or replace function parse(text text) returns text language plpgsql stable as
+           $$ begin return case when text ~ '^[0-9]+$' then text else 'none' end; end $$",
+    );
+    assert_eq!(run_inline(&platform, &mut connection, "/parse/{text}", "/parse/seven", "none"), 20);
+}
+
+#[test]
+fn a_function_of_postgresql_that_may_compute_for_long_runs_in_an_executor() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create function padded(n integer) returns text language sql stable return length(lpad('x', n));
+         create function powered(n numeric) returns text language plpgsql stable as
+           $$ begin return length((n ^ 2)::text); end $$;
+         select http.route('GET', '/padded/{n}', 'padded'), http.route('GET', '/powered/{n}', 'powered')",
+    );
+    let mut connection = platform.connect();
+    assert_eq!(run_inline(&platform, &mut connection, "/padded/{n}", "/padded/5", "5"), 0);
+    assert_eq!(run_inline(&platform, &mut connection, "/powered/{n}", "/powered/5", "19"), 0);
+}
+
+#[test]
+fn a_large_body_is_read_by_an_executor_and_the_next_small_one_in_the_gateway() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create function members(document jsonb) returns integer language sql stable return
+           (select count(*)::integer from jsonb_array_elements(document));
+         select http.route('POST', '/members', 'members')",
+    );
+    let mut connection = platform.connect();
+    let mut session = platform.session();
+    let mut post = |members: usize| {
+        let body = format!("{{\"document\": [{}]}}", vec!["1"; members].join(","));
+        let reply =
+            connection.request("POST", "/members", &[("Content-Type", "application/json")], body.as_bytes());
+        assert_eq!(reply.text(), members.to_string());
+    };
+    wait_for("the route runs in the gateway", || {
+        post(10);
+        inline_count(&mut session, "/members") > 0
+    });
+    let before = inline_count(&mut session, "/members");
+    for _ in 0..10 {
+        post(10_000);
+        post(100_000);
+    }
+    assert_eq!(inline_count(&mut session, "/members"), before, "a large body was read in the gateway");
+    post(10);
+    assert_eq!(
+        inline_count(&mut session, "/members"),
+        before + 1,
+        "large bodies took the route out of the lane"
+    );
+}
