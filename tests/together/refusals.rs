@@ -8,7 +8,7 @@ use howdah_tests::{Connection, Http2, Platform, Reply, wait_for};
 const ROUTES: &str = "
     create function gate() returns text language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(1); return 'passed'; end $$;
-    create function sized(n integer) returns text language sql stable return repeat('x', n);
+    create function sized(n integer) returns text language sql stable return format('%*s', n, 'x');
     create function fast() returns text language sql stable return 'fast';
     select http.route('GET', '/gate', 'gate'), http.route('POST', '/gate', 'gate'),
            http.route('GET', '/sized/{n}', 'sized'), http.route('GET', '/fast', 'fast')";
