@@ -1,9 +1,9 @@
 //! Who may configure is the current user, wherever a call stands; and what is registered is looked at as whom it will run.
 
 use cluster::postgres::Client;
-use howdah_tests::Platform;
 use howdah_tests::queues::{Queues, error, number};
 use howdah_tests::traps::{ran_as, set_up};
+use howdah_tests::{Platform, wait_for};
 
 fn queues() -> (Queues, Client) {
     let queues = Queues::empty(&[]);
@@ -85,44 +85,80 @@ const CONFIGURED: &str = "select concat_ws(E'\\n',
     (select string_agg(r::text, ',' order by r::text) from queue.permission r),
     (select string_agg(r.name, ',' order by r.name) from queue.queue r))";
 
-#[test]
-fn maintenance_configures_nothing() {
-    let (_queues, mut session) = queues();
+/// What `admin` attacks with: a table and a materialized view whose maintenance tries all that configures.
+const ATTACK: &str = "
+set role admin; create schema own; create table own.attack (call text);
+select queue.create('mail'); select http.route('GET', '/there', 'evil.trap()'); reset role;
+select http.handle('select 1::text from request', 'there'), http.listen(4323);
+select queue.listen(4325, queue => 'mail');
+set role admin;
+create table own.t (id int primary key); insert into own.t select generate_series(1, 99);
+create sequence own.attacks;
+create function own.attack() returns integer language plpgsql as $$
+declare call text;
+begin
+  perform nextval('own.attacks');
+  for call in select a.call from own.attack a loop
+    begin execute 'select ' || call; exception when others then null; end;
+  end loop;
+  return 1;
+end $$;
+create function own.trap(integer) returns integer immutable language plpgsql as
+  'begin return own.attack(); end';
+create index on own.t (own.trap(id));
+create materialized view own.m as select own.attack();
+reset role";
+
+/// Sets the attack up. The configuration before it.
+fn attack(session: &mut Client) -> String {
     let superuser: String =
         session.query_one("select rolname::text from pg_roles where oid = 10", &[]).unwrap().get(0);
-    session
-        .batch_execute(
-            "set role admin; create schema own; create table own.attack (call text);
-             select queue.create('mail'); select http.route('GET', '/there', 'evil.trap()'); reset role;
-             select http.handle('select 1::text from request', 'there'), http.listen(4323);
-             select queue.listen(4325, queue => 'mail');
-             set role admin;
-             create table own.t (id int primary key); insert into own.t values (1);
-             create function own.attack() returns integer language plpgsql as $$
-             declare call text;
-             begin
-               for call in select a.call from own.attack a loop
-                 begin execute 'select ' || call; exception when others then null; end;
-               end loop;
-               return 1;
-             end $$;
-             create function own.trap(integer) returns integer immutable language plpgsql as
-               'begin return own.attack(); end';
-             create index on own.t (own.trap(id));
-             create materialized view own.m as select own.attack();
-             reset role",
-        )
-        .unwrap();
-    let configured = |session: &mut Client| session.query_one(CONFIGURED, &[]).unwrap().get::<_, String>(0);
-    let before = configured(&mut session);
+    session.batch_execute(ATTACK).unwrap_or_else(|error| panic!("{error:?}"));
+    let before = configured(session);
     for call in CONFIGURING {
         let call = call.replace("$superuser", &format!("'{superuser}'"));
         session.execute("insert into own.attack values ($1)", &[&call]).unwrap();
     }
+    before
+}
+
+fn configured(session: &mut Client) -> String {
+    session.query_one(CONFIGURED, &[]).unwrap().get(0)
+}
+
+#[test]
+fn maintenance_configures_nothing() {
+    let (_queues, mut session) = queues();
+    let before = attack(&mut session);
     for maintenance in MAINTENANCE {
         session.batch_execute(maintenance).unwrap_or_else(|error| panic!("{maintenance}: {error:?}"));
         assert_eq!(configured(&mut session), before, "{maintenance}");
     }
+}
+
+#[test]
+fn autovacuum_configures_nothing() {
+    let queues = Queues::empty(&[
+        ("autovacuum_naptime", "1s"),
+        ("autovacuum_analyze_threshold", "1"),
+        ("autovacuum_analyze_scale_factor", "0"),
+    ]);
+    let mut session = queues.session();
+    session.batch_execute("create extension howdah").unwrap();
+    set_up(&mut session);
+    let before = attack(&mut session);
+    let attacks = "select last_value from own.attacks";
+    let tried = number(&mut session, attacks);
+    // Whoever inserted would call the function, too; whoever deletes does not.
+    session.batch_execute("delete from own.t where id > 50").unwrap();
+    wait_for("autovacuum calls it", || number(&mut session, attacks) > tried);
+    wait_for("autovacuum is done", || {
+        number(
+            &mut session,
+            "select autoanalyze_count from pg_stat_user_tables where relid = 'own.t'::regclass",
+        ) > 0
+    });
+    assert_eq!(configured(&mut session), before);
 }
 
 #[test]
