@@ -40,6 +40,10 @@ impl AtRest {
         pgrx::log!("howdah: a request has left {left}; the worker aborts what is under way");
         // SAFETY: on the main thread; nothing runs.
         unsafe {
+            // As errfinish does. Whoever holds them off gives back what it is for in an abort.
+            pg_sys::InterruptHoldoffCount = 0;
+            pg_sys::QueryCancelHoldoffCount = 0;
+            pg_sys::CritSectionCount = 0;
             abort();
             give_locks_back();
             pg_sys::PG_exception_stack = self.exception_stack;

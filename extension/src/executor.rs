@@ -206,7 +206,10 @@ impl Serving<'_> {
                 #[cfg(feature = "faults")]
                 crate::faults::panic_if_asked(&request, "in the executor");
                 // SAFETY: on the main thread, outside a transaction.
-                unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) }
+                let done = unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) };
+                #[cfg(feature = "faults")]
+                crate::faults::leave_if_asked(&request);
+                done
             }
             Err(error) => self.unreadable(&error.to_string(), started),
         };

@@ -20,7 +20,7 @@
 //! - [`drain`]: taking a database out of service without a lost request.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
-//! - `faults`: panics on demand, in the build for the tests of panics alone.
+//! - `faults`: panics and things left behind on demand, in the build for the tests of panics alone.
 
 pub mod at_rest;
 pub mod authority;

@@ -1,7 +1,7 @@
 //! A panic of our own code, at the places that the build with `faults` has: `make test-long` makes it, and names its folder
 //! in HOWDAH_FAULTY_STAGE.
 
-use howdah_tests::{Platform, Reply, wait_for};
+use howdah_tests::{Connection, Platform, Reply, wait_for};
 
 const ROUTES: &str = "
     create table entry (id integer generated always as identity, note text);
@@ -80,11 +80,58 @@ fn a_panic_outside_of_a_request_ends_that_worker_alone() {
         !now.is_empty() && now.iter().all(|pid| !gateways.contains(pid))
     });
     wait_for("it serves", || {
-        howdah_tests::client::Connection::try_open(platform.port)
+        Connection::try_open(platform.port)
             .and_then(|mut connection| connection.try_request("GET", "/pid", b""))
             .is_some_and(|reply| reply.status == 200)
     });
     let log = platform.log();
+    assert!(!log.contains("terminating any other active server processes"), "{log}");
+    assert_eq!(platform.value("select pg_postmaster_start_time()"), postmaster);
+}
+
+#[test]
+fn a_worker_that_is_not_as_it_was_after_a_request_aborts_or_ends_in_order() {
+    let platform = platform();
+    let postmaster = platform.value("select pg_postmaster_start_time()");
+    for inline in ["off", "on", "transaction"] {
+        platform.set("howdah.inline", inline);
+        let kind = if inline == "off" { "executor" } else { "gateway" };
+        let runs_there = || {
+            Connection::try_open(platform.port)
+                .and_then(|mut connection| connection.try_request("GET", "/pid", b""))
+                .and_then(|reply| reply.text().parse().ok())
+                .is_some_and(|pid: i32| platform.workers(kind).contains(&pid))
+        };
+        // What the process comes back from, and what it ends of.
+        for (left, goes_on) in [
+            ("a transaction", true),
+            ("a subtransaction", true),
+            ("a lock", true),
+            ("interrupts held off", true),
+            ("an open portal", true),
+            ("another memory context", true),
+            ("another role", inline == "on"),
+            ("exit_on_error", false),
+        ] {
+            // Where requests share a transaction, these are its own; outside of one there is no subtransaction.
+            let is_its_own = ["a transaction", "a lock", "another memory context"].contains(&left);
+            if inline == "on" && is_its_own || inline != "on" && left == "a subtransaction" {
+                continue;
+            }
+            wait_for("requests run where they shall", runs_there);
+            let pids = platform.workers(kind);
+            let lines = platform.log().matches("has left").count();
+            let mut connection = platform.connect();
+            connection.send("GET", "/pid", &[("X-Leave", left)], b"");
+            let _ = connection.read_reply(false);
+            wait_for("the worker has noticed", || platform.log().matches("has left").count() > lines);
+            wait_for("requests are served", runs_there);
+            let stays = pids.iter().all(|pid| platform.workers(kind).contains(pid));
+            assert_eq!(stays, goes_on, "inline {inline}: {left}: {}", platform.log());
+        }
+    }
+    let log = platform.log();
+    assert!(log.contains("FATAL:  a howdah worker ends, because a request has left exit_on_error"), "{log}");
     assert!(!log.contains("terminating any other active server processes"), "{log}");
     assert_eq!(platform.value("select pg_postmaster_start_time()"), postmaster);
 }

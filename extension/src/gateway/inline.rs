@@ -220,6 +220,7 @@ impl Inline {
             runner.forget_plans();
             // SAFETY: between two requests.
             unsafe { transaction::abort() };
+            self.at_rest.restore();
         }
     }
 
@@ -240,6 +241,8 @@ impl Inline {
         crate::faults::panic_if_asked(&request, "in the gateway");
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
+        #[cfg(feature = "faults")]
+        crate::faults::leave_if_asked(&request);
         if lane == Lane::Shared {
             self.check_shared(runner);
         }
