@@ -50,6 +50,7 @@ mod together {
     mod queue_wire_faults;
     mod queue_wire_tables;
     mod refusals;
+    mod registering;
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;

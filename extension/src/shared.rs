@@ -20,7 +20,7 @@ pub mod wake;
 pub mod workers;
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
@@ -67,8 +67,6 @@ pub struct Header {
     /// Whether a command has been committed, since the supervisor last looked, after which it may find another
     /// database to serve: the extension was created somewhere, or a database was made or renamed.
     changed: AtomicBool,
-    /// Grows when a transaction that changed the settings of a role or database has committed.
-    pub settings_epoch: AtomicU64,
     /// Whether the platform is asked to leave every database, before the server stops.
     pub stopping: AtomicBool,
 }
@@ -109,11 +107,6 @@ pub fn shared() -> &'static Shared {
 pub fn attached() -> Option<&'static Shared> {
     // SAFETY: null, or a leaked box that is never freed.
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
-}
-
-/// A number that differs from an earlier one when `ALTER ROLE` or `ALTER DATABASE … SET` has changed settings.
-pub fn settings_epoch() -> u64 {
-    shared().header.settings_epoch.load(Ordering::Acquire)
 }
 
 #[cold]

@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgrx::pg_sys;
@@ -15,6 +14,7 @@ use crate::entry::{callback, unfailing_callback};
 use crate::functions::configuration;
 use crate::pg;
 use crate::queue::wake;
+use crate::request::changes;
 use crate::shared::databases::Database;
 use crate::shared::{attached, now_us, shared};
 use crate::status;
@@ -31,8 +31,6 @@ thread_local! {
     static CHANGES: Cell<bool> = const { Cell::new(false) };
     /// What this session's command has withdrawn.
     static WITHDRAWN: Cell<Option<&'static Database>> = const { Cell::new(None) };
-    /// Whether this session's transaction has changed settings of a role or database.
-    static SETTINGS: Cell<bool> = const { Cell::new(false) };
     /// Whether this session has registered its callback.
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
@@ -222,10 +220,8 @@ unsafe fn is_template(database: pg_sys::Oid) -> bool {
 
 /// The workers read the settings of roles again once this transaction has committed.
 unsafe fn note_settings() {
-    if attached().is_some() {
-        register();
-        SETTINGS.set(true);
-    }
+    // SAFETY: inside the transaction of the command.
+    unsafe { changes::announce_settings() };
 }
 
 /// Whether a statement brings the extension to another version.
@@ -300,9 +296,6 @@ unfailing_callback! {
             return;
         }
         let Some(shared) = attached() else { return };
-        if SETTINGS.take() && event == XACT_EVENT_COMMIT {
-            shared.header.settings_epoch.fetch_add(1, Ordering::AcqRel);
-        }
         let withdrawn = WITHDRAWN.take();
         if let Some(database) = withdrawn {
             database.give_back();

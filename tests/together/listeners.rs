@@ -352,3 +352,20 @@ fn bytes_read(pid: i32) -> u64 {
     let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
     line.parse().unwrap()
 }
+
+#[test]
+fn a_name_that_cannot_be_resolved_is_shown_and_keeps_nothing_else_from_listening() {
+    let platform = Platform::with(&[("howdah.listen_addresses", "no-such-host.invalid, 127.0.0.1")]);
+    platform.sql(ROUTES);
+    let port = free_port();
+    platform.sql(&format!("select http.listen({port})"));
+    wait_for("it listens", || Connection::try_open(port).is_some());
+    let error =
+        format!("select error from http.listeners where port = {port} and bound = 'no-such-host.invalid'");
+    wait_for("the view says why", || platform.value(&error).is_some_and(|error| error.contains("resolved")));
+    // An address that comes later does not wait for the name either.
+    allow(&platform, "127.0.0.1, no-such-host.invalid");
+    assert_eq!(Connection::open(port).request("GET", "/hello", &[], b"").text(), "hello");
+    allow(&platform, "127.0.0.1");
+    wait_for("nobody misses it", || platform.value(&error).is_none());
+}

@@ -90,3 +90,13 @@ fn a_forwarded_address_counts_from_a_trusted_peer_alone() {
     assert!(inline.is_some_and(|inline| inline != "0"), "no request ran in the gateway");
     assert!(platform.log().contains("'proxy.example' is neither an address"), "the log names no mistake");
 }
+
+#[test]
+fn a_list_of_proxies_that_cannot_be_read_is_refused() {
+    let platform = Platform::start();
+    for list in ["bogus", "10.0.0.0/33", "unix, "] {
+        let refused =
+            platform.session().batch_execute(&format!("alter system set howdah.trusted_proxies = '{list}'"));
+        assert_eq!(refused.is_err(), !list.starts_with("unix"), "{list}");
+    }
+}

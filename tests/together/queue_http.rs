@@ -178,7 +178,9 @@ fn nonsense_is_refused(platform: &Platform) {
         assert_eq!(reply.status, 400, "{body}: {}", reply.text());
     }
     assert_eq!(post(platform, "/queues/bips/take").json()["rows"].as_array().unwrap().len(), 1);
-    assert!(matches!(post(platform, "/queues/none/read").status, 400..=500));
+    for door in ["", "/read", "/ack?batch=1-2", "/take"] {
+        assert_eq!(post(platform, &format!("/queues/none{door}")).status, 404, "{door}");
+    }
 }
 
 #[test]

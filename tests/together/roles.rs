@@ -328,3 +328,38 @@ fn nothing_of_an_admins_runs_as_anybody_else() {
         None
     );
 }
+
+#[test]
+fn settings_of_a_role_count_from_the_commit_of_their_transaction_also_of_a_prepared_one() {
+    let platform = Platform::with(&[("max_prepared_transactions", "2")]);
+    platform.sql(
+        "create function tenant() returns text language sql stable return current_setting('my.tenant', true);
+         create function tenant_in_an_executor() returns text language plpgsql volatile as
+           $$ begin return current_setting('my.tenant', true); end $$;
+         alter role howdah_web set my.tenant = 'one';
+         select http.route('GET', '/tenant', 'tenant'), http.route('POST', '/tenant', 'tenant_in_an_executor')",
+    );
+    let mut connection = platform.connect();
+    let mut expect = |tenant: &str| {
+        // Enough for the gateway to run them itself.
+        for _ in 0..20 {
+            for method in ["GET", "POST"] {
+                assert_eq!(connection.request(method, "/tenant", &[], b"").text(), tenant, "{method}");
+            }
+        }
+    };
+    expect("one");
+    platform.sql("begin; alter role howdah_web set my.tenant = 'two'; prepare transaction 'two'");
+    expect("one");
+    platform.sql("commit prepared 'two'");
+    expect("two");
+    platform.sql(
+        "begin; alter role howdah_web in database app set my.tenant = 'three'; prepare transaction 'three'",
+    );
+    platform.sql("rollback prepared 'three'");
+    expect("two");
+    platform.sql("begin; savepoint s; alter role howdah_web set my.tenant = 'four'; rollback to s; commit");
+    expect("two");
+    platform.sql("do $$ begin execute 'alter role howdah_web set my.tenant = five'; end $$");
+    expect("five");
+}

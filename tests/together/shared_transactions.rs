@@ -497,3 +497,35 @@ fn a_shared_transaction_lets_nobody_wait() {
     let open = "pg_stat_activity where backend_type like 'howdah gateway%' and (state <> 'idle' or xact_start is not null)";
     wait_for("nothing is open when nothing comes", || platform.count(open) == 0);
 }
+
+#[test]
+fn requests_that_ask_for_the_id_of_their_transaction_have_one_each() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function own_id() returns text language sql stable return txid_current()::text;
+         create function hidden_id() returns text language plpgsql stable as
+           $$ begin return pg_current_xact_id()::text; end $$;
+         create function no_id() returns text language sql stable return pg_current_xact_id_if_assigned()::text;
+         select http.route('GET', '/own', 'own_id'), http.route('GET', '/hidden', 'hidden_id'),
+           http.route('GET', '/none', 'no_id')",
+    );
+    for path in ["/own", "/hidden"] {
+        let mut seen = BTreeSet::new();
+        for _ in 0..30 {
+            // At once: those that one turn of the gateway brings could share a transaction.
+            let mut connections: Vec<Connection> = (0..10).map(|_| platform.connect()).collect();
+            for (place, connection) in connections.iter_mut().enumerate() {
+                connection.send("GET", if place % 2 == 0 { path } else { "/none" }, &[], b"");
+            }
+            for (place, connection) in connections.iter_mut().enumerate() {
+                let reply = connection.read_reply(false).expect("an answer");
+                if place % 2 == 0 {
+                    assert_eq!(reply.status, 200, "{}", reply.text());
+                    assert!(seen.insert(reply.text()), "{path}: {} twice", reply.text());
+                } else {
+                    assert_eq!(reply.status, 404, "{path}: {}", reply.text());
+                }
+            }
+        }
+    }
+}

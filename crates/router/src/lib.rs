@@ -49,4 +49,5 @@ mod tree;
 pub use insert_error::InsertError;
 pub use params::Params;
 pub use path::PathError;
+pub use pattern::parameters;
 pub use router::{Found, Match, Router};

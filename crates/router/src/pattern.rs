@@ -58,6 +58,11 @@ pub(crate) fn parse(pattern: &str) -> Result<Vec<Segment<'_>>, InsertError> {
     Ok(segments)
 }
 
+/// The names of a pattern's parameters, in order; none of one that is malformed.
+pub fn parameters(pattern: &str) -> Vec<&str> {
+    parse(pattern).map(|segments| names(&segments).collect()).unwrap_or_default()
+}
+
 /// The names of a pattern's parameters, in order.
 pub(crate) fn names<'a>(segments: &[Segment<'a>]) -> impl Iterator<Item = &'a str> {
     segments.iter().filter_map(Segment::name)

@@ -131,6 +131,8 @@ create function queue.http_take(queue text, qty integer default 100) returns jso
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 begin
+  -- An unknown queue is the client's mistake.
+  perform queue.arrivals(http_take.queue);
   return json_build_object(
     'rows', coalesce(
       (select json_agg(r."row") from queue.rows_as_json(http_take.queue, qty, false, null) r), '[]'));

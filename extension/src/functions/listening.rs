@@ -72,7 +72,10 @@ pub fn port(call: Call) -> u16 {
 pub fn check_listener(port: u16, address: &str) {
     let listener = Listener { port, address: address.to_owned() };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
-    let addresses = listeners::expand(&listener, &allowed, &mut Names::default());
+    let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
+    for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
+        pgrx::warning!("howdah.listen_addresses has {name}, but {reason}");
+    }
     if addresses.is_empty() && !(address.is_empty() && allowed.is_empty()) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

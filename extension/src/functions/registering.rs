@@ -31,20 +31,21 @@ sql_function!(
         let role = check_role(&call.need::<String>(3, "role"));
         let path = SearchPath::of(call, 4);
         let function = with_path(&path.0, || look_up(&call.need::<String>(2, "function")));
-        check_function(function);
+        let function_as_it_is = check_function(function);
         run_as_owner(
             "insert into http.route as r (method, pattern, function, role, search_path) values ($1, $2, $3, $4, $5)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path",
             &[
                 method.into(),
-                pattern.into(),
+                pattern.clone().into(),
                 function_name(function).into(),
                 role.into(),
                 path.text().into(),
             ],
         );
         check_routes();
+        check_parameters(&pattern, &function_as_it_is);
         Datum::null()
     }
 );
@@ -126,8 +127,8 @@ fn look_up(name: &str) -> Oid {
     found.unwrap_or(Oid::INVALID)
 }
 
-/// An error if a route cannot call the function.
-fn check_function(function: Oid) {
+/// The function; an error if a route cannot call it.
+fn check_function(function: Oid) -> Function {
     // SAFETY: inside a transaction.
     let function = unsafe { Function::of(function, &types()) };
     if let Some(obstacle) = function.obstacle() {
@@ -144,6 +145,24 @@ fn check_function(function: Oid) {
                 "Name it: arguments are bound by name. One without a name, of type text, json, jsonb or bytea, takes the body.",
             );
         }
+    }
+    function
+}
+
+/// An error if the pattern has a parameter that nothing of the function takes: a name is misspelled.
+fn check_parameters(pattern: &str, function: &Function) {
+    let takes =
+        |name: &str| function.arguments().iter().any(|argument| argument.name.as_deref() == Some(name));
+    let lost = router::parameters(pattern).into_iter().find(|name| !takes(name));
+    if let Some(name) = lost.filter(|_| !function.may_read_request()) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!(
+                "{} takes no argument {name}, which the pattern {pattern} has",
+                function.qualified_name()
+            ),
+            "Rename the one or the other. A function that leaves it to others to call http.path_value() takes an argument of type http.request.",
+        );
     }
 }
 

@@ -50,17 +50,35 @@ struct Wanted {
     listeners: Vec<String>,
 }
 
-/// What the tables ask for. Where both doors ask for the same address, HTTP has it.
-fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> Vec<Wanted> {
+/// A host name that means nothing.
+struct Unresolved {
+    /// With the port.
+    name: String,
+    reason: String,
+    /// As of [`Wanted`].
+    listeners: Vec<String>,
+}
+
+/// What the tables ask for, and what of it means nothing. Where both doors ask for the same address, HTTP has it.
+fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<Wanted>, Vec<Unresolved>) {
     let http = http.iter().map(|listener| (listener, None));
     let intakes = intakes.iter().map(|intake| (&intake.listener, Some(intake.terms())));
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let (mut wanted, mut unresolved): (Vec<Wanted>, Vec<Unresolved>) = (Vec::new(), Vec::new());
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     names.begin(&allowed);
     for (listener, terms) in http.chain(intakes) {
-        for address in expand(listener, &allowed, names) {
+        let given = &listener.address;
+        let (addresses, failures) = expand(listener, &allowed, names);
+        for (name, reason) in failures {
+            let name = format!("{name}:{}", listener.port);
+            match unresolved.iter_mut().find(|other| other.name == name) {
+                None => unresolved.push(Unresolved { name, reason, listeners: vec![given.clone()] }),
+                Some(other) => other.listeners.push(given.clone()),
+            }
+        }
+        for address in addresses {
             let name = name(&address);
-            let given = listener.address.clone();
+            let given = given.clone();
             match wanted.iter_mut().find(|other| other.name == name) {
                 None => wanted.push(Wanted {
                     address,
@@ -75,7 +93,7 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> Vec<W
         }
     }
     names.end();
-    wanted
+    (wanted, unresolved)
 }
 
 /// How soon an address that could not be bound is tried again.
@@ -93,14 +111,14 @@ impl Listeners {
             next_id: 1,
             failed: None,
             complaints: HashMap::new(),
-            names: Names::default(),
+            names: Names::of_gateway(worker.wake_fd()),
         }
     }
 
     /// Whether something could not be bound or resolved, and should be tried again.
-    pub fn should_retry(&self) -> bool {
+    pub fn should_retry(&mut self) -> bool {
         self.failed.is_some_and(|failed| failed.elapsed() > RETRY || self.can_take_over())
-            || self.names.should_ask_again()
+            || self.names.have_news()
     }
 
     /// Whether a UNIX socket that could not be bound is that of a gateway that leaves.
@@ -140,7 +158,7 @@ impl Listeners {
     /// Binds what is new, lets go of what is gone, whose running requests and lines finish, and changes the terms of the rest.
     pub fn follow(&mut self, http: &[Listener], intakes: &[Rc<Intake>], server: &mut Server) {
         self.failed = None;
-        let wanted = wanted(http, intakes, &mut self.names);
+        let (wanted, unresolved) = wanted(http, intakes, &mut self.names);
         let is_wanted = |name: &String, bound: &Bound| {
             wanted
                 .iter()
@@ -150,7 +168,12 @@ impl Listeners {
         for name in gone.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             self.let_go(&name, server);
         }
-        self.forget_complaints(&wanted);
+        self.forget_complaints(&wanted, &unresolved);
+        for Unresolved { name, reason, listeners } in unresolved {
+            let (address, port) = (name.clone(), split(&name).1);
+            self.complain(name, reason);
+            shared().ports.attribute(split(&address).0, port, self.gateway, &listeners);
+        }
         for wanted in wanted {
             let (name, listeners) = (wanted.name.clone(), wanted.listeners.clone());
             match self.bound.get_mut(&name) {
@@ -169,10 +192,11 @@ impl Listeners {
     }
 
     /// What nobody wants any more is nobody's error.
-    fn forget_complaints(&mut self, wanted: &[Wanted]) {
+    fn forget_complaints(&mut self, wanted: &[Wanted], unresolved: &[Unresolved]) {
         let gateway = self.gateway;
         self.complaints.retain(|name, _| {
-            let is_wanted = wanted.iter().any(|wanted| wanted.name == *name);
+            let is_wanted = wanted.iter().any(|wanted| wanted.name == *name)
+                || unresolved.iter().any(|unresolved| unresolved.name == *name);
             if !is_wanted {
                 let (address, port) = split(name);
                 shared().ports.forget_complaint(address, port, gateway);
@@ -227,37 +251,56 @@ impl Listeners {
                 self.bound.insert(name, Bound { id: self.next_id, terms });
                 self.next_id += 1;
             }
-            Err(reason) => self.complain(name, reason),
+            Err(reason) => {
+                self.failed = Some(Instant::now());
+                self.complain(name, reason);
+            }
         }
     }
 
     fn complain(&mut self, name: String, reason: String) {
-        self.failed = Some(Instant::now());
         let (address, port) = split(&name);
         shared().ports.complain(address, port, self.database, self.gateway, &reason);
         if self.complaints.get(&name) != Some(&reason) {
-            pgrx::log!("howdah cannot listen on {name}: {reason}; it tries again every second");
+            pgrx::log!("howdah cannot listen on {name}: {reason}; it tries again");
             self.complaints.insert(name, reason);
         }
     }
 }
 
-/// The addresses of a listener. Without an address of its own: all that are allowed.
-pub fn expand(listener: &Listener, allowed: &[String], names: &mut Names) -> Vec<Address> {
+/// The addresses of a listener, and the names among them that mean nothing, with the reasons. Without an address of its own
+/// it has all that are allowed.
+pub fn expand(
+    listener: &Listener,
+    allowed: &[String],
+    names: &mut Names,
+) -> (Vec<Address>, Vec<(String, String)>) {
     let wanted: Vec<&str> = if listener.address.is_empty() {
         allowed.iter().map(String::as_str).collect()
     } else {
         vec![listener.address.as_str()]
     };
     let mut resolve = |name: &str| resolve(name, listener.port, names);
-    let permitted: Vec<Address> = allowed.iter().flat_map(|name| resolve(name)).collect();
-    let mut addresses: Vec<Address> = Vec::new();
-    for address in wanted.into_iter().flat_map(resolve) {
-        if is_permitted(&address, &permitted) && !addresses.contains(&address) {
-            addresses.push(address);
+    let permitted: Vec<Address> = allowed.iter().filter_map(|name| resolve(name)?.ok()).flatten().collect();
+    let (mut addresses, mut unresolved): (Vec<Address>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    for name in wanted {
+        match resolve(name) {
+            Some(Ok(found)) => {
+                let found = found.into_iter().filter(|address| is_permitted(address, &permitted));
+                addresses.extend(found.collect::<Vec<_>>());
+            }
+            Some(Err(reason)) => unresolved.push((name.to_owned(), reason)),
+            // Not known yet.
+            None => {}
         }
     }
-    addresses
+    let mut seen: Vec<Address> = Vec::new();
+    addresses.retain(|address| {
+        let is_new = !seen.contains(address);
+        seen.push(address.clone());
+        is_new
+    });
+    (addresses, unresolved)
 }
 
 /// Whether an address is among those that are allowed, or within a wildcard.
@@ -270,12 +313,13 @@ fn is_permitted(address: &Address, permitted: &[Address]) -> bool {
     })
 }
 
-/// What a name of `howdah.listen_addresses`, or a listener's address, means.
-fn resolve(name: &str, port: u16, names: &mut Names) -> Vec<Address> {
+/// What a name of `howdah.listen_addresses`, or a listener's address, means; none as long as that is not known.
+fn resolve(name: &str, port: u16, names: &mut Names) -> Option<Result<Vec<Address>, String>> {
     if name.starts_with('/') {
-        return vec![Address::Unix(PathBuf::from(name).join(format!(".s.howdah.{port}")))];
+        return Some(Ok(vec![Address::Unix(PathBuf::from(name).join(format!(".s.howdah.{port}")))]));
     }
-    names.resolve(name).into_iter().map(|address| Address::Tcp(SocketAddr::new(address, port))).collect()
+    let of_port = |address| Address::Tcp(SocketAddr::new(address, port));
+    Some(names.resolve(name)?.map(|addresses| addresses.into_iter().map(of_port).collect()))
 }
 
 /// An address as the registry and the log write it.

@@ -7,6 +7,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use crate::entry::unfailing_callback;
 use crate::pg;
 
+/// pg_db_role_setting, whose number is fixed.
+const SETTINGS_TABLE: Oid = Oid::from_u32(2964);
 /// Configuration tables.
 pub const TABLES_WATCHED: usize = 4;
 
@@ -18,6 +20,8 @@ thread_local! {
     /// Whether news of functions or roles has come since [`accept`], while a request may have been computing with what was
     /// known before.
     static MIDWAY: Cell<bool> = const { Cell::new(false) };
+    /// Grows when stored settings of roles or databases may have changed.
+    static SETTINGS: Cell<u64> = const { Cell::new(1) };
     /// The configuration tables; invalid until they have been looked up.
     static TABLES: Cell<[Oid; TABLES_WATCHED]> = const { Cell::new([Oid::INVALID; TABLES_WATCHED]) };
 }
@@ -53,6 +57,21 @@ pub fn set_tables(tables: [Oid; TABLES_WATCHED]) {
 /// A number that differs from an earlier one when functions, types, schemas or roles may have changed since.
 pub fn epoch() -> u64 {
     EPOCH.get()
+}
+
+/// A number that differs from an earlier one when `ALTER ROLE` or `ALTER DATABASE … SET` may have changed settings since.
+pub fn settings_epoch() -> u64 {
+    SETTINGS.get()
+}
+
+/// Tells all processes at commit that stored settings have changed: at COMMIT PREPARED, where it is prepared, and on standbys
+/// too. PostgreSQL itself keeps no cache of them, and tells nobody.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn announce_settings() {
+    // SAFETY: by contract. The table is PostgreSQL's own.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(SETTINGS_TABLE) };
 }
 
 /// Whether the configuration may have changed since [`configuration_read`].
@@ -112,6 +131,9 @@ unfailing_callback! {
         // Before the first look-up is over, every relation may be one of them.
         if relation == Oid::INVALID || tables.contains(&Oid::INVALID) || tables.contains(&relation) {
             STALE.set(true);
+        }
+        if relation == Oid::INVALID || relation == SETTINGS_TABLE {
+            SETTINGS.set(SETTINGS.get() + 1);
         }
         EPOCH.set(EPOCH.get() + 1);
     }

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_void};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::admission;
-use super::inputs::{Argument, arguments};
+use super::inputs::{Argument, Input, arguments};
 use super::plan::{Origin, Plan, string};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, may_execute, version};
@@ -164,6 +164,10 @@ impl Function {
             Some("a route calls a function, not a procedure or an aggregate")
         } else if let Some(obstacle) = self.pseudo_types() {
             Some(obstacle)
+        } else if self.returns_unknown_columns() {
+            Some(
+                "a route's function cannot return record alone; name the columns by returns table (…) or out arguments, or return json",
+            )
         } else if self.variadic {
             Some("a route's function cannot be variadic; take an array")
         } else if self.arguments.len() > 60 {
@@ -171,6 +175,24 @@ impl Function {
         } else {
             None
         }
+    }
+
+    /// Whether its columns are known to each caller alone.
+    fn returns_unknown_columns(&self) -> bool {
+        // SAFETY: inside a transaction; the function exists.
+        let class = unsafe {
+            pg_sys::get_func_result_type(self.version.oid, std::ptr::null_mut(), std::ptr::null_mut())
+        };
+        class == pg_sys::TypeFuncClass::TYPEFUNC_RECORD
+    }
+
+    /// Whether it may take parameters of the path otherwise than by its arguments: it takes the request, or its text names
+    /// what reads it.
+    pub fn may_read_request(&self) -> bool {
+        let text = self.standard_body.as_deref().unwrap_or(&self.source);
+        self.arguments.iter().any(|argument| matches!(argument.input, Input::Request))
+            || text.contains("path_value")
+            || text.contains("current_request")
     }
 
     /// Types that are no type of a value: polymorphic ones, and those of PostgreSQL's inside.

@@ -5,13 +5,13 @@
 //! setting that a handler changes, are undone after each request.
 
 use std::ffi::{CStr, CString, c_int};
-use std::time::{Duration, Instant};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::spi::SpiClient;
 
 use crate::guard::{PgError, Report, attempt};
 use crate::pg;
+use crate::request::changes;
 use crate::{settings, user_settings};
 
 /// What is in force in this process.
@@ -24,37 +24,8 @@ pub struct Identity {
     /// Names of the settings that the connection has brought: the database's and the superuser's. Read at
     /// the first look.
     connected: Option<Vec<CString>>,
-    /// [`crate::shared::settings_epoch`] when they were read.
+    /// [`changes::settings_epoch`] when they were read.
     epoch: u64,
-    /// Set where that epoch stands still, because the settings change on another server.
-    standby: Option<News>,
-}
-
-/// What a standby can know of its primary's ALTER ROLE and ALTER DATABASE: that something has changed in some catalog. No
-/// callback is for pg_db_role_setting.
-struct News {
-    /// How many invalidations had come.
-    invalidations: u64,
-    looked: Instant,
-}
-
-/// Time between two looks of a standby at the settings of a role.
-const LOOK: Duration = Duration::from_secs(1);
-
-impl News {
-    /// Call it before the settings are read: what changes meanwhile is read again.
-    fn now() -> Option<News> {
-        // SAFETY: PostgreSQL's own variables, on the main thread.
-        let (standby, invalidations) =
-            unsafe { (pg_sys::RecoveryInProgress(), pg_sys::SharedInvalidMessageCounter) };
-        standby.then(|| News { invalidations, looked: Instant::now() })
-    }
-
-    fn is_old(&self) -> bool {
-        // SAFETY: as above.
-        let invalidations = unsafe { pg_sys::SharedInvalidMessageCounter };
-        self.invalidations != invalidations && self.looked.elapsed() >= LOOK
-    }
 }
 
 /// What [`enter`] has changed.
@@ -70,8 +41,7 @@ impl Identity {
     pub fn is(&self, role: Oid, search_path: &CStr) -> bool {
         self.role == Some(role)
             && *self.search_path == *search_path
-            && self.epoch == crate::shared::settings_epoch()
-            && !self.standby.as_ref().is_some_and(News::is_old)
+            && self.epoch == changes::settings_epoch()
     }
 
     /// Nothing is taken to be in force any more: the next request sets everything anew.
@@ -88,7 +58,7 @@ impl Identity {
             return Ok(false);
         }
         // Before the settings are read: what changes meanwhile is read again.
-        let (epoch, standby) = (crate::shared::settings_epoch(), News::now());
+        let epoch = changes::settings_epoch();
         // Until it has succeeded nothing is known to be in force.
         self.role = None;
         let previous = std::mem::take(&mut self.settings);
@@ -122,7 +92,6 @@ impl Identity {
                 self.search_path = search_path.to_owned();
                 self.role = Some(role);
                 self.epoch = epoch;
-                self.standby = standby;
                 Ok(true)
             }
             Err(error) => {

@@ -119,6 +119,7 @@ impl Problem {
 /// read: that of an argument's conversion quotes what the client has sent, and is told elsewhere.
 fn judge(code: &str) -> (u16, bool) {
     match code {
+        "02000" => (404, true),
         "23502" | "23514" | "P0001" => (400, true),
         _ if code.starts_with("22") => (400, false),
         "23505" | "23503" | "23P01" => (409, true),

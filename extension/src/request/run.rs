@@ -92,6 +92,7 @@ impl Job<'_, '_> {
                 endpoint.show();
             }
             let result = self.run_until_settled(endpoint, path);
+            note_outdated_body(endpoint, &result);
             result.map_err(|mishap| {
                 let mishap = self.name_grant(mishap, role);
                 self.problem(mishap)
@@ -279,6 +280,8 @@ impl Job<'_, '_> {
                 })
             });
             match ran {
+                // Asked for its id, a transaction gets one: those that share it would all be told the same.
+                Ok(()) if self.shown && transaction::has_id() => Err(elsewhere()),
                 Ok(()) => Ok(self.receiver.take_answer()),
                 Err(mishap) => Err(name_parameter(mishap, plan)),
             }
@@ -343,6 +346,18 @@ impl Job<'_, '_> {
             self.receiver.buffer = builder.finish(&[]);
         }
         status
+    }
+}
+
+/// A function's body that was parsed when it was made can have become wrong since: a star that was expanded lacks a column
+/// that its result has now. That shows when it is called, and stays until somebody makes the function again.
+fn note_outdated_body(endpoint: &Endpoint, result: &Result<Answer, Mishap>) {
+    const INVALID_FUNCTION: &str = "42P13";
+    if let Err(Mishap::Error(error)) = result
+        && error.sqlstate() == INVALID_FUNCTION
+        && let Some(counters) = endpoint.counters()
+    {
+        counters.break_down(&error.message);
     }
 }
 

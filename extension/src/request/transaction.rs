@@ -223,3 +223,9 @@ pub fn is_aborting() -> bool {
 
 /// See [`is_aborting`].
 static ABORTING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the transaction that runs, or the one that has just ended, has an id.
+pub fn has_id() -> bool {
+    // SAFETY: on the main thread; reads a variable of this process.
+    unsafe { pg_sys::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId }
+}

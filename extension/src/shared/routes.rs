@@ -135,6 +135,9 @@ impl RouteCounters {
         } else {
             self.count_queue(request.queue_us);
         }
+        if request.status < 500 {
+            self.mend();
+        }
         self.sql_us.fetch_add(request.sql_us, Relaxed);
         self.sql_max_us.fetch_max(request.sql_us, Relaxed);
         self.average(request.sql_us as f32);

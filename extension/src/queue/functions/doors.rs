@@ -18,7 +18,9 @@ sql_function!(
     /// `queue.http_send(queue, body, producer, epoch, sequence)`
     howdah_queue_http_send,
     |call| {
-        let target = Target::queue(&call.need::<String>(0, "queue"), Keep::default());
+        let queue: String = call.need(0, "queue");
+        require_queue(&queue);
+        let target = Target::queue(&queue, Keep::default());
         // Before the body costs anything.
         target.check();
         let body: &[u8] = match call.argument(1) {
@@ -51,6 +53,13 @@ sql_function!(
         answer.into_datum().unwrap_or(Datum::null())
     }
 );
+
+/// A client names the queue: that there is none is no mistake of the handler's. Answered with 404.
+fn require_queue(name: &str) {
+    if definition::look_up(name).is_none() {
+        refuse(PgSqlErrorCode::ERRCODE_NO_DATA, &format!("there is no queue \"{name}\""));
+    }
+}
 
 /// What is answered: counts, and the lines that were refused, by their number in the body, from 1.
 fn report(written: &Written, has_producer: bool) -> Value {
@@ -117,7 +126,9 @@ sql_function!(
     /// `queue.arrivals(queue_name)`
     howdah_queue_arrivals,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let name: String = call.need(0, "queue_name");
+        require_queue(&name);
+        let queue = definition::find(&name);
         queue.check(Right::Take);
         Datum::from(queue.memory().arrivals() as i64)
     }
