@@ -173,7 +173,9 @@ impl Gateway<'_> {
         self.take_arrived();
         self.buckets.send(&mut self.flights, &mut self.server);
         self.flights.flush();
-        self.inline.run(&mut self.runner, &mut self.server, &mut self.flights);
+        let (inline, runner, server, flights) =
+            (&mut self.inline, &mut self.runner, &mut self.server, &mut self.flights);
+        log_rate::for_client(|| inline.run(runner, server, flights));
         self.inline.rest();
         self.tick();
     }

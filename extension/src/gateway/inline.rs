@@ -21,6 +21,7 @@ use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
 use crate::at_rest::AtRest;
+use crate::log_rate;
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner, admission, transaction};
 use crate::settings::{self, Inline as Mode};
@@ -108,7 +109,8 @@ impl Inline {
             self.end(runner);
             deadline::watch(PLANNING);
             // SAFETY: on the main thread, outside a transaction.
-            let made = unsafe { deadline::within(|| runner.make_plans(place)) };
+            let made =
+                unsafe { deadline::within(|| log_rate::for_client(|| runner.make_plans(place))) };
             deadline::rest();
             if admission::take_refusal() || made.deaf {
                 if let Some(number) = runner.number(place) {

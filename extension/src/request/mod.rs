@@ -422,14 +422,16 @@ pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: D
     if !is_wanted || !log_rate::allows(log_rate::Kind::Request) {
         return;
     }
-    pgrx::log!(
-        "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
-        Whose(request),
-        request.method(),
-        request.raw_path(),
-        total.as_secs_f64() * 1000.0,
-        waited.as_secs_f64() * 1000.0
-    );
+    log_rate::beside(|| {
+        pgrx::log!(
+            "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
+            Whose(request),
+            request.method(),
+            request.raw_path(),
+            total.as_secs_f64() * 1000.0,
+            waited.as_secs_f64() * 1000.0
+        )
+    });
 }
 
 /// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
