@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::guard::{Report, attempt, end_process};
-use crate::pg;
+use crate::{log_rate, pg};
 
 /// What a worker is like when it runs nothing.
 pub struct AtRest {
@@ -37,7 +37,9 @@ impl AtRest {
     /// Sees to it that the process is as it was. Call it where [`AtRest::now`] has been called, outside a transaction.
     pub fn restore(&self) {
         let Some(left) = self.left() else { return };
-        pgrx::log!("howdah: a request has left {left}; the worker aborts what is under way");
+        log_rate::for_client(|| {
+            pgrx::log!("howdah: a request has left {left}; the worker aborts what is under way");
+        });
         // SAFETY: on the main thread; nothing runs.
         unsafe {
             // As errfinish does. Whoever holds them off gives back what it is for in an abort.
