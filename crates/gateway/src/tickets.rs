@@ -56,7 +56,7 @@ impl Tickets {
 
     /// How many there are.
     pub(crate) fn open_count(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.waker.is_some()).count()
+        self.slots.len() - self.free.len()
     }
 
     /// Takes in a reply. False if nobody waits for it any more, or one is there already.
