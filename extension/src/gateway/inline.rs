@@ -109,8 +109,7 @@ impl Inline {
             self.end(runner);
             deadline::watch(PLANNING);
             // SAFETY: on the main thread, outside a transaction.
-            let made =
-                unsafe { deadline::within(|| log_rate::for_client(|| runner.make_plans(place))) };
+            let made = unsafe { deadline::within(|| log_rate::for_client(|| runner.make_plans(place))) };
             deadline::rest();
             if admission::take_refusal() || made.deaf {
                 if let Some(number) = runner.number(place) {
