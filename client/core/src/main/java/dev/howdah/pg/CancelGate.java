@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 
 /**
  * Knows what runs, and keeps a cancel from ending any query but the one that was meant.
@@ -121,12 +122,15 @@ final class CancelGate {
     }
   }
 
-  /** Sends a cancel if a query runs; the action returns when the server has closed the connection. */
-  boolean cancel(Runnable send) {
+  /**
+   * Sends a cancel if a query runs and the caller may still cancel it; the action returns when the server has closed the
+   * connection. Both are asked in one step: who gives the session back in the meantime cancels nothing of whoever has it next.
+   */
+  boolean cancel(BooleanSupplier may, Runnable send) {
     lock.lock();
     try {
       SharedCall<?> first = calls.peek();
-      if (!running && first == null) {
+      if (!running && first == null || !may.getAsBoolean()) {
         return false;
       }
       calls.forEach(SharedCall::exposeToCancel);

@@ -325,6 +325,23 @@ public final class Connection implements Source, AutoCloseable {
     alone(() -> executor.script(sql));
   }
 
+  /** The same, and no interrupt of the thread cancels it. */
+  void commandToItsEnd(String sql) {
+    alone(() -> {
+      session.wire.patient(true);
+      try {
+        return executor.script(sql);
+      } finally {
+        session.wire.patient(false);
+      }
+    });
+  }
+
+  /** Gives up a connection whose transaction cannot be ended: nobody could use it any more. */
+  void abandon() {
+    session.close();
+  }
+
   /**
    * Receives what NOTIFY sends to the channels that this connection listens to. The handler runs on
    * whichever thread reads the connection: the one of a statement, or of {@link #awaitNotifications}.
@@ -366,7 +383,7 @@ public final class Connection implements Source, AutoCloseable {
    * @return whether a statement was running
    */
   public boolean cancel() {
-    return !returned && session.cancel();
+    return session.cancel(() -> !returned);
   }
 
   /** Whether the connection can be used as far as is known without asking the server. */

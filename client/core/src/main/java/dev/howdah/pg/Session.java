@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -377,9 +378,9 @@ final class Session {
     return open && wire.transport().isOpen();
   }
 
-  /** Cancels what runs; false if nothing does. Closes the session if the server does not say that it has done so. */
-  boolean cancel() {
-    return isOpen() && gate.cancel(() -> {
+  /** Cancels what runs; false if nothing does, or the caller may not any more. Closes the session if the server does not say that it has done so. */
+  boolean cancel(BooleanSupplier may) {
+    return isOpen() && gate.cancel(may, () -> {
       if (!Handshake.cancel(config, endpoint, process, secret)) {
         // The signal may still come, and would hit whatever runs then.
         cancelUnconfirmed = true;
@@ -393,7 +394,7 @@ final class Session {
   /** Cancels what runs if that is possible. */
   void tryCancel() {
     try {
-      cancel();
+      cancel(() -> true);
     } catch (PgException ignored) {
       // The statement then ends by itself or at its limit.
     }

@@ -4,6 +4,9 @@ import java.util.function.Function;
 
 /** The transactions of a connection: begun, ended, and nested as savepoints. */
 final class Transactions {
+  /** How often a statement that takes work back is sent, where cancels hit it. */
+  private static final int TRIES = 3;
+
   private final Connection connection;
   private int savepoints;
 
@@ -27,7 +30,24 @@ final class Transactions {
   }
 
   void rollback() {
-    connection.command("ROLLBACK");
+    takeBack("ROLLBACK");
+  }
+
+  /**
+   * Runs what takes work back. An interrupt does not cancel it, as the interrupt is most often why it runs; a cancel of another
+   * thread that hits it was meant for the statement before, so it runs again.
+   */
+  private void takeBack(String sql) {
+    for (int tries = 1; ; tries++) {
+      try {
+        connection.commandToItsEnd(sql);
+        return;
+      } catch (PgException e) {
+        if (!e.sqlState().equals("57014") || tries == TRIES || !connection.isOpen()) {
+          throw e;
+        }
+      }
+    }
   }
 
   /** Runs work in a transaction, or in a savepoint of the one that is begun. The thread has the connection alone. */
@@ -52,6 +72,7 @@ final class Transactions {
         undo(savepoint);
       } catch (PgException other) {
         e.addSuppressed(other);
+        connection.abandon();
       }
       throw e;
     }
@@ -70,7 +91,7 @@ final class Transactions {
 
   private void undo(String savepoint) {
     if (connection.isOpen() && connection.inTransaction()) {
-      connection.command(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
+      takeBack(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
     }
   }
 }

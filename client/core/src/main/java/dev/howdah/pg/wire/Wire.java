@@ -42,6 +42,7 @@ public final class Wire {
   private final Outbox outbox = new Outbox();
   private Runnable interrupted;
   private boolean sawInterrupt;
+  private boolean patient;
   private volatile ConnectionException pushFailure;
   private volatile boolean disturbed;
 
@@ -71,6 +72,14 @@ public final class Wire {
   /** Called once when the thread that waits for the server is interrupted: it should cancel what runs. */
   public void onInterrupt(Runnable action) {
     interrupted = action;
+  }
+
+  /**
+   * From now on an interrupt of the thread that waits cancels nothing, or does again: what ends a transaction must run to its end.
+   * It is kept for {@link #takeInterrupt} all the same.
+   */
+  public void patient(boolean wanted) {
+    patient = wanted;
   }
 
   /** Whether the thread was interrupted while it waited; asking resets it, and the thread's flag is set again. */
@@ -335,7 +344,7 @@ public final class Wire {
       if (Thread.interrupted()) {
         boolean first = !sawInterrupt;
         sawInterrupt = true;
-        if (first && interrupted != null) {
+        if (first && !patient && interrupted != null) {
           interrupted.run();
         }
       } else if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
