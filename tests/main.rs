@@ -30,6 +30,7 @@ mod together {
     mod query_handlers;
     mod queue_dead_letters;
     mod queue_dump;
+    mod queue_foreign_rows;
     mod queue_http;
     mod queue_lease_crashes;
     mod queue_like_pgmq;
@@ -40,6 +41,7 @@ mod together {
     mod queue_rights;
     mod queue_shippers;
     mod queue_storage;
+    mod queue_survivors;
     mod queue_take;
     mod queue_type_changes;
     mod queue_upkeep;

@@ -131,6 +131,13 @@ impl Block {
         &self.known[(position - self.start) as usize]
     }
 
+    /// The claim that counts of those on a position of the block, if there is any.
+    pub fn claim(&self, position: u64) -> Option<Claim> {
+        let Known { at, until, reads, read_at, .. } = *self.known(position);
+        let span = Span { first: position, end: position + 1 };
+        (at != NOTHING.at).then_some(Claim { span, at, until, reads, read_at, claimant: 0 })
+    }
+
     /// The batch of a position of the block.
     pub fn batch(&self, position: u64) -> Option<&Batch> {
         self.known(position).batch.map(|number| &self.batches[usize::from(number)])

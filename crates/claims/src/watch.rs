@@ -154,6 +154,12 @@ impl Watch {
         *self = Watch { end, ..Watch::default() };
     }
 
+    /// Somebody else has written to the segment: everything below `end` is to be looked at again.
+    pub fn look_again(&mut self, end: u64) {
+        (self.cursor, self.rows_from) = (0, 0);
+        self.end = self.end.max(end);
+    }
+
     /// The cursor has passed everything: nothing was there.
     pub fn begin_empty(&mut self, end: u64) {
         *self = Watch { cursor: end, end, ..Watch::default() };
@@ -195,8 +201,8 @@ impl Watch {
 
     /// Positions are given out to a transaction, which will write them; they are to wait until `until`.
     pub fn reserve(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
-        if self.is_drained() {
-            // What is below has been truncated, or will be: the segment begins here.
+        if self.cursor >= self.end && self.limit == 0 {
+            // What is below is consumed, or on the list: what comes begins here.
             (self.cursor, self.rows_from) = (span.first.max(self.cursor), 0);
         }
         self.end = self.end.max(span.end);
@@ -643,6 +649,18 @@ mod tests {
         assert_eq!(watch.next_range_from(40, 0).map(|range| range.span.first), Some(40));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 60), span(60, 80)]);
         assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn what_others_have_written_is_looked_at_and_what_waits_still_waits() {
+        let (mut watch, server) = (Watch::default(), Server::default());
+        watch.begin_empty(100);
+        watch.reserve(5, span(100, 110), i64::MIN, &server);
+        look(&mut watch, 0, &server);
+        watch.look_again(400);
+        assert_eq!(look(&mut watch, 0, &server), [span(0, 400)]);
+        server.ends(5, Outcome::Committed);
+        assert_eq!(look(&mut watch, 0, &server), [span(100, 110)]);
     }
 
     #[test]

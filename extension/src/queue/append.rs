@@ -47,7 +47,13 @@ pub fn note(queue: &Definition, origin: &Origin) {
     unsafe { pg_sys::PreventCommandIfReadOnly(c"sending to a queue".as_ptr()) };
     let segment = rotation::open_for_sending(queue);
     transactions::current();
-    let last = queue.lock().next.saturating_sub(1);
+    let last = {
+        let mut lock = queue.lock();
+        let last = lock.next.saturating_sub(1);
+        let told = &mut lock.segments[segment.number].told;
+        *told = (last + 1).max(*told);
+        last
+    };
     ledger::append(&segment, &[Row::Mark(last)], Some(origin));
 }
 
@@ -113,6 +119,7 @@ fn reserve(queue: &Definition, segment: &Segment, count: u64, until: i64) -> (Sp
     lock.next = span.end;
     let memory = &mut lock.segments[segment.number];
     memory.is_clean = false;
+    memory.told = span.end;
     memory.watch.reserve(transaction, span, until.max(i64::MIN + 1), &server);
     (span, now())
 }
@@ -223,6 +230,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn page_of(place: &pg_sys::ItemPointerData) -> u32 {
+/// The page that a row is on.
+pub fn page_of(place: &pg_sys::ItemPointerData) -> u32 {
     u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo)
 }

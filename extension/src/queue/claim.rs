@@ -11,10 +11,13 @@ use super::look::{Look, WORK};
 use super::memory::{self, Locked};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{LATEST, SEGMENTS, archive, savepoints, wake};
+use super::{LATEST, SEGMENTS, archive, now, savepoints, wake};
 
 /// Rows of a segment that are claimed under one hold of the queue's lock.
 pub const SLICE: usize = 1024;
+
+/// Microseconds between two looks whether others have written to the ledgers.
+const COMPARE_EVERY: u64 = 100_000;
 
 /// Dead rows after which a call is content with fewer rows than it wants, once it has some.
 const DEAD: usize = 10_000;
@@ -116,6 +119,7 @@ impl Haul {
 /// It goes in slices, between which others have the queue's lock and this session can be cancelled. Where nothing is
 /// free, nothing is written: the transaction gets no number, and its commit costs nothing.
 pub fn claim(queue: &Definition, wanted: Wanted, mut hand_out: impl FnMut(&Haul)) -> usize {
+    compare_sometimes(queue);
     let mut search = Search::new(queue, wanted.fate);
     let (mut live, mut dead) = (0, 0);
     while live < wanted.count
@@ -389,13 +393,19 @@ pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     if !lock.is_known {
         learn_locked(&mut lock, &segments);
         lock.next = lock.next.max(archived + 1);
+        if queue.is_unlogged && lock.segments.iter().all(|segment| segment.told == 0) {
+            // A crash has emptied the ledgers, and nobody knows the last number. There was none for each microsecond, so the
+            // time is above all of them.
+            lock.next = lock.next.max(now().try_into().unwrap_or(0));
+        }
     }
     segments
 }
 
 fn learn_locked(lock: &mut Locked, segments: &[Segment]) {
     let server = Server::now();
-    let ends: Vec<u64> = segments.iter().map(|segment| end_of(segment, &server)).collect();
+    let lasts: Vec<Last> = segments.iter().map(|segment| last_of(segment, &server)).collect();
+    let ends: Vec<u64> = lasts.iter().map(|last| last.end).collect();
     lock.next = ends.iter().copied().max().unwrap_or(0).max(1);
     lock.open = ends.iter().position(|end| *end == lock.next).unwrap_or(0);
     lock.latest = 0;
@@ -403,20 +413,56 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment]) {
     for (place, segment) in segments.iter().enumerate() {
         let memory = &mut lock.segments[place];
         memory.is_clean = segment.rows.pages() == 0;
+        memory.is_small = false;
+        memory.told = lasts[place].told;
         memory.watch.begin(ends[place]);
     }
     // SAFETY: PostgreSQL's own state. On a standby rows come that this memory does not hear of.
     lock.is_known = unsafe { !pg_sys::RecoveryInProgress() };
 }
 
-/// A position above all that a segment's ledger speaks of: no row of it crosses a block.
-fn end_of(segment: &Segment, server: &Server) -> u64 {
-    let last = Scan::downwards(segment, server, Sight::All).next();
-    match last {
-        Some(Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) => block_of(span.first) + BLOCK,
-        Some(Row::Mark(position)) => position + 1,
-        None => 1,
+/// What the last row of a segment's ledger says.
+struct Last {
+    /// The position after the last that it speaks of; 0 if the ledger is empty.
+    told: u64,
+    /// Above all positions of the ledger: no row of it crosses a block, and the last need not be the one that ends last.
+    end: u64,
+}
+
+fn last_of(segment: &Segment, server: &Server) -> Last {
+    match Scan::downwards(segment, server, Sight::All).next() {
+        Some(Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) => {
+            Last { told: span.end, end: block_of(span.first) + BLOCK }
+        }
+        Some(Row::Mark(position)) => Last { told: position + 1, end: position + 1 },
+        None => Last { told: 0, end: 1 },
     }
+}
+
+/// Finds out at times whether others have written to the ledgers: COPY, a restore, the apply of logical replication. Then
+/// everything is looked at again, and no number of theirs is given out.
+pub fn compare_sometimes(queue: &Definition) {
+    if !queue.memory().is_comparison_due(COMPARE_EVERY) || !queue.lock().is_known {
+        return;
+    }
+    for number in 0..SEGMENTS {
+        // One that somebody truncates is being written to by us.
+        let Some(segment) = Segment::try_open(queue, number, Purpose::Look) else { continue };
+        let last = last_of(&segment, &Server::now());
+        segment.release_tried(Purpose::Look);
+        let mut lock = queue.lock();
+        if last.told > lock.segments[number].told {
+            look_again(&mut lock, number, &last);
+        }
+    }
+}
+
+fn look_again(lock: &mut Locked, number: usize, last: &Last) {
+    lock.next = lock.next.max(last.end);
+    let memory = &mut lock.segments[number];
+    memory.told = last.told;
+    memory.is_clean = false;
+    memory.watch.look_again(last.end);
 }
 
 /// Claims rows that have been chosen.

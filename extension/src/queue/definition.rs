@@ -143,7 +143,9 @@ fn read(name: &str) -> Option<Definition> {
         owner: Oid::from(row[3].number()),
         max_reads: row[4].0.map(|_| row[4].number() as i32),
         is_unlogged: row[5].0.is_some_and(|datum| datum.value() as u8 != 0),
-        memory: shared().queues.number_of(id, |queue| exists(watched[0], queue)),
+        memory: shared()
+            .queues
+            .number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
         rights,
         tables: std::array::from_fn(|place| {
             let number = place + 1;

@@ -150,6 +150,8 @@ impl Iterator for Scan<'_> {
     type Item = Row;
 
     fn next(&mut self) -> Option<Row> {
+        // Under a lock of a queue it is put off.
+        pgrx::check_for_interrupts!();
         // SAFETY: the scan is open; SnapshotDirty answers in the snapshot, which is empty before.
         unsafe {
             self.snapshot.xmin = pg_sys::TransactionId::INVALID;

@@ -5,7 +5,7 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
 use claims::Watch;
 use pgrx::pg_sys;
@@ -22,8 +22,12 @@ pub struct SegmentMemory {
     pub watch: Watch,
     /// Whether its tables are known to be empty.
     pub is_clean: bool,
+    /// Whether it was compacted and has not been written to since: but for a few rows it is empty, and may be written to.
+    pub is_small: bool,
     /// When somebody last found out whether it can be truncated.
     pub looked: i64,
+    /// Above the last position that its ledger speaks of, as far as is known.
+    pub told: u64,
 }
 
 /// What the lock of a queue protects.
@@ -61,11 +65,15 @@ impl State {
 pub struct QueueMemory {
     database: AtomicU32,
     queue: AtomicU32,
+    /// The table of its first segment's rows: a queue that was restored may have the number of one that is gone.
+    table: AtomicU32,
     /// Rows that may have become free: who waits for rows looks again when it changes.
     arrivals: AtomicU64,
     /// A bit for each gateway that has requests waiting for rows.
     gateways: [AtomicU64; MAX_WORKERS / 64],
     waiting: UnsafeCell<pg_sys::ConditionVariable>,
+    /// When somebody last looked whether others have written to the ledgers.
+    compared: AtomicI64,
     /// How many wait for the lock.
     contenders: AtomicU32,
     state: UnsafeCell<State>,
@@ -117,12 +125,13 @@ impl Queues {
 
     /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
     /// exists for anybody: as long as a transaction may still use it, its entry is not given to another.
-    pub fn number_of(&self, queue: u32, exists: impl Fn(u32) -> bool) -> usize {
+    pub fn number_of(&self, queue: u32, table: pg_sys::Oid, exists: impl Fn(u32) -> bool) -> usize {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let is_it = |entry: &QueueMemory| {
+        let has_number = |entry: &QueueMemory| {
             entry.database.load(Acquire) == database && entry.queue.load(Acquire) == queue
         };
+        let is_it = |entry: &QueueMemory| has_number(entry) && entry.table.load(Acquire) == table.to_u32();
         if let Some(number) = self.entries.iter().position(is_it) {
             return number;
         }
@@ -133,7 +142,9 @@ impl Queues {
         let is_free = |entry: &QueueMemory| entry.database.load(Acquire) == 0;
         let free = self.entries.iter().position(is_free);
         let gone = || self.entries.iter().position(|entry| entry.is_gone(database, &exists));
-        let Some(number) = free.or_else(gone) else {
+        // Whoever has dropped or made its tables keeps all others from both.
+        let other = self.entries.iter().position(has_number);
+        let Some(number) = other.or(free).or_else(gone) else {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                 &format!("{} queues are in use, and there is room for no more", self.entries.len()),
@@ -148,6 +159,7 @@ impl Queues {
             unsafe { (*entry.state.get()).is_known = false };
         }
         entry.queue.store(queue, Release);
+        entry.table.store(table.to_u32(), Release);
         entry.database.store(database, Release);
         number
     }
@@ -226,6 +238,14 @@ impl QueueMemory {
                 !known
             }
         }
+    }
+
+    /// Whether nobody has looked for so many microseconds whether others have written to the ledgers; now somebody has.
+    pub fn is_comparison_due(&self, microseconds: u64) -> bool {
+        let (now, before) = (super::now(), self.compared.load(Relaxed));
+        // The clock may have gone back.
+        (now - before).unsigned_abs() >= microseconds
+            && self.compared.compare_exchange(before, now, Relaxed, Relaxed).is_ok()
     }
 
     /// Lets those go first who wait for the lock: PostgreSQL's gives it to whoever comes first once it is free, and that is who

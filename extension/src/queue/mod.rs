@@ -14,6 +14,7 @@
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
 //! - [`rotation`]: which segment is written to, and truncating.
+//! - [`compact`]: truncating a segment of which few rows are left.
 //! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
@@ -27,6 +28,7 @@
 pub mod append;
 pub mod archive;
 pub mod claim;
+pub mod compact;
 pub mod count;
 pub mod definition;
 pub mod functions;

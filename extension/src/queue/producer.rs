@@ -117,15 +117,15 @@ fn tag(class: u16, name: u64) -> pg_sys::LOCKTAG {
 pub fn last(queue: &Definition, producer: &str) -> Option<Origin> {
     let newest_of = |number| {
         let segment = Segment::open(queue, number, Purpose::Look);
-        let found = newest(&segment, Some(producer));
+        let found = newest(&segment, Some(producer), 1);
         segment.release(Purpose::Look);
         found
     };
     (0..SEGMENTS).flat_map(newest_of).max_by_key(|origin| (origin.epoch, origin.sequence))
 }
 
-/// How far each producer is, or one, as a ledger has it now, whatever the caller's snapshot.
-pub fn newest(segment: &Segment, producer: Option<&str>) -> Vec<Origin> {
+/// How far each producer is, or one, as a ledger has it now, whatever the caller's snapshot: so many producers at most.
+pub fn newest(segment: &Segment, producer: Option<&str>, most: usize) -> Vec<Origin> {
     let mut found: Vec<Origin> = Vec::new();
     // SAFETY: the relations are open for longer than the scan; the slot holds rows of the ledger.
     unsafe {
@@ -139,9 +139,10 @@ pub fn newest(segment: &Segment, producer: Option<&str>) -> Vec<Origin> {
                 let (epoch, sequence) = (value(9).value() as i32, value(10).value() as i64);
                 found.push(Origin { producer: name, epoch, sequence });
             }
-            if producer.is_some() {
+            if found.len() >= most {
                 break;
             }
+            pgrx::check_for_interrupts!();
         }
         pg_sys::index_endscan(scan);
         pg_sys::ExecDropSingleTupleTableSlot(slot);

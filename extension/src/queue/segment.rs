@@ -139,6 +139,19 @@ impl Segment {
         locked.then(|| Segment::open(queue, number, purpose))
     }
 
+    /// The same for one that was opened by [`Segment::try_open`], which has two locks on each table.
+    pub fn release_tried(self, purpose: Purpose) {
+        let (rows_lock, ledger_lock) = purpose.locks();
+        // SAFETY: the relations are open.
+        let (rows, ledger) = unsafe { ((**self.rows).rd_id, (**self.ledger).rd_id) };
+        self.release(purpose);
+        // SAFETY: the locks were taken before those of opening.
+        unsafe {
+            pg_sys::UnlockRelationOid(ledger, ledger_lock);
+            pg_sys::UnlockRelationOid(rows, rows_lock);
+        }
+    }
+
     /// Closes it and gives its locks back, for others that may want to truncate it.
     pub fn release(self, purpose: Purpose) {
         let (rows_lock, ledger_lock) = purpose.locks();

@@ -53,7 +53,7 @@ fn tidy(name: &str) {
     let Some(queue) = definition::look_up(name) else { return };
     // SAFETY: inside a transaction. After an error the subtransaction's end pops the snapshot.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
-    rotation::tidy(&queue);
+    rotation::tidy(&queue, rotation::Effort::Passing);
     // SAFETY: pushed above.
     unsafe { pg_sys::PopActiveSnapshot() };
 }

@@ -36,7 +36,7 @@ pub fn look_after_queues() {
             unsafe { pg_sys::XactReadOnly = false };
             if let Some(queue) = definition::of_number(queue) {
                 claim::advance(&queue);
-                rotation::tidy(&queue);
+                rotation::tidy(&queue, rotation::Effort::Thorough);
             }
         });
     }

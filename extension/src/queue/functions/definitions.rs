@@ -36,13 +36,17 @@ sql_function!(
         run_as_owner(
             "select queue.make($1, $2, $3, $4, $5)",
             &[
-                name.into(),
+                name.as_str().into(),
                 row_type.into(),
                 current_user().into(),
                 call.get::<bool>(2).unwrap_or_default().into(),
                 call.get::<i32>(3).into(),
             ],
         );
+        let queue = definition::find(&name);
+        if queue.is_unlogged {
+            rotation::begin(&queue);
+        }
         Datum::null()
     }
 );

@@ -128,6 +128,6 @@ sql_function!(
         unsafe { pg_sys::PreventCommandIfReadOnly(c"maintaining a queue".as_ptr()) };
         // What is free now is looked for before, so that the cursor passes what is consumed.
         claim::advance(&queue);
-        Datum::from(rotation::tidy(&queue) as i32)
+        Datum::from(rotation::tidy(&queue, rotation::Effort::Thorough) as i32)
     }
 );
