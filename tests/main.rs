@@ -92,6 +92,7 @@ mod alone {
     mod run_bips;
     mod runaway;
     mod slow_handlers;
+    mod stalled_readers;
     mod supervisor;
     mod worker_slots;
 }

@@ -3,7 +3,8 @@
 //! [`::gateway::Server`] knows sockets and protocols and no SQL. Each turn of its loop brings what has
 //! arrived; then, outside of it, this module decides where each request runs:
 //!
-//! - here, if it reads only and is known to be short: [`inline`], for as long as its [`deadline`] lets it;
+//! - here, if it reads only and is known to be short: [`inline`], for as long as its [`deadline`] lets it, endpoints
+//!   taking turns by [`fair_turns`];
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
@@ -15,6 +16,7 @@
 mod accounts;
 mod buckets;
 mod deadline;
+mod fair_turns;
 mod flights;
 mod inline;
 mod leaving;

@@ -73,7 +73,7 @@ integers! {
     MAX_INGEST_EXECUTORS = "howdah.max_ingest_executors\0", 4, 1, 128, Sighup, NONE, "Executors for lines that there may be while buckets wait.\0";
     INGEST_MEMORY = "howdah.ingest_memory\0", 256 * MIB, 16 * MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for lines that are not committed yet; each listener has the same share, and reads no more beyond it.\0";
     MAX_INGEST_CONNECTIONS = "howdah.max_ingest_connections\0", 1000, 1, 100_000, Postmaster, NONE, "Connections for lines that a gateway holds at most.\0";
-    ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy.\0";
+    ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy of those that the others leave.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";
     INLINE_THRESHOLD = "howdah.inline_threshold\0", 500, 1, 100_000, Sighup, NONE, "A route whose mean time is below this many microseconds counts as short.\0";

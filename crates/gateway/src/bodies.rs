@@ -13,6 +13,12 @@ pub(crate) struct Bodies {
     held: Cell<usize>,
 }
 
+impl Bodies {
+    pub(crate) fn held(&self) -> usize {
+        self.held.get()
+    }
+}
+
 /// What one body holds; given back when dropped, with the reply.
 pub(crate) struct Charge {
     shared: Rc<Shared>,

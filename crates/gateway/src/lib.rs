@@ -18,7 +18,7 @@
 //! - `clock`: the time, read once per turn. `deadlines`: one timer for all connections.
 //! - `stream`: a TCP or UNIX socket.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
-//! - `bodies`: how much memory bodies hold. `replies`: how much replies do.
+//! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
 //! - `problem`: answers that the gateway gives by itself.
 //! - `accept`: takes connections in. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
@@ -62,6 +62,7 @@ mod http2;
 pub mod limits;
 pub mod lines;
 pub mod listener;
+mod memory;
 mod problem;
 mod replies;
 pub mod server;

@@ -16,8 +16,10 @@ pub struct Limits {
     /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
     /// Default 256 MiB.
     pub max_bodies: usize,
-    /// Bytes of all replies in memory above [`crate::SMALL_REPLY`], until their clients have taken them. The owner
-    /// looks at [`crate::Server::room_for_replies`] before it hands one in. Default 256 MiB.
+    /// Bytes of all replies in memory, until their clients have taken them. The owner looks at
+    /// [`crate::Server::room_for_replies`] before it hands in one above [`crate::SMALL_REPLY`]; a smaller one counts, with
+    /// 4 KiB for what belongs to it, if its client does not take it at once, and is dropped where there is no room.
+    /// Default 256 MiB.
     pub max_replies: usize,
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.

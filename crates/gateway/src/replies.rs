@@ -1,12 +1,19 @@
-//! How much memory replies hold, all together: from when the owner hands them in until their last byte has left.
+//! How much memory replies hold, all together, while they wait for their clients.
+//!
+//! A large reply is counted from when the owner hands it in, who has looked whether there is room. A small one may be handed
+//! in at any time: mostly it leaves at once and is never counted. It is counted when its client does not take it at
+//! the first try, and gives way where there is no room.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::shared::Shared;
 
-/// A reply up to this length is not counted: with a limit on connections and streams there is one on these, too.
+/// A reply up to this length may be handed in without looking whether there is room.
 pub const SMALL_REPLY: usize = 16 << 10;
+
+/// What a reply that waits holds beside its bytes: its stream, its task and its headers, by measurement.
+pub(crate) const BESIDE: usize = 4 << 10;
 
 /// Bytes in all replies that are counted.
 #[derive(Default)]
@@ -28,7 +35,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn new(shared: &Rc<Shared>, bytes: Vec<u8>) -> Self {
-        let held = (bytes.capacity() > SMALL_REPLY).then(|| Held::new(shared, bytes.capacity()));
+        let held = (bytes.len() > SMALL_REPLY).then(|| Held::new(shared, bytes.capacity()));
         Self { bytes, held }
     }
 }
@@ -51,6 +58,13 @@ impl Held {
         let held = &shared.replies.held;
         held.set(held.get() + bytes);
         Self { shared: Rc::clone(shared), bytes }
+    }
+
+    /// Counts a small reply that stays. None if there is no room for it.
+    pub(crate) fn staying(shared: &Rc<Shared>, bytes: usize) -> Option<Self> {
+        let bytes = bytes + BESIDE;
+        let has_room = shared.replies.held() + bytes <= shared.limits().max_replies;
+        has_room.then(|| Self::new(shared, bytes))
     }
 }
 

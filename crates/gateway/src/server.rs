@@ -240,8 +240,9 @@ impl Server {
     }
 
     /// Bytes that replies may hold beside those that are on their way to their clients. Replies up to
-    /// [`crate::SMALL_REPLY`] may be handed in at any time; larger ones without room are not refused here, as their
-    /// owner knows better what to answer instead.
+    /// [`crate::SMALL_REPLY`] may be handed in at any time: one that its client does not take at once, and for which there is
+    /// no room, loses its stream or its connection. Larger ones without room are not refused here, as their owner knows
+    /// better what to answer instead.
     pub fn room_for_replies(&self) -> usize {
         self.shared.limits().max_replies.saturating_sub(self.shared.replies.held())
     }
@@ -309,6 +310,7 @@ impl Server {
 
     /// Moves what has come to where the owner takes it.
     fn collect(&mut self) -> Turn {
+        self.shared.look_at_memory();
         self.arrived.append(&mut self.shared.arrived.borrow_mut());
         self.poured.append(&mut self.shared.poured.borrow_mut());
         self.gone.append(&mut self.shared.gone.borrow_mut());

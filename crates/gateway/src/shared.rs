@@ -14,7 +14,8 @@ use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
 use crate::listener::ListenerState;
-use crate::replies::{Replies, Reply};
+use crate::memory::Memory;
+use crate::replies::{Replies, Reply, SMALL_REPLY};
 use crate::server::{Arrived, Poured, Source};
 use crate::tickets::{Ticket, Tickets};
 
@@ -22,6 +23,12 @@ use crate::tickets::{Ticket, Tickets};
 const READ_BUFFER: usize = 64 << 10;
 /// Bytes of lines that a turn reads: requests wait for no more.
 const LINES_PER_TURN: usize = 1 << 20;
+/// Bytes of large replies that a turn writes: others' requests wait for no more. The kernel takes a millisecond or two.
+const WRITTEN_PER_TURN: usize = 1 << 20;
+/// Bytes of a large reply that one write takes at most, so that the first of a turn is not all of it.
+pub(crate) const WRITTEN_AT_ONCE: usize = 256 << 10;
+/// What an idle connection of HTTP/2 holds, by measurement: buffers and tables of hyper's.
+const HTTP2_CONNECTION: usize = 22 << 10;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_WRITE_BUFFER: usize = 256 << 10;
 
@@ -32,6 +39,9 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub bodies: Bodies,
     pub replies: Replies,
+    pub memory: Memory,
+    /// Connections of HTTP/2 that are open.
+    pub http2_connections: Cell<usize>,
     pub connections: RefCell<Slab<Rc<Link>>>,
     pub listeners: RefCell<Vec<Rc<ListenerState>>>,
     pub tickets: RefCell<Tickets>,
@@ -57,7 +67,9 @@ pub(crate) struct Shared {
     next_stream: Cell<u64>,
     /// Bytes of lines that this turn may still read.
     lines_left: Cell<usize>,
-    /// Tasks that go on reading lines in the next turn.
+    /// Bytes of large replies that this turn may still write.
+    writes_left: Cell<usize>,
+    /// Tasks that go on in the next turn, where lines may be read and large replies be written again.
     postponed: RefCell<Vec<Waker>>,
 }
 
@@ -70,6 +82,8 @@ impl Shared {
             tally: Tally::new(),
             bodies: Bodies::default(),
             replies: Replies::default(),
+            memory: Memory::default(),
+            http2_connections: Cell::new(0),
             connections: RefCell::default(),
             listeners: RefCell::default(),
             tickets: RefCell::default(),
@@ -85,6 +99,7 @@ impl Shared {
             next_connection: Cell::new(1),
             next_stream: Cell::new(1),
             lines_left: Cell::new(LINES_PER_TURN),
+            writes_left: Cell::new(WRITTEN_PER_TURN),
             postponed: RefCell::default(),
         }
     }
@@ -149,8 +164,21 @@ impl Shared {
         self.lines_left.get() > 0
     }
 
-    /// The task is woken in the next turn, which may read lines again.
-    pub(crate) fn postpone_lines(&self, waker: &Waker) {
+    /// Whether so many bytes of a reply may be written in this turn: few may at any time.
+    pub(crate) fn may_write(&self, bytes: usize) -> bool {
+        bytes <= SMALL_REPLY || self.writes_left.get() > 0
+    }
+
+    /// Counts what has been written.
+    pub(crate) fn have_written(&self, bytes: usize) {
+        add(&self.tally.bytes_out, bytes);
+        if bytes > SMALL_REPLY {
+            self.writes_left.set(self.writes_left.get().saturating_sub(bytes));
+        }
+    }
+
+    /// The task is woken in the next turn.
+    pub(crate) fn postpone(&self, waker: &Waker) {
         self.postponed.borrow_mut().push(waker.clone());
     }
 
@@ -159,8 +187,9 @@ impl Shared {
     }
 
     /// A turn begins.
-    pub(crate) fn go_on_with_lines(&self) {
+    pub(crate) fn go_on(&self) {
         self.lines_left.set(LINES_PER_TURN);
+        self.writes_left.set(WRITTEN_PER_TURN);
         self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
     }
 
@@ -171,6 +200,12 @@ impl Shared {
             || !self.postponed.borrow().is_empty()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
+    }
+
+    /// Gives memory back to the system if much has been let go.
+    pub(crate) fn look_at_memory(&self) {
+        let connections = self.http2_connections.get() * HTTP2_CONNECTION;
+        self.memory.look(self.replies.held() + self.bodies.held() + connections, &self.clock);
     }
 
     pub(crate) fn turn_is_over(&self) -> bool {

@@ -95,8 +95,9 @@ impl Turning {
             *waker = Some(context.waker().clone());
         }
         self.shared.deadlines.set_turn(deadline);
+        // Who has waited for this turn goes first.
+        self.shared.go_on();
         self.shared.tickets.borrow_mut().wake_replied();
-        self.shared.go_on_with_lines();
         Poll::Pending
     }
 

@@ -4,6 +4,7 @@ mod frames;
 mod harness;
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -264,4 +265,45 @@ fn a_body_below_the_least_rate_gets_408() {
     stream.write_all(&frame(0, 1, 3, b"")).unwrap();
     running.until(|server| server.counters().requests == 1);
     assert_eq!(running.run(|server| server.counters().rejects), [(408, 1)]);
+}
+
+/// Requests that are reset as soon as they are sent.
+fn resets(streams: std::ops::Range<u32>) -> Vec<u8> {
+    let stream =
+        |number| [headers(2 * number + 1, 5, "/hold"), frame(3, 0, 2 * number + 1, &8u32.to_be_bytes())];
+    streams.flat_map(stream).flatten().collect()
+}
+
+#[test]
+fn requests_that_are_reset_together_leave_the_others_of_their_connection_alone() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    stream.write_all(&headers(1, 5, "/hold")).unwrap();
+    let ticket = running.held();
+    stream.write_all(&[resets(1..500), headers(1001, 5, "/")].concat()).unwrap();
+    let answered = |stream: &mut TcpStream, wanted: u32| loop {
+        let (kind, id, _) = frames::read_frame(stream).expect("the connection goes on");
+        if (kind, id) == (0, wanted) {
+            return;
+        }
+    };
+    answered(&mut stream, 1001);
+    assert!(running.release(ticket));
+    answered(&mut stream, 1);
+}
+
+#[test]
+fn a_client_that_resets_without_end_loses_its_connection() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    for round in 0..40 {
+        if stream.write_all(&resets(round * 100..(round + 1) * 100)).is_err() {
+            break;
+        }
+        // The server has looked at the socket before the next come.
+        running.run(|_| ());
+    }
+    read_to_end(&mut stream);
+    let requests = running.run(|server| server.counters().requests);
+    assert!(requests <= 2000, "{requests} requests were run");
 }

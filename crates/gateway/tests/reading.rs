@@ -34,7 +34,7 @@ fn readers_of_http1_that_do_not_read_hold_bounded_memory() {
     assert_eq!(others.send(&get).reply().status, 503);
     assert_eq!(others.get("/").status, 200);
     assert_eq!(others.get(&format!("/big/{}", SMALL_REPLY - 100)).status, 200);
-    assert!(room(&running) > ROOM - 2 * LARGE - 100_000, "small replies are not counted");
+    assert!(room(&running) > ROOM - 2 * LARGE - 100_000, "what has left counts");
     assert_eq!(holders[0].reply().body.len(), LARGE);
     running.until(|server| server.room_for_replies() > LARGE);
     assert_eq!(others.send(&get).reply().body.len(), LARGE);
@@ -63,6 +63,63 @@ fn streams_of_http2_that_are_not_read_hold_bounded_memory() {
     running.until(|server| server.room_for_replies() > LARGE);
     drop(stream);
     running.until(|server| server.room_for_replies() == ROOM);
+}
+
+const ROOM_FOR_SMALL: usize = 1_000_000;
+const SMALL: &str = "/big/16000";
+
+#[test]
+fn small_replies_that_stay_count_and_their_streams_give_way_when_there_is_no_room() {
+    let running = Running::start(Limits { max_replies: ROOM_FOR_SMALL, ..Limits::default() });
+    let mut connections: Vec<_> = (0..4).map(|_| raw(&running, &window(0))).collect();
+    for connection in &mut connections {
+        let streams: Vec<u8> = (0..100).flat_map(|number| headers(2 * number + 1, 5, SMALL)).collect();
+        connection.write_all(&streams).unwrap();
+    }
+    // Of the 400 some 50 find room: no other does.
+    running.until(|server| server.room_for_replies() < 20_500);
+    let mut resets = 0;
+    for connection in &mut connections {
+        connection.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        resets += std::iter::from_fn(|| read_frame(connection)).filter(|frame| frame.0 == RESET).count();
+    }
+    assert!(resets >= 400 - ROOM_FOR_SMALL / 16_000, "{resets} streams were reset");
+    // Who takes what it asked for is served, and what was held before comes.
+    let mut others = running.connect();
+    for _ in 0..100 {
+        assert_eq!(others.get(SMALL).status, 200);
+    }
+    drop(connections);
+    running.until(|server| server.room_for_replies() == ROOM_FOR_SMALL);
+}
+
+#[test]
+fn a_connection_gives_way_whose_small_replies_lie_in_it_when_there_is_no_room() {
+    let running = Running::start(Limits { max_replies: ROOM_FOR_SMALL, ..Limits::default() });
+    // A byte of each goes out, and hyper has the rest.
+    let mut stream = raw(&running, &window(1));
+    let streams: Vec<u8> = (0..100).flat_map(|number| headers(2 * number + 1, 5, SMALL)).collect();
+    stream.write_all(&streams).unwrap();
+    read_to_end(&mut stream);
+    running.until(|server| server.room_for_replies() == ROOM_FOR_SMALL);
+}
+
+#[test]
+fn a_small_reply_that_stays_over_http1_counts_and_ends_its_connection_when_there_is_no_room() {
+    let running = Running::start(Limits { max_replies: ROOM_FOR_SMALL, ..Limits::default() });
+    let ask = format!("GET {SMALL} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(2000);
+    let mut holder = running.connect();
+    holder.send(&ask);
+    running.until(|server| server.room_for_replies() < ROOM_FOR_SMALL);
+    let held = ROOM_FOR_SMALL - room(&running);
+    assert!((4096..21_000).contains(&held), "{held} bytes are held");
+    running.run(|server| server.set_limits(Limits { max_replies: 10_000, ..Limits::default() }));
+    let mut refused = running.connect();
+    refused.send(&ask);
+    // Nobody has read anything.
+    running.until(|server| server.counters().open == 1);
+    drop(holder);
+    running.until(|server| server.room_for_replies() == 10_000);
 }
 
 /// Reads until so much of a stream's body has come.

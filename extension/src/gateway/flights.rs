@@ -1,5 +1,7 @@
-//! Requests on their way through the exchange: submitted, running, or coming back. [`late`] are those that take too long.
+//! Requests on their way through the exchange: submitted, running, or coming back. [`late`] are those that take too long;
+//! [`gates`] is what each route has of the exchange and of the executors.
 
+mod gates;
 mod late;
 
 use std::collections::HashSet;
@@ -7,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Poured, SMALL_REPLY, Server, Ticket};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
+use gates::Gates;
 use late::{expired, record_left, settle, waited_too_long};
 use message::Request;
 
@@ -38,8 +41,7 @@ pub struct Flights {
     parked: Parked,
     /// What is answered without an executor.
     pub refusals: Refusals,
-    gates: Vec<Gate>,
-    executors: u32,
+    gates: Gates,
     supervisor_nudged: Option<Instant>,
 }
 
@@ -53,29 +55,6 @@ struct Load {
     bytes: usize,
     /// Bytes of responses that have not come as a whole.
     responses: usize,
-}
-
-/// A gate as this gateway sees it.
-#[derive(Default, Clone, Copy)]
-struct Gate {
-    /// The limit that this gateway has given it last; 0 if it has given none, or its route is gone.
-    limit: u32,
-    /// Requests of this gateway that hold a slot.
-    flights: usize,
-    /// Bytes of those that hold blocks too.
-    bytes: usize,
-}
-
-impl Gate {
-    fn gain(&mut self, flight: &Flight) {
-        self.flights += 1;
-        self.bytes += flight.bytes_in_blocks();
-    }
-
-    fn lose(&mut self, flight: &Flight) {
-        self.flights -= 1;
-        self.bytes -= flight.bytes_in_blocks();
-    }
 }
 
 impl Load {
@@ -138,6 +117,8 @@ pub const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_res
 
 /// Bytes of a request that is kept while it runs, so that it can be run again.
 const KEPT: usize = 4 << 10;
+/// Bytes of responses that one turn takes. With more about to come the loop does not sleep.
+const DELIVERED: usize = 1 << 20;
 /// Time between two nudges of the supervisor.
 const NUDGE: Duration = Duration::from_millis(50);
 /// How long the oldest request of the lane may wait beside an idle executor.
@@ -157,8 +138,7 @@ impl Flights {
             waiting: Waiting::default(),
             parked: Parked::new(worker.index),
             refusals: Refusals::new(worker.entry()),
-            gates: vec![Gate::default(); shared().routes.capacity()],
-            executors: 0,
+            gates: Gates::new(shared().routes.capacity()),
             supervisor_nudged: None,
         }
     }
@@ -177,7 +157,7 @@ impl Flights {
     /// that of its route now.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
         let gate = gate.unwrap_or(NO_GATE);
-        self.limit(gate);
+        self.gates.limit(gate, self.end);
         self.submit_again(arrived, gate, None, server);
     }
 
@@ -196,8 +176,7 @@ impl Flights {
     fn has_share(&self, gate: u32) -> bool {
         let sizes = self.end.exchange().sizes();
         let (slots, bytes) = (self.half_of(sizes.slots), self.half_of(sizes.blocks) * exchange::BLOCK);
-        let has = |gate: &Gate| gate.flights == 0 || gate.flights < slots && gate.bytes < bytes;
-        self.gates.get(gate as usize).is_none_or(has)
+        self.gates.has_less(gate, slots, bytes)
     }
 
     /// This gateway's share of a half of the exchange.
@@ -261,9 +240,7 @@ impl Flights {
             waited,
         };
         self.load.count += 1;
-        if let Some(gate) = self.gates.get_mut(gate as usize) {
-            gate.gain(&flight);
-        }
+        self.gates.gain(&flight);
         self.flights[ticket.slot() as usize] = Some(flight);
     }
 
@@ -271,9 +248,7 @@ impl Flights {
     fn land(&mut self, slot: usize) -> Option<Flight> {
         let flight = self.flights[slot].take()?;
         self.load.lose(&flight);
-        if let Some(gate) = self.gates.get_mut(flight.gate as usize) {
-            gate.lose(&flight);
-        }
+        self.gates.lose(&flight);
         Some(flight)
     }
 
@@ -310,39 +285,15 @@ impl Flights {
         Ok(())
     }
 
-    /// There are the routes of these gates and no others. What has come for another keeps its gate, which may be that of a
-    /// route of another database by now: its limit is not for this gateway to set.
+    /// There are the routes of these gates and no others.
     pub fn keep_gates(&mut self, numbers: &HashSet<u32>) {
-        let gates = self.gates.iter_mut().zip(0..);
-        gates.filter(|(_, number)| !numbers.contains(number)).for_each(|(gate, _)| gate.limit = 0);
+        self.gates.keep(numbers);
     }
 
-    /// One route never holds all executors of the lane.
-    fn limit(&mut self, gate: u32) {
-        if gate == NO_GATE {
-            return;
-        }
-        let share = self.executors * settings::ROUTE_SHARE.get() as u32 / 100;
-        let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
-        let known = &mut self.gates[gate as usize].limit;
-        if *known != share {
-            *known = share;
-            self.end.set_gate_limit(gate, share);
-        }
-    }
-
-    /// Looks how many executors there are now. More of them are larger shares, for what is parked too.
+    /// Looks how many executors there are now, and how much the routes have of them.
     pub fn follow_executors(&mut self) {
         let executors = self.count_executors();
-        if executors == self.executors {
-            return;
-        }
-        self.executors = executors;
-        for gate in 0..self.gates.len() as u32 {
-            if self.gates[gate as usize].limit != 0 {
-                self.limit(gate);
-            }
-        }
+        self.gates.follow(executors, self.end);
     }
 
     fn count_executors(&self) -> u32 {
@@ -383,7 +334,8 @@ impl Flights {
     /// Has the supervisor look whether more executors are needed.
     pub fn ask_for_executors(&mut self) {
         let asked_lately = self.supervisor_nudged.is_some_and(|nudged| nudged.elapsed() < NUDGE);
-        let waiting = self.load.count - self.load.buckets > self.executors as usize || self.load.buckets > 1;
+        let waiting =
+            self.load.count - self.load.buckets > self.gates.executors() as usize || self.load.buckets > 1;
         if waiting && !asked_lately {
             self.supervisor_nudged = Some(Instant::now());
             shared().nudge_supervisor();
@@ -395,10 +347,12 @@ impl Flights {
         server.room_for_replies().saturating_sub(self.load.responses)
     }
 
-    /// Takes what has come back and hands complete responses to the event loop.
+    /// Takes what has come back, for [`DELIVERED`] at most, and hands complete responses to the event loop.
     pub fn deliver(&mut self, server: &mut Server) {
-        loop {
+        let mut delivered = 0;
+        while delivered < DELIVERED {
             let Some(mut completion) = self.end.take() else { return };
+            delivered += completion.length();
             let slot = completion.ticket().slot() as usize;
             let Some(flight) = self.flights[slot].as_mut() else { continue };
             if let Some(ticket) = flight.ticket {

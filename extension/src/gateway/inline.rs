@@ -6,7 +6,6 @@
 //! privilege for a while. If it did not stop when told, or calls what must not run here ([`admission`]), its route loses
 //! the privilege until its function changes.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use message::Request;
 use pgrx::pg_sys;
 
 use super::deadline::{self, Outcome};
+use super::fair_turns::{FairTurns, Waiting};
 use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
@@ -30,18 +30,11 @@ use crate::shared::{now_us, shared};
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
 pub struct Inline {
-    queue: VecDeque<Waiting>,
+    queue: FairTurns,
     shared: SharedTransaction,
     /// The endpoint that pg_stat_activity shows.
     shown: Option<usize>,
     at_rest: AtRest,
-}
-
-struct Waiting {
-    arrived: Arrived,
-    /// The first endpoint that is asked.
-    endpoint: usize,
-    since: Instant,
 }
 
 /// SQL of one turn at most, before the sockets are looked at again.
@@ -60,7 +53,7 @@ const BAN: Duration = Duration::from_secs(2);
 impl Inline {
     /// With nothing that waits, in a process that is at rest now.
     pub fn new(at_rest: AtRest) -> Inline {
-        Inline { queue: VecDeque::new(), shared: SharedTransaction::default(), shown: None, at_rest }
+        Inline { queue: FairTurns::default(), shared: SharedTransaction::default(), shown: None, at_rest }
     }
 
     /// Whether nothing waits.
@@ -73,17 +66,17 @@ impl Inline {
     /// # Safety
     /// [`Request::parse`] has accepted it.
     pub unsafe fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
-        self.queue.push_back(Waiting { arrived, endpoint, since });
+        self.queue.push(Waiting { arrived, endpoint, since });
     }
 
     /// Gives up all that waits: another table has other endpoints at their places.
     pub fn take_waiting(&mut self) -> Vec<(Arrived, Instant)> {
-        self.queue.drain(..).map(|waiting| (waiting.arrived, waiting.since)).collect()
+        self.queue.take_all().map(|waiting| (waiting.arrived, waiting.since)).collect()
     }
 
     /// Drops the request of a client that has gone.
     pub fn forget(&mut self, ticket: Ticket) {
-        self.queue.retain(|waiting| waiting.arrived.ticket != ticket);
+        self.queue.forget(ticket);
     }
 
     /// Whether a request of so many bytes for these endpoints may run here.
@@ -159,8 +152,7 @@ impl Inline {
         // When the last request has ended: asking for the time is not free.
         let mut now = Instant::now();
         let over = now + BUDGET;
-        while let Some(first) = self.queue.front() {
-            let endpoint = first.endpoint;
+        while let Some(endpoint) = self.queue.next() {
             // SAFETY: on the main thread, between two requests.
             now = unsafe {
                 if self.share(runner, endpoint, now) {
@@ -202,8 +194,8 @@ impl Inline {
         mut now: Instant,
         over: Instant,
     ) -> Instant {
-        while let Some(next) = self.queue.front() {
-            if now > over || !runner.runs_as_assumed(next.endpoint) || !self.shared.is_current(now) {
+        while let Some(endpoint) = self.queue.next() {
+            if now > over || !runner.runs_as_assumed(endpoint) || !self.shared.is_current(now) {
                 break;
             }
             // SAFETY: inside the transaction.
@@ -234,7 +226,7 @@ impl Inline {
         flights: &mut Flights,
         now: Instant,
     ) -> Instant {
-        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop_front() else { return now };
+        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop() else { return now };
         // SAFETY: the contract of [`Inline::push`], and nothing has changed it.
         let request = unsafe { Request::parse_again(&arrived.request) };
         let waited = now.saturating_duration_since(since);
@@ -247,6 +239,7 @@ impl Inline {
         if lane == Lane::Shared {
             self.check_shared(runner);
         }
+        self.queue.spent(endpoint, done.ended - now);
         let first = runner.number(endpoint);
         if let Some(number) = first {
             if admission::take_refusal() || deaf {

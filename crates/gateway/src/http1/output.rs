@@ -9,9 +9,9 @@ use message::Response;
 
 use super::Connection;
 use crate::clock::{Millis, NEVER};
-use crate::counters::add;
 use crate::problem::Refusal;
-use crate::replies::Reply;
+use crate::replies::{Held, Reply};
+use crate::shared::WRITTEN_AT_ONCE;
 
 /// The name in the header Server.
 pub(crate) const SERVER: &str = "howdah";
@@ -59,9 +59,32 @@ impl Connection {
         let mut buffer = self.place.shared.take_write_buffer();
         let (body_start, keep) = self.compose(&reply.bytes, shape, keep, &mut buffer);
         let body = body_start.map_or(&[][..], |start| &reply.bytes[start..]);
-        let result = self.write(&buffer, body).await;
+        let (head_length, length) = (buffer.len(), buffer.len() + body.len());
+        let written = self.write_at_once(&buffer, body).await;
+        let head_left = match written {
+            Ok(written) if written < length => Some(buffer[written.min(head_length)..].to_vec()),
+            _ => None,
+        };
+        // The buffer is for whoever writes next, however long this client takes.
         self.place.shared.give_write_buffer(buffer);
-        result.map(|()| keep)
+        let written = written?;
+        if let Some(head) = head_left {
+            let body_left = body_start.map(|start| start + written.saturating_sub(head_length));
+            self.write_what_stays(reply, &head, body_left).await?;
+        }
+        Ok(keep)
+    }
+
+    /// Writes what the client has not taken at once: the rest of a head, and of a body that stands in the reply from here
+    /// on. A small reply is counted now; where there is no room for it the connection ends.
+    async fn write_what_stays(&mut self, reply: Reply, head: &[u8], body: Option<usize>) -> io::Result<()> {
+        let Reply { bytes, held } = reply;
+        let bytes = if body.is_some() { bytes } else { Vec::new() };
+        let staying = || Held::staying(&self.place.shared, bytes.capacity() + head.len());
+        let Some(_held) = held.or_else(staying) else {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        };
+        self.write(head, body.map_or(&[], |start| &bytes[start..])).await
     }
 
     /// Writes the head and a small body into the buffer. Gives where in the reply a large body begins, and
@@ -104,6 +127,17 @@ impl Connection {
         self.write(bytes, &[]).await
     }
 
+    /// Writes what the socket takes at once, and gives how much that was.
+    async fn write_at_once(&mut self, head: &[u8], body: &[u8]) -> io::Result<usize> {
+        let begun = self.place.shared.clock.now();
+        let mut outgoing = Outgoing { head, body, written: 0, begun, is_timed: false };
+        poll_fn(|context| match self.poll_write(context, &mut outgoing) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Ready(Ok(outgoing.written)),
+        })
+        .await
+    }
+
     async fn write(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
         let begun = self.place.shared.clock.now();
         let mut outgoing = Outgoing { head, body, written: 0, begun, is_timed: false };
@@ -124,9 +158,15 @@ impl Connection {
             if self.place.link.is_aborted() {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
             }
-            match self.stream.poll_write(context, outgoing.rest()) {
+            let shared = &self.place.shared;
+            let [head, body] = outgoing.rest();
+            if !shared.may_write(body.len()) {
+                shared.postpone(context.waker());
+                return Poll::Pending;
+            }
+            match self.stream.poll_write(context, [head, &body[..body.len().min(WRITTEN_AT_ONCE)]]) {
                 Poll::Ready(Ok(written)) => {
-                    add(&self.place.shared.tally.bytes_out, written);
+                    shared.have_written(written);
                     outgoing.written += written;
                     if outgoing.is_done() {
                         return Poll::Ready(Ok(()));

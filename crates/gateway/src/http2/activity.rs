@@ -19,6 +19,10 @@ use crate::replies::Held;
 /// How long a client that was told to go may take for it when nothing runs, and a stream that was told to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// Requests that a client may reset before they are answered: so many at once, and so many a second after that.
+const RESETS: u64 = 1000;
+const RESETS_PER_SECOND: u64 = 200;
+
 /// What is to become of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -37,26 +41,64 @@ pub(super) struct Activity {
     streams: Cell<usize>,
     /// Replies of which the client has not taken all.
     unsent: RefCell<Slab<Sending>>,
+    /// Small replies have come of which it is not known whether they stay.
+    are_new: Cell<bool>,
     /// The stream that has begun last.
     newest: RefCell<Weak<OpenStream>>,
     /// It was told to go.
     leaving: Cell<bool>,
+    resets: Resets,
+}
+
+/// Requests that the client has reset: how many of late, and when that was.
+#[derive(Default)]
+struct Resets {
+    count: Cell<u64>,
+    last: Cell<Millis>,
+}
+
+impl Resets {
+    fn add(&self, now: Millis) {
+        let forgotten = (now - self.last.replace(now)) * RESETS_PER_SECOND / 1000;
+        self.count.set(self.count.get().saturating_sub(forgotten) + 1);
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.count.get() > RESETS
+    }
 }
 
 /// A reply that its client is taking.
 struct Sending {
+    /// What it holds of the memory for all. A small one holds nothing before it is known to stay.
+    held: Option<Held>,
     begun: Millis,
     /// When the client last took something of it.
     progress: Millis,
     taken: usize,
+    /// Of its body.
     length: usize,
-    /// The stream's task.
+    /// Of all of it.
+    size: usize,
+    /// The stream's task, while there is one.
     task: Option<Waker>,
     /// When the task was told to end.
     told: Option<Millis>,
 }
 
 impl Sending {
+    /// Tells the stream's task to end. False if there is none, or it has been told before.
+    fn tell(&mut self, now: Millis) -> bool {
+        match &self.task {
+            Some(task) if self.told.is_none() => {
+                self.told = Some(now);
+                task.wake_by_ref();
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn deadline(&self, limits: &Limits, held: usize) -> Millis {
         let after = |since: Millis, time: Duration| {
             since.saturating_add(Millis::try_from(time.as_millis()).unwrap_or(NEVER))
@@ -73,12 +115,16 @@ impl Sending {
 
 impl Activity {
     pub(super) fn new(place: Registered) -> Self {
+        let connections = &place.shared.http2_connections;
+        connections.set(connections.get() + 1);
         let activity = Self {
             place,
             streams: Cell::new(0),
             unsent: RefCell::default(),
+            are_new: Cell::new(false),
             newest: RefCell::default(),
             leaving: Cell::new(false),
+            resets: Resets::default(),
         };
         activity.set_deadline();
         activity
@@ -92,8 +138,11 @@ impl Activity {
     pub(super) fn open_stream(self: &Rc<Self>) -> Rc<OpenStream> {
         self.streams.set(self.streams.get() + 1);
         self.set_deadline();
-        let (place, held) = (Cell::new(None), Cell::new(None));
-        let stream = Rc::new(OpenStream { activity: Rc::clone(self), place, held });
+        let stream = Rc::new(OpenStream {
+            activity: Rc::clone(self),
+            place: Cell::new(None),
+            is_answered: Cell::new(false),
+        });
         self.newest.replace(Rc::downgrade(&stream));
         stream
     }
@@ -106,7 +155,7 @@ impl Activity {
     /// What is to become of the connection now. Asked whenever its task is polled.
     pub(super) fn judge(&self) -> Verdict {
         let link = &self.place.link;
-        if link.is_aborted() {
+        if link.is_aborted() || self.resets.are_too_many() {
             return Verdict::End;
         }
         if link.take_expired() {
@@ -133,13 +182,22 @@ impl Activity {
         let held = self.place.shared.replies.held();
         let mut unsent = self.unsent.borrow_mut();
         let late = unsent.iter_mut().filter(|(_, sending)| sending.deadline(&limits, held) <= now);
-        for (_, sending) in late {
-            match &sending.task {
-                Some(task) if sending.told.is_none() => {
-                    sending.told = Some(now);
-                    task.wake_by_ref();
-                }
-                _ => return true,
+        late.map(|(_, sending)| sending).any(|sending| !sending.tell(now))
+    }
+
+    /// Counts the small replies that have not left with the connection's last writes. Those for which there is no room are
+    /// told to end. True if one of them cannot.
+    pub(super) fn count_what_stays(&self) -> bool {
+        if !self.are_new.take() {
+            return false;
+        }
+        let shared = &self.place.shared;
+        let mut unsent = self.unsent.borrow_mut();
+        let uncounted = |sending: &Sending| sending.held.is_none() && sending.told.is_none();
+        for (_, sending) in unsent.iter_mut().filter(|(_, sending)| uncounted(sending)) {
+            sending.held = Held::staying(shared, sending.size);
+            if sending.held.is_none() && !sending.tell(shared.clock.now()) {
+                return true;
             }
         }
         false
@@ -166,13 +224,19 @@ impl Activity {
     }
 }
 
+impl Drop for Activity {
+    fn drop(&mut self) {
+        let connections = &self.place.shared.http2_connections;
+        connections.set(connections.get() - 1);
+    }
+}
+
 /// A stream that is not over yet.
 pub(super) struct OpenStream {
     activity: Rc<Activity>,
     /// Its place among the replies that are being taken, once it is one.
     place: Cell<Option<usize>>,
-    /// What its reply holds of the memory for all.
-    held: Cell<Option<Held>>,
+    is_answered: Cell<bool>,
 }
 
 impl OpenStream {
@@ -180,13 +244,22 @@ impl OpenStream {
         self.activity.place.link.listener.id
     }
 
+    /// The reply is there, with a body or without.
+    pub(super) fn answered(&self) {
+        self.is_answered.set(true);
+    }
+
     /// The reply is there, its body of this length: from now on the client has to take it.
-    pub(super) fn replied(&self, length: usize, held: Option<Held>) {
-        let now = self.activity.place.shared.clock.now();
-        let sending = Sending { begun: now, progress: now, taken: 0, length, task: None, told: None };
-        self.place.set(Some(self.activity.unsent.borrow_mut().insert(sending)));
-        self.held.set(held);
-        self.activity.set_deadline();
+    pub(super) fn replied(&self, length: usize, size: usize, held: Option<Held>) {
+        let activity = &self.activity;
+        let now = activity.place.shared.clock.now();
+        if held.is_none() {
+            activity.are_new.set(true);
+        }
+        let sending =
+            Sending { held, begun: now, progress: now, taken: 0, length, size, task: None, told: None };
+        self.place.set(Some(activity.unsent.borrow_mut().insert(sending)));
+        activity.set_deadline();
     }
 
     /// The client has taken so much more.
@@ -211,6 +284,11 @@ impl OpenStream {
         });
     }
 
+    /// The task has ended: hyper has all of the reply.
+    pub(super) fn forget_task(&self) {
+        self.with_sending(|sending| sending.task = None);
+    }
+
     /// Wakes the task.
     pub(super) fn wake(&self) {
         self.with_sending(|sending| sending.task.iter().for_each(Waker::wake_by_ref));
@@ -230,6 +308,9 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         let activity = &self.activity;
         activity.streams.set(activity.streams.get() - 1);
+        if !self.is_answered.get() {
+            activity.resets.add(activity.place.shared.clock.now());
+        }
         if let Some(place) = self.place.get() {
             let sending = activity.unsent.borrow_mut().remove(place);
             drop(sending);

@@ -39,8 +39,9 @@ use socket::Socket;
 /// What a client that speaks HTTP/2 without being asked sends first (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Streams that a client has reset before they were looked at; more end the connection (CVE-2023-44487).
-const MAX_PENDING_RESETS: usize = 20;
+/// Streams that a client has reset in what one look at the socket brings; more end the connection (CVE-2023-44487).
+/// `activity` counts them over time.
+const MAX_PENDING_RESETS: usize = 1000;
 /// Streams that the server has reset for errors of the client; more end the connection (CVE-2025-8671).
 const MAX_ERROR_RESETS: usize = 128;
 /// What a client may send of one body, and of all, before any of it is read.
@@ -66,6 +67,7 @@ impl<F: Future + 'static> Executor<F> for OnRuntime {
                 future.as_mut().poll(context).map(drop)
             })
             .await;
+            stream.upgrade().into_iter().for_each(|stream| stream.forget_task());
         });
     }
 }
@@ -109,7 +111,8 @@ pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: 
             told = true;
             connection.as_mut().graceful_shutdown();
         }
-        connection.as_mut().poll(context).map(drop)
+        let ended = connection.as_mut().poll(context).map(drop);
+        if activity.count_what_stays() { Poll::Ready(()) } else { ended }
     })
     .await;
 }

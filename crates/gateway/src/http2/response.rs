@@ -96,6 +96,7 @@ pub(super) fn response(
     is_head: bool,
     open: Rc<OpenStream>,
 ) -> hyper::Response<ReplyBody> {
+    open.answered();
     let Reply { bytes: message, held } = reply;
     let Ok(view) = Response::parse(&message) else {
         let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
@@ -120,12 +121,12 @@ pub(super) fn response(
         let length = if view.status() == 205 { 0 } else { view.body().len() };
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
-    let body_start = view.body_start();
+    let (body_start, size) = (view.body_start(), message.capacity());
     let has_body = !is_head && !is_bodiless(view.status());
     let left = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
     let length = left.len();
     if length > 0 {
-        open.replied(length, held);
+        open.replied(length, size, held);
     }
     response.map(|()| ReplyBody { left, length, open })
 }

@@ -29,12 +29,17 @@ impl Socket {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if !self.shared.may_write(length) {
+            self.shared.postpone(context.waker());
+            return Poll::Pending;
+        }
         let written = match &mut self.stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
             Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
         };
         let written = ready!(written)?;
-        add(&self.shared.tally.bytes_out, written);
+        self.shared.have_written(written);
         Poll::Ready(Ok(written))
     }
 }

@@ -181,7 +181,7 @@ impl Connection {
                 return Poll::Pending;
             }
             if !may_go_on {
-                shared.postpone_lines(context.waker());
+                shared.postpone(context.waker());
                 return Poll::Pending;
             }
             if has_rest {
