@@ -1,8 +1,9 @@
 //! Takes connections in.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::Shutdown;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::this_thread::spawn;
 /// How long to wait when no connection can be accepted, for want of descriptors above all. The connection stays
 /// in the kernel's queue, so trying again at once would not end.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a server that drains goes on accepting who is on the way already: in a handshake, or at a path that has just been
+/// given to another.
+const LATECOMERS: Duration = Duration::from_millis(50);
 /// Clients that are told at the same time that there are too many; more are closed without a word.
 const MAX_REFUSING: usize = 64;
 
@@ -63,7 +67,6 @@ impl Acceptor {
         match self {
             Self::Tcp(listener, local_port) => {
                 let listener = listener.into_std()?;
-                ignore_new(&listener);
                 while let Ok((stream, remote)) = listener.accept() {
                     stream.set_nonblocking(true)?;
                     admit(
@@ -86,12 +89,23 @@ impl Acceptor {
     }
 }
 
-/// Lets no handshake begin or end: who tries hears nothing, tries again in a second, and finds another process that listens
-/// on the port, or that nobody does. A filter that drops every packet does so, and leaves connections alone.
-fn ignore_new(listener: &std::net::TcpListener) {
-    let nothing = SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0);
-    // A kernel without filters resets what comes in the next microseconds.
-    let _ = SockRef::from(listener).attach_filter(&[nothing]);
+impl Acceptor {
+    /// Lets no handshake begin: who tries hears nothing, tries again in a second, and finds another process that listens on
+    /// the port, or that nobody does. Handshakes that have begun end. The path of a UNIX socket is gone already.
+    fn turn_away(&self) {
+        const FLAGS: u32 = 13;
+        const SYN: u32 = 2;
+        if let Self::Tcp(listener, _) = self {
+            let filter = [
+                SockFilter::new((libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, 0, 0, FLAGS),
+                SockFilter::new((libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16, 0, 1, SYN),
+                SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0),
+                SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX),
+            ];
+            // A kernel without filters goes on accepting, and resets what comes in the last microseconds.
+            let _ = SockRef::from(listener).attach_filter(&filter);
+        }
+    }
 }
 
 /// Accepts until the listener drains.
@@ -104,18 +118,37 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
         .await
     };
     while let Some(accepted) = next().await {
-        match accepted {
-            Ok((stream, peer)) => admit(&shared, &listener, stream, peer),
-            // The client left while it waited: that says nothing about the next one.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(_) => {
-                add(&shared.tally.accept_errors, 1);
-                tokio::time::sleep(PAUSE).await;
-            }
+        take(&shared, &listener, accepted).await;
+    }
+    acceptor.turn_away();
+    if listener.waits_for_latecomers() {
+        let mut over = pin!(tokio::time::sleep(LATECOMERS));
+        let mut late = async || {
+            poll_fn(|context| match over.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => acceptor.poll_accept(context).map(Some),
+            })
+            .await
+        };
+        while let Some(accepted) = late().await {
+            take(&shared, &listener, accepted).await;
         }
     }
     if acceptor.finish(|stream, peer| admit(&shared, &listener, stream, peer)).is_err() {
         add(&shared.tally.accept_errors, 1);
+    }
+    shared.accepting.set(shared.accepting.get() - 1);
+}
+
+async fn take(shared: &Rc<Shared>, listener: &Rc<ListenerState>, accepted: io::Result<(Stream, Peer)>) {
+    match accepted {
+        Ok((stream, peer)) => admit(shared, listener, stream, peer),
+        // The client left while it waited: that says nothing about the next one.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+        Err(_) => {
+            add(&shared.tally.accept_errors, 1);
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }
 

@@ -94,6 +94,8 @@ pub(crate) struct ListenerState {
     pub accepted: Cell<u64>,
     pub open: Cell<usize>,
     draining: Cell<bool>,
+    /// Who is on the way when it accepts no more is waited for.
+    latecomers: Cell<bool>,
     /// What it knows of lines, if it takes them.
     pub lines: Option<Rc<Lines>>,
     /// The accepting task.
@@ -110,6 +112,7 @@ impl ListenerState {
             accepted: Cell::new(0),
             open: Cell::new(0),
             draining: Cell::new(false),
+            latecomers: Cell::new(false),
             waker: RefCell::new(None),
             file,
         }
@@ -119,8 +122,14 @@ impl ListenerState {
         self.draining.get()
     }
 
+    /// Whether who is on the way is waited for once it accepts no more.
+    pub(crate) fn waits_for_latecomers(&self) -> bool {
+        self.latecomers.get()
+    }
+
     /// Accepts no more. The connections have to be woken, too.
-    pub(crate) fn drain(&self) {
+    pub(crate) fn drain(&self, latecomers: bool) {
+        self.latecomers.set(latecomers);
         self.draining.set(true);
         self.remove_file();
         if let Some(waker) = &*self.waker.borrow() {

@@ -134,6 +134,7 @@ impl Server {
         let acceptor = Acceptor::new(bound.socket, &bound.address)?;
         let state = Rc::new(bound.state);
         self.shared.listeners.borrow_mut().push(Rc::clone(&state));
+        self.shared.accepting.set(self.shared.accepting.get() + 1);
         spawn(accept::run(Rc::clone(&self.shared), state, acceptor));
         Ok(bound.address)
     }
@@ -158,20 +159,20 @@ impl Server {
     /// Stops accepting by this listener, once what has connected to it is accepted; closes its idle connections and lets running requests finish, with
     /// `Connection: close` or GOAWAY. The socket is closed within the next turn. False if there is none.
     pub fn unlisten(&mut self, id: u32) -> bool {
-        self.drain_those(|listener| listener.id == id)
+        self.drain_those(false, |listener| listener.id == id)
     }
 
-    /// [`Server::unlisten`] for all listeners.
+    /// [`Server::unlisten`] for all listeners; who is just connecting is waited for, some milliseconds.
     pub fn drain(&mut self) {
-        self.drain_those(|_| true);
+        self.drain_those(true, |_| true);
     }
 
-    fn drain_those(&mut self, chosen: impl Fn(&ListenerState) -> bool) -> bool {
+    fn drain_those(&mut self, latecomers: bool, chosen: impl Fn(&ListenerState) -> bool) -> bool {
         let mut any = false;
         for listener in self.shared.listeners.borrow().iter() {
             if chosen(listener) && !listener.is_draining() {
                 any = true;
-                listener.drain();
+                listener.drain(latecomers);
             }
         }
         for (_, link) in self.shared.connections.borrow().iter() {
@@ -184,8 +185,7 @@ impl Server {
 
     /// Whether nothing listens and no connection is open.
     pub fn is_drained(&self) -> bool {
-        let listens = self.shared.listeners.borrow().iter().any(|listener| !listener.is_draining());
-        !listens && self.shared.connections.borrow().is_empty()
+        self.shared.accepting.get() == 0 && self.shared.connections.borrow().is_empty()
     }
 
     /// Ends all connections without more ado, within the next turn. Their requests are reported as gone.

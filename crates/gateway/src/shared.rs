@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     pub readable: RefCell<Vec<RawFd>>,
     read_buffer: Cell<Vec<u8>>,
     write_buffer: Cell<Vec<u8>>,
+    /// Listeners that accept, or take in who is on the way.
+    pub accepting: Cell<usize>,
     /// Connections are told to close with their next response, as the server is about to stop.
     pub closing: Cell<bool>,
     /// Clients that are told that there are too many, now.
@@ -93,6 +95,7 @@ impl Shared {
             readable: RefCell::default(),
             read_buffer: Cell::default(),
             write_buffer: Cell::default(),
+            accepting: Cell::new(0),
             closing: Cell::new(false),
             refusing: Cell::new(0),
             line_connections: Cell::new(0),
