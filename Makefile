@@ -23,7 +23,8 @@ EXTENSION = $(TARGET)/pg$(MAJOR)
 STAGE = $(abspath $(EXTENSION))/stage
 # Of a build whose requests can make their worker panic.
 FAULTY_STAGE = $(abspath $(EXTENSION))/stage-that-panics
-ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$(command -v $(PG_CONFIG))"
+# By the folder that it names itself: another spelling of PG_CONFIG would build everything again.
+ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$($(PG_CONFIG) --bindir)/pg_config"
 FEATURES = --features pg$(MAJOR)
 TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension
 # Tests that may run at the same time mostly wait; the others measure time. The argument goes to cargo.

@@ -49,6 +49,27 @@ fn what_is_installed_serves_and_can_be_taken_out_again() {
 }
 
 #[test]
+fn every_spelling_of_pg_config_names_the_same_build() {
+    let spelled = |program: &Path| {
+        let rule = "--eval=spelled: ; @echo $(ON_POSTGRES)";
+        let output = Command::new("make")
+            .args(["-s", "-C", concat!(env!("CARGO_MANIFEST_DIR"), "/.."), rule, "spelled"])
+            .arg(format!("PG_CONFIG={}", program.display()))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let given = std::env::var_os("PG_CONFIG").map_or_else(|| PathBuf::from("pg_config"), PathBuf::from);
+    let said = Command::new(&given).arg("--bindir").output().unwrap();
+    let folder = PathBuf::from(String::from_utf8(said.stdout).unwrap().trim());
+    let name = folder.file_name().unwrap();
+    let expected = spelled(&folder.join("pg_config"));
+    assert_eq!(spelled(&given), expected);
+    assert_eq!(spelled(&folder.join("..").join(name).join("pg_config")), expected);
+}
+
+#[test]
 fn without_a_build_it_says_what_to_do() {
     let destination = tempfile::tempdir().unwrap();
     let refused = make("install", destination.path(), Path::new("/nothing/here"));
