@@ -4,12 +4,14 @@
 //! the owner of the table. What runs as another role runs restricted, with PostgreSQL's own schema alone on the search path, and
 //! every text of it is ours: what users have made must not be in it. ARCHITECTURE.md, "Whose code runs as whom", lists all of it.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
+use crate::queue::layout;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::identity::SAFE_PATH;
 
@@ -219,9 +221,40 @@ pub fn check_type_usage(of_type: Oid) {
     }
 }
 
-/// The owner of a type: whoever has chosen what its casts, domains and ranges call.
-pub fn type_owner(of_type: Oid) -> Oid {
-    // SAFETY: a look-up inside a transaction.
+/// As whom the functions run that casts, domains and ranges of a row type call: its owner, if nobody's types but the owner's and
+/// superusers' are in it. Otherwise howdah_web, as anybody who has a type in it has chosen some of them.
+pub fn runner_of(row_type: Oid) -> Oid {
+    let owner = type_of(row_type).typowner;
+    if is_trusted(row_type, owner, &mut BTreeSet::new()) { owner } else { web_role() }
+}
+
+/// Whether a type, and all that it is made of, is the role's or a superuser's.
+fn is_trusted(of_type: Oid, role: Oid, seen: &mut BTreeSet<u32>) -> bool {
+    if of_type == Oid::INVALID || !seen.insert(of_type.to_u32()) {
+        return true;
+    }
+    let found = type_of(of_type);
+    // SAFETY: look-ups inside a transaction; a descriptor that is copied into the current memory context.
+    let mut parts = unsafe {
+        if found.typowner != role && !pg_sys::superuser_arg(found.typowner) {
+            return false;
+        }
+        let columns = match found.typrelid {
+            Oid::INVALID => Vec::new(),
+            _ => layout::attributes(pg_sys::lookup_rowtype_tupdesc_copy(of_type, -1)),
+        };
+        let columns = columns.into_iter().filter(|column| !column.attisdropped);
+        let mut parts: Vec<Oid> = columns.map(|column| column.atttypid).collect();
+        parts.extend([pg_sys::get_range_subtype(of_type), pg_sys::get_multirange_range(of_type)]);
+        parts
+    };
+    parts.extend([found.typelem, found.typbasetype]);
+    parts.into_iter().all(|part| is_trusted(part, role, seen))
+}
+
+/// The catalog's row of a type.
+fn type_of(of_type: Oid) -> pg_sys::FormData_pg_type {
+    // SAFETY: a look-up inside a transaction; the row is copied.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
         let tuple = pg_sys::SearchSysCache1(cache, of_type.into());
@@ -231,9 +264,9 @@ pub fn type_owner(of_type: Oid) -> Oid {
                 &format!("there is no type with the oid {}", of_type.to_u32()),
             );
         }
-        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>()).typowner;
+        let row = *pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>();
         pg_sys::ReleaseSysCache(tuple);
-        owner
+        row
     }
 }
 

@@ -48,6 +48,27 @@ fn a_row_that_is_buried_or_revived_runs_what_its_types_owner_has_made_as_the_own
 }
 
 #[test]
+fn a_row_with_types_of_others_runs_what_they_have_made_without_rights() {
+    let (_queues, mut session) = queues();
+    session.batch_execute(TYPE).unwrap();
+    session
+        .batch_execute(
+            "create domain moods as evil.mood[]; create type nested as (moods moods); create type t as (nested nested);
+             select queue.create('jobs', 't', max_reads => 1);
+             select queue.put('jobs', row(row(array['fine'::evil.mood]))::t);
+             select queue.read('jobs', 1, '0 s', null::t)",
+        )
+        .unwrap();
+    assert_eq!(number(&mut session, "select count(*) from queue.read('jobs', 1, '0 s', null::t)"), 0);
+    assert_eq!(ran_as(&mut session), ["howdah_web"], "the cast");
+    session
+        .batch_execute("alter type t add attribute d evil.d; select queue.redrive('jobs')")
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(ran_as(&mut session), ["howdah_web"], "the domain");
+    assert_eq!(number(&mut session, "select count(*) from queue.take('jobs', 9, null::t)"), 1);
+}
+
+#[test]
 fn operators_in_the_search_path_do_not_decide_whose_letters_and_producers_are() {
     let (_queues, mut session) = queues();
     session

@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use super::{messages, typed};
-use crate::authority::{as_role, check_table_owner, rows_as_owner, run_as_owner, type_owner, value_as_owner};
+use crate::authority::{as_role, check_table_owner, rows_as_owner, run_as_owner, runner_of, value_as_owner};
 use crate::entry::{Call, sql_function};
 use crate::guard::PgError;
 use crate::ingest::blame::{Refusal, is_a_lines_fault, raise};
@@ -210,9 +210,9 @@ fn revive(row: Option<Datum>, row_type: Oid) -> Option<Datum> {
 }
 
 /// Casts to json, domains and ranges in a row type may call functions of somebody's. They run as the owner of the type, who has
-/// chosen them: neither as the owner of the extension nor as whoever reads the queue or manages it.
+/// chosen them, or as howdah_web: neither as the owner of the extension nor as whoever reads the queue or manages it.
 fn as_type_owner<T>(row_type: Oid, work: impl FnOnce() -> Result<T, pgrx::spi::Error>) -> T {
-    match as_role(type_owner(row_type), SAFE_PATH, work) {
+    match as_role(runner_of(row_type), SAFE_PATH, work) {
         Ok(value) => value,
         Err(error) => error!("{error}"),
     }
