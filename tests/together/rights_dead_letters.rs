@@ -69,6 +69,26 @@ fn a_row_with_types_of_others_runs_what_they_have_made_without_rights() {
 }
 
 #[test]
+fn a_cast_that_lacks_a_right_keeps_no_row_behind() {
+    let (_queues, mut session) = queues();
+    session
+        .batch_execute(
+            "create table secret (id integer); create type mood as enum ('fine');
+             create function as_json(mood) returns json immutable language plpgsql as
+               $$ begin perform from public.secret; return '1'; end $$;
+             create cast (mood as json) with function as_json(mood);
+             set role mallory; create type evil.t as (mood mood); reset role;
+             select queue.create('jobs', 'evil.t', max_reads => 1);
+             select queue.put('jobs', row('fine')::evil.t);
+             select queue.read('jobs', 1, '0 s', null::evil.t)",
+        )
+        .unwrap();
+    session.batch_execute("select queue.put('jobs', row('fine')::evil.t)").unwrap();
+    assert_eq!(number(&mut session, "select count(*) from queue.read('jobs', 2, '0 s', null::evil.t)"), 1);
+    assert_eq!(number(&mut session, "select count(*) from queue.dead_letters"), 1);
+}
+
+#[test]
 fn operators_in_the_search_path_do_not_decide_whose_letters_and_producers_are() {
     let (_queues, mut session) = queues();
     session
