@@ -25,7 +25,7 @@ pub enum Value<'a> {
 /// An uploaded file. Name and type are the client's claims: never use the name as a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File<'a> {
-    /// The file's name; empty if the user chose no file.
+    /// The file's name; empty if the client gave none.
     pub name: Cow<'a, str>,
     /// The part's `Content-Type`, as sent.
     pub content_type: Option<&'a str>,

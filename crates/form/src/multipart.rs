@@ -17,7 +17,8 @@ const MAX_HEAD: usize = 8 * 1024;
 /// Most header lines of one part.
 const MAX_HEADERS: usize = 16;
 
-/// Reads all parts in order. A part with a `filename` is a file; any other is text.
+/// Reads all parts in order. A part with a `filename` is a file; any other is text. What a browser sends for a file that
+/// nobody chose, no name and no bytes, is left out.
 pub fn parse<'a>(body: &'a [u8], boundary: &str, max_parts: usize) -> Result<Vec<Field<'a>>, FormError> {
     if !is_boundary(boundary) {
         return Err(broken(0, "the Content-Type header has no valid boundary"));
@@ -31,18 +32,26 @@ pub fn parse<'a>(body: &'a [u8], boundary: &str, max_parts: usize) -> Result<Vec
         let at = finder.find(body).ok_or_else(|| broken(0, "the boundary does not occur in it"))?;
         &body[at + delimiter.len()..]
     };
-    let mut fields = Vec::new();
+    let (mut fields, mut position) = (Vec::new(), 0);
     while !rest.starts_with(b"--") {
-        if fields.len() == max_parts {
+        if position == max_parts {
             return Err(FormError::TooManyFields { limit: max_parts });
         }
-        let position = fields.len() + 1;
+        position += 1;
         let part = after_delimiter(rest).map_err(|reason| broken(position, reason))?;
         let end = finder.find(part).ok_or_else(|| broken(position, "its end is missing"))?;
-        fields.push(read_part(&part[..end + 2], position)?);
+        let field = read_part(&part[..end + 2], position)?;
+        if !is_unfilled(&field) {
+            fields.push(field);
+        }
         rest = &part[end + delimiter.len()..];
     }
     Ok(fields)
+}
+
+/// Whether it is a file that the user has not chosen.
+fn is_unfilled(field: &Field<'_>) -> bool {
+    matches!(&field.value, Value::File(file) if file.name.is_empty() && file.bytes.is_empty())
 }
 
 /// RFC 2046: 1 to 70 characters, of which a space is not the last.

@@ -83,3 +83,16 @@ fn many_parts_cost_no_more_than_their_bytes() {
     let body = "--X\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n".repeat(50_000) + "--X--";
     assert_eq!(parse(body.as_bytes(), "X", 100_000).unwrap().len(), 50_000);
 }
+
+#[test]
+fn a_file_that_nobody_chose_is_none() {
+    let part = |name: &str, file: &str, content: &str| {
+        format!(
+            "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{file}\"\r\n\r\n{content}\r\n"
+        )
+    };
+    let body = [part("a", "", ""), part("b", "b.txt", ""), part("c", "", "c")].concat() + "--b--\r\n";
+    let fields = form::multipart::parse(body.as_bytes(), "b", 3).unwrap();
+    assert_eq!(fields.iter().map(|field| &*field.name).collect::<Vec<_>>(), ["b", "c"]);
+    assert!(form::multipart::parse(body.as_bytes(), "b", 2).is_err(), "it counts as a part");
+}

@@ -196,3 +196,11 @@ fn a_body_cut_short_reaches_nobody() {
     assert!(client.is_closed());
     assert_eq!(running.run(|server| server.counters().requests), 0);
 }
+
+#[test]
+fn an_absolute_target_names_the_host_whatever_host_says() {
+    let running = Running::start(Limits::default());
+    let mut client = running.connect();
+    let reply = client.send("GET http://other.org/host HTTP/1.1\r\nHost: localhost\r\n\r\n").reply();
+    assert_eq!(reply.body, b"other.org");
+}

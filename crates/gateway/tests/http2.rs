@@ -307,3 +307,27 @@ fn a_client_that_resets_without_end_loses_its_connection() {
     let requests = running.run(|server| server.counters().requests);
     assert!(requests <= 2000, "{requests} requests were run");
 }
+
+#[test]
+fn the_host_is_a_header_and_what_contradicts_itself_is_refused() {
+    let running = Running::start(Limits::default());
+    with_client(&running, |mut sender| async move {
+        let facts = sender.send_request(request("GET", "/host", "")).await.unwrap();
+        assert_eq!(body(facts).await, "example.org");
+        let cases: [(&[(&str, &str)], u16); 5] = [
+            (&[("host", "example.org")], 200),
+            (&[("host", "other.org")], 400),
+            (&[("host", "example.org"), ("host", "example.org")], 400),
+            (&[("x-blank", " a")], 400),
+            (&[("expect", "tea")], 417),
+        ];
+        for (headers, status) in cases {
+            let mut asked = request("GET", "/host", "");
+            for (name, value) in headers {
+                let name = hyper::header::HeaderName::from_static(name);
+                asked.headers_mut().append(name, hyper::header::HeaderValue::from_static(value));
+            }
+            assert_eq!(sender.send_request(asked).await.unwrap().status(), status, "{headers:?}");
+        }
+    });
+}

@@ -11,8 +11,8 @@ const MAX_SIZE_DIGITS: u32 = 16;
 enum State {
     /// Reading the size; so many digits have come.
     Size(u32),
-    /// Passing over an extension.
-    Extension,
+    /// Passing over what follows the size.
+    Extension(Extension),
     /// CR of the size's line has come.
     SizeEnd,
     /// So many bytes of the chunk are to come.
@@ -22,6 +22,8 @@ enum State {
     ChunkLf,
     /// At the start of a trailer's line.
     Trailer,
+    /// Within a trailer's name.
+    TrailerName,
     /// Within a trailer's line.
     TrailerLine,
     /// CR of a trailer's line has come.
@@ -29,6 +31,56 @@ enum State {
     /// CR of the last, empty line has come.
     LastLf,
     Done,
+}
+
+/// Where in the extensions of a chunk a body stands (RFC 9112, 7.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extension {
+    /// Blanks, after which another has to come.
+    Blanks,
+    /// Its semicolon has come.
+    Begin,
+    Name,
+    /// Blanks after its name.
+    NameEnd,
+    /// Its equals sign has come.
+    Equals,
+    Token,
+    Quoted,
+    /// A backslash has come within quotes.
+    Escaped,
+    QuotedEnd,
+}
+
+impl Extension {
+    /// Where it stands after another byte. None if the byte may not come there.
+    fn after(self, byte: u8) -> Option<Self> {
+        let next = match (self, byte) {
+            (Self::Quoted, b'"') => Self::QuotedEnd,
+            (Self::Quoted, b'\\') => Self::Escaped,
+            (Self::Quoted | Self::Escaped, _) => Self::Quoted,
+            (Self::Begin | Self::Equals, b' ' | b'\t') => self,
+            (Self::Begin | Self::Name, _) if is_token_byte(byte) => Self::Name,
+            (Self::Name | Self::NameEnd, b'=') => Self::Equals,
+            (Self::Equals, b'"') => Self::Quoted,
+            (Self::Equals | Self::Token, _) if is_token_byte(byte) => Self::Token,
+            (Self::Begin | Self::Equals, _) => return None,
+            (_, b';') => Self::Begin,
+            (Self::Name | Self::NameEnd, b' ' | b'\t') => Self::NameEnd,
+            (_, b' ' | b'\t') => Self::Blanks,
+            _ => return None,
+        };
+        Some(next)
+    }
+
+    /// Whether the line may end here.
+    fn may_end(self) -> bool {
+        matches!(self, Self::Name | Self::Token | Self::QuotedEnd)
+    }
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Where in the coding a body stands.
@@ -83,12 +135,12 @@ impl Chunked {
         let next = match (self.state, byte) {
             (State::Size(digits), _) if byte.is_ascii_hexdigit() => self.digit(digits, byte)?,
             (State::Size(1..), b'\r') => State::SizeEnd,
-            (State::Size(1..), b';' | b' ' | b'\t') => State::Extension,
+            (State::Size(1..), b';' | b' ' | b'\t') => self.extension(Extension::Blanks, byte)?,
             (State::Size(_), _) => {
                 return Err(Reject::bad("the size of a chunk is not a hexadecimal number"));
             }
-            (State::Extension, b'\r') => State::SizeEnd,
-            (State::Extension, _) => self.extension(byte)?,
+            (State::Extension(extension), b'\r') if extension.may_end() => State::SizeEnd,
+            (State::Extension(extension), _) => self.extension(extension, byte)?,
             (State::SizeEnd, b'\n') => self.start_chunk(limits)?,
             (State::ChunkCr, b'\r') => State::ChunkLf,
             (State::ChunkLf, b'\n') => State::Size(0),
@@ -97,7 +149,14 @@ impl Chunked {
             }
             (State::Trailer, b'\r') => State::LastLf,
             (State::TrailerLine, b'\r') => State::TrailerEnd,
-            (State::Trailer | State::TrailerLine, _) => self.trailer(byte, limits)?,
+            (State::TrailerName, b':') => self.trailer(State::TrailerLine, byte, limits)?,
+            (State::Trailer | State::TrailerName, _) if is_token_byte(byte) => {
+                self.trailer(State::TrailerName, byte, limits)?
+            }
+            (State::Trailer | State::TrailerName, _) => {
+                return Err(Reject::bad("a trailer's name is not a token"));
+            }
+            (State::TrailerLine, _) => self.trailer(State::TrailerLine, byte, limits)?,
             (State::TrailerEnd, b'\n') => State::Trailer,
             (State::LastLf, b'\n') => State::Done,
             (State::SizeEnd | State::TrailerEnd | State::LastLf, _) => {
@@ -118,7 +177,7 @@ impl Chunked {
         Ok(State::Size(digits + 1))
     }
 
-    fn extension(&mut self, byte: u8) -> Result<State, Reject> {
+    fn extension(&mut self, extension: Extension, byte: u8) -> Result<State, Reject> {
         if is_control(byte) {
             return Err(Reject::bad("a chunk extension has a control character"));
         }
@@ -126,7 +185,8 @@ impl Chunked {
         if self.extensions > MAX_EXTENSIONS {
             return Err(Reject::bad("chunk extensions are too long"));
         }
-        Ok(State::Extension)
+        let next = extension.after(byte).ok_or(Reject::bad("a chunk extension is malformed"))?;
+        Ok(State::Extension(next))
     }
 
     fn start_chunk(&mut self, limits: &Limits) -> Result<State, Reject> {
@@ -140,7 +200,7 @@ impl Chunked {
         Ok(State::Chunk)
     }
 
-    fn trailer(&mut self, byte: u8, limits: &Limits) -> Result<State, Reject> {
+    fn trailer(&mut self, next: State, byte: u8, limits: &Limits) -> Result<State, Reject> {
         if is_control(byte) {
             return Err(Reject::bad("a trailer has a control character"));
         }
@@ -148,7 +208,7 @@ impl Chunked {
         if self.trailers > limits.max_head {
             return Err(Reject::new(431, "the trailers are too large"));
         }
-        Ok(State::TrailerLine)
+        Ok(next)
     }
 }
 

@@ -62,9 +62,7 @@ impl<'b> Seen<'b> {
         if minor == 0 {
             return Ok(());
         }
-        if !value.eq_ignore_ascii_case(b"100-continue") {
-            return Err(Reject::new(417, "the only expectation served is 100-continue"));
-        }
+        check_expectation(value)?;
         self.expects_continue = true;
         Ok(())
     }
@@ -108,6 +106,14 @@ impl<'b> Seen<'b> {
         let keep_alive = !self.close && (minor == 1 || self.keep_alive);
         Ok(Fields { framing, host, keep_alive, expects_continue: self.expects_continue })
     }
+}
+
+/// Refuses an expectation that cannot be met (RFC 9110, 10.1.1).
+pub fn check_expectation(value: &[u8]) -> Result<(), Reject> {
+    if value.eq_ignore_ascii_case(b"100-continue") {
+        return Ok(());
+    }
+    Err(Reject::new(417, "the only expectation served is 100-continue"))
 }
 
 fn parse_length(digits: &[u8]) -> Result<u64, Reject> {

@@ -41,7 +41,7 @@ pub mod target;
 
 pub use chunked::Chunked;
 pub use date::DateCache;
-pub use fields::Framing;
+pub use fields::{Framing, check_expectation};
 pub use head::{Head, HeaderSlots};
 pub use limits::Limits;
 pub use reject::Reject;

@@ -47,6 +47,9 @@ impl<'b> Target<'b> {
 
     /// Reads a path and query, as HTTP/2's `:path` gives them too.
     pub fn of(path_and_query: &'b str, authority: Option<&'b str>) -> Result<Self, Reject> {
+        if !path_and_query.is_ascii() {
+            return Err(Reject::bad("the request target has characters that must be percent-encoded"));
+        }
         if memchr::memchr(b'#', path_and_query.as_bytes()).is_some() {
             return Err(Reject::bad("the request target has a fragment"));
         }
@@ -76,7 +79,20 @@ fn split_absolute(target: &str) -> Result<(&str, &str), Reject> {
 pub fn check_authority(authority: &[u8]) -> Result<&str, Reject> {
     let is_host = authority.iter().all(|&byte| HOST_BYTES[usize::from(byte)]);
     let text = std::str::from_utf8(authority).ok().filter(|_| is_host);
-    text.ok_or(Reject::bad("the host has characters that no host has"))
+    let text = text.ok_or(Reject::bad("the host has characters that no host has"))?;
+    // What follows the first colon outside of the brackets of an address is a port (RFC 3986, 3.2).
+    let after_address = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (host, rest) = match after_address {
+        Some((_, rest)) => ("", rest),
+        None => text.split_at(memchr::memchr(b':', authority).unwrap_or(text.len())),
+    };
+    let port = rest.strip_prefix(':').unwrap_or(rest);
+    let is_port =
+        (rest.is_empty() || rest.starts_with(':')) && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_port || host.contains(['[', ']']) {
+        return Err(Reject::bad("the host is not a host and a port"));
+    }
+    Ok(text)
 }
 
 /// A table, because every request has a host: a search in the list took 500 instructions of 700 that all

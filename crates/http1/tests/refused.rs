@@ -230,3 +230,51 @@ fn limits_hold_to_the_byte() {
     assert_eq!(outcome(limits, &format!("{chunked}2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n")), Ok(()));
     assert_eq!(outcome(limits, &format!("{chunked}2\r\nab\r\n4\r\n")), Err(413));
 }
+
+#[test]
+fn what_follows_the_size_of_a_chunk_is_an_extension_or_nothing() {
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for line in [
+        "1 x",
+        "1 ",
+        "1\t",
+        "1;",
+        "1; ",
+        "1;=x",
+        "1;bad[=x",
+        "1;a=",
+        "1;a=\"b",
+        "1;a=\"b\"c",
+        "1;a b",
+        "1;a=",
+    ] {
+        let bytes = format!("{post}{line}\r\na\r\n0\r\n\r\n");
+        assert_eq!(refusal(bytes.as_bytes()).0, 400, "{line:?}");
+    }
+    for line in ["1;a", "1;a=b", "1 ; a = \"b\\\"c;\" ;d", "1;a;b=\"\"", "1;a ;b"] {
+        let bytes = format!("{post}{line}\r\na\r\n0;last\r\nX-Trailer: y\r\n\r\n");
+        assert_eq!(read(bytes.as_bytes()).unwrap()[0].body, b"a", "{line:?}");
+    }
+    for trailer in ["no colon", ": no name", "a b: c", "nothing"] {
+        let bytes = format!("{post}0\r\n{trailer}\r\n\r\n");
+        assert_eq!(refusal(bytes.as_bytes()).0, 400, "{trailer:?}");
+    }
+}
+
+#[test]
+fn a_host_is_a_host_and_a_port() {
+    for host in ["a:b", "a:80:80", "[::1]x", "[::1]:x", "[::1", "a]", "::1"] {
+        let bytes = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(refusal(bytes.as_bytes()), (400, "the host is not a host and a port"), "{host}");
+    }
+    for host in ["", "a", "a:", "a:80", "[::1]", "[::1]:80", "127.0.0.1:9000"] {
+        let bytes = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(read(bytes.as_bytes()).unwrap()[0].authority, host);
+    }
+}
+
+#[test]
+fn a_target_is_percent_encoded() {
+    let refused = refusal("GET /ä HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes());
+    assert_eq!(refused, (400, "the request target has characters that must be percent-encoded"));
+}

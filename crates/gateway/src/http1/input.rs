@@ -180,7 +180,12 @@ impl Connection {
         };
         let mut builder = RequestBuilder::new(&line, head.headers.len());
         for header in head.headers {
-            builder.header(header.name.as_bytes(), header.value);
+            // An absolute target names the host, whatever Host says (RFC 9112, 3.2.2).
+            let value = match head.target.authority {
+                Some(authority) if header.name.eq_ignore_ascii_case("host") => authority.as_bytes(),
+                _ => header.value,
+            };
+            builder.header(header.name.as_bytes(), value);
         }
         Ok(Started {
             message: builder.finish_head(),

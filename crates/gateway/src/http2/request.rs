@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use http::header::{CONTENT_LENGTH, COOKIE, HOST};
+use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST};
 use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
-use ::http1::{Reject, Target, target::check_authority};
+use ::http1::{Reject, Target, check_expectation, target::check_authority};
 use message::{RequestBuilder, RequestLine, Scheme, Version, id};
 
 use crate::bodies::Charge;
@@ -93,19 +93,28 @@ fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
     if content_length(parts).is_some_and(|length| length > limits.max_body as u64) {
         return Err(TOO_LARGE);
     }
+    for (_, value) in &parts.headers {
+        check_value(value.as_bytes())?;
+    }
+    parts.headers.get_all(EXPECT).iter().try_for_each(|value| check_expectation(value.as_bytes()))?;
     let target = Target::of(path_and_query, None)?;
+    let authority = authority(parts)?;
     let line = RequestLine {
         method: parts.method.as_str(),
         raw_path: target.raw_path,
         path: &target.path,
         query_string: target.query,
-        authority: authority(parts)?,
+        authority,
         scheme: Scheme::Http,
         version: Version::Http2,
         remote: peer.remote,
         local_port: peer.local_port,
     };
-    let mut builder = RequestBuilder::new(&line, parts.headers.len());
+    let mut builder = RequestBuilder::new(&line, parts.headers.len() + 1);
+    // Handlers find the host where HTTP/1 has it (RFC 9113, 8.3.1).
+    if !authority.is_empty() && !parts.headers.contains_key(HOST) {
+        builder.header(b"host", authority.as_bytes());
+    }
     for (name, value) in parts.headers.iter().filter(|(name, _)| *name != COOKIE) {
         builder.header(name.as_str().as_bytes(), value.as_bytes());
     }
@@ -122,9 +131,28 @@ fn content_length(parts: &Parts) -> Option<u64> {
     parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// `:authority`, or Host where a proxy has translated HTTP/1.
+/// No value begins or ends with a blank (RFC 9113, 8.2.1).
+fn check_value(value: &[u8]) -> Result<(), Reject> {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    if is_blank(value.first()) || is_blank(value.last()) {
+        return Err(Reject::bad("a header's value has blanks around it"));
+    }
+    Ok(())
+}
+
+/// `:authority`, or Host where a proxy has translated HTTP/1. Both say the same if both are there.
 fn authority(parts: &Parts) -> Result<&str, Reject> {
-    match (parts.uri.authority(), parts.headers.get(HOST)) {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let (host, more) = (hosts.next(), hosts.next());
+    if more.is_some() {
+        return Err(Reject::bad("two Host headers"));
+    }
+    match (parts.uri.authority(), host) {
+        (Some(authority), Some(host))
+            if !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()) =>
+        {
+            Err(Reject::bad("Host is not what :authority is"))
+        }
         (Some(authority), _) => check_authority(authority.as_str().as_bytes()),
         (None, Some(host)) => check_authority(host.as_bytes()),
         (None, None) => Ok(""),

@@ -152,6 +152,7 @@ fn answer(request: &Request<'_>) -> Answer {
     }
     Answer::Reply(match path {
         "/echo" => text(200, request.body()),
+        "/host" => text(200, request.header("host").unwrap_or("-").as_bytes()),
         "/facts" => text(200, facts(request).as_bytes()),
         "/malformed" => vec![1, 2, 3],
         "/close" => {
