@@ -1,5 +1,8 @@
 //! The methods that one pattern answers, and its `Allow` header.
 
+/// What a server answers as a whole: the methods of RFC 9110 and PATCH, as the value of `Allow`.
+pub(crate) const ANY: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
 /// A route: its number and, for this method, the pattern that it was registered with.
 #[derive(Debug)]
 pub(crate) struct Route {

@@ -1,6 +1,6 @@
 //! The table of routes.
 
-use crate::methods::{Answer, Methods, Route, is_method};
+use crate::methods::{self, Answer, Methods, Route, is_method};
 use crate::params::{Params, Values};
 use crate::tree::Node;
 use crate::{InsertError, PathError, path, pattern};
@@ -78,14 +78,18 @@ impl Router {
     }
 
     /// Finds what answers `method` on `raw_path`: the request target up to the `?`, still percent-encoded.
-    /// A path that is not UTF-8 or holds NUL once decoded is an error, whether a pattern matches or not.
+    /// A path that is not UTF-8 or holds NUL once decoded is an error, whether a pattern matches or not. `OPTIONS *` asks
+    /// about the server as a whole (RFC 9110, 9.3.7).
     pub fn lookup<'r, 'p>(&'r self, method: &str, raw_path: &'p str) -> Result<Match<'r, 'p>, PathError> {
         let escaped = path::needs_decoding(raw_path)?;
         if escaped {
             path::decode(raw_path)?;
         }
         let Some(relative) = raw_path.strip_prefix('/') else {
-            return Ok(Match::NotFound);
+            return Ok(match (method, raw_path) {
+                ("OPTIONS", "*") => Match::Options { allow: methods::ANY },
+                _ => Match::NotFound,
+            });
         };
         let mut values = Values::new();
         let Some(methods) = self.root.find(relative, escaped, &mut values) else {

@@ -199,3 +199,11 @@ fn random_bytes_never_panic() {
         let _ = Router::new().insert("GET", &text, 0);
     }
 }
+
+#[test]
+fn options_of_the_whole_server_names_every_method() {
+    let router = table(&[("GET", "/a")]);
+    let allow = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+    assert!(matches!(router.lookup("OPTIONS", "*"), Ok(Match::Options { allow: found }) if found == allow));
+    assert!(matches!(router.lookup("GET", "*"), Ok(Match::NotFound)));
+}
