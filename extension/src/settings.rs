@@ -65,7 +65,7 @@ integers! {
     SEGMENT_SIZE = "howdah.queue_segment_size\0", 64, 1, 65536, Sighup, MB, "Size from which a queue's segment is left for another, so that it can be truncated once it is drained.\0";
     QUEUE_MAINTENANCE = "howdah.queue_maintenance\0", 60 * SECONDS, 0, 24 * HOUR, Sighup, MS, "How often an idle executor truncates drained segments of queues that nobody takes from; 0 for never.\0";
     LONGEST_LINE = "howdah.queue_longest_line\0", MIB, 1 << 10, 64 * MIB, Sighup, BYTE, "Longest line of a stream; a longer one becomes a dead letter.\0";
-    DEAD_LETTERS = "howdah.queue_dead_letters\0", 10_000, 0, 10_000_000, Sighup, NONE, "Lines of a listener that are kept as dead letters of a queue or table; more are only counted.\0";
+    DEAD_LETTERS = "howdah.queue_dead_letters\0", 10_000, 0, 10_000_000, Sighup, NONE, "Lines of a listener that are kept as dead letters of a queue or table; of more their sender is told how many were dropped.\0";
     GATEWAYS = "howdah.gateways\0", 1, 1, 16, Sighup, NONE, "Gateways of each served database.\0";
     MIN_EXECUTORS = "howdah.min_executors\0", 2, 1, 128, Sighup, NONE, "Executors of a lane that are always kept.\0";
     MAX_EXECUTORS = "howdah.max_executors\0", 16, 1, 128, Sighup, NONE, "Executors that a lane may grow to while requests wait.\0";

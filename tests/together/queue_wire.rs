@@ -272,3 +272,29 @@ fn lines_come_by_a_unix_socket() {
     assert_eq!(std::io::Read::read(&mut stream, &mut [0]).unwrap(), 0, "closed when all is committed");
     assert_eq!(intake.take_all(), [1, 2, 3]);
 }
+
+#[test]
+fn a_sender_is_told_how_many_lines_were_neither_stored_nor_kept() {
+    let intake = Intake::with(&[("howdah.queue_dead_letters", "10")], "");
+    intake.platform.sql("select queue.serve()");
+    let mut shipper = intake.hello("p", 1);
+    assert!(shipper.send(&b"bad\n".repeat(1000)));
+    let mut dropped = 0;
+    loop {
+        let said = shipper.read().expect("an acknowledgement");
+        dropped += said["dropped"].as_i64().unwrap_or_default();
+        if said["$ack"] == 1000 {
+            break;
+        }
+    }
+    // Those of SQL and HTTP count as one listener.
+    let by_http = intake.platform.post("/queues/bips", "application/x-ndjson", &b"bad\n".repeat(15)).json();
+    let put = "select dropped from queue.put_lines('bips', E'bad\\n{}\\nbad')";
+    let by_sql = intake.platform.value(put);
+    let kept = "select string_agg(count, ' ') from
+        (select count(*)::text from queue.dead_letters group by listener order by listener) counts";
+    assert_eq!(dropped, 990);
+    assert_eq!((by_http["rejected"].as_i64(), by_http["dropped"].as_i64()), (Some(15), Some(5)));
+    assert_eq!(by_sql.as_deref(), Some("2"));
+    assert_eq!(intake.platform.value(kept).as_deref(), Some("10 10"));
+}

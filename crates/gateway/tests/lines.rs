@@ -95,7 +95,7 @@ fn acknowledged_lines_are_numbered_and_named() {
     let (ticket, work, text) = taking.bucket();
     assert_eq!((work.origin.unwrap().first, text), (42, lines(0..2)));
     let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "bad".into() }];
-    let written = Written { stored: 1, rejected_count: 1, rejected, sequence: 43, repeated: 0 };
+    let written = Written { stored: 1, rejected_count: 1, rejected, sequence: 43, ..Written::default() };
     taking.server.reply(ticket, Answer::Written(written).write());
     // The end of a connection in the middle of a line: the line will be sent again.
     client.write_all(b"{\"n\":2}\n{\"n\":").unwrap();

@@ -21,9 +21,13 @@ pub fn hello(sequence: i64, window: Window, longest_line: usize) -> String {
     } }))
 }
 
-/// Every line up to `sequence` is committed: stored, or a dead letter.
-pub fn acknowledgement(sequence: i64) -> String {
-    line(json!({ "$ack": sequence }))
+/// Every line up to `sequence` is done with: stored, or a dead letter, but for those that were dropped since the last
+/// acknowledgement, because there are as many dead letters as are kept.
+pub fn acknowledgement(sequence: i64, dropped: u64) -> String {
+    match dropped {
+        0 => line(json!({ "$ack": sequence })),
+        _ => line(json!({ "$ack": sequence, "dropped": dropped })),
+    }
 }
 
 /// A line is a dead letter.
@@ -51,7 +55,8 @@ mod tests {
             hello(7, window, 5),
             "{\"$hello\":{\"longest_line\":5,\"sequence\":7,\"v\":1,\"window\":{\"bytes\":100,\"lines\":10}}}\n"
         );
-        assert_eq!(acknowledgement(9), "{\"$ack\":9}\n");
+        assert_eq!(acknowledgement(9, 0), "{\"$ack\":9}\n");
+        assert_eq!(acknowledgement(9, 2), "{\"$ack\":9,\"dropped\":2}\n");
         assert_eq!(
             reject(3, "22P02", "no\n\"number\""),
             "{\"$reject\":{\"code\":\"22P02\",\"error\":\"no\\n\\\"number\\\"\",\"sequence\":3}}\n"

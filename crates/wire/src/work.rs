@@ -98,8 +98,11 @@ pub struct Written {
     pub stored: u64,
     /// Lines that the producer had sent before.
     pub repeated: u64,
-    /// Lines that have become dead letters.
+    /// Lines that were refused.
     pub rejected_count: u64,
+    /// Those of them that are no dead letters either, as there were as many as are kept.
+    #[serde(default)]
+    pub dropped: u64,
     /// The first of them.
     pub rejected: Vec<Rejected>,
     /// The producer's last sequence number.
@@ -192,7 +195,8 @@ mod tests {
         let plain = of(queue, None);
         assert_eq!(Work::parse(&plain.head()).unwrap(), (plain, b"".as_slice()));
         let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "no".into() }];
-        let written = Written { stored: 5, repeated: 1, rejected_count: 1, rejected, sequence: 9 };
+        let written =
+            Written { stored: 5, repeated: 1, rejected_count: 1, dropped: 1, rejected, sequence: 9 };
         let answer = Answer::Written(written);
         assert_eq!(Answer::parse(&answer.write()), answer);
         assert!(matches!(Answer::parse(b"?"), Answer::Failed(failure) if !failure.is_final));

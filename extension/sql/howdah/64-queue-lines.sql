@@ -25,7 +25,7 @@ execute function queue.forget_tables();
 comment on event trigger howdah_queue_tables is 'Forgets producers and dead letters of tables that are dropped';
 
 create type queue.lines_result as (
-  received bigint, stored bigint, repeated bigint, rejected bigint, sequence bigint);
+  received bigint, stored bigint, repeated bigint, rejected bigint, sequence bigint, dropped bigint);
 comment on type queue.lines_result is 'What queue.put_lines() returns';
 
 -- The target by name comes last: a table's is written into_table => 'name', as INTO is a reserved word.

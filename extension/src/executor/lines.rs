@@ -187,6 +187,7 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
         stored: done.stored,
         repeated: done.repeated,
         rejected_count: done.rejected_count,
+        dropped: done.dropped,
         rejected: rejected.collect(),
         sequence: done.sequence,
     };

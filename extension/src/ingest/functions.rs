@@ -39,6 +39,7 @@ sql_function!(
             count(written.repeated),
             count(written.rejected_count),
             origin.map(|_| Datum::from(written.sequence)),
+            count(written.dropped),
         ];
         // SAFETY: values as the function is declared to return them.
         unsafe { returned.add_values(&mut values) };

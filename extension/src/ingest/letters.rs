@@ -53,8 +53,9 @@ impl<'a> Letters<'a> {
             return;
         }
         self.lines.sort_by_key(|(line, ..)| line.number);
-        let room = room(target, listener);
-        insert(target, listener, &self.lines[..room.min(self.lines.len())]);
+        let kept = room(target, listener).min(self.lines.len());
+        written.dropped = self.count - kept as u64;
+        insert(target, listener, &self.lines[..kept]);
         self.lines.truncate(NAMED);
         let named = self.lines.into_iter().map(|(line, _, refusal)| Rejected {
             line: line.number,

@@ -82,6 +82,8 @@ pub struct Written {
     pub rejected: Vec<Rejected>,
     /// How many were refused.
     pub rejected_count: u64,
+    /// How many of them are no dead letters either, as there were as many as are kept.
+    pub dropped: u64,
 }
 
 /// Refused lines that are named at most.
@@ -179,6 +181,7 @@ impl Written {
         self.repeated += part.repeated;
         self.sequence = part.sequence;
         self.rejected_count += part.rejected_count;
+        self.dropped += part.dropped;
         let room = NAMED.saturating_sub(self.rejected.len());
         let named = part.rejected.into_iter().take(room);
         self.rejected.extend(named.map(|rejected| Rejected { line: rejected.line + before, ..rejected }));

@@ -54,7 +54,7 @@ impl Listening for Outbox {
         for line in &written.rejected {
             self.say(&reply::reject(first + line.line as i64, &line.code, &line.error));
         }
-        self.say(&reply::acknowledgement(last));
+        self.say(&reply::acknowledgement(last, written.dropped));
     }
 
     fn failed(&self, failure: &Failure) {

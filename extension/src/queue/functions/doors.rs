@@ -77,6 +77,9 @@ fn report(written: &Written, has_producer: bool) -> Value {
         "repeated": written.repeated,
         "rejected": written.rejected_count,
     });
+    if written.dropped > 0 {
+        answer["dropped"] = written.dropped.into();
+    }
     if !errors.is_empty() {
         answer["errors"] = errors.into();
     }
