@@ -174,7 +174,8 @@ pub(crate) fn bind(listener: &Listener) -> io::Result<Bound> {
     match &listener.address {
         Address::Tcp(address) => {
             if listener.sharing == Sharing::First && address.port() != 0 {
-                bind_tcp(*address, false)?.listen(1)?;
+                // It fails beside a socket that listens. It does not listen itself: who connected to it would be reset.
+                bind_tcp(*address, false)?;
             }
             let socket = bind_tcp(*address, listener.sharing != Sharing::Alone)?;
             // Accepted sockets inherit this, which saves a system call for each connection.
