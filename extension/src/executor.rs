@@ -121,7 +121,7 @@ impl Serving<'_> {
                     } else {
                         self.run(work);
                     }
-                    if watch::end() {
+                    if watch::should_make_room() {
                         self.worker.make_room();
                     }
                 }
@@ -180,6 +180,7 @@ impl Serving<'_> {
         let (lines, runner) = (&mut self.lines, &mut self.runner);
         let bucket = self.executor.request(&work, &mut self.scratch);
         let answer = log_rate::for_client(|| lines.run(bucket, runner));
+        watch::end();
         entry.requests.fetch_add(1, Relaxed);
         if matches!(answer, Answer::Failed(_)) {
             entry.errors.fetch_add(1, Relaxed);
@@ -213,6 +214,7 @@ impl Serving<'_> {
             }
             Err(error) => self.unreadable(&error.to_string(), started),
         };
+        watch::end();
         record(&done, &work);
         entry.requests.fetch_add(1, Relaxed);
         if done.status >= 500 {

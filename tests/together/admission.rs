@@ -189,6 +189,25 @@ fn a_function_of_postgresql_that_may_compute_for_long_runs_in_an_executor() {
 }
 
 #[test]
+fn a_plan_for_several_processes_runs_in_an_executor() {
+    let platform = Platform::with(&[
+        ANY_TIME,
+        ("parallel_setup_cost", "0"),
+        ("parallel_tuple_cost", "0"),
+        ("min_parallel_table_scan_size", "0"),
+    ]);
+    platform.sql(
+        "create table rows as select n from generate_series(1, 10000) n; analyze rows;
+         grant select on rows to howdah_web;
+         create function counted() returns text language plpgsql stable as
+           $$ begin perform count(*) from rows where n % 3 = 0; return 'counted'; end $$;
+         select http.route('GET', '/counted', 'counted')",
+    );
+    let mut connection = platform.connect();
+    assert_eq!(run_inline(&platform, &mut connection, "/counted", "/counted", "counted"), 0);
+}
+
+#[test]
 fn a_large_body_is_read_by_an_executor_and_the_next_small_one_in_the_gateway() {
     let platform = Platform::with(&[ANY_TIME]);
     platform.sql(

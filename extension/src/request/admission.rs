@@ -199,6 +199,10 @@ callback! {
                 if custom {
                     refuse("a plan with a node that an extension has made does not run in a gateway".into());
                 }
+                // An abort waits for the other processes, whatever they run.
+                if (*statement).parallelModeNeeded {
+                    refuse("a plan for several processes does not run in a gateway".into());
+                }
                 if (*statement).jitFlags != 0 {
                     refuse("a plan that is to be compiled does not run in a gateway".into());
                 }

@@ -26,6 +26,9 @@ const TICK: i32 = 25;
 /// Milliseconds that a request may go on after its cancel.
 const GRACE: i32 = 5000;
 
+/// Bytes that a request may take after its cancel in any case.
+const LITTLE: i64 = 64 << 20;
+
 /// The timeout's number among PostgreSQL's; negative where there is none.
 static NUMBER: AtomicI32 = AtomicI32::new(-1);
 /// Whether the timeout is set.
@@ -74,15 +77,21 @@ pub fn begin() {
     }
 }
 
-/// The request has ended, and its answer has left. Whether this process should make room for another, because it has kept
-/// much of what the request has taken.
-pub fn end() -> bool {
-    let work = WORK.load(Relaxed);
-    WORK.store(work + 1, Relaxed);
+/// The request has ended; its answer is to leave yet. A cancel that was not consumed is void: outside of a guard it would end
+/// the process.
+pub fn end() {
+    WORK.store(WORK.load(Relaxed) + 1, Relaxed);
     CANCELLED.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
+    // SAFETY: PostgreSQL's own variable.
+    unsafe { pg_sys::QueryCancelPending = 0 };
+}
+
+/// Whether this process should make room for another, because it has kept much of what the last request has taken. To be
+/// asked when the answer has left.
+pub fn should_make_room() -> bool {
     // What no strike has met was too short to take much.
-    STRUCK.load(Relaxed) == work && has_kept_much()
+    STRUCK.load(Relaxed) + 1 == WORK.load(Relaxed) && has_kept_much()
 }
 
 /// Nothing runs for a while.
@@ -137,9 +146,10 @@ pub fn explain_end() {
 /// Gives back to the kernel what is free, after a request that has taken much.
 fn has_kept_much() -> bool {
     // What executors of lines keep on purpose.
-    const MUCH: i64 = 128 << 20;
+    const KEPT: i64 = 128 << 20;
+    let much = KEPT.min(LIMIT.load(Relaxed) / 4);
     let Some(mut now) = own_bytes() else { return false };
-    if now - BEFORE.load(Relaxed) > MUCH {
+    if now - BEFORE.load(Relaxed) > much {
         #[cfg(target_env = "gnu")]
         // SAFETY: what is in use stays.
         unsafe {
@@ -179,11 +189,11 @@ fn look_at_cancel() {
     }
 }
 
-/// What is cancelled and takes a quarter more all the same will not stop.
+/// What is cancelled and takes a quarter more all the same will not stop. A little more may be on its way.
 fn look_at_memory() {
     let Some(now) = own_bytes() else { return };
     let (taken, limit, excess) = (now - BEFORE.load(Relaxed), LIMIT.load(Relaxed), EXCESS.load(Relaxed));
-    if excess != 0 && taken > excess + limit / 4 {
+    if excess != 0 && taken > excess + (limit / 4).max(LITTLE) {
         end_process();
     } else if excess == 0 && taken > limit {
         EXCESS.store(taken, Relaxed);
