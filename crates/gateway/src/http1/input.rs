@@ -13,8 +13,9 @@ use super::Connection;
 use crate::http2::PREFACE;
 use crate::problem::Refusal;
 
-/// How long a client that has connected and said nothing is waited for when its listener drains.
-const FIRST_WORD: Duration = Duration::from_millis(500);
+/// How long a client that has connected and said nothing is waited for when its listener drains: on a busy machine a client
+/// may be held up between connecting and sending, and what it sends after the end is lost.
+const FIRST_WORD: Duration = Duration::from_secs(2);
 
 /// What comes next on a connection.
 pub(super) enum Next {
