@@ -20,8 +20,8 @@ const TIDY_EVERY: i64 = 200_000;
 
 /// Microseconds between two looks through the ledger of a segment whose last rows are leased or delayed.
 const LEASES_EVERY: i64 = 5_000_000;
-/// The same if there is no other segment to go to.
-const LEASES_EVERY_IF_CROWDED: i64 = 1_000_000;
+/// The same if there is no other segment to go to: for so long the open one grows beyond its size.
+const LEASES_EVERY_IF_CROWDED: i64 = 250_000;
 
 /// How much is done to truncate segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
