@@ -68,7 +68,7 @@ const ROUTES: [&str; 7] = ["tree", "text", "plpgsql", "handler", "view", "secret
 /// Functions that are public's and outside of the schema ask for what is inside.
 const SCHEMA: &str = "
     create role reader; create role staff; grant reader, staff to howdah_admin;
-    create schema vault;
+    create schema vault; grant usage on schema vault to reader;
     create table vault.note (line text); insert into vault.note values ('seen');
     create policy shown on vault.note to reader using (true);
     create view vault.shown as select * from vault.note;

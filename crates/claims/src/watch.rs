@@ -202,8 +202,9 @@ impl Watch {
     /// Positions are given out to a transaction, which will write them; they are to wait until `until`.
     pub fn reserve(&mut self, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         if self.cursor >= self.end && self.limit == 0 {
-            // What is below is consumed, or on the list: what comes begins here.
-            (self.cursor, self.rows_from) = (span.first.max(self.cursor), 0);
+            // What is below is consumed, or on the list: what comes begins here, and so do the ledger's rows about it, as a batch
+            // has no position of before, and no claim has any on both sides of the cursor.
+            (self.cursor, self.rows_from) = (span.first.max(self.cursor), span.first);
         }
         self.end = self.end.max(span.end);
         self.add(WRITE, transaction, span, until, transactions);
