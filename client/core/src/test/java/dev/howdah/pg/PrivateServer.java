@@ -86,17 +86,17 @@ public final class PrivateServer {
     return folder.resolve("standby").toString();
   }
 
-  private static int freePort() throws IOException {
+  static int freePort() throws IOException {
     try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       return socket.getLocalPort();
     }
   }
 
-  private static boolean isRoot() {
+  static boolean isRoot() {
     return System.getProperty("user.name").equals("root");
   }
 
-  private static String owner() {
+  static String owner() {
     try {
       boolean postgres = Files.readAllLines(Path.of("/etc/passwd")).stream().anyMatch(line -> line.startsWith("postgres:"));
       return postgres ? "postgres" : "nobody";
@@ -111,7 +111,7 @@ public final class PrivateServer {
     return Path.of(output(List.of(config, "--bindir")).trim(), program).toString();
   }
 
-  private static String output(List<String> command) {
+  static String output(List<String> command) {
     try {
       Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
       String output = new String(process.getInputStream().readAllBytes());
