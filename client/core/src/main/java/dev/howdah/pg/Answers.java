@@ -30,7 +30,14 @@ final class Answers {
           }
           sink = deliver(statement.shape, sink, outcome);
         }
-        case '2' -> sink = opening ? null : begin(statement.shape, reception, outcome);
+        case '2' -> {
+          if (opening) {
+            sink = null;
+          } else {
+            outcome.bound++;
+            sink = sink != null ? sink : begin(statement.shape, reception, outcome);
+          }
+        }
         case 'C' -> {
           if (!opening) {
             completed(session.wire.cstring(), outcome);
@@ -94,6 +101,8 @@ final class Answers {
       session.types.doubt();
     } else if (tag.equals("DISCARD ALL") || tag.startsWith("DEALLOCATE ALL")) {
       session.statements.forget();
+    } else if (tag.equals("DEALLOCATE")) {
+      session.statements.invalidate();
     }
   }
 

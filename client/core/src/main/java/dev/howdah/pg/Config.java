@@ -55,6 +55,7 @@ public final class Config {
     connectTimeout();
     queryTimeout();
     statementCacheSize();
+    statementCacheBytes();
     maxMessageBytes();
     maxScramIterations();
   }
@@ -248,6 +249,10 @@ public final class Config {
 
   int statementCacheSize() {
     return number(Setting.STATEMENT_CACHE_SIZE, 0);
+  }
+
+  int statementCacheBytes() {
+    return number(Setting.STATEMENT_CACHE_BYTES, 0);
   }
 
   int maxMessageBytes() {

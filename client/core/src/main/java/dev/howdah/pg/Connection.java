@@ -12,7 +12,7 @@ import java.util.function.Supplier;
 /**
  * A connection to PostgreSQL. Threads may share it, virtual ones included: statements of several threads are
  * sent without waiting for each other's answers, as long as each is prepared and a transaction of its own. A
- * transaction, a cursor, a pipeline, COPY, a script and a statement that is new to the connection have it
+ * transaction, a cursor, a pipeline, COPY, a script and a statement that is not kept prepared yet have it
  * alone; others wait meanwhile, in the order of their coming. A {@link #begin} that is not inside {@link
  * #transaction} is a state of the connection, and the statements of all threads belong to it.
  *

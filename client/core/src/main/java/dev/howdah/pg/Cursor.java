@@ -87,7 +87,8 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
     while (!done) {
       int type = session.receive(deadline);
       switch (type) {
-        case '2', '3' -> { }
+        case '2' -> outcome.bound++;
+        case '3' -> { }
         case 'D' -> {
           bytes += session.wire.length();
           executor.answers.deliver(statement.shape, collector, outcome);

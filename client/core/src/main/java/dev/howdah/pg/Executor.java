@@ -148,10 +148,14 @@ final class Executor {
    * Where the caller cannot run it again, the error says what the user can do.
    */
   boolean discardedAsStale(Statement statement, Outcome outcome) {
-    if (outcome.error == null || !isStale(statement, outcome.error)) {
+    // What has run says what it likes: a function may itself meet with a table that was changed, or ask for a lost statement.
+    boolean begun = outcome.bound > statement.witnesses.length;
+    if (outcome.error == null || begun || !isStale(statement, outcome.error)) {
       return false;
     }
-    session.discard(statement);
+    if (session.discard(statement) && outcome.error.sqlState().equals("26000")) {
+      session.statements.lost();
+    }
     outcome.advice = "The prepared statement does not fit any more or was lost behind a pooler, and inside a transaction or a"
         + " pipeline it cannot be prepared again at once. The next time it will be; statement_cache_size=0 turns the cache off.";
     return true;

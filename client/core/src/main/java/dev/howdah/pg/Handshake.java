@@ -74,7 +74,7 @@ final class Handshake {
     for (SocketAddress socket : resolve(address)) {
       Endpoint endpoint = endpoint(config, address, socket);
       try {
-        return TargetSession.check(openEndpoint(config, endpoint), target);
+        return openEndpoint(config, endpoint, target);
       } catch (AuthenticationException e) {
         throw e;
       } catch (ConnectionException e) {
@@ -131,17 +131,17 @@ final class Handshake {
    * The modes allow and prefer have a second try, with TLS and without, when the server refuses the first; prefer also
    * when TLS fails.
    */
-  private static Session openEndpoint(Config config, Endpoint endpoint) {
+  private static Session openEndpoint(Config config, Endpoint endpoint, String target) {
     String second = endpoint.mode().equals("allow") ? "prefer" : endpoint.mode().equals("prefer") ? "disable" : null;
     Endpoint first = endpoint.mode().equals("allow") ? endpoint.with("disable") : endpoint;
     try {
-      return attempt(config, first);
+      return attempt(config, first, target);
     } catch (ServerException | TlsException e) {
       if (second == null || e instanceof ServerException && !e.sqlState().startsWith("28")) {
         throw e;
       }
       try {
-        return attempt(config, endpoint.with(second));
+        return attempt(config, endpoint.with(second), target);
       } catch (PgException ignored) {
         // The first answer says more than the second try's.
         throw e;
@@ -149,13 +149,14 @@ final class Handshake {
     }
   }
 
-  private static Session attempt(Config config, Endpoint endpoint) {
+  /** Connects, and asks a server what it is, within connect_timeout. */
+  private static Session attempt(Config config, Endpoint endpoint, String target) {
     long deadline = deadline(config);
     try {
       Wire wire = connect(config, endpoint, deadline);
       try {
         startup(config, wire, deadline);
-        return new Session(config, endpoint, wire).start(deadline);
+        return TargetSession.check(new Session(config, endpoint, wire).start(deadline), target, deadline);
       } catch (RuntimeException e) {
         wire.close();
         throw e;

@@ -6,6 +6,8 @@ final class Outcome {
   ServerMessage error;
   RuntimeException failure;
   boolean interrupted;
+  /** How often the server has said that something was bound: a statement, and each of its witnesses. */
+  int bound;
   /** What to do about the error, or null. */
   String advice;
 

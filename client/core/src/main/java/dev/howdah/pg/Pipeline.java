@@ -15,7 +15,7 @@ import java.util.Queue;
  * }</pre>
  *
  * <p>Each statement is a transaction of its own unless one was begun before, so an error ends that statement
- * alone. A statement that is new to the connection is prepared first, which sends what is pending. One whose
+ * alone. A statement that is not kept prepared yet is prepared first, which sends what is pending. One whose
  * tables have changed fails, with advice, because those behind it have run; the next time it is prepared anew. The time
  * limit and {@link Connection#cancel} apply to the pipeline as a whole.
  */
@@ -72,6 +72,7 @@ public final class Pipeline implements AutoCloseable {
     return add(statement != null ? statement : prepare(sql, typed), parameters);
   }
 
+  /** An unnamed statement is bound before Sync, behind which a pooler may go on with another session of the server. */
   private Statement prepare(String sql, Options typed) {
     if (!pending.isEmpty()) {
       run();
@@ -79,7 +80,9 @@ public final class Pipeline implements AutoCloseable {
     }
     try {
       Statement statement = executor.preparation.prepare(sql, typed, deadline);
-      session.synchronize(deadline);
+      if (!statement.isUnnamed()) {
+        session.synchronize(deadline);
+      }
       return statement;
     } catch (Throwable e) {
       end();
@@ -94,9 +97,7 @@ public final class Pipeline implements AutoCloseable {
       Requests.bind(statement, parameters, session.wire.output());
     } catch (Throwable e) {
       session.wire.output().truncate(start);
-      if (pending.isEmpty()) {
-        end();
-      }
+      giveUp(statement);
       throw e;
     }
     Requests.execute(0, session.wire.output());
@@ -104,6 +105,20 @@ public final class Pipeline implements AutoCloseable {
     Answer answer = new Answer(statement);
     pending.add(answer);
     return answer;
+  }
+
+  /** Nothing was added: a pipeline of nothing else has ended. */
+  private void giveUp(Statement statement) {
+    if (!pending.isEmpty()) {
+      return;
+    }
+    try {
+      if (statement.isUnnamed()) {
+        session.synchronize(deadline);
+      }
+    } finally {
+      end();
+    }
   }
 
   private void begin() {

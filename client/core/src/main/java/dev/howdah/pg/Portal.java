@@ -92,7 +92,8 @@ public final class Portal implements AutoCloseable {
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
-        case '2', '3', 'I' -> { }
+        case '2' -> outcome.bound++;
+        case '3', 'I' -> { }
         case 'D' -> sink = executor.answers.deliver(statement.shape, sink, outcome);
         case 's' -> suspended = true;
         case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);

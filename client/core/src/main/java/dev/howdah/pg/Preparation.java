@@ -22,7 +22,7 @@ final class Preparation {
 
   /** Parses and describes a statement. After an error the session is in order again. */
   Statement prepare(String sql, Options options, Deadline deadline) {
-    String name = session.statements.newName();
+    String name = session.statements.newName(sql, options);
     WireOutput out = session.wire.output();
     session.writeClosing(out);
     Requests.parse(name, sql, options.types(), out);
@@ -45,7 +45,7 @@ final class Preparation {
             throw session.unexpected(type, "before the parameters were described");
           }
           List<Described> columns = type == 'n' ? List.of() : columns();
-          List<String> witnesses = learnTypes(parameterTypes, columns, deadline, name.isEmpty() ? null : name);
+          List<String> witnesses = learnTypes(parameterTypes, columns, deadline, session.statements.witnessName(name));
           Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
           Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
           session.statements.add(statement, options);

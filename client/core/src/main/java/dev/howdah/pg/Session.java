@@ -52,7 +52,7 @@ final class Session {
     this.endpoint = endpoint;
     this.wire = wire;
     this.types = new TypeRegistry(config.types());
-    this.statements = new StatementCache(config.statementCacheSize(), wire.lock());
+    this.statements = new StatementCache(config.statementCacheSize(), config.statementCacheBytes(), wire.lock());
     this.gate = new CancelGate(wire.lock());
     wire.onInterrupt(this::tryCancel);
   }
@@ -320,10 +320,13 @@ final class Session {
     closingPortals.clear();
   }
 
-  /** A statement does not fit its tables any more, or a pooler has lost it. What was learned of their types may be as old. */
-  void discard(Statement statement) {
-    statements.remove(statement);
+  /**
+   * A statement does not fit its tables any more, or a pooler has lost it. What was learned of their types may be as old.
+   * Returns whether it was kept until now.
+   */
+  boolean discard(Statement statement) {
     types.doubt();
+    return statements.remove(statement);
   }
 
   /** Sends Sync and reads up to where the server is ready. */

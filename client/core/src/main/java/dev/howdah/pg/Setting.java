@@ -24,6 +24,7 @@ enum Setting {
   QUERY_TIMEOUT("query_timeout", null, "0"),
   CANCEL_TIMEOUT("cancel_timeout", null, "10"),
   STATEMENT_CACHE_SIZE("statement_cache_size", null, "256"),
+  STATEMENT_CACHE_BYTES("statement_cache_bytes", null, "1048576"),
   MAX_MESSAGE_BYTES("max_message_bytes", null, "1073741823"),
   MAX_SCRAM_ITERATIONS("max_scram_iterations", null, "1000000"),
   ALLOW_CLEARTEXT_PASSWORD("allow_cleartext_password", null, "false");

@@ -1,6 +1,7 @@
 package dev.howdah.pg;
 
 import dev.howdah.pg.types.Codec;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.regex.Pattern;
 
@@ -22,6 +23,8 @@ final class Statement {
   final String[] witnesses;
   /** The format codes of a Bind message, with their count in front. */
   final short[] resultFormats;
+  /** How many bytes its SQL has. */
+  final int textBytes;
 
   Statement(String sql, String name, int[] parameterTypes, Codec[] parameters, Shape shape, List<String> witnesses) {
     this.sql = sql;
@@ -32,6 +35,16 @@ final class Statement {
     this.witnesses = witnesses.toArray(String[]::new);
     this.shareable = LeadingKeyword.isOfRows(sql) && !OUTSIDE_TRANSACTIONS.matcher(sql).find();
     this.resultFormats = formats(shape);
+    this.textBytes = textBytes(sql);
+  }
+
+  static int textBytes(String sql) {
+    return sql.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  /** Whether it is the unnamed one, which is gone with the next, and behind a pooler with the end of the transaction. */
+  boolean isUnnamed() {
+    return name.isEmpty();
   }
 
   /** One code speaks for all columns where they agree. */

@@ -1,17 +1,18 @@
 package dev.howdah.pg;
 
+import java.time.Duration;
+
 /** Checks that a server is of the kind that target_session_attrs wants. */
 final class TargetSession {
   private TargetSession() {}
 
-  /** Returns the session, or closes it and fails. */
-  static Session check(Session session, String target) {
+  /** Returns the session, or closes it and fails: with a PgTimeoutException where the server has not answered by the deadline. */
+  static Session check(Session session, String target, long deadline) {
     if (target.equals("any")) {
       return session;
     }
     try {
-      Result state = new Executor(session)
-          .script("select pg_is_in_recovery()::text, current_setting('transaction_read_only')").get(0);
+      Result state = ask(session, deadline);
       boolean standby = state.get(0).getString(0).equals("true");
       boolean readOnly = standby || state.get(0).getString(1).equals("on");
       boolean fits = switch (target) {
@@ -27,7 +28,13 @@ final class TargetSession {
       return session;
     } catch (RuntimeException e) {
       session.close();
-      throw e;
+      throw e.getCause() instanceof PgTimeoutException late ? late : e;
     }
+  }
+
+  private static Result ask(Session session, long deadline) {
+    Duration left = deadline == Long.MAX_VALUE ? Duration.ZERO : Duration.ofNanos(Math.max(1, deadline - System.nanoTime()));
+    return new Script(new Executor(session))
+        .run("select pg_is_in_recovery()::text, current_setting('transaction_read_only')", Options.DEFAULT.closeAfter(left)).get(0);
   }
 }

@@ -30,7 +30,7 @@ final class TypeCatalog {
   private final String witnessName;
   private final List<String> witnesses = new ArrayList<>();
 
-  /** With a name, it prepares witnesses of that name for a statement that will be kept; with null it prepares none. */
+  /** With a name, it prepares witnesses whose names begin so; with null it prepares none. */
   TypeCatalog(Executor executor, Deadline deadline, String witnessName) {
     this.executor = executor;
     this.session = executor.session;

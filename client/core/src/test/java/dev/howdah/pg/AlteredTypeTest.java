@@ -97,7 +97,9 @@ class AlteredTypeTest {
   void insideATransactionItIsAnErrorThatSaysWhatToDo() {
     makeWhatContainsTheType();
     connection.query("select " + VALUE);
+    connection.query("select " + VALUE);
     try (Connection streaming = PrivateServer.connect()) {
+      streaming.query("select " + VALUE);
       streaming.query("select " + VALUE);
       other.script(CHANGES.get(0));
       connection.begin(TransactionOptions.DEFAULT);
@@ -106,6 +108,7 @@ class AlteredTypeTest {
       Options opening = Options.DEFAULT.opening("BEGIN");
       assertEquals(1, streaming.portal(opening, "select " + VALUE).fetch().size());
       streaming.rollback();
+      streaming.query("select " + VALUE);
       other.script(CHANGES.get(1));
       streaming.begin(TransactionOptions.DEFAULT);
       assertAdvised(assertThrows(ServerException.class, () -> streaming.cursor("select " + VALUE)));
@@ -150,6 +153,7 @@ class AlteredTypeTest {
   void aKnownStatementIsOneWriteAndLeavesNothingBehind() {
     String sql = "select " + VALUE;
     connection.query(sql);
+    connection.query(sql);
     connection.begin(TransactionOptions.DEFAULT);
     long before = connection.writes();
     connection.query(sql);
@@ -158,6 +162,7 @@ class AlteredTypeTest {
     assertEquals(0, connection.query("select 1 from pg_cursors where name <> ''").size());
     connection.commit();
     connection.script("alter type altered.pair add attribute e int");
+    connection.query("select 1");
     connection.query("select 1");
     assertEquals(1, connection.query("select statement from pg_prepared_statements where not statement like '%prepared%'").size());
   }

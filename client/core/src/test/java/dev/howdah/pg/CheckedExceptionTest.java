@@ -79,7 +79,8 @@ class CheckedExceptionTest {
   void aMakerOfRowsLeavesTheConnectionUsable() {
     assertCause(IOException.class, () -> connection.query(FAILING, NUMBERS, 5));
     assertUsable();
-    // The statement is known now, so it goes beside those of others.
+    assertCause(IOException.class, () -> connection.query(FAILING, NUMBERS, 5));
+    // The statement is kept now, so it goes beside those of others.
     assertCause(IOException.class, () -> connection.query(FAILING, NUMBERS, 5));
     assertUsable();
     assertThrows(IOException.class, () -> connection.cursor(FAILING, NUMBERS, 5));

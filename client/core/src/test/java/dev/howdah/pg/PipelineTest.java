@@ -16,6 +16,7 @@ class PipelineTest {
     try (Connection connection = PrivateServer.connect()) {
       String sql = "select $1::int * 2";
       connection.query(sql, 0);
+      connection.query(sql, 0);
       long before = connection.writes();
       List<Pipeline.Answer> answers = new ArrayList<>();
       try (Pipeline pipeline = connection.pipeline()) {
@@ -69,6 +70,7 @@ class PipelineTest {
   @Test
   void aSessionThatEndsInMidPipelineEndsEveryAnswerAndFreesTheConnection() {
     try (Connection connection = PrivateServer.connect()) {
+      connection.query("select 1");
       connection.query("select 1");
       Pipeline pipeline = connection.pipeline();
       Pipeline.Answer doomed = pipeline.query("select pg_terminate_backend(pg_backend_pid())");

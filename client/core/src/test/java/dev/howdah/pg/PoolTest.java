@@ -97,6 +97,7 @@ class PoolTest {
     try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
       Connection lent = pool.borrow();
       lent.query("select pg_sleep($1)", 0);
+      lent.query("select pg_sleep($1)", 0);
       CompletableFuture<Result> slow = CompletableFuture.supplyAsync(() -> lent.query("select pg_sleep($1)", 60));
       while (lent.callsUnderWay() == 0) {
         Thread.onSpinWait();

@@ -76,6 +76,7 @@ class PortalTest {
   void anOpeningStatementRunsOnceAndFirst() {
     Options opening = Options.DEFAULT.opening("BEGIN ISOLATION LEVEL SERIALIZABLE");
     connection.query("show transaction_isolation");
+    connection.query("show transaction_isolation");
     long before = connection.writes();
     assertEquals("serializable", connection.query(opening, "show transaction_isolation").get(0).getString(0));
     assertEquals(1, connection.writes() - before);

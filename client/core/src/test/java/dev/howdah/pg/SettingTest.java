@@ -26,7 +26,7 @@ class SettingTest {
       Map.entry(Setting.TARGET_SESSION_ATTRS, "standby"), Map.entry(Setting.SSLMODE, "require"), Map.entry(Setting.SSLROOTCERT, "/r.crt"),
       Map.entry(Setting.SSLCERT, "/c.crt"), Map.entry(Setting.SSLKEY, "/c.key"), Map.entry(Setting.CHANNEL_BINDING, "disable"),
       Map.entry(Setting.QUERY_TIMEOUT, "1.5"), Map.entry(Setting.CANCEL_TIMEOUT, "2"), Map.entry(Setting.STATEMENT_CACHE_SIZE, "7"),
-      Map.entry(Setting.MAX_MESSAGE_BYTES, "5000"), Map.entry(Setting.MAX_SCRAM_ITERATIONS, "9999"),
+      Map.entry(Setting.STATEMENT_CACHE_BYTES, "77"), Map.entry(Setting.MAX_MESSAGE_BYTES, "5000"), Map.entry(Setting.MAX_SCRAM_ITERATIONS, "9999"),
       Map.entry(Setting.ALLOW_CLEARTEXT_PASSWORD, "true"));
   /** A client's certificate and its key are given together. */
   private static final Map<Setting, Setting> PARTNERS = Map.of(Setting.SSLCERT, Setting.SSLKEY, Setting.SSLKEY, Setting.SSLCERT);

@@ -48,6 +48,7 @@ class SharedConnectionTest {
     other = PrivateServer.connect();
     other.script("drop table if exists shared; create table shared (id int)");
     connection.query(DIVIDE, 1, "");
+    connection.query(DIVIDE, 1, "");
   }
 
   @AfterEach
@@ -85,6 +86,7 @@ class SharedConnectionTest {
 
   /** A query of another thread that waits in the server until the lock is given up. */
   private Future<Long> blocked(Connection locker, Options options) throws Exception {
+    connection.query("select count(*) from shared");
     connection.query("select count(*) from shared");
     locker.begin(TransactionOptions.DEFAULT);
     locker.query("lock table shared");

@@ -2,8 +2,11 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.time.Duration;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -56,6 +59,19 @@ class TargetSessionTest {
     for (String target : new String[] {"standby", "read-only"}) {
       String message = assertThrows(ConnectionException.class, () -> reached(wanting(target, primary))).getMessage();
       assertTrue(message.contains("is a primary") && message.contains(target), message);
+    }
+  }
+
+  @Test
+  void aServerThatFallsSilentOnceItIsReadyIsGivenUpForTheNext() {
+    byte[] ready = {'R', 0, 0, 0, 8, 0, 0, 0, 0, 'Z', 0, 0, 0, 5, 'I'};
+    try (FakeServer silent = new FakeServer(InetAddress.getLoopbackAddress(), FakeServer.answering(ready))) {
+      assertTimeoutPreemptively(Duration.ofSeconds(20), () -> {
+        assertEquals(primary, reached(wanting("primary", silent.port(), primary).set("connect_timeout", 0.3)));
+        Config.Builder alone = wanting("read-write", silent.port()).set("connect_timeout", 0.3);
+        String message = assertThrows(ConnectionException.class, () -> reached(alone)).getMessage();
+        assertTrue(message.contains("connect_timeout"), message);
+      });
     }
   }
 
