@@ -26,6 +26,7 @@ mod together {
     mod isolation;
     mod listeners;
     mod log_floods;
+    mod out_of_memory;
     mod proxies;
     mod query_handlers;
     mod queue_dead_letters;

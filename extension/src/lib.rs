@@ -12,6 +12,7 @@
 //! - [`ingest`]: lines of JSON into queues and tables.
 //! - [`intake`]: the listeners for lines.
 //! - [`log_rate`]: how much requests may make the workers log.
+//! - [`out_of_memory`]: a process without memory ends in order.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
 //! - [`status`]: the functions behind the views on the platform's state.
@@ -35,6 +36,7 @@ pub mod guard;
 pub mod ingest;
 pub mod intake;
 pub mod log_rate;
+pub mod out_of_memory;
 pub mod pg;
 pub mod proxies;
 pub mod queue;

@@ -7,11 +7,13 @@
 //! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
+//! - [`memory_faults`]: a process without memory.
 
 pub mod abilities;
 pub mod client;
 pub mod crashes;
 pub mod http2;
+pub mod memory_faults;
 pub mod platform;
 pub mod queues;
 pub mod shippers;
@@ -20,5 +22,6 @@ pub mod traps;
 
 pub use client::{Connection, Reply};
 pub use http2::Http2;
+pub use memory_faults::MemoryFaults;
 pub use platform::{DATABASE, Platform, command, free_port, wait_for};
 pub use stalls::Stalls;

@@ -1,6 +1,7 @@
 //! Text into HTML.
 
 use std::borrow::Cow;
+use std::iter;
 
 /// Escapes text for HTML: for the content of elements and for attribute values in either kind of quotes. Not
 /// for scripts, style sheets, or attributes without quotes. Text without special characters is borrowed.
@@ -9,20 +10,34 @@ use std::borrow::Cow;
 /// assert_eq!(form::escape::html("<b> & 'c'"), "&lt;b&gt; &amp; &#39;c&#39;");
 /// ```
 pub fn html(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.bytes().position(is_special) else {
+    if !text.bytes().any(is_special) {
         return Cow::Borrowed(text);
-    };
-    let mut escaped = String::with_capacity(text.len() + text.len() / 8 + 8);
-    let mut begin = 0;
-    for at in first..text.len() {
-        if let Some(reference) = reference(text.as_bytes()[at]) {
-            escaped.push_str(&text[begin..at]);
-            escaped.push_str(reference);
-            begin = at + 1;
-        }
     }
-    escaped.push_str(&text[begin..]);
+    let mut escaped = String::with_capacity(text.len() + text.len() / 8 + 8);
+    escaped.extend(html_pieces(text));
     Cow::Owned(escaped)
+}
+
+/// What [`html`] makes of a text, piece by piece, for who has a place for it: what needs no escape, and references.
+///
+/// ```
+/// assert_eq!(form::escape::html_pieces("a<b").collect::<Vec<_>>(), ["a", "&lt;", "b"]);
+/// ```
+pub fn html_pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        let &first = rest.as_bytes().first()?;
+        let length = match reference(first) {
+            Some(reference) => {
+                rest = &rest[1..];
+                return Some(reference);
+            }
+            None => rest.bytes().position(is_special).unwrap_or(rest.len()),
+        };
+        let (piece, after) = rest.split_at(length);
+        rest = after;
+        Some(piece)
+    })
 }
 
 fn is_special(byte: u8) -> bool {

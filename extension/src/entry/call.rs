@@ -5,6 +5,10 @@ use pgrx::prelude::*;
 
 use crate::queue::refuse::refuse;
 
+/// Most bytes of a text that names or configures something: what is made of it may take some times as many, of memory for
+/// which no error can be raised.
+const LONGEST_TEXT: usize = 1 << 20;
+
 /// A call of one of our functions.
 #[derive(Clone, Copy)]
 pub struct Call(FunctionCallInfo);
@@ -32,10 +36,28 @@ impl Call {
     pub fn need<T: FromDatum>(self, place: usize, name: &str) -> T {
         match self.get(place) {
             Some(value) => value,
-            None => refuse(
-                PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                &format!("argument {name} must not be null"),
-            ),
+            None => refuse_null(name),
+        }
+    }
+
+    /// A text that names or configures something; none if it is null. It is not copied, and not long.
+    pub fn text<'a>(self, place: usize) -> Option<&'a str> {
+        let text: &str = self.get(place)?;
+        if text.len() > LONGEST_TEXT {
+            let length = text.len();
+            refuse(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                &format!("argument {} has {length} bytes; it may have {LONGEST_TEXT}", place + 1),
+            );
+        }
+        Some(text)
+    }
+
+    /// Such a text, which must not be null.
+    pub fn need_text<'a>(self, place: usize, name: &str) -> &'a str {
+        match self.text(place) {
+            Some(text) => text,
+            None => refuse_null(name),
         }
     }
 
@@ -94,4 +116,8 @@ impl Call {
     pub fn raw(self) -> FunctionCallInfo {
         self.0
     }
+}
+
+fn refuse_null(name: &str) -> ! {
+    refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("argument {name} must not be null"))
 }

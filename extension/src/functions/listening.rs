@@ -23,7 +23,7 @@ sql_function!(
     |call| {
         refuse_restricted();
         let port = port(call);
-        let address: String = call.get(1).unwrap_or_default();
+        let address = call.text(1).unwrap_or_default();
         let is_taken = "select true from queue.listener l where l.port = $1";
         if value_as_owner(is_taken, &[i32::from(port).into()]) == Some(true) {
             refuse_with_hint(
@@ -32,7 +32,7 @@ sql_function!(
                 "Choose another port, or queue.unlisten() it first.",
             );
         }
-        check_listener(port, &address);
+        check_listener(port, address);
         run_as_owner(
             "insert into http.listener as l (port, address) values ($1, $2) on conflict do nothing",
             &[i32::from(port).into(), address.into()],
@@ -48,7 +48,7 @@ sql_function!(
         refuse_restricted();
         is_removed(
             "delete from http.listener l where l.port = $1 and ($2 is null or l.address = $2) returning true",
-            &[call.get::<i32>(0).into(), call.get::<String>(1).into()],
+            &[call.get::<i32>(0).into(), call.text(1).into()],
         )
     }
 );

@@ -26,11 +26,11 @@ sql_function!(
     howdah_route,
     |call| {
         refuse_restricted();
-        let method = call.need::<String>(0, "method").to_uppercase();
-        let pattern: String = call.need(1, "pattern");
-        let role = check_role(&call.need::<String>(3, "role"));
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let role = check_role(call.need_text(3, "role"));
         let path = SearchPath::of(call, 4);
-        let function = with_path(&path.0, || look_up(&call.need::<String>(2, "function")));
+        let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
         let function_as_it_is = check_function(function);
         run_as_owner(
             "insert into http.route as r (method, pattern, function, role, search_path) values ($1, $2, $3, $4, $5)
@@ -38,14 +38,14 @@ sql_function!(
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path",
             &[
                 method.into(),
-                pattern.clone().into(),
+                pattern.into(),
                 function_name(function).into(),
                 role.into(),
                 path.text().into(),
             ],
         );
         check_routes();
-        check_parameters(&pattern, &function_as_it_is);
+        check_parameters(pattern, &function_as_it_is);
         Datum::null()
     }
 );
@@ -55,10 +55,10 @@ sql_function!(
     howdah_unroute,
     |call| {
         refuse_restricted();
-        let method = call.get::<String>(0).map(|method| method.to_uppercase());
+        let method = call.text(0).map(|method| method.to_uppercase());
         is_removed(
             "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
-            &[method.into(), call.get::<String>(1).into()],
+            &[method.into(), call.text(1).into()],
         )
     }
 );
@@ -68,13 +68,13 @@ sql_function!(
     howdah_handle,
     |call| {
         refuse_restricted();
-        let statement: String = call.need(0, "statement");
-        let name: String = call.need(1, "name");
+        let statement = call.need_text(0, "statement");
+        let name = call.need_text(1, "name");
         let priority: i32 = call.need(2, "priority");
-        let role = check_role(&call.need::<String>(3, "role"));
+        let role = check_role(call.need_text(3, "role"));
         let path = SearchPath::of(call, 4);
         // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
-        as_role(role, &path.0, || unsafe { plan::for_statement(&statement, &types()).release() });
+        as_role(role, &path.0, || unsafe { plan::for_statement(statement, &types()).release() });
         run_as_owner(
             "insert into http.handler as h (name, statement, priority, role, search_path) values ($1, $2, $3, $4, $5)
              on conflict (name) do update
@@ -91,7 +91,7 @@ sql_function!(
     howdah_unhandle,
     |call| {
         refuse_restricted();
-        let name: Option<String> = call.get(0);
+        let name = call.text(0);
         is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
     }
 );
@@ -107,7 +107,7 @@ pub struct SearchPath(CString);
 impl SearchPath {
     /// That of an argument; null stands for no schema of anybody's.
     pub fn of(call: Call, place: usize) -> SearchPath {
-        let text = call.get::<String>(place).unwrap_or_else(|| "pg_temp".into());
+        let text = call.text(place).unwrap_or("pg_temp");
         // What SQL passes as text has no byte 0.
         SearchPath(CString::new(text).unwrap_or_default())
     }

@@ -29,10 +29,10 @@ sql_function!(
     /// `http.form_file`
     howdah_form_file,
     |call| {
-        let name: String = call.need(0, "name");
+        let name = call.need_text(0, "name");
         // SAFETY: the references are used within this call.
         match unsafe { current::get() } {
-            Some((request, types)) => file(request, types, &name).unwrap_or_else(|| call.null()),
+            Some((request, types)) => file(request, types, name).unwrap_or_else(|| call.null()),
             None => call.null(),
         }
     }
@@ -54,7 +54,7 @@ fn request<'a>() -> Option<&'a Request<'a>> {
 sql_function!(
     /// `http.header_value` of the current request
     header_value_wrapper,
-    |call| call.give(header_value(&call.need::<String>(0, "name")))
+    |call| call.give(header_value(call.need_text(0, "name")))
 );
 
 fn header_value(name: &str) -> Option<&'static str> {
@@ -64,7 +64,7 @@ fn header_value(name: &str) -> Option<&'static str> {
 sql_function!(
     /// `http.cookie`
     cookie_wrapper,
-    |call| call.give(cookie(&call.need::<String>(0, "name")))
+    |call| call.give(cookie(call.need_text(0, "name")))
 );
 
 fn cookie(name: &str) -> Option<&'static str> {
@@ -78,7 +78,7 @@ fn cookie(name: &str) -> Option<&'static str> {
 sql_function!(
     /// `http.query_value`
     query_value_wrapper,
-    |call| call.give(query_value(&call.need::<String>(0, "name")))
+    |call| call.give(query_value(call.need_text(0, "name")))
 );
 
 fn query_value(name: &str) -> Option<String> {
@@ -88,7 +88,7 @@ fn query_value(name: &str) -> Option<String> {
 sql_function!(
     /// `http.query_values`
     query_values_wrapper,
-    |call| call.give(query_values(&call.need::<String>(0, "name")))
+    |call| call.give(query_values(call.need_text(0, "name")))
 );
 
 fn query_values(name: &str) -> Vec<String> {
@@ -110,7 +110,7 @@ fn query(name: &str) -> Vec<String> {
 sql_function!(
     /// `http.form_value`
     form_value_wrapper,
-    |call| call.give(form_value(&call.need::<String>(0, "name")))
+    |call| call.give(form_value(call.need_text(0, "name")))
 );
 
 fn form_value(name: &str) -> Option<String> {
@@ -120,7 +120,7 @@ fn form_value(name: &str) -> Option<String> {
 sql_function!(
     /// `http.form_values`
     form_values_wrapper,
-    |call| call.give(form_values(&call.need::<String>(0, "name")))
+    |call| call.give(form_values(call.need_text(0, "name")))
 );
 
 fn form_values(name: &str) -> Vec<String> {

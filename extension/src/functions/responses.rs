@@ -5,6 +5,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::entry::sql_function;
+use crate::guard::direct;
+use crate::request::params;
 
 sql_function!(
     /// `http.as_bytes`: text and bytea are laid out alike.
@@ -15,23 +17,28 @@ sql_function!(
 sql_function!(
     /// `http.escape`
     escape_wrapper,
-    |call| call.give(form::escape::html(&call.need::<String>(0, "value")).into_owned())
+    |call| {
+        let value: &str = call.need(0, "value");
+        let length = form::escape::html_pieces(value).map(str::len).sum();
+        // SAFETY: inside a transaction; what is owned meanwhile is nothing.
+        unsafe { direct(|| params::text_of_pieces(length, form::escape::html_pieces(value))) }
+    }
 );
 
 sql_function!(
     /// `http.cookie_text`
     cookie_text_wrapper,
     |call| {
-        let text = |place| call.get::<String>(place);
+        let text = |place| call.text(place);
         call.give(cookie_text(
-            text(0).as_deref(),
-            text(1).as_deref(),
-            text(2).as_deref(),
-            text(3).as_deref(),
+            text(0),
+            text(1),
+            text(2),
+            text(3),
             call.get(4),
             call.get(5),
             call.get(6),
-            text(7).as_deref(),
+            text(7),
         ))
     }
 );

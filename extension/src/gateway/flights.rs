@@ -17,6 +17,7 @@ use super::buckets;
 use super::parked::{Ended, Parked, Waited};
 use super::refusals::{Refusals, Refused};
 use super::waiting::{self, Waiting};
+use crate::out_of_memory::may_fail;
 use crate::queue::later::{LATER, Later};
 use crate::request::problem::Problem;
 use crate::settings;
@@ -104,7 +105,7 @@ impl Flight {
         if !is_small && more > room() {
             return Some(NO_ROOM);
         }
-        self.response.try_reserve(more).err().map(|_| "there is no memory for the response")
+        may_fail(|| self.response.try_reserve(more)).err().map(|_| "there is no memory for the response")
     }
 
     fn refused(&self, ticket: Ticket) -> Refused<'_> {

@@ -13,8 +13,8 @@ sql_function!(
     howdah_queue_put_lines,
     |call| {
         let keep = Keep { line: call.get(5), rest: call.get(6) };
-        let target = match (call.get::<String>(0), call.get::<Oid>(7)) {
-            (Some(queue), None) => Target::queue(&queue, keep),
+        let target = match (call.text(0), call.get::<Oid>(7)) {
+            (Some(queue), None) => Target::queue(queue, keep),
             (None, Some(table)) => Target::table(table, keep),
             _ => refuse(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -22,8 +22,8 @@ sql_function!(
             ),
         };
         let lines = call.argument(1).map(bytes).unwrap_or_default();
-        let producer: Option<String> = call.get(2);
-        let origin = producer.as_deref().map(|producer| Sender {
+        let producer = call.text(2);
+        let origin = producer.map(|producer| Sender {
             producer,
             epoch: call.need(3, "epoch"),
             first: call.need(4, "sequence"),

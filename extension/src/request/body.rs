@@ -1,5 +1,7 @@
 //! A body that grows while rows are written into it: to a limit, and never so that want of memory ends the process.
 
+use crate::out_of_memory::may_fail;
+
 /// The body. Its memory is used again.
 #[derive(Default)]
 pub struct Body {
@@ -79,7 +81,7 @@ impl Body {
         }
         // Twice as much each time, and no memory above the limit.
         let wanted = needed.max(2 * length).max(LEAST).min(self.limit);
-        if self.bytes.try_reserve_exact(wanted - length).is_err() {
+        if may_fail(|| self.bytes.try_reserve_exact(wanted - length)).is_err() {
             self.fault = Some(Fault::NoMemory);
         }
         self.fault.is_none()

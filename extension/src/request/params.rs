@@ -33,6 +33,25 @@ pub unsafe fn bytes(bytes: &[u8]) -> Datum {
     }
 }
 
+/// A text of pieces that have so many bytes in all.
+///
+/// # Safety
+/// Inside a guard; the pieces have that many bytes.
+pub unsafe fn text_of_pieces<'a>(length: usize, pieces: impl Iterator<Item = &'a str>) -> Datum {
+    // SAFETY: room for the head and, by contract, for the pieces.
+    unsafe {
+        let size = pg_sys::VARHDRSZ + length;
+        let text = pg::palloc(size).cast::<u8>();
+        pgrx::set_varsize_4b(text.cast(), size as i32);
+        let mut place = text.add(pg_sys::VARHDRSZ);
+        for piece in pieces {
+            std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
+            place = place.add(piece.len());
+        }
+        Datum::from(text)
+    }
+}
+
 /// A copy that ends with NUL.
 ///
 /// # Safety

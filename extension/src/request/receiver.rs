@@ -15,6 +15,7 @@ use super::shape::{MediaType, Shape};
 use super::types::Types;
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
+use crate::out_of_memory::may_fail;
 use crate::pg;
 
 /// What a response has around its body: its frame, and the content type.
@@ -348,7 +349,7 @@ impl Receiver {
         let headers_len: usize =
             headers.iter().map(|header| header.name.len() + header.value.len() + PER_HEADER).sum();
         // More memory than there is must not end the process, and with it the cluster.
-        if buffer.try_reserve(body.len() + headers_len + FRAME).is_err() {
+        if may_fail(|| buffer.try_reserve(body.len() + headers_len + FRAME)).is_err() {
             self.answer = Answer::Invalid("out of memory for the response".into());
             return;
         }

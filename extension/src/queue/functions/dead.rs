@@ -104,7 +104,7 @@ sql_function!(
     /// `queue.redrive(queue_name, qty, line_column, rest_column)`
     howdah_queue_redrive,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Manage);
         queue.hold_row_type();
         let (letters, lines) = exhume(Some(&queue), None, call.get(1));
@@ -176,7 +176,7 @@ sql_function!(
     /// `queue.discard_dead_letters(queue_name, before)`
     howdah_queue_discard_dead_letters,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Manage);
         discard(call, Some(queue.id as i32), None)
     }

@@ -21,22 +21,22 @@ sql_function!(
     /// `queue.create(queue_name, row_type, unlogged, max_reads)`
     howdah_queue_create,
     |call| {
-        let name: String = call.need(0, "queue_name");
+        let name = call.need_text(0, "queue_name");
         let row_type: Option<Oid> = call.get(1);
         refuse_restricted();
-        check_name(&name);
+        check_name(name);
         if let Some(row_type) = row_type {
             check_composite(row_type);
             check_type_usage(row_type);
         }
-        if let Some(known) = definition::look_up(&name) {
+        if let Some(known) = definition::look_up(name) {
             check_same(&known, row_type);
             return Datum::null();
         }
         run_as_owner(
             "select queue.make($1, $2, $3, $4, $5)",
             &[
-                name.as_str().into(),
+                name.into(),
                 row_type.into(),
                 current_user().into(),
                 call.get::<bool>(2).unwrap_or_default().into(),
@@ -44,7 +44,7 @@ sql_function!(
             ],
         );
         if call.get::<bool>(2).unwrap_or_default() {
-            rotation::begin(&definition::find(&name));
+            rotation::begin(&definition::find(name));
         }
         Datum::null()
     }
@@ -87,8 +87,8 @@ sql_function!(
     howdah_queue_drop,
     |call| {
         refuse_restricted();
-        let name: String = call.need(0, "queue_name");
-        let Some(queue) = definition::look_up(&name) else { return Datum::from(false) };
+        let name = call.need_text(0, "queue_name");
+        let Some(queue) = definition::look_up(name) else { return Datum::from(false) };
         check_owner(&queue);
         run_as_owner("select queue.unmake($1)", &[(queue.id as i32).into()]);
         Datum::from(true)
@@ -119,16 +119,16 @@ sql_function!(
 
 fn change_right(call: Call, statement: &str) -> Datum {
     refuse_restricted();
-    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    let queue = definition::find(call.need_text(0, "queue_name"));
     queue.check(Right::Manage);
-    let word: String = call.need(1, "right");
-    let Some(right) = Right::of(&word) else {
+    let word = call.need_text(1, "right");
+    let Some(right) = Right::of(word) else {
         refuse(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             &format!("a right is 'send', 'take' or 'manage', not '{word}'"),
         );
     };
-    let role = role_of(&call.need::<String>(2, "role"));
+    let role = role_of(call.need_text(2, "role"));
     run_as_owner(statement, &[(queue.id as i32).into(), role.into(), right.word().into()]);
     Datum::null()
 }
@@ -137,8 +137,8 @@ sql_function!(
     /// `queue.allows(queue_name, right)`
     howdah_queue_allows,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
-        let right = Right::of(&call.need::<String>(1, "right"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
+        let right = Right::of(call.need_text(1, "right"));
         Datum::from(right.is_some_and(|right| queue.allows(right)))
     }
 );
@@ -147,7 +147,7 @@ sql_function!(
     /// `queue.purge_queue(queue_name)`
     howdah_queue_purge,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Manage);
         // SAFETY: inside a transaction.
         unsafe { pg_sys::PreventCommandIfReadOnly(c"purging a queue".as_ptr()) };

@@ -18,9 +18,9 @@ sql_function!(
     /// `queue.http_send(queue, body, producer, epoch, sequence)`
     howdah_queue_http_send,
     |call| {
-        let queue: String = call.need(0, "queue");
-        require_queue(&queue);
-        let target = Target::queue(&queue, Keep::default());
+        let queue = call.need_text(0, "queue");
+        require_queue(queue);
+        let target = Target::queue(queue, Keep::default());
         // Before the body costs anything.
         target.check();
         let body: &[u8] = match call.argument(1) {
@@ -40,8 +40,8 @@ sql_function!(
                 &inflated
             }
         };
-        let producer: Option<String> = call.get(2);
-        let origin = producer.as_deref().map(|producer| Sender {
+        let producer = call.text(2);
+        let origin = producer.map(|producer| Sender {
             producer,
             epoch: call.need(3, "epoch"),
             first: call.need(4, "sequence"),
@@ -129,9 +129,9 @@ sql_function!(
     /// `queue.arrivals(queue_name)`
     howdah_queue_arrivals,
     |call| {
-        let name: String = call.need(0, "queue_name");
-        require_queue(&name);
-        let queue = definition::find(&name);
+        let name = call.need_text(0, "queue_name");
+        require_queue(name);
+        let queue = definition::find(name);
         queue.check(Right::Take);
         Datum::from(queue.memory().arrivals() as i64)
     }
@@ -141,7 +141,7 @@ sql_function!(
     /// `queue.answer_later(queue_name, arrivals, milliseconds, any_row)`
     howdah_queue_answer_later,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Take);
         let arrivals: i64 = call.need(1, "arrivals");
         let milliseconds: i32 = call.need(2, "milliseconds");

@@ -40,8 +40,8 @@ sql_function!(
             (None, Some(into_table)) => role.check_table(into_table),
             (None, None) => {}
         }
-        let address: String = call.get(3).unwrap_or_default();
-        check_listener(port, &address);
+        let address = call.text(3).unwrap_or_default();
+        check_listener(port, address);
         store(call, port, address, role.oid, bytes);
         Datum::null()
     }
@@ -106,8 +106,8 @@ impl Role {
     /// The role that is named, or the caller. What comes in by a socket is never written with a superuser's rights unless
     /// somebody has asked for that.
     fn of(call: Call) -> Role {
-        if let Some(name) = call.get::<String>(4) {
-            return Role { oid: check_role(&name), is_default: false };
+        if let Some(name) = call.text(4) {
+            return Role { oid: check_role(name), is_default: false };
         }
         let user = current_user();
         // SAFETY: a look-up inside a transaction.
@@ -166,7 +166,7 @@ fn report(level: PgLogLevel, message: String, hint: String) {
 /// The type `cidr[]`.
 const NETWORKS: Oid = Oid::from_u32(pg_sys::CIDRARRAYOID.to_u32());
 
-fn store(call: Call, port: u16, address: String, role: Oid, bytes: i32) {
+fn store(call: Call, port: u16, address: &str, role: Oid, bytes: i32) {
     // SAFETY: the argument is of this type.
     let networks = unsafe { DatumWithOid::new(call.argument(13), NETWORKS) };
     run_as_owner(
@@ -183,18 +183,18 @@ fn store(call: Call, port: u16, address: String, role: Oid, bytes: i32) {
         &[
             i32::from(port).into(),
             address.into(),
-            call.get::<String>(1).into(),
+            call.text(1).into(),
             call.get::<Oid>(2).into(),
             role.into(),
             SearchPath::of(call, 14).text().into(),
-            call.get::<String>(5).into(),
-            call.get::<String>(6).into(),
+            call.text(5).into(),
+            call.text(6).into(),
             call.get::<i32>(7).into(),
             bytes.into(),
             call.get::<i32>(9).into(),
             call.get::<i32>(10).into(),
-            call.get::<String>(11).into(),
-            call.get::<String>(12).into(),
+            call.text(11).into(),
+            call.text(12).into(),
             networks,
         ],
     );

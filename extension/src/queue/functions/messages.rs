@@ -74,7 +74,7 @@ sql_function!(
 );
 
 fn sendable(call: Call) -> Rc<Definition> {
-    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    let queue = definition::find(call.need_text(0, "queue_name"));
     queue.check(Right::Send);
     queue.messages("queue.put(name, row)");
     queue
@@ -261,7 +261,7 @@ sql_function!(
     /// `queue.peek(queue_name, qty)`
     howdah_queue_peek_messages,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Take);
         queue.messages("queue.peek(name, qty, null::row_type)");
         let returned = Returned::declared(call);

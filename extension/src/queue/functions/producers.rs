@@ -15,18 +15,18 @@ sql_function!(
     /// `queue.forget_producer(queue_name, producer)`
     howdah_queue_forget_producer,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Manage);
-        let name: String = call.need(1, "producer");
+        let name = call.need_text(1, "producer");
         begin();
-        producer::lock(("queue", queue.id), &name);
-        if producer::last(&queue, &name).is_none() {
+        producer::lock(("queue", queue.id), name);
+        if producer::last(&queue, name).is_none() {
             return Datum::from(false);
         }
         // Rows of the ledger move, and who reads it without a lock might miss a batch on its way.
         lock_out(&queue);
-        run_as_owner("select queue.forget($1, $2)", &[(queue.id as i32).into(), name.as_str().into()]);
-        if producer::last(&queue, &name).is_some() {
+        run_as_owner("select queue.forget($1, $2)", &[(queue.id as i32).into(), name.into()]);
+        if producer::last(&queue, name).is_some() {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
                 &format!("producer {name} has sent rows that this transaction does not see"),
@@ -43,9 +43,9 @@ sql_function!(
     |call| {
         let table: Oid = call.need(0, "into_table");
         check_table_owner(table);
-        let name: String = call.need(1, "producer");
+        let name = call.need_text(1, "producer");
         begin();
-        Datum::from(progress::forget(table, &name))
+        Datum::from(progress::forget(table, name))
     }
 );
 

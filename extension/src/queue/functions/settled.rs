@@ -13,7 +13,7 @@ use crate::queue::{claim, count, now, rotation, settle};
 pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
     // SAFETY: inside a transaction.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"taking from a queue".as_ptr()) };
-    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    let queue = definition::find(call.need_text(0, "queue_name"));
     queue.check(Right::Take);
     queue
 }
@@ -93,7 +93,7 @@ sql_function!(
     /// `queue.metrics(queue_name)`
     howdah_queue_metrics,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         if !queue.allows(Right::Take) {
             queue.check(Right::Send);
         }
@@ -122,7 +122,7 @@ sql_function!(
     /// `queue.maintain_one(queue_name)`
     howdah_queue_maintain,
     |call| {
-        let queue = definition::find(&call.need::<String>(0, "queue_name"));
+        let queue = definition::find(call.need_text(0, "queue_name"));
         queue.check(Right::Manage);
         // SAFETY: inside a transaction.
         unsafe { pg_sys::PreventCommandIfReadOnly(c"maintaining a queue".as_ptr()) };

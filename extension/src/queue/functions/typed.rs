@@ -17,8 +17,8 @@ sql_function!(
     /// `queue.put(queue_name, row)`
     howdah_queue_put,
     |call| {
-        let name: String = call.need(0, "queue_name");
-        let queue = sendable(&name, call.type_of(1));
+        let name = call.need_text(0, "queue_name");
+        let queue = sendable(name, call.type_of(1));
         let Some(row) = call.argument(1) else {
             refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "a row must not be null");
         };
@@ -30,10 +30,10 @@ sql_function!(
     /// `queue.put(queue_name, rows)`
     howdah_queue_put_all,
     |call| {
-        let name: String = call.need(0, "queue_name");
+        let name = call.need_text(0, "queue_name");
         // SAFETY: a look-up.
         let element = unsafe { pg_sys::get_base_element_type(call.type_of(1)) };
-        let queue = sendable(&name, element);
+        let queue = sendable(name, element);
         let rows = match call.argument(1) {
             // SAFETY: an array of the row type.
             Some(array) => unsafe { elements(array, element) },
@@ -47,10 +47,10 @@ sql_function!(
     /// `queue.put(queue_name, rows, producer, epoch, sequence)`
     howdah_queue_put_from,
     |call| {
-        let name: String = call.need(0, "queue_name");
+        let name = call.need_text(0, "queue_name");
         // SAFETY: a look-up.
         let element = unsafe { pg_sys::get_base_element_type(call.type_of(1)) };
-        let queue = sendable(&name, element);
+        let queue = sendable(name, element);
         // SAFETY: an array of the row type.
         let rows = call.argument(1).map(|array| unsafe { elements(array, element) }).unwrap_or_default();
         let origin = Origin {
@@ -246,7 +246,7 @@ fn takable(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition> {
 }
 
 fn looked_at(call: Call, place: usize, instead: &str) -> std::rc::Rc<Definition> {
-    let queue = definition::find(&call.need::<String>(0, "queue_name"));
+    let queue = definition::find(call.need_text(0, "queue_name"));
     queue.check(Right::Take);
     queue.typed(instead);
     queue.check_row_type(call.type_of(place));
