@@ -11,9 +11,12 @@
 //! - [`unfailing_callback!`]: what is called where no error may be raised: after a commit, in an abort, at a process's end;
 //! - [`infallible_callback!`]: what runs inside a signal, or while an error is being reported.
 //!
+//! Two more are called by this library's own code in the place of PostgreSQL's: [`copied_error`].
+//!
 //! [`Call`] is the call of an SQL function, [`Returned`] the rows that it returns.
 
 pub mod call;
+pub mod copied_error;
 pub mod returned;
 
 pub use call::Call;

@@ -77,21 +77,12 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
     // SAFETY: main thread by contract; these are PostgreSQL's own process-wide variables.
     unsafe {
         let context = pg_sys::CurrentMemoryContext;
-        let exception_stack = pg_sys::PG_exception_stack;
         let error_context_stack = pg_sys::error_context_stack;
-        let mut result: Option<std::thread::Result<T>> = None;
-        let jumped = cee_scape::call_with_sigsetjmp(false, |buffer| {
-            pg_sys::PG_exception_stack = std::ptr::from_ref(buffer).cast_mut().cast();
-            // A panic must not leave through the frame of sigsetjmp.
-            result = Some(catch_unwind(AssertUnwindSafe(work)));
-            0
-        });
-        pg_sys::PG_exception_stack = exception_stack;
-        if jumped == 0 {
-            pg_sys::error_context_stack = error_context_stack;
-            return match result.take() {
-                Some(Ok(value)) => Ok(value),
-                Some(Err(panic)) => {
+        // A panic must not leave through the frame of sigsetjmp.
+        match until_jump(|| catch_unwind(AssertUnwindSafe(work))) {
+            Some(result) => {
+                pg_sys::error_context_stack = error_context_stack;
+                result.map_err(|panic| {
                     // As errfinish does before it jumps: locks that are given up later do not give these back, and
                     // a process that holds off interrupts for ever can be neither cancelled nor ended.
                     pg_sys::InterruptHoldoffCount = 0;
@@ -100,26 +91,49 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
                     // What was current may be what the panic has come out of; an error that was being reported goes with it.
                     pg_sys::CurrentMemoryContext = context;
                     crate::pg::FlushErrorState();
-                    Err(from_panic(panic, report))
-                }
-                None => Err(internal("the guarded work has not run".into())),
-            };
+                    from_panic(panic, report)
+                })
+            }
+            None => Err(take_error(report)),
+        }
+    }
+}
+
+/// Runs work that does not panic; none if an error of PostgreSQL's has jumped out of it, which is still PostgreSQL's current one.
+///
+/// # Safety
+/// As for [`attempt`].
+pub unsafe fn until_jump<T>(work: impl FnOnce() -> T) -> Option<T> {
+    // SAFETY: by contract; PostgreSQL's own process-wide variables.
+    unsafe {
+        let context = pg_sys::CurrentMemoryContext;
+        let exception_stack = pg_sys::PG_exception_stack;
+        let error_context_stack = pg_sys::error_context_stack;
+        let mut result = None;
+        let jumped = cee_scape::call_with_sigsetjmp(false, |buffer| {
+            pg_sys::PG_exception_stack = std::ptr::from_ref(buffer).cast_mut().cast();
+            result = Some(work());
+            0
+        });
+        pg_sys::PG_exception_stack = exception_stack;
+        if jumped == 0 {
+            return result;
         }
         pg_sys::CurrentMemoryContext = context;
-        let error = take_error(report);
+        // Its frames have gone, and another error would call them.
         pg_sys::error_context_stack = error_context_stack;
-        Err(error)
+        None
     }
 }
 
 /// Logs and clears PostgreSQL's current error.
 unsafe fn take_error(report: Report) -> PgError {
-    // SAFETY: called right after a jump, with an error on PostgreSQL's stack.
+    // SAFETY: called right after a jump, with an error on PostgreSQL's stack; another jump passes over nothing that is owned.
     unsafe {
-        let raised = crate::pg::CopyErrorData();
         if report == Report::Log {
-            crate::pg::EmitErrorReport();
+            until_jump(|| crate::pg::EmitErrorReport());
         }
+        let raised = crate::pg::CopyErrorData();
         crate::pg::FlushErrorState();
         let error = of_data(&*raised);
         crate::pg::FreeErrorData(raised);

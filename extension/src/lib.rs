@@ -57,6 +57,7 @@ pgrx::pg_module_magic!();
 exported! {
     /// Called when the library is loaded: by the postmaster through `shared_preload_libraries`.
     fn _PG_init() {
+        entry::copied_error::prepare();
         // SAFETY: PostgreSQL's own variable, read on the main thread.
         if !unsafe { pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
             return;

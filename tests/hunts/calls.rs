@@ -1,13 +1,13 @@
 //! Every function of `http` and `queue` is called with nulls, extremes, huge and broken values, from SQL, from PL/pgSQL with
-//! and without exception blocks, and by handlers in executors and inline, under time limits and cancels: nothing but errors
-//! comes of it. The server does not restart, and no worker ends.
+//! and without exception blocks, and by handlers in executors and inline, under time limits and cancels, with allocations that
+//! fail: nothing but errors comes of it. The server does not restart, and no worker ends.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use cluster::postgres::{Client, NoTls};
-use howdah_tests::Platform;
 use howdah_tests::platform::wait_for;
+use howdah_tests::{MemoryFaults, Platform};
 use hunt::{Hunt, Rng};
 
 const SHORT: Duration = Duration::from_secs(25);
@@ -50,8 +50,11 @@ const SCHEMA: &str = "
       begin execute statement into result; exception when others then result := sqlstate; end;
       return left(result, 100);
     end $$;
+    create function run_failing(statement text, after bigint) returns text language plpgsql as $$
+    begin perform fail_allocation(after); return run(statement); end $$;
     create function pid() returns int language sql stable return pg_backend_pid();
     select http.route('POST', '/run', 'run', role => 'caller'), http.route('POST', '/caught', 'run_caught', role => 'caller'),
+      http.route('POST', '/failing', 'run_failing', role => 'caller'),
       http.route('GET', '/look', 'look', role => 'caller'), http.route('GET', '/pid', 'pid')";
 
 /// A function, and the types of its arguments.
@@ -236,35 +239,54 @@ fn in_session(session: &mut Client, statement: &str, random: &mut Rng) {
         })
     });
     let role = if random.bool() { "caller" } else { "none" };
-    let begin = format!("begin; set local statement_timeout = {limit}; set local role {role}");
+    let want = want_of_memory(random);
+    let begin = format!("begin; select {want}; set local statement_timeout = {limit}; set local role {role}");
     // A cancel may hit any of these.
     let ran = session.batch_execute(&begin).and_then(|()| session.batch_execute(&statement));
     if let Some(canceller) = canceller {
         canceller.join().expect("the cancel");
     }
     if let Err(error) = &ran {
-        assert!(error.code().is_some(), "the session has gone: {error}\n{statement}");
+        assert!(error.code().is_some(), "the session has gone: {error}\n{want} {statement}");
     }
-    while session.batch_execute("rollback").is_err() {
-        assert!(!session.is_closed(), "the session has gone\n{statement}");
+    while session.batch_execute("rollback; select limit_memory(null), fail_allocation(-1)").is_err() {
+        assert!(!session.is_closed(), "the session has gone\n{want} {statement}");
     }
+}
+
+/// What takes memory away from a session, once in a while.
+fn want_of_memory(random: &mut Rng) -> String {
+    match random.u8(..6) {
+        0 | 1 => format!("fail_allocation({})", until_failure(random)),
+        2 => format!("limit_memory({})", random.u32(..100 << 20)),
+        _ => "null".into(),
+    }
+}
+
+/// How many allocations succeed before one fails: as often fewer than ten as some thousands.
+fn until_failure(random: &mut Rng) -> u64 {
+    let most = 2 << random.u8(..14);
+    random.u64(..most)
 }
 
 /// Has a handler run the statement; in the gateway if it is short.
 fn in_a_handler(platform: &Platform, statement: &str, random: &mut Rng) {
-    let (method, path) = [("POST", "/run"), ("POST", "/caught"), ("GET", "/look")][random.usize(..3)];
+    let handlers = [("POST", "/run"), ("POST", "/caught"), ("GET", "/look"), ("POST", "/failing")];
+    let (method, path) = handlers[random.usize(..handlers.len())];
+    let path =
+        if path == "/failing" { format!("{path}?after={}", until_failure(random)) } else { path.into() };
     let mut connection = platform.connect();
     let reply = if random.bool() {
-        connection.request(method, path, &[("Content-Type", "text/plain")], statement.as_bytes())
+        connection.request(method, &path, &[("Content-Type", "text/plain")], statement.as_bytes())
     } else {
         // The statement is in the query, so that the body may be a form, which is broken.
-        let path =
-            statement.bytes().fold(format!("{path}?statement="), |path, byte| format!("{path}%{byte:02x}"));
+        let path = format!("{path}{}statement=", if path.contains('?') { '&' } else { '?' });
+        let path = statement.bytes().fold(path, |path, byte| format!("{path}%{byte:02x}"));
         let kind = FORMS[random.usize(..FORMS.len())];
         let body = FORM[..random.usize(..=FORM.len())].to_vec();
         connection.request(method, &path, &[("Content-Type", kind), ("Cookie", "a=\"b; c=d")], &body)
     };
-    assert_ne!(reply.status, 502, "{}\n{statement}", reply.text());
+    assert_ne!(reply.status, 502, "{}\n{path} {statement}", reply.text());
 }
 
 const FORMS: [&str; 4] = [
@@ -285,6 +307,8 @@ fn nothing_but_errors_comes_of_any_call() {
         ("howdah.max_executors", "2"),
         ("max_connections", "50"),
     ]);
+    let _tell = TellOfEnds(&platform);
+    let _faults = MemoryFaults::install(&platform);
     platform.sql(SCHEMA);
     let mut session = platform.session();
     let functions = functions(&mut session);
@@ -306,7 +330,8 @@ fn nothing_but_errors_comes_of_any_call() {
             let by_handler = random.bool();
             let chosen = if by_handler && random.bool() { &readers } else { &all };
             let statement = call(chosen[random.usize(..chosen.len())], &mut random);
-            if by_handler {
+            // An answer that waits because it is asked to waits for up to a minute.
+            if by_handler && !statement.contains("answer_later") {
                 in_a_handler(&platform, &statement, &mut random);
             } else {
                 in_session(&mut session, &statement, &mut random);
@@ -323,6 +348,19 @@ fn nothing_but_errors_comes_of_any_call() {
 
 fn connection_pid(platform: &Platform) -> Option<i32> {
     platform.get("/pid").text().parse().ok()
+}
+
+/// Prints what the log says when the hunt has found something.
+struct TellOfEnds<'a>(&'a Platform);
+
+impl Drop for TellOfEnds<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Until the log has it.
+            std::thread::sleep(Duration::from_secs(1));
+            println!("{}", ends(&self.0.log()));
+        }
+    }
 }
 
 /// Lines of the log that tell of an end.

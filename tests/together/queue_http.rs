@@ -259,6 +259,27 @@ fn what_failed_and_ran_again_does_not_wait_for_what_it_has_found() {
 }
 
 #[test]
+fn whoever_says_that_it_has_looked_at_another_time_is_not_sent_to_look_for_ever() {
+    let platform = platform();
+    platform.sql(
+        "select queue.send_batch('mail', array['1', '2', '3']::jsonb[]);
+         create sequence looks; grant usage on sequence looks to public;
+         create function look(arrivals bigint, any_row boolean) returns bigint language sql as
+           $$ select queue.answer_later('mail', arrivals, 1000, any_row); select nextval('looks') $$;
+         select http.route('POST', '/look', 'look')",
+    );
+    for arrivals in ["0", "1", "-1", "4294967296"] {
+        for any_row in ["false", "true"] {
+            platform.sql("alter sequence looks restart");
+            let reply = post(&platform, &format!("/look?arrivals={arrivals}&any_row={any_row}"));
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            let looks = platform.value("select last_value from looks").unwrap().parse::<i64>().unwrap();
+            assert!(looks < 10, "{looks} looks for arrivals {arrivals}, any_row {any_row}");
+        }
+    }
+}
+
+#[test]
 fn thousands_of_answers_that_wait_hold_up_nobody_when_a_row_comes() {
     const ANSWERS: usize = 6000;
     allow_as_many_files_as_possible();

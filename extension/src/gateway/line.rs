@@ -198,7 +198,7 @@ impl Line {
         turns.rows.set(rows - more as u64);
         self.looked = now;
         for request in self.alike.drain(..(looks + more).min(self.alike.len())) {
-            let waited = Waited { until: request.until, turn: Some(Turn::new(turns)) };
+            let waited = Waited { until: request.until, turn: Some(Turn::new(turns)), arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }
@@ -213,7 +213,7 @@ impl Line {
         }
         self.own_seen = Some(arrivals);
         for (_, request) in self.own.extract_if(.., |(seen, _)| all || *seen != arrivals) {
-            let waited = Waited { until: request.until, turn: None };
+            let waited = Waited { until: request.until, turn: None, arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }

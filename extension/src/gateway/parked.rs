@@ -10,6 +10,7 @@ use ::gateway::{Arrived, Ticket};
 
 use super::line::{Line, Turn};
 use crate::queue::later::Later;
+use crate::shared::shared;
 
 /// What waits for rows.
 pub struct Parked {
@@ -41,6 +42,8 @@ pub struct Waited {
     pub until: Instant,
     /// If others of its queue stand back for it.
     pub turn: Option<Turn>,
+    /// The queue's arrivals before it was sent to look again.
+    pub arrivals: u64,
 }
 
 /// What has become of a request that waited.
@@ -63,13 +66,17 @@ impl Parked {
     /// Takes a request in, which may have waited before.
     pub fn park(
         &mut self,
-        later: Later,
+        mut later: Later,
         waited: Option<Waited>,
         (arrived, gate): (Arrived, u32),
         answer: Vec<u8>,
     ) {
         let since = Instant::now();
         let wait = since + Duration::from_millis(later.milliseconds.into());
+        // Whoever says that it has looked at a time at which it has not would be sent to look again at once, and for ever.
+        let at_least = waited.as_ref().map_or(0, |waited| waited.arrivals);
+        later.arrivals =
+            later.arrivals.max(at_least).min(shared().queues.entry(later.queue as usize).arrivals());
         let (until, turn) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.turn));
         let request = Request { arrived, gate, answer, until, since };
         self.lines.entry(later.queue).or_insert_with(|| Line::new(&later)).push(request, &later, turn);

@@ -12,7 +12,7 @@ sql_function!(
     /// `queue.put_lines(queue, lines, producer, epoch, sequence, line_column, rest_column, into_table)`
     howdah_queue_put_lines,
     |call| {
-        let keep = Keep { line: call.get(5), rest: call.get(6) };
+        let keep = Keep { line: call.text(5).map(str::to_owned), rest: call.text(6).map(str::to_owned) };
         let target = match (call.text(0), call.get::<Oid>(7)) {
             (Some(queue), None) => Target::queue(queue, keep),
             (None, Some(table)) => Target::table(table, keep),

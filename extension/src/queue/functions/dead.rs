@@ -115,7 +115,7 @@ sql_function!(
                 typed::put(&queue, &rows)
             }
         };
-        let target = Target::queue(&queue.name, Keep { line: call.get(2), rest: call.get(3) });
+        let target = Target::queue(&queue.name, Keep { line: call.text(2).map(str::to_owned), rest: call.text(3).map(str::to_owned) });
         Datum::from(letters.len() as i64 + send_lines(&target, &lines))
     }
 );
@@ -127,7 +127,7 @@ sql_function!(
         let table: Oid = call.need(0, "into_table");
         check_table_owner(table);
         let (_, lines) = exhume(None, Some(table), call.get(1));
-        let target = Target::table(table, Keep { line: call.get(2), rest: call.get(3) });
+        let target = Target::table(table, Keep { line: call.text(2).map(str::to_owned), rest: call.text(3).map(str::to_owned) });
         Datum::from(send_lines(&target, &lines))
     }
 );

@@ -137,6 +137,9 @@ sql_function!(
     }
 );
 
+/// Milliseconds that an answer waits at most.
+const LONGEST_WAIT: i32 = 60_000;
+
 sql_function!(
     /// `queue.answer_later(queue_name, arrivals, milliseconds, any_row)`
     howdah_queue_answer_later,
@@ -146,7 +149,8 @@ sql_function!(
         let arrivals: i64 = call.need(1, "arrivals");
         let milliseconds: i32 = call.need(2, "milliseconds");
         let any_row: bool = call.need(3, "any_row");
-        later::ask(&queue, arrivals as u64, milliseconds.max(0) as u32, any_row);
+        let milliseconds = milliseconds.clamp(0, LONGEST_WAIT) as u32;
+        later::ask(&queue, arrivals as u64, milliseconds, any_row);
         Datum::null()
     }
 );
