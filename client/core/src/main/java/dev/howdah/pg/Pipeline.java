@@ -79,7 +79,7 @@ public final class Pipeline implements AutoCloseable {
       begin();
     }
     try {
-      Statement statement = executor.preparation.prepare(sql, typed, deadline);
+      Statement statement = executor.preparation.prepareToRepeat(sql, typed, deadline);
       if (!statement.isUnnamed()) {
         session.synchronize(deadline);
       }

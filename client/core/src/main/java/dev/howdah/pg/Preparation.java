@@ -22,7 +22,15 @@ final class Preparation {
 
   /** Parses and describes a statement. After an error the session is in order again. */
   Statement prepare(String sql, Options options, Deadline deadline) {
-    String name = session.statements.newName(sql, options);
+    return prepare(session.statements.newName(sql, options, false), sql, options, deadline);
+  }
+
+  /** The same, for a statement that will be used again at once. */
+  Statement prepareToRepeat(String sql, Options options, Deadline deadline) {
+    return prepare(session.statements.newName(sql, options, true), sql, options, deadline);
+  }
+
+  private Statement prepare(String name, String sql, Options options, Deadline deadline) {
     WireOutput out = session.wire.output();
     session.writeClosing(out);
     Requests.parse(name, sql, options.types(), out);

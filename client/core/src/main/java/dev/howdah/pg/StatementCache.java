@@ -12,8 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * The statements that a session has prepared, the least recently used leaving when there are too many, or too much SQL text.
  *
- * <p>A statement has a name of its own, and is kept, from its second use on: one that runs once, or is so long that few like
- * it would fill the cache, is the unnamed one, which the server forgets with the next. So it is with all of them once the
+ * <p>A statement has a name of its own, and is kept, from its second use on, or from the first in a pipeline: one that runs
+ * once, or is so long that few like it would fill the cache, is the unnamed one, which the server forgets with the next. So it is with all of them once the
  * server has lost one that nobody gave up: behind a pooler that keeps no statements each would be lost again, and those
  * prepared before would pile up in the server.
  *
@@ -69,13 +69,13 @@ final class StatementCache {
     return capacity > 0 && !lossy;
   }
 
-  /** The name for a statement that is to be prepared; it is the unnamed one unless the statement will be kept. */
-  String newName(String sql, Options options) {
+  /** The name for a statement that is to be prepared, and may be known to be used again; it is the unnamed one unless it will be kept. */
+  String newName(String sql, Options options, boolean again) {
     change(() -> {
       closing.addAll(unnamedWitnesses);
       unnamedWitnesses = List.of();
     });
-    boolean named = keeps() && wasPrepared(new Key(sql, options).hashCode()) && Statement.textBytes(sql) <= mostBytes / LONGEST_PART;
+    boolean named = keeps() && (wasPrepared(new Key(sql, options).hashCode()) || again) && Statement.textBytes(sql) <= mostBytes / LONGEST_PART;
     return named ? prefix + ++counter : "";
   }
 

@@ -85,6 +85,7 @@ class ConnectionTest {
   void aValidityCheckIsOneRoundTripAndEndsNothing() throws SQLException {
     Connection connection = Howdah.connect();
     assertTrue(connection.isValid(1));
+    assertTrue(connection.isValid(1));
     connection.setAutoCommit(false);
     long before = Howdah.core(connection).writes();
     assertTrue(connection.isValid(1));

@@ -133,6 +133,7 @@ class PoolTest {
       long before;
       try (Connection connection = pool.getConnection()) {
         Howdah.value(connection, "select 1");
+        Howdah.value(connection, "select 1");
         before = Howdah.core(connection).writes();
       }
       try (Connection connection = pool.getConnection()) {

@@ -187,7 +187,7 @@ class PreparedStatementTest {
   }
 
   @Test
-  void aStatementIsOneWriteWhenItIsRunAgain() throws SQLException {
+  void aStatementIsOneWriteFromItsThirdRunOn() throws SQLException {
     try (PreparedStatement statement = connection.prepareStatement("select ?::int8 + ?")) {
       for (int i = 0; i < 5; i++) {
         long before = Howdah.core(connection).writes();
@@ -197,7 +197,7 @@ class PreparedStatementTest {
           rows.next();
           assertEquals(i + 1, rows.getLong(1));
         }
-        assertTrue(i == 0 || Howdah.core(connection).writes() - before == 1);
+        assertTrue(i < 2 || Howdah.core(connection).writes() - before == 1);
       }
     }
   }

@@ -38,6 +38,7 @@ class TransactionTest {
     try (PreparedStatement insert = connection.prepareStatement("insert into t values (?)")) {
       insert.setInt(1, 1);
       insert.executeUpdate();
+      insert.executeUpdate();
       connection.commit();
       long before = writes();
       assertFalse(Howdah.core(connection).inTransaction());
@@ -50,7 +51,7 @@ class TransactionTest {
       connection.rollback();
       assertEquals(2, writes() - before, "there was nothing to end");
     }
-    assertEquals(2L, Howdah.value(connection, "select count(*) from t"));
+    assertEquals(3L, Howdah.value(connection, "select count(*) from t"));
   }
 
   @Test
