@@ -66,7 +66,7 @@ public final class Connection implements Source, AutoCloseable {
 
   /** Takes back what a loan has left behind; whether it may be lent again. What another thread still does is not waited for. */
   boolean settle() {
-    if (!turns.tryHold()) {
+    if (!executor.tryHold()) {
       return false;
     }
     try {
@@ -108,8 +108,12 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   <T> T alone(Options options, Supplier<T> work) {
+    return alone(executor.newDeadline(options), work);
+  }
+
+  private <T> T alone(Deadline deadline, Supplier<T> work) {
     checkLoan();
-    executor.hold(options);
+    executor.hold(deadline);
     try {
       restoreEncoding();
       T value = work.get();
@@ -125,15 +129,15 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   /** Runs a statement beside those of other threads; null if it must run alone. */
-  private <T> T shared(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
+  private <T> T shared(Options options, Deadline deadline, String sql, Object[] parameters, Harvest<T> harvest) {
     checkLoan();
     if (turns.heldByMe() || options.needsSession()) {
       return null;
     }
     executor.shared.refuseReentry();
-    turns.share(executor.limit(options));
+    turns.share(deadline);
     try {
-      return executor.shared.run(sql, parameters, options, harvest);
+      return executor.shared.run(sql, parameters, options, deadline, harvest);
     } finally {
       turns.unshare();
       if (session.hasForeignEncoding()) {
@@ -162,8 +166,9 @@ public final class Connection implements Source, AutoCloseable {
 
   /** Runs a statement beside others if it can, else alone. */
   private <T> T run(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
-    T made = shared(options, sql, parameters, harvest);
-    return made != null ? made : alone(options, () -> executor.run(sql, parameters, options, harvest));
+    Deadline deadline = executor.newDeadline(options);
+    T made = shared(options, deadline, sql, parameters, harvest);
+    return made != null ? made : alone(deadline, () -> executor.run(sql, parameters, options, harvest));
   }
 
   @Override
@@ -455,7 +460,7 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   private void end() {
-    if (turns.tryHold()) {
+    if (executor.tryHold()) {
       try {
         session.terminate();
       } finally {

@@ -1,6 +1,7 @@
 package dev.howdah.pg;
 
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 
 /** How long a query may still take, and whether it was cancelled because that was over. */
 final class Deadline {
@@ -55,6 +56,20 @@ final class Deadline {
   /** Whether the cancel will be sent once more. */
   boolean repeats() {
     return again != Long.MAX_VALUE;
+  }
+
+  /** Parks the thread until something wakes it, at the latest until the limit has passed. */
+  void park(Object blocker) {
+    if (at == Long.MAX_VALUE) {
+      LockSupport.park(blocker);
+    } else {
+      LockSupport.parkNanos(blocker, at - System.nanoTime());
+    }
+  }
+
+  /** Whether it is one for such a limit. */
+  boolean isFor(Duration wanted, boolean closes) {
+    return closing == closes && limit.equals(wanted);
   }
 
   boolean closing() {

@@ -23,6 +23,8 @@ final class Executor {
   private final WireOutput text = new WireOutput(1 << 10);
   /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
   private String occupied;
+  /** The deadline by which the session's holder has waited for it, for its first statement; null once that has begun. */
+  private Deadline awaited;
 
   Executor(Session session) {
     this.session = session;
@@ -33,8 +35,27 @@ final class Executor {
 
   /** Takes the session alone, when those who came before are done; {@link Turns#release} gives it back. */
   void hold(Options options) {
+    hold(newDeadline(options));
+  }
+
+  /** The same for a statement whose limit counts already. */
+  void hold(Deadline deadline) {
     shared.refuseReentry();
-    turns.hold(limit(options));
+    boolean nested = turns.heldByMe();
+    turns.hold(deadline);
+    if (!nested) {
+      awaited = deadline;
+    }
+  }
+
+  /** Takes the session alone if nobody has it; returns whether it did. */
+  boolean tryHold() {
+    boolean nested = turns.heldByMe();
+    boolean held = turns.tryHold();
+    if (held && !nested) {
+      awaited = null;
+    }
+    return held;
   }
 
   /** Refuses to go on while something else has the session, or when it is closed. */
@@ -62,7 +83,15 @@ final class Executor {
     session.closeIfTorn();
   }
 
+  /** The deadline of a statement that the session's holder begins: if it is its first, the wait for the session counts. */
   Deadline deadline(Options options) {
+    Deadline begun = awaited;
+    awaited = null;
+    return begun != null && begun.isFor(limit(options), options.closing()) ? begun : newDeadline(options);
+  }
+
+  /** The deadline of a statement that counts from now. */
+  Deadline newDeadline(Options options) {
     return Deadline.after(limit(options), options.closing());
   }
 

@@ -1,6 +1,7 @@
 package dev.howdah.pg;
 
 import dev.howdah.pg.wire.WireOutput;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Statements of several threads on one session, sent without waiting for each other.
@@ -10,12 +11,17 @@ import dev.howdah.pg.wire.WireOutput;
  * one. So one thread at a time reads, any thread writes, and none waits for the socket to take its bytes.
  *
  * <p>Only a statement that is prepared, reads or writes rows, and is a transaction of its own goes this way;
- * everything else has the session alone, see {@link Turns}. Its time counts from when its answer is due.
+ * everything else has the session alone, see {@link Turns}.
+ *
+ * <p>A caller whose time is over before its answer is due leaves it to the thread that reads the one before, which cancels the
+ * statement when it gets there. Until then whoever comes waits for a turn alone, so that what nobody waits for cannot pile up.
  */
 final class SharedPipeline {
   private final Executor executor;
   private final Session session;
   private volatile Thread reader;
+  /** How many calls were left by their callers and have not been answered. */
+  private final AtomicInteger left = new AtomicInteger();
 
   SharedPipeline(Executor executor) {
     this.executor = executor;
@@ -30,8 +36,8 @@ final class SharedPipeline {
   }
 
   /** Runs a statement beside others; null if it must run alone. The caller has a share of the session. */
-  <T> T run(String sql, Object[] parameters, Options options, Harvest<T> harvest) {
-    SharedCall<T> call = send(sql, parameters, options, harvest);
+  <T> T run(String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
+    SharedCall<T> call = left.get() > 0 ? null : send(sql, parameters, options, deadline, harvest);
     if (call == null) {
       return null;
     }
@@ -41,19 +47,24 @@ final class SharedPipeline {
     }
     session.wire.push();
     if (!call.await()) {
+      left.incrementAndGet();
+      throw new PgTimeoutException("the query passed its limit of " + deadline.limit() + " (query_timeout or the query's own timeout)"
+          + " behind statements of other threads on the connection; it was sent, and is cancelled when the server gets to it");
+    }
+    if (!call.isAnswered()) {
       read(call);
     }
     return answer(call);
   }
 
-  private <T> SharedCall<T> send(String sql, Object[] parameters, Options options, Harvest<T> harvest) {
+  private <T> SharedCall<T> send(String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
     session.wire.lock().lock();
     try {
       Statement statement = session.statements.find(sql, options);
       if (statement == null || !statement.shareable || !session.isReadyToShare()) {
         return null;
       }
-      SharedCall<T> call = new SharedCall<>(statement, options, harvest);
+      SharedCall<T> call = new SharedCall<>(statement, deadline, harvest);
       write(call, parameters, session.wire.output());
       session.gate.add(call);
       return call;
@@ -75,36 +86,44 @@ final class SharedPipeline {
     out.message('S');
   }
 
-  /** Reads the answer to the current thread's call, and those behind it that are there already. */
+  /** Reads the answer to the current thread's call, those behind it that are there already, and those whose callers have left. */
   private void read(SharedCall<?> mine) {
-    reader = Thread.currentThread();
     SharedCall<?> next = mine;
+    do {
+      next = readFrom(next, mine);
+    } while (next != null && !next.call());
+  }
+
+  /** Returns the call that is to read on; null if there is none. */
+  private SharedCall<?> readFrom(SharedCall<?> first, SharedCall<?> mine) {
+    reader = Thread.currentThread();
+    SharedCall<?> next = first;
     try {
       do {
         next = readOne(next);
-      } while (next != null && session.wire.holds('Z'));
+      } while (next != null && (session.wire.holds('Z') || next.hasLeft()));
+      return next;
     } catch (Throwable e) {
       session.close();
       failAll(e);
-      next = null;
       if (!mine.isAnswered()) {
         throw e;
       }
+      return null;
     } finally {
       reader = null;
-    }
-    if (next != null) {
-      next.call();
     }
   }
 
   /** Reads the first call's answer and lets its caller go on; returns the call that is first then. */
   private SharedCall<?> readOne(SharedCall<?> call) {
-    call.receive(executor.answers, executor.deadline(call.options));
+    call.receive(executor.answers);
     call.failure = session.takeHandlerFailure();
     call.answer();
     SharedCall<?> next = session.gate.removeFirst();
-    call.call();
+    if (!call.call()) {
+      left.decrementAndGet();
+    }
     if (next != null && session.hasForeignEncoding()) {
       throw new ConnectionException("a statement set another client_encoding while others were on their way;"
           + " the connection is closed, because their text cannot be told");

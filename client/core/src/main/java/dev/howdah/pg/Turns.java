@@ -1,6 +1,5 @@
 package dev.howdah.pg;
 
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.locks.LockSupport;
@@ -42,9 +41,9 @@ final class Turns {
     purpose = what;
   }
 
-  /** Takes a share; waits for whoever has the session alone, or came before and wants it so. Zero is no limit. */
-  void share(Duration limit) {
-    take(false, limit);
+  /** Takes a share; waits for whoever has the session alone, or came before and wants it so. */
+  void share(Deadline deadline) {
+    take(false, deadline);
   }
 
   /** Gives a share back. */
@@ -58,10 +57,10 @@ final class Turns {
     }
   }
 
-  /** Takes the session alone; waits for all that came before. Zero is no limit. */
-  void hold(Duration limit) {
+  /** Takes the session alone; waits for all that came before. */
+  void hold(Deadline deadline) {
     if (!heldByMe()) {
-      take(true, limit);
+      take(true, deadline);
       return;
     }
     lock.lock();
@@ -113,7 +112,7 @@ final class Turns {
     }
   }
 
-  private void take(boolean alone, Duration limit) {
+  private void take(boolean alone, Deadline deadline) {
     Waiter waiter;
     lock.lock();
     try {
@@ -126,7 +125,7 @@ final class Turns {
     } finally {
       lock.unlock();
     }
-    await(waiter, limit);
+    await(waiter, deadline);
   }
 
   private void grant(boolean alone, Thread thread) {
@@ -152,19 +151,14 @@ final class Turns {
     }
   }
 
-  private void await(Waiter waiter, Duration limit) {
-    long end = limit.isZero() ? Long.MAX_VALUE : System.nanoTime() + limit.toNanos();
+  private void await(Waiter waiter, Deadline deadline) {
     while (!waiter.served) {
-      if (end == Long.MAX_VALUE) {
-        LockSupport.park(this);
-      } else {
-        LockSupport.parkNanos(this, end - System.nanoTime());
-      }
-      boolean late = end != Long.MAX_VALUE && System.nanoTime() - end >= 0;
+      deadline.park(this);
+      boolean late = deadline.isOver();
       if ((late || Thread.currentThread().isInterrupted()) && withdraw(waiter)) {
         throw late
             ? new PgTimeoutException("the connection was busy with " + purpose + " of another thread for all of the query's limit, "
-                + limit.toMillis() + " ms; nothing was sent")
+                + deadline.limit() + "; nothing was sent")
             : new PgException("57014", "the thread was interrupted while it waited for the connection; nothing was sent");
       }
     }

@@ -13,11 +13,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
@@ -275,21 +277,79 @@ class SharedConnectionTest {
   }
 
   @Test
-  void aTimeoutCountsFromWhenTheServerGetsToTheQuery() throws Exception {
+  void aTimeoutEndsTheQueryThatTheServerHasBegun() throws Exception {
     try (Connection locker = PrivateServer.connect()) {
-      Future<Long> first = blocked(locker, Options.DEFAULT);
-      Future<Integer> second = threads.submit(() -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(20)), DIVIDE, 10, "").get(0).getInt(0));
-      awaitTrue(() -> connection.callsUnderWay() == 2);
-      // Longer than the second query's limit, which must not count yet.
-      Thread.sleep(60);
-      locker.rollback();
-      assertEquals(0, first.get());
-      assertEquals(100, second.get());
       Future<Long> late = blocked(locker, Options.DEFAULT.timeout(Duration.ofMillis(20)));
       Future<Integer> behind = divided(10);
       assertInstanceOf(PgTimeoutException.class, failure(late));
       assertEquals(100, behind.get());
     }
+  }
+
+  /** The second is one that would run for long: when the server gets to it, it is cancelled. */
+  @Test
+  void aTimeoutCountsTheWaitForStatementsOfOtherThreads() throws Exception {
+    String slow = "select pg_sleep($1)";
+    connection.query(slow, 0.0);
+    connection.query(slow, 0.0);
+    try (Connection locker = PrivateServer.connect()) {
+      Future<Long> first = blocked(locker, Options.DEFAULT);
+      Options limited = Options.DEFAULT.timeout(Duration.ofMillis(50));
+      Future<?> second = threads.submit(() -> connection.query(limited, slow, 60.0));
+      assertInstanceOf(PgTimeoutException.class, failure(second));
+      assertFalse(first.isDone());
+      // What comes now waits for its turn, and says so when that takes too long.
+      Future<?> third = threads.submit(() -> connection.query(limited, DIVIDE, 10, ""));
+      assertTrue(assertInstanceOf(PgTimeoutException.class, failure(third)).getMessage().contains("nothing was sent"));
+      Future<Integer> last = divided(10);
+      locker.rollback();
+      assertEquals(0, first.get());
+      assertEquals(100, last.get(30, TimeUnit.SECONDS));
+      assertEquals(0, connection.callsUnderWay());
+      assertEquals(500, divided(2).get(30, TimeUnit.SECONDS));
+    }
+  }
+
+  @Test
+  void theWaitForTheTurnAndTheQueryHaveOneLimitTogether() throws Exception {
+    Options limited = Options.DEFAULT.timeout(Duration.ofMillis(2000));
+    CountDownLatch taken = new CountDownLatch(1);
+    Future<?> holder = threads.submit(() -> connection.transaction(tx -> {
+      taken.countDown();
+      return tx.query("select pg_sleep(1.5)").size();
+    }));
+    taken.await();
+    long begun = System.nanoTime();
+    Future<?> query = threads.submit(() -> connection.query(limited, "select pg_sleep(30)"));
+    assertInstanceOf(PgTimeoutException.class, failure(query));
+    Duration took = Duration.ofNanos(System.nanoTime() - begun);
+    holder.get();
+    assertTrue(took.toMillis() < 3000, took.toString());
+  }
+
+  @Test
+  void callersThatLeaveHarmNobody() throws Exception {
+    connection.query("select pg_sleep($1), 'slow'", 0.0);
+    AtomicInteger late = new AtomicInteger();
+    together(12, () -> {
+      for (int i = 0; i < 150; i++) {
+        int by = ThreadLocalRandom.current().nextInt(1, 20);
+        try {
+          Options limited = Options.DEFAULT.timeout(Duration.ofMillis(ThreadLocalRandom.current().nextInt(1, 4)));
+          if (i % 3 == 0) {
+            connection.query(limited, "select pg_sleep($1), 'slow'", 0.003);
+          } else {
+            assertEquals(1000 / by, connection.first(i % 3 == 1 ? limited : Options.DEFAULT, DIVIDE, by, "").getInt(0));
+          }
+        } catch (PgTimeoutException e) {
+          late.incrementAndGet();
+        }
+      }
+      return null;
+    });
+    assertTrue(late.get() > 0);
+    assertEquals(0, connection.callsUnderWay());
+    assertEquals(500, connection.query(DIVIDE, 2, "").get(0).getInt(0));
   }
 
   @Test
