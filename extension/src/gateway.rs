@@ -418,6 +418,8 @@ fn limits() -> Limits {
         write_timeout: time(settings::WRITE_TIMEOUT.get()),
         max_connections: settings::MAX_CONNECTIONS.get() as usize,
         max_line_connections: settings::MAX_INGEST_CONNECTIONS.get() as usize,
+        max_line_connections_of_one: settings::MAX_INGEST_PER_ADDRESS.get() as usize,
+        first_line_timeout: time(settings::INGEST_FIRST_LINE_TIMEOUT.get()),
         max_lines: settings::INGEST_MEMORY.get() as usize,
         max_streams: settings::MAX_STREAMS.get() as u32,
         ..Limits::default()

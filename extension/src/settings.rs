@@ -73,6 +73,8 @@ integers! {
     MAX_INGEST_EXECUTORS = "howdah.max_ingest_executors\0", 4, 1, 128, Sighup, NONE, "Executors for lines that there may be while buckets wait.\0";
     INGEST_MEMORY = "howdah.ingest_memory\0", 256 * MIB, 16 * MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for lines that are not committed yet; each listener has the same share, and reads no more beyond it.\0";
     MAX_INGEST_CONNECTIONS = "howdah.max_ingest_connections\0", 1000, 1, 100_000, Postmaster, NONE, "Connections for lines that a gateway holds at most.\0";
+    MAX_INGEST_PER_ADDRESS = "howdah.max_ingest_per_address\0", 500, 1, 100_000, Sighup, NONE, "Connections for lines that a gateway holds at most of one address, or of a network of 64 bits of IPv6.\0";
+    INGEST_FIRST_LINE_TIMEOUT = "howdah.ingest_first_line_timeout\0", 10 * 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection for lines may stay open until its first line begins.\0";
     ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy of those that the others leave.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";

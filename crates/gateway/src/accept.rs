@@ -183,7 +183,7 @@ fn take_lines(
     stream: Stream,
     peer: Peer,
 ) {
-    if lines::turn_away(shared, lines, &peer) {
+    if !lines::admits(shared, lines, &peer) {
         return add(&shared.tally.refused, 1);
     }
     stream.keep_alive(shared.limits().vanish_timeout);

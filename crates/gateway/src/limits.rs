@@ -41,8 +41,12 @@ pub struct Limits {
     pub min_response_rate: u64,
     /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
-    /// Open connections for lines. Beyond: closed at once. Default 1,000.
+    /// Open connections for lines. Beyond: closed at once, unless one whose first line has not come can give way. Default 1,000.
     pub max_line_connections: usize,
+    /// Of these, those of one address of IPv4, of one network of 64 bits of IPv6, or by UNIX sockets. Default 500.
+    pub max_line_connections_of_one: usize,
+    /// How long a client for lines may take until its first line begins. Default 10 min.
+    pub first_line_timeout: Duration,
     /// Bytes of lines in memory, from their arrival to the commit; each listener has the same share. Default 256 MiB.
     pub max_lines: usize,
     /// How long a client for lines may be out of reach before its connection is closed, in whole seconds. Default 2 min.
@@ -77,6 +81,8 @@ impl Default for Limits {
             min_response_rate: 240,
             max_connections: 10_000,
             max_line_connections: 1000,
+            max_line_connections_of_one: 500,
+            first_line_timeout: Duration::from_secs(600),
             max_lines: 256 << 20,
             vanish_timeout: Duration::from_secs(120),
             max_streams: 128,

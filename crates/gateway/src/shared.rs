@@ -13,6 +13,7 @@ use crate::connection::Link;
 use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
+use crate::lines::Admission;
 use crate::listener::ListenerState;
 use crate::memory::Memory;
 use crate::replies::{Replies, Reply, SMALL_REPLY};
@@ -62,7 +63,7 @@ pub(crate) struct Shared {
     /// Clients that are told that there are too many, now.
     pub refusing: Cell<usize>,
     /// Connections for lines that are open.
-    pub line_connections: Cell<usize>,
+    pub line_admission: Admission,
     /// The number of the next connection for lines.
     pub next_connection: Cell<u64>,
     /// The number of the next stream of buckets.
@@ -98,7 +99,7 @@ impl Shared {
             accepting: Cell::new(0),
             closing: Cell::new(false),
             refusing: Cell::new(0),
-            line_connections: Cell::new(0),
+            line_admission: Admission::default(),
             next_connection: Cell::new(1),
             next_stream: Cell::new(1),
             lines_left: Cell::new(LINES_PER_TURN),

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use wire::{Cutter, Decision, Opening};
 
 use super::account::{Account, Lines, Unfinished};
+use super::admission::Place;
 use super::stream::Stream;
 use super::terms::Terms;
 use crate::clock::NEVER;
@@ -20,24 +21,6 @@ use crate::stream::Stream as Socket;
 const SHARE: usize = 256 << 10;
 /// Bytes that are read at a time before it is known what the client speaks: they have no place yet.
 const OPENING: usize = 16 << 10;
-
-/// Closes a connection that may not be; the reason stands in the listener's report.
-pub(crate) fn turn_away(shared: &Rc<Shared>, lines: &Lines, peer: &Peer) -> bool {
-    let limits = shared.limits();
-    if !lines.terms().admits(peer.remote.map(|remote| remote.ip())) {
-        lines.refuse("28000", &format!("{} is not in the list of those that may connect", name(peer)));
-        return true;
-    }
-    if shared.line_connections.get() >= limits.max_line_connections {
-        lines.refuse("53300", "as many connections as there may be: howdah.max_ingest_connections");
-        return true;
-    }
-    false
-}
-
-fn name(peer: &Peer) -> String {
-    peer.remote.map_or_else(|| "a UNIX socket".to_owned(), |remote| remote.ip().to_string())
-}
 
 /// How reading has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +37,7 @@ pub(super) enum End {
 
 pub(crate) struct Connection {
     pub(super) place: Registered,
+    admitted: Place,
     pub(super) socket: Socket,
     pub(super) lines: Rc<Lines>,
     pub(super) terms: Rc<Terms>,
@@ -75,7 +59,7 @@ impl Connection {
         let place = Registered::new(shared, listener);
         let id = shared.next_connection.get();
         shared.next_connection.set(id + 1);
-        shared.line_connections.set(shared.line_connections.get() + 1);
+        let admitted = Place::take(shared, lines, &place.link, &peer);
         let account = Rc::new(Account { id, remote: peer.remote, ..Account::default() });
         lines.accounts.borrow_mut().push(Rc::clone(&account));
         let unfinished = Rc::new(Unfinished::of(&place.link));
@@ -83,15 +67,20 @@ impl Connection {
         let terms = lines.terms();
         let cutter = Cutter::new(terms.longest_line);
         let lines = Rc::clone(lines);
-        Connection { place, socket, lines, terms, account, unfinished, cutter, rest: Vec::new() }
+        Connection { place, admitted, socket, lines, terms, account, unfinished, cutter, rest: Vec::new() }
     }
 
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
         self.place.name_task().await;
         let mut opening = Opening::default();
+        let shared = Rc::clone(&self.place.shared);
+        self.place.set_deadline(shared.clock.after(shared.limits().first_line_timeout));
         let decision = self.decide(&mut opening).await;
         self.place.set_deadline(NEVER);
+        if decision.is_some() {
+            self.admitted.keep();
+        }
         self.keep_rest(opening.rest());
         match decision {
             Some(Decision::Plain) if self.terms.token.is_some() => {
@@ -107,14 +96,18 @@ impl Connection {
         }
     }
 
-    /// Reads until the first line says what the client speaks. It may take its time until it begins.
+    /// Reads until the first line says what the client speaks. It may take its time until it begins, but not for ever.
     async fn decide(&mut self, opening: &mut Opening) -> Option<Decision> {
         let shared = Rc::clone(&self.place.shared);
         let mut begun = false;
         poll_fn(|context| {
             loop {
                 let link = &self.place.link;
-                if link.is_aborted() || self.is_over() || link.take_expired() {
+                if link.is_aborted() || self.is_over() {
+                    return Poll::Ready(None);
+                }
+                if link.take_expired() {
+                    self.lines.refuse("08006", "a client's first line did not come in time");
                     return Poll::Ready(None);
                 }
                 let read = ready!(shared.with_read_buffer(|buffer| {
@@ -234,8 +227,6 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.keep_rest(Vec::new());
-        let connections = &self.place.shared.line_connections;
-        connections.set(connections.get() - 1);
         self.lines.accounts.borrow_mut().retain(|known| !Rc::ptr_eq(known, &self.account));
         self.lines.unfinished.borrow_mut().retain(|known| !Rc::ptr_eq(known, &self.unfinished));
     }

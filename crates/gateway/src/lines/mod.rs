@@ -2,6 +2,7 @@
 //!
 //! - [`terms`]: what a listener asks and gives.
 //! - `account`: what is known of connections and of their listener.
+//! - `admission`: who may connect, and who gives way.
 //! - `connection`: reads, and decides what the client speaks.
 //! - `plain`, `acknowledged`: the two protocols.
 //! - `stream`: buckets, one under way, the next filling.
@@ -15,6 +16,7 @@
 
 mod account;
 mod acknowledged;
+mod admission;
 mod connection;
 pub mod fair;
 mod plain;
@@ -23,4 +25,5 @@ mod stream;
 pub mod terms;
 
 pub(crate) use account::Lines;
-pub(crate) use connection::{Connection, turn_away};
+pub(crate) use admission::{Admission, admits};
+pub(crate) use connection::Connection;
