@@ -15,6 +15,9 @@
 #include "nodes/memnodes.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
+#if PG_VERSION_NUM >= 170000
+#include "utils/memutils_internal.h"
+#endif
 
 PG_MODULE_MAGIC;
 
@@ -42,9 +45,9 @@ limit_memory(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Where PostgreSQL itself does not bear that an allocation fails and the transaction goes on: a lock whose owners it has no
- * memory to note crashes it when it is taken again. */
-static const char *const exempt[] = {"LockAcquireExtended"};
+/* Where PostgreSQL itself does not bear that an allocation fails and the process goes on: a lock whose owners it has no memory
+ * to note crashes it when it is taken again; an error at the begin of a subtransaction ends it from 17 on. */
+static const char *const exempt[] = {"LockAcquireExtended", "BeginInternalSubTransaction"};
 
 static bool
 is_exempt(void)

@@ -20,7 +20,7 @@ returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'howdah_queue_answer_later';
 comment on function queue.answer_later(text, bigint, integer, boolean) is
-  'Has a request that found nothing run again when rows may be free; its answer is sent when the time is over. Requests to which any row is as good take turns';
+  'Has a request that found nothing run again when rows may be free; its answer is sent when the time is over, after a minute at the latest. Requests to which any row is as good take turns';
 
 create function queue.rows_as_json(queue_name text, qty integer, leased boolean, vt interval)
 returns table (msg_id bigint, "row" json)

@@ -243,6 +243,10 @@ callback! {
         _: *mut c_void,
     ) {
         if event == pg_sys::SubXactEvent::SUBXACT_EVENT_START_SUB && !OWN.take() && ACTIVE.get() {
+            // From 17 on PostgreSQL ends the process for an error that is raised here, as it leaves the subtransaction
+            // halfway. Whoever catches this one leaves all transactions.
+            // SAFETY: PostgreSQL's own variable; a gateway has it off.
+            unsafe { pg_sys::ExitOnAnyError = false };
             refuse("a block that catches errors does not run in a gateway".into());
         }
     }
