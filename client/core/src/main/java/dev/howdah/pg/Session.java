@@ -44,6 +44,8 @@ final class Session {
   private volatile boolean cancelUnconfirmed;
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
+  /** The notice with which the server has said that it ends the session, or null; it says so where it does not wait for an answer. */
+  private ServerMessage farewell;
   /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
   private RuntimeException handlerFailure;
 
@@ -120,6 +122,9 @@ final class Session {
     switch (type) {
       case 'N' -> {
         ServerMessage notice = ServerMessage.read(wire);
+        if (notice.sqlState().startsWith("57P")) {
+          farewell = notice;
+        }
         handle(() -> config.notices().accept(notice));
       }
       case 'S' -> parameter(wire.cstring(), wire.cstring());
@@ -210,6 +215,9 @@ final class Session {
         waitedLong(deadline, e);
       } catch (ConnectionException e) {
         close();
+        if (farewell != null) {
+          throw new ServerException(farewell, null);
+        }
         throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
             + " could still hit another query; the connection is closed", e) : e;
       }

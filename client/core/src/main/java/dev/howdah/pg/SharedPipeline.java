@@ -134,10 +134,16 @@ final class SharedPipeline {
   /** Nothing more can be read: no call that is left will have an answer. */
   private void failAll(Throwable reason) {
     for (SharedCall<?> call = session.gate.first(); call != null; call = session.gate.removeFirst()) {
-      call.failure = new ConnectionException("the connection ended before the statement was answered: " + reason.getMessage(), reason);
+      call.failure = failure(reason);
       call.answer();
       call.call();
     }
+  }
+
+  /** Each caller gets an error of its own. Where the server has said why it ends the session, it is the server's. */
+  private static PgException failure(Throwable reason) {
+    return reason instanceof ServerException farewell ? new ServerException(farewell.server(), null)
+        : new ConnectionException("the connection ended before the statement was answered: " + reason.getMessage(), reason);
   }
 
   /** What the caller gets; null if the statement must run again, alone. */

@@ -423,7 +423,7 @@ class SharedConnectionTest {
       other.query("select pg_terminate_backend($1)", connection.process());
       assertInstanceOf(PgException.class, failure(first));
       for (Future<Integer> one : behind) {
-        assertInstanceOf(ConnectionException.class, failure(one));
+        assertInstanceOf(PgException.class, failure(one));
       }
       assertFalse(connection.isOpen());
     }

@@ -43,7 +43,7 @@ public final class Wire {
   private Runnable interrupted;
   private boolean sawInterrupt;
   private boolean patient;
-  private volatile ConnectionException pushFailure;
+  private volatile ConnectionException sendFailure;
   private volatile boolean disturbed;
 
   /** Messages over a transport, none longer than the limit in bytes. */
@@ -115,13 +115,14 @@ public final class Wire {
     try {
       outbox.push(transport);
     } catch (IOException | RuntimeException e) {
-      pushFailure = lost("sending to", e);
+      sendFailure = broken("sending to", e);
     }
   }
 
   /**
    * Sends the output. While the server does not take it, what the server sends is read into memory, so that
-   * neither side waits for the other forever.
+   * neither side waits for the other forever. Where it cannot be sent, the next read says so, behind whatever the server
+   * has said before it hung up.
    */
   public void flush(long deadline) {
     flush(() -> deadline, late -> {
@@ -148,7 +149,7 @@ public final class Wire {
       transport.close();
       throw new ConnectionException("the server did not take what was sent before query_timeout; the connection is closed", e);
     } catch (IOException e) {
-      throw lost("sending to", e);
+      sendFailure = broken("sending to", e);
     } finally {
       output.clear();
     }
@@ -307,7 +308,8 @@ public final class Wire {
         }
       }
     } catch (IOException e) {
-      throw pushFailure != null ? pushFailure : lost("reading from", e);
+      ConnectionException lost = lost("reading from", e);
+      throw sendFailure != null ? sendFailure : lost;
     }
   }
 
@@ -440,6 +442,10 @@ public final class Wire {
 
   private ConnectionException lost(String doing, Exception cause) {
     transport.close();
+    return broken(doing, cause);
+  }
+
+  private static ConnectionException broken(String doing, Exception cause) {
     return new ConnectionException("the connection broke while " + doing + " the server: " + cause.getMessage(), cause);
   }
 
