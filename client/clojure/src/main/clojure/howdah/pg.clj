@@ -92,7 +92,7 @@
   "The configuration of a source: a map, a URI, or that of a connection or a pool. The map's keys are libpq's names
   or these, with hyphens or underscores: :host :hostaddr :port :user :password :database :sslmode :sslrootcert :sslcert :sslkey
   :channel-binding :connect-timeout :application-name :options :target-session-attrs :passfile :query-timeout
-  :cancel-timeout :statement-cache-size :max-message-bytes :max-scram-iterations :allow-cleartext-password. And:
+  :cancel-timeout :statement-cache-size :statement-cache-bytes :max-message-bytes :max-scram-iterations :allow-cleartext-password. And:
   :json-read and :json-write, functions between a String of JSON and a value; :codecs, a map of type name to Codec;
   :notice-fn, called with the fields of each notice, such as {:severity \"NOTICE\" :sqlstate \"00000\" :message \"...\"}."
   ^Config [source]
@@ -175,8 +175,20 @@
     (options opts)
     plain-options))
 
-(defn ^:private params ^objects [opts]
-  (object-array (:params opts)))
+(defn ^:private params ^objects [{:keys [params]}]
+  (when-not (or (nil? params) (sequential? params) (instance? List params) (.isArray (class params)))
+    (throw (IllegalArgumentException. (str ":params must be sequential, such as [1 \"x\"], not " (pr-str params)))))
+  (object-array params))
+
+(defn ^:private text
+  "SQL, which must be a String."
+  ^String [sql]
+  (when-not (string? sql)
+    (throw (IllegalArgumentException.
+            (str "SQL must be a String, not " (pr-str sql)
+                 (when (and (vector? sql) (string? (first sql)))
+                   (str "; the values of its $1, $2 and so on are an option: " (pr-str (first sql) {:params (vec (rest sql))})))))))
+  sql)
 
 (def ^:private counted-commands
   {"INSERT" :inserted "UPDATE" :updated "DELETE" :deleted "MERGE" :merged "COPY" :copied
@@ -194,10 +206,13 @@
 (defn ^:private shaped [^Result result opts]
   (if-not (.hasRows result)
     (outcome result)
-    (let [rows (RowVector. result nil)]
-      (if-let [fold (fold/of-options opts)]
-        (transduce identity fold rows)
-        rows))))
+    (let [rows (RowVector. result nil)
+          fold (fold/of-options opts)]
+      (cond
+        (nil? fold) rows
+        ; No row tells its keys.
+        (and (identical? fold fold/matrix) (empty? rows)) [(mapv (or (:key-fn opts) keyword) (.distinctNames (.shape result)))]
+        :else (transduce identity fold rows)))))
 
 (defn execute
   "Runs a statement. Returns its rows, a vector of maps, or what it did, such as {:updated 2}. Options: see
@@ -205,7 +220,7 @@
   [source sql & {:as opts}]
   (options/check "execute" options/execute opts)
   (with-connection [conn source]
-    (shaped (.query conn (options-of opts) ^String sql (params opts)) opts)))
+    (shaped (.query conn (options-of opts) (text sql) (params opts)) opts)))
 
 (defn query
   "Runs SQL without parameters, which may be several statements. Returns the rows, or what it did, of the
@@ -213,12 +228,12 @@
   [source sql & {:as opts}]
   (options/check "query" options/rows opts)
   (with-connection [conn source]
-    (let [results (mapv #(shaped % opts) (.script conn (options-of opts) sql))]
+    (let [results (mapv #(shaped % opts) (.script conn (options-of opts) (text sql)))]
       (if (= 1 (count results)) (first results) results))))
 
 (defn ^:private streamed [f init source sql opts]
   (with-connection [conn source]
-    (with-open [cursor (.cursor conn (options-of opts) ^String sql (params opts))]
+    (with-open [cursor (.cursor conn (options-of opts) (text sql) (params opts))]
       (loop [state init]
         (if (and (not (reduced? state)) (.hasNext ^Cursor cursor))
           (recur (f state (.next ^Cursor cursor)))
@@ -245,7 +260,7 @@
   [source ^OutputStream out sql & {:as opts}]
   (options/check "write-json" options/write opts)
   (with-connection [conn source]
-    (.writeJson conn (options-of opts) out ^String sql (params opts))))
+    (.writeJson conn (options-of opts) out (text sql) (params opts))))
 
 (defn json-bytes
   "The rows of a statement as a JSON array of objects, in UTF-8 and in memory, straight from the wire. Unlike
@@ -253,7 +268,7 @@
   ^bytes [source sql & {:as opts}]
   (options/check "json-bytes" options/write opts)
   (with-connection [conn source]
-    (.json conn (options-of opts) ^String sql (params opts))))
+    (.json conn (options-of opts) (text sql) (params opts))))
 
 (defn write-csv
   "Writes the rows of a statement to an OutputStream as CSV with a line of names, as COPY would. Returns the
@@ -261,7 +276,7 @@
   [source ^OutputStream out sql & {:as opts}]
   (options/check "write-csv" options/write opts)
   (with-connection [conn source]
-    (.writeCsv conn (options-of opts) out ^String sql (params opts))))
+    (.writeCsv conn (options-of opts) out (text sql) (params opts))))
 
 (defn write-edn
   "Writes the rows of a statement to an OutputStream as an EDN vector of maps, straight from the wire: uuid as
@@ -269,7 +284,7 @@
   [source ^OutputStream out sql & {:as opts}]
   (options/check "write-edn" options/write opts)
   (with-connection [conn source]
-    (.writeEdn conn (options-of opts) out ^String sql (params opts))))
+    (.writeEdn conn (options-of opts) out (text sql) (params opts))))
 
 (defn detach
   "A row with bytes of its own, so that to keep it keeps no other row of its result in memory; of a row that was
@@ -322,7 +337,8 @@
 
 (defmacro with-transaction
   "Runs the body in a transaction, which commits when it returns and rolls back when it throws. Inside
-  another it is a savepoint. (with-transaction [tx source opts] ...), with options :isolation
+  another it is a savepoint. tx is for the thread of the body: another, of a future or pmap, is refused, as it would wait for
+  the end of the body. (with-transaction [tx source opts] ...), with options :isolation
   (:read-committed :repeatable-read :serializable), :read-only?, :deferrable?, and :rollback?, which takes back what
   the body did though it returned."
   [[tx source opts] & body]
@@ -353,7 +369,7 @@
   [source sql ^InputStream in & {:as opts}]
   (options/check "copy-in" options/copy opts)
   (with-connection [conn source]
-    {:copied (.copyIn conn (options-of opts) ^String sql in)}))
+    {:copied (.copyIn conn (options-of opts) (text sql) in)}))
 
 (defn ^:private copy-format ^CopyFormat [format]
   (case (or format :binary)
@@ -364,7 +380,7 @@
 
 (defn ^:private copied-in [source sql rows {:keys [types format] :as opts}]
   (with-connection [conn source]
-    {:copied (.copyIn conn (options-of opts) ^String sql (copy-format format) ^List (mapv name types) ^Iterable rows)}))
+    {:copied (.copyIn conn (options-of opts) (text sql) (copy-format format) ^List (mapv name types) ^Iterable rows)}))
 
 (defn copy-in-rows
   "COPY ... FROM STDIN with rows of values. :types names the columns' types in order, :format is the one that
@@ -386,14 +402,14 @@
   [source sql ^OutputStream out & {:as opts}]
   (options/check "copy-out" options/copy opts)
   (with-connection [conn source]
-    {:copied (.copyOut conn (options-of opts) ^String sql out)}))
+    {:copied (.copyOut conn (options-of opts) (text sql) out)}))
 
 (def ^:private stop (ex-info "a fold has ended early" {}))
 
 (defn ^:private copied-out
   "Feeds the rows of COPY to a fold, and throws stop where that ends early."
   [^Connection conn query opts fold state]
-  (.copyOut conn (options-of opts) (copy-format (:format opts)) ^String query
+  (.copyOut conn (options-of opts) (copy-format (:format opts)) (text query)
             (reify Consumer
               (accept [_ row]
                 (let [next (fold @state row)]
@@ -457,7 +473,10 @@
   (.awaitNotifications conn (Duration/ofMillis ms)))
 
 (defn error-fields
-  "Every field of a server's error by name, or nil for other errors. Those that it does not have are left out."
+  "Every field of a server's error by name, and the statement as :sql, where it is known; nil for other errors. Those that it
+  does not have are left out."
   [e]
   (when (instance? dev.howdah.pg.ServerException e)
-    (message-fields (.server ^dev.howdah.pg.ServerException e))))
+    (let [sql (.sql ^dev.howdah.pg.ServerException e)]
+      (cond-> (message-fields (.server ^dev.howdah.pg.ServerException e))
+        sql (assoc :sql sql)))))

@@ -51,6 +51,64 @@
   (is (thrown-with-msg? IllegalArgumentException #"\"first\"" (pg/execute *conn* "select 1" {"first" true})))
   (is (= [{:a 1}] (pg/execute *conn* "select 1 as a") (pg/execute *conn* "select 1 as a" {}) (pg/execute *conn* "select 1 as a" nil))))
 
+(deftest options-that-are-no-map-are-an-error
+  (doseq [[function call] callers]
+    (is (thrown-with-msg? IllegalArgumentException (re-pattern (str function " takes options as a map or as keywords, not \\[1\\]"))
+                          (call [1])))
+    (is (thrown-with-msg? IllegalArgumentException #"as a map" (call 1))))
+  (is (thrown-with-msg? IllegalArgumentException #"parameters are \{:params \[1\]\}" (pg/execute *conn* "select $1::int" [1]))))
+
+(deftest parameters-are-sequential
+  (doseq [wrong [1 "x" #{1} {:a 1} :a]]
+    (is (thrown-with-msg? IllegalArgumentException #":params must be sequential, such as .* not "
+                          (pg/execute *conn* "select $1::int as a" {:params wrong})))
+    (is (thrown-with-msg? IllegalArgumentException #":params must be sequential"
+                          (pg/json-bytes *conn* "select $1::int as a" {:params wrong}))))
+  (doseq [right [[1] '(1) (map identity [1]) (java.util.ArrayList. [1]) (object-array [1]) (int-array [1])]]
+    (is (= [{:a 1}] (pg/execute *conn* "select $1::int as a" {:params right}))))
+  (is (= [{:a 1}] (pg/execute *conn* "select 1 as a" {:params nil}) (pg/execute *conn* "select 1 as a" {:params []}))))
+
+(deftest sql-is-a-string
+  (is (thrown-with-msg? IllegalArgumentException #"an option: \"select \$1::int\" \{:params \[1\]\}"
+                        (pg/execute *conn* ["select $1::int" 1])))
+  (doseq [call [#(pg/execute *conn* %) #(pg/query *conn* %) #(pg/reduce-rows conj [] *conn* %) #(pg/write-json *conn* out %)
+                #(pg/write-edn *conn* out %) #(pg/write-csv *conn* out %) #(pg/json-bytes *conn* %) #(pg/copy-out *conn* % out)
+                #(pg/copy-in *conn* % (InputStream/nullInputStream)) #(pg/copy-out-rows *conn* %)
+                #(pg/copy-in-rows *conn* % [] {:types [:int]})]]
+    (is (thrown-with-msg? IllegalArgumentException #"SQL must be a String, not :sql" (call :sql)))))
+
+(deftest what-makes-the-result-is-named-once
+  (let [sql "select x as a, x * 2 as b from generate_series(1, 3) x"]
+    (is (= 1 (pg/execute *conn* sql {:first true :column :a})))
+    (is (= [1 2] (pg/execute *conn* sql {:first? true :columns [:a :b]})))
+    (is (= 3 (pg/execute *conn* sql {:first true :map #(+ (:a %) (:b %))})))
+    (is (= 1 (pg/copy-out-rows *conn* sql {:first true :column :a})))
+    (is (nil? (pg/execute *conn* (str sql " limit 0") {:first true :column :a})))
+    (is (= [1 2 3] (pg/execute *conn* sql {:first false :column :a}) (pg/execute *conn* sql {:first nil :column :a})))
+    (doseq [wrong [{:column :a :matrix true} {:first true :index-by :a} {:as conj :map :a} {:first true :column :a :map :b}]]
+      (is (thrown-with-msg? IllegalArgumentException #"only one of :.* and :" (pg/execute *conn* sql wrong))))))
+
+(deftest a-matrix-of-no-rows-has-its-header
+  (let [sql "select 1 as a, 2 as b, 3 as a where false"]
+    (is (= [[:a :b :a_1]] (pg/execute *conn* sql {:matrix true}) (pg/query *conn* sql {:table true})))
+    (is (= [["a" "b" "a_1"]] (pg/execute *conn* sql {:matrix true :key-fn identity})))))
+
+(deftest a-transaction-refuses-other-threads
+  (let [ended (future
+                (pg/with-transaction [tx *conn*]
+                  (is (thrown-with-msg? Exception #"the transaction is that of the thread" @(future (pg/execute tx "select 1"))))
+                  (is (thrown-with-msg? Exception #"the transaction is that of the thread"
+                                        (doall (pmap (fn [_] (pg/execute tx "select 1")) [1 2]))))
+                  (pg/execute tx "select 1 as a")))]
+    (is (= [{:a 1}] (deref ended 20000 :hangs)))))
+
+(deftest an-error-has-its-statement
+  (pg/query *conn* "create temp table once (a int primary key); insert into once values (1)")
+  (let [sql "insert into once values ($1)"
+        e (is (thrown? dev.howdah.pg.ServerException (pg/execute *conn* sql {:params [1]})))]
+    (is (= sql (:sql (pg/error-fields e))))
+    (is (= "once_pkey" (:constraint (pg/error-fields e))))))
+
 (defn- in-time
   "Calls a function that must meet its limit, and not only end."
   [f]

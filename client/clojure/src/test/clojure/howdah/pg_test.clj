@@ -111,6 +111,8 @@
     @calls))
 
 (deftest the-keys-of-a-statement-are-made-once-for-a-key-function
+  ; The statement is kept from its second use on.
+  (dotimes [_ 2] (pg/execute *conn* three {:params [1]}))
   (is (= 3 (calls-of 5 keyword))))
 
 (deftest a-transaction-is-rolled-back-whatever-its-body-throws

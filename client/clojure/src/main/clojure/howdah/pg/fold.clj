@@ -5,6 +5,7 @@
       (pg/execute conn sql {:as (fold/index-by :id)})
       (pg/execute conn sql {:index-by :id})          ; the same"
   (:refer-clojure :exclude [first group-by into map reduce])
+  (:require [clojure.string :as string])
   (:import (dev.howdah.pg Row)
            (java.io Writer)))
 
@@ -107,11 +108,28 @@
   [writer]
   (written writer "," (fn [^Row row] (.toJson row))))
 
-(defn of-options
-  "The fold that the options of a query name, or nil."
-  [{:keys [as] :as opts}]
+(def ^:private shapes
+  "The options that each name a fold; of two that are the same, one name."
+  {:as :as, :first :first, :first? :first, :map :map, :index-by :index-by, :group-by :group-by, :kv :kv, :column :column
+   :columns :columns, :matrix :matrix, :table :matrix, :java :java, :run :run, :to-edn :to-edn, :to-json :to-json
+   :reduce :reduce, :into :into})
+
+(defn ^:private refuse-several [opts]
+  (let [named (reduce-kv (fn [named option value]
+                           (let [shape (when value (shapes option))]
+                             (if (or (nil? shape) (some #{shape} named)) named (cons shape named))))
+                         nil opts)]
+    (when (next named)
+      (throw (IllegalArgumentException.
+              (str "only one of " (string/join " and " (sort named)) " can make the result of the rows"))))))
+
+(defn ^:private of-first
+  "What a fold that makes one thing of each row makes of the first, or nil."
+  [fold]
+  (fn ([] nil) ([made] made) ([_ row] (reduced (clojure.core/first (fold (fold (fold) row)))))))
+
+(defn ^:private one-of-options [{:keys [as] :as opts}]
   (cond
-    (nil? opts) nil
     as as
     (or (:first opts) (:first? opts)) first
     (:map opts) (map (:map opts))
@@ -127,3 +145,13 @@
     (:to-json opts) (to-json (:to-json opts))
     (:reduce opts) (apply reduce (:reduce opts))
     (:into opts) (apply into (:into opts))))
+
+(defn of-options
+  "The fold that the options of a query name, or nil. :first may go with one of :map, :column and :columns; any other two are an
+  error."
+  [opts]
+  (cond
+    (nil? opts) nil
+    (and (or (:first opts) (:first? opts)) (or (:map opts) (:column opts) (:columns opts)))
+    (of-first (of-options (dissoc opts :first :first?)))
+    :else (do (refuse-several opts) (one-of-options opts))))

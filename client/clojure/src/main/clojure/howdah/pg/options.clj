@@ -40,8 +40,12 @@
                    "; it takes none"))))))
 
 (defn check
-  "Throws unless a function knows all of its options."
+  "Throws unless a function knows all of its options, which are a map or nil."
   [function ^Set known opts]
+  (when-not (or (nil? opts) (map? opts))
+    (throw (IllegalArgumentException.
+            (str function " takes options as a map or as keywords, not " (pr-str opts)
+                 (when (and (sequential? opts) (contains? known :params)) (str "; parameters are {:params " (pr-str opts) "}"))))))
   (reduce-kv (fn [_ option _] (when-not (.contains known option) (refuse function known option))) nil opts))
 
 (def folds

@@ -278,7 +278,8 @@ public final class Config {
   /** Where it connects, without the password. */
   @Override
   public String toString() {
-    return user() + "@" + text(Setting.HOST) + ":" + text(Setting.PORT) + "/" + database();
+    String host = text(Setting.HOST) != null ? text(Setting.HOST) : text(Setting.HOSTADDR) != null ? text(Setting.HOSTADDR) : defaultHost();
+    return user() + "@" + host + ":" + text(Setting.PORT) + "/" + database();
   }
 
   /** Collects settings. */

@@ -35,19 +35,27 @@ public final class Connection implements Source, AutoCloseable {
   private final Transactions transactions = new Transactions(this);
   /** The pool that lent it, null for one that was opened. Each loan is an object of its own over the same session. */
   private final Pool lender;
-  /** Whether it was given back to the pool; what it stands for may be another borrower's by now. */
+  /** The object that was opened or lent; another than this one within a transaction. */
+  private final Connection origin;
+  /** The thread whose transaction this object is for; null if it is for no transaction. */
+  private final Thread owner;
+  /** Whether the origin was given back to the pool; what it stands for may be another borrower's by now. */
   private volatile boolean returned;
 
   private Connection(Config config, Session session) {
     this.lender = null;
+    this.origin = this;
+    this.owner = null;
     this.config = config;
     this.session = session;
     this.executor = new Executor(session);
     this.turns = executor.turns;
   }
 
-  private Connection(Connection other, Pool lender) {
+  private Connection(Connection other, Pool lender, Thread owner) {
     this.lender = lender;
+    this.origin = owner == null ? this : other.origin;
+    this.owner = owner;
     this.config = other.config;
     this.session = other.session;
     this.executor = other.executor;
@@ -56,7 +64,15 @@ public final class Connection implements Source, AutoCloseable {
 
   /** The same connection as another object, which is good for one loan. */
   Connection lentBy(Pool pool) {
-    return new Connection(this, pool);
+    return new Connection(this, pool, null);
+  }
+
+  /**
+   * The same connection for the work of a transaction. The thread has the session to itself, so another thread that used it
+   * would wait for the end of the work, which most often waits for that thread.
+   */
+  Connection ofTransaction() {
+    return new Connection(this, lender, Thread.currentThread());
   }
 
   /** Ends the loan: whoever still has this object can do nothing with it. */
@@ -82,8 +98,12 @@ public final class Connection implements Source, AutoCloseable {
 
   /** Refuses what is asked of a connection that was given back. */
   void checkLoan() {
-    if (returned) {
+    if (origin.returned) {
       throw new PgException("08003", "the connection was given back to its pool; borrow another");
+    }
+    if (owner != null && owner != Thread.currentThread()) {
+      throw new PgException("55006", "the transaction is that of the thread " + owner.getName() + ", and the thread "
+          + Thread.currentThread().getName() + " would wait for its end; use it on its own thread, and other connections on others");
     }
   }
 
@@ -281,7 +301,8 @@ public final class Connection implements Source, AutoCloseable {
   public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
     return alone(options, () -> {
       Shape shape = executor.shape(query, options).mapped(format);
-      return new Copy(executor, "COPY (" + query + ") TO STDOUT (FORMAT " + format.option() + ")")
+      // On a line of its own, where a comment at the query's end does not hide it.
+      return new Copy(executor, "COPY (" + query + "\n) TO STDOUT (FORMAT " + format.option() + ")")
           .out(CopyReader.of(format, executor.session, shape, options, action), options);
     });
   }
@@ -388,12 +409,12 @@ public final class Connection implements Source, AutoCloseable {
    * @return whether a statement was running
    */
   public boolean cancel() {
-    return session.cancel(() -> !returned);
+    return session.cancel(() -> !origin.returned);
   }
 
   /** Whether the connection can be used as far as is known without asking the server. */
   public boolean isOpen() {
-    return !returned && session.isOpen();
+    return !origin.returned && session.isOpen();
   }
 
   /** Whether nothing has come that tells of its end: a look at the socket, without waiting. For one that nobody uses. */
@@ -449,11 +470,22 @@ public final class Connection implements Source, AutoCloseable {
     return executor.isFree();
   }
 
+  /** Where it leads, the server's process, and what state it is in. */
+  @Override
+  public String toString() {
+    String state = !isOpen() ? "closed" : switch (session.status()) {
+      case 'I' -> "idle";
+      case 'T' -> "in a transaction";
+      default -> "in a transaction that has failed";
+    };
+    return "Connection[" + config + ", process " + session.process() + ", " + state + "]";
+  }
+
   /** Closes the connection, or gives it back to the pool that lent it; rows that were read stay readable. */
   @Override
   public void close() {
     if (lender != null) {
-      lender.takeBack(this);
+      lender.takeBack(origin);
     } else {
       end();
     }

@@ -43,14 +43,16 @@ final class ConnectionString {
     return builder;
   }
 
-  /** As with libpq, a URI may say ssl=true, as those of JDBC do. */
+  /** As with libpq, a URI may say ssl=true, as those of JDBC do; and ssl=false, which libpq has no word for, is theirs too. */
   private static void set(String name, String value, Config.Builder builder) {
     if (!name.equals("ssl")) {
       builder.set(name, value);
     } else if (value.equals("true")) {
       builder.set("sslmode", "require");
+    } else if (value.equals("false")) {
+      builder.set("sslmode", "disable");
     } else {
-      throw new IllegalArgumentException("in a URI ssl can only be true; sslmode says more");
+      throw new IllegalArgumentException("in a URI ssl can only be true or false; sslmode says more");
     }
   }
 

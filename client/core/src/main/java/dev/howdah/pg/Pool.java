@@ -4,6 +4,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,7 +45,7 @@ public final class Pool implements Source, AutoCloseable {
   /**
    * How a pool behaves.
    *
-   * @param size how many connections there are at most
+   * @param size how many connections there are at most, one or more
    * @param waitLimit how long a borrower waits for one; opening it may take what is left of that, a second in any case,
    *     and connect_timeout at most
    * @param maxLifetime after how long a connection is replaced; zero for never
@@ -52,10 +53,18 @@ public final class Pool implements Source, AutoCloseable {
    *     what is left of the borrower's limit to answer, and at most five seconds. Whatever its age, one whose server has
    *     closed it, or has said goodbye, is not lent
    * @param leakLimit after how long a loan counts as a leak; zero for never
-   * @param leaks receives a message with the place where a leaked connection was borrowed
+   * @param leaks receives a message with the place where a leaked connection was borrowed, on the thread that borrows; what it
+   *     throws goes to that thread's handler of uncaught exceptions
    */
   public record Settings(int size, Duration waitLimit, Duration maxLifetime, Duration checkAfter, Duration leakLimit,
       Consumer<PgException> leaks) {
+    /** Refuses a pool that could never lend. */
+    public Settings {
+      if (size < 1) {
+        throw new IllegalArgumentException("a pool has one connection at least, not " + size);
+      }
+    }
+
     /** Ten connections, 30 seconds to wait, an hour to live, a check after five seconds, no leak detection. */
     public static final Settings DEFAULT = new Settings(10, Duration.ofSeconds(30), Duration.ofHours(1), Duration.ofSeconds(5),
         Duration.ZERO, leak -> { });
@@ -223,16 +232,31 @@ public final class Pool implements Source, AutoCloseable {
     if (settings.leakLimit().isZero()) {
       return;
     }
+    for (Throwable where : takeLeaks()) {
+      try {
+        settings.leaks().accept(new PgException("53300", "a connection was borrowed more than "
+            + settings.leakLimit().toMillis() + " ms ago and not given back", where));
+      } catch (RuntimeException | Error e) {
+        // The borrower has done nothing wrong, so it is not the borrower's error.
+        Thread current = Thread.currentThread();
+        current.getUncaughtExceptionHandler().uncaughtException(current, e);
+      }
+    }
+  }
+
+  /** Where connections were borrowed that leak, each told once. The receiver is not called under the lock: it may use the pool. */
+  private List<Throwable> takeLeaks() {
+    List<Throwable> leaks = new ArrayList<>();
     lock.lock();
     try {
       lent.replaceAll((connection, loan) -> {
         if (loan.where() == null || System.nanoTime() - loan.since() < settings.leakLimit().toNanos()) {
           return loan;
         }
-        settings.leaks().accept(new PgException("53300", "a connection was borrowed more than "
-            + settings.leakLimit().toMillis() + " ms ago and not given back", loan.where()));
+        leaks.add(loan.where());
         return new Loan(loan.connection(), loan.born(), loan.since(), null);
       });
+      return leaks;
     } finally {
       lock.unlock();
     }
@@ -381,6 +405,18 @@ public final class Pool implements Source, AutoCloseable {
     lock.lock();
     try {
       return idle.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Where it leads, and how many connections are lent and idle. */
+  @Override
+  public String toString() {
+    lock.lock();
+    try {
+      return "Pool[" + config + ", " + (closed ? "closed, " : "") + lent.size() + " of " + settings.size() + " lent, " + idle.size()
+          + " idle]";
     } finally {
       lock.unlock();
     }

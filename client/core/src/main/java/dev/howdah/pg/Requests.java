@@ -6,6 +6,8 @@ import dev.howdah.pg.wire.WireOutput;
 
 /** The messages of the extended protocol that a client writes. */
 final class Requests {
+  private static final int MOST_PARAMETERS = 65_535;
+
   private Requests() {}
 
   static void close(char kind, String name, WireOutput out) {
@@ -34,6 +36,10 @@ final class Requests {
   /** Writes the binding of a statement to a named portal. */
   static void bind(Statement statement, String portal, Object[] parameters, WireOutput out) {
     int count = statement.parameters.length;
+    if (parameters.length > MOST_PARAMETERS) {
+      throw new PgException("54023", "the statement was given " + parameters.length + " parameters, and can have " + MOST_PARAMETERS
+          + " at most; an array, as in unnest($1::int[]), is one");
+    }
     if (parameters.length != count) {
       throw new PgException("08P01", "the statement takes " + count + " parameters and was given " + parameters.length);
     }
@@ -107,7 +113,7 @@ final class Requests {
         out.int4(types.oid(i));
       }
       out.end(message);
-    } catch (IllegalArgumentException e) {
+    } catch (IllegalArgumentException | PgException e) {
       out.truncate(start);
       throw new PgException("22021", e.getMessage(), e);
     }

@@ -77,6 +77,9 @@ final class RowSource implements Copy.Source {
   }
 
   private void write(List<?> row) {
+    if (row == null) {
+      throw new PgException("22004", "a row is null, where a list of " + codecs.length + " values is wanted");
+    }
     if (row.size() != codecs.length) {
       throw new PgException("22023", "a row of " + row.size() + " values, where " + codecs.length + " types are named");
     }

@@ -35,7 +35,7 @@ final class Script {
       int message = out.begin('Q');
       out.cstring(sql);
       out.end(message);
-    } catch (IllegalArgumentException e) {
+    } catch (IllegalArgumentException | PgException e) {
       out.truncate(start);
       throw new PgException("22021", e.getMessage(), e);
     }

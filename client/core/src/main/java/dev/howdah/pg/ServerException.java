@@ -5,6 +5,7 @@ public class ServerException extends PgException {
   private static final long serialVersionUID = 1;
 
   private final transient ServerMessage server;
+  private final String sql;
 
   /** An error of the server, for a statement that is known or null. */
   public ServerException(ServerMessage server, String sql) {
@@ -15,6 +16,12 @@ public class ServerException extends PgException {
   public ServerException(ServerMessage server, String sql, String advice) {
     super(server.sqlState(), server.describe(sql) + (advice == null ? "" : "\n  " + advice));
     this.server = server;
+    this.sql = sql;
+  }
+
+  /** The statement that was refused; null if it was none, or is not known. */
+  public String sql() {
+    return sql;
   }
 
   /** The server's message. */

@@ -7,6 +7,9 @@ import java.util.Map;
 
 /** An error or a notice of the server, with every field it sent. */
 public final class ServerMessage {
+  /** How much of a statement an error shows that has no place in it. */
+  private static final int MOST_SHOWN = 500;
+
   private final Map<Character, String> fields;
 
   private ServerMessage(Map<Character, String> fields) {
@@ -134,6 +137,8 @@ public final class ServerMessage {
     text.append(severity()).append(": ").append(message()).append(" (SQLSTATE ").append(sqlState()).append(')');
     if (position() > 0) {
       appendPlace(text, sql, position());
+    } else {
+      appendLine(text, "statement", shortened(sql));
     }
     if (internalQuery() != null) {
       text.append("\n  in the query: ").append(internalQuery());
@@ -145,6 +150,10 @@ public final class ServerMessage {
     appendLine(text, "hint", hint());
     appendLine(text, "where", where());
     return text.toString();
+  }
+
+  private static String shortened(String sql) {
+    return sql == null || sql.length() <= MOST_SHOWN ? sql : sql.substring(0, MOST_SHOWN) + "…";
   }
 
   private static void appendLine(StringBuilder text, String label, String value) {

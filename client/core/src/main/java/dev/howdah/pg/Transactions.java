@@ -60,7 +60,7 @@ final class Transactions {
 
   private <T> T ended(TransactionOptions options, Function<Connection, T> work, String savepoint) {
     try {
-      T value = work.apply(connection);
+      T value = work.apply(connection.ofTransaction());
       if (options.rollback()) {
         undo(savepoint);
       } else {

@@ -142,4 +142,20 @@ class CopyRowsTest {
         List.of("int"), List.of(List.of(1))));
     assertEquals(0, connection.query("select * from locked").size());
   }
+
+  @Test
+  void aCommentAtTheEndOfAQueryHidesNothing() {
+    List<Row> copied = new ArrayList<>();
+    assertEquals(1, connection.copyOut(CopyFormat.BINARY, "select 1 -- the one", copied::add));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aRowThatIsNullIsRefused(CopyFormat format) {
+    connection.script("create temp table rows (a int)");
+    PgException refused = assertThrows(PgException.class, () -> connection.copyIn("copy rows from stdin (format " + format + ")", format,
+        List.of("int"), Arrays.asList(List.of(1), null)));
+    assertTrue(refused.getMessage().contains("a row is null"), refused.getMessage());
+    assertEquals(0, connection.query("select * from rows").size());
+  }
 }

@@ -162,6 +162,7 @@ class HandshakeTest {
         + "&client_encoding=UTF8&gssencmode=disable&fallback_application_name=tool", Config.builder(Map.of())).build();
     assertEquals("require", config.sslMode());
     assertEquals("tool", config.applicationName());
+    assertEquals("disable", ConnectionString.parse("postgresql://h/d?ssl=false", Config.builder(Map.of())).build().sslMode());
     assertEquals("mine", config.toBuilder().set("application_name", "mine").build().applicationName());
     assertEquals("env", Config.builder(Map.of("PGAPPNAME", "env")).build().applicationName());
     assertEquals("howdah", Config.builder(Map.of("PGGSSENCMODE", "prefer")).build().applicationName());

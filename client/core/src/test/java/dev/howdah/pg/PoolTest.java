@@ -306,6 +306,51 @@ class PoolTest {
   }
 
   @Test
+  void aReceiverOfLeaksMayUseThePoolAndFail() {
+    List<PgException> leaks = new ArrayList<>();
+    List<Throwable> uncaught = new ArrayList<>();
+    Pool[] pool = new Pool[1];
+    Thread.currentThread().setUncaughtExceptionHandler((thread, error) -> uncaught.add(error));
+    try (Pool leaking = pool(Pool.Settings.DEFAULT.size(4).leaks(Duration.ofNanos(1), leak -> {
+      leaks.add(leak);
+      assertEquals(1, pool[0].query("select 1").size());
+      throw new IllegalStateException("no");
+    }))) {
+      pool[0] = leaking;
+      leaking.borrow();
+      leaking.borrow();
+      assertEquals(1, leaking.query("select 1").size());
+      assertEquals(uncaught.size(), leaks.size());
+      assertTrue(leaks.size() >= 2 && uncaught.stream().allMatch(error -> "no".equals(error.getMessage())), uncaught.toString());
+    } finally {
+      Thread.currentThread().setUncaughtExceptionHandler(null);
+    }
+  }
+
+  @Test
+  void aPoolHasOneConnectionAtLeast() {
+    for (int size : new int[] {0, -1}) {
+      String message = assertThrows(IllegalArgumentException.class, () -> Pool.Settings.DEFAULT.size(size)).getMessage();
+      assertTrue(message.contains(Integer.toString(size)), message);
+    }
+  }
+
+  @Test
+  void aPoolAndAConnectionSayWhatTheyAre() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(2))) {
+      Connection lent = pool.borrow();
+      String where = PrivateServer.USER + "@127.0.0.1:" + PrivateServer.shared().port() + "/postgres";
+      assertEquals("Pool[" + where + ", 1 of 2 lent, 0 idle]", pool.toString());
+      assertEquals("Connection[" + where + ", process " + lent.process() + ", idle]", lent.toString());
+      lent.begin(TransactionOptions.DEFAULT);
+      assertTrue(lent.toString().endsWith(", in a transaction]"), lent.toString());
+      lent.close();
+      assertTrue(lent.toString().endsWith(", closed]"), lent.toString());
+      assertEquals("Pool[" + where + ", 0 of 2 lent, 1 idle]", pool.toString());
+    }
+  }
+
+  @Test
   void waitersAreServedInOrder() throws InterruptedException {
     try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
       Connection held = pool.borrow();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
@@ -488,5 +489,39 @@ class SharedConnectionTest {
       }
       assertEquals(3, seen.get());
     }
+  }
+
+  /** The work of a transaction that waits for a thread which waits for the transaction would wait forever. */
+  @Test
+  void anotherThreadIsRefusedTheTransactionThatWaitsForIt() {
+    assertTimeoutPreemptively(Duration.ofSeconds(30), () -> {
+      int answer = connection.transaction(tx -> {
+        for (Callable<?> use : List.<Callable<?>>of(() -> tx.query("select 1"), () -> tx.script("select 1"),
+            () -> tx.transaction(inner -> 1), tx::pipeline, () -> tx.cursor("select 1"))) {
+          Future<?> other = threads.submit(() -> {
+            Object used = use.call();
+            return used instanceof Pipeline pipeline ? pipeline.query("select 1") : used;
+          });
+          PgException refused = assertInstanceOf(PgException.class, failure(other));
+          assertTrue(refused.getMessage().contains("the transaction is that of the thread"), refused.getMessage());
+        }
+        return tx.transaction(inner -> inner.query("select 7").get(0).getInt(0));
+      });
+      assertEquals(7, answer);
+    });
+    assertEquals(1, connection.query("select 1").size());
+  }
+
+  @Test
+  void aTransactionMayBeCancelledFromAnotherThread() throws Exception {
+    Future<?> slow = threads.submit(() -> connection.transaction(tx -> {
+      threads.submit(() -> {
+        while (!tx.cancel()) {
+          Thread.onSpinWait();
+        }
+      });
+      return tx.query("select pg_sleep(60)");
+    }));
+    assertEquals("57014", assertInstanceOf(PgException.class, failure(slow)).sqlState());
   }
 }

@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import dev.howdah.pg.PgException;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
@@ -48,9 +49,20 @@ final class HstoreCodec extends Codec {
     throw refuse(value);
   }
 
+  /** A map without a null among its keys, which hstore has not. */
+  private Map<?, ?> keyed(Object value) {
+    Map<?, ?> map = map(value);
+    for (Object key : map.keySet()) {
+      if (key == null) {
+        throw new PgException("22004", "a key of an hstore cannot be null");
+      }
+    }
+    return map;
+  }
+
   @Override
   public void encode(Object value, WireOutput out) {
-    Map<?, ?> map = map(value);
+    Map<?, ?> map = keyed(value);
     out.int4(map.size());
     map.forEach((key, item) -> {
       int start = out.reserveInt4();
@@ -77,7 +89,7 @@ final class HstoreCodec extends Codec {
       return text;
     }
     StringBuilder text = new StringBuilder();
-    map(value).forEach((key, item) -> {
+    keyed(value).forEach((key, item) -> {
       text.append(text.isEmpty() ? "" : ", ").append(Quoting.escaped(key.toString())).append("=>");
       text.append(item == null ? "NULL" : Quoting.escaped(item.toString()));
     });

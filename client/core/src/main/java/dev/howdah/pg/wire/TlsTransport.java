@@ -258,9 +258,9 @@ public final class TlsTransport implements Transport {
   /** The hash that a certificate is signed with: a part of the signature's name, or for RSASSA-PSS a parameter of it. */
   private static String signatureHash(X509Certificate certificate) throws IOException, GeneralSecurityException {
     String algorithm = certificate.getSigAlgName().toUpperCase(Locale.ROOT);
-    int with = algorithm.indexOf("WITH");
-    if (with >= 0) {
-      return algorithm.substring(0, with).replaceFirst("^SHA(\\d)", "SHA-$1");
+    String named = hashOf(algorithm);
+    if (named != null) {
+      return named;
     }
     if (!algorithm.equals("RSASSA-PSS") || certificate.getSigAlgParams() == null) {
       return null;
@@ -268,6 +268,12 @@ public final class TlsTransport implements Transport {
     AlgorithmParameters parameters = AlgorithmParameters.getInstance(algorithm);
     parameters.init(certificate.getSigAlgParams());
     return parameters.getParameterSpec(PSSParameterSpec.class).getDigestAlgorithm();
+  }
+
+  /** The hash that a signature's name begins with, as MessageDigest calls it: SHA-256 of SHA256WITHRSA; null if it names none. */
+  static String hashOf(String algorithm) {
+    int with = algorithm.indexOf("WITH");
+    return with < 0 ? null : algorithm.substring(0, with).replaceFirst("^SHA(?!3-)(\\d)", "SHA-$1");
   }
 
   @Override

@@ -1,7 +1,9 @@
 package dev.howdah.pg.wire;
 
+import dev.howdah.pg.PgException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 
 /**
  * A growing buffer of bytes to send: messages, parameter values, JSON.
@@ -106,12 +108,28 @@ public final class WireOutput {
     for (int i = 0; i < length; i++) {
       char c = value.charAt(i);
       if (c >= 0x80) {
+        refuseHalves(value, i);
         bytes(value.getBytes(StandardCharsets.UTF_8));
         return;
       }
       target[at + i] = (byte) c;
     }
     size += length;
+  }
+
+  /** Java would write a question mark for half of a surrogate pair. */
+  private static void refuseHalves(String value, int start) {
+    int length = value.length();
+    for (int i = start; i < length; i++) {
+      char c = value.charAt(i);
+      if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
+        if (c > Character.MAX_HIGH_SURROGATE || i + 1 == length || !Character.isLowSurrogate(value.charAt(i + 1))) {
+          throw new PgException("22021", "the text has half of a surrogate pair, U+" + Integer.toHexString(c).toUpperCase(Locale.ROOT)
+              + ", as its character " + i + ", which is no text and cannot be sent");
+        }
+        i++;
+      }
+    }
   }
 
   /** Writes text and a zero byte, as names and SQL are sent. A zero inside the text is refused. */
