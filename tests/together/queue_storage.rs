@@ -114,6 +114,39 @@ fn what_was_leased_for_long_and_removed_is_truncated_before_its_lease_is_over() 
 }
 
 #[test]
+fn what_was_leased_for_long_and_removed_is_truncated_also_where_nobody_sends_any_more() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    let send = "select queue.create('m');
+        select queue.send_batch('m', array(select jsonb_build_object('pad', repeat('x', 200)) from generate_series(1, 10000) n))";
+    session.batch_execute(send).unwrap();
+    let remove =
+        "select count(*) from queue.delete('m', array(select msg_id from queue.read('m', 3600, 100000)))";
+    assert_eq!(number(&mut session, remove), 10_000);
+    wait_for("the segment that was written to is truncated", || {
+        session.batch_execute("select queue.maintain('m')").unwrap();
+        number(&mut session, SIZE) < 128
+    });
+}
+
+#[test]
+fn who_waits_for_a_queue_that_is_dropped_meanwhile_is_told_so() {
+    let queues = Queues::start();
+    put(&mut queues.session(), 1, 10);
+    let mut dropping = queues.session();
+    dropping.batch_execute("begin; select queue.drop_queue('bips')").unwrap();
+    std::thread::scope(|scope| {
+        let taker = scope.spawn(|| try_take(&mut queues.session(), 1));
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+        wait_for("the taker waits", || queues.number(waiting) == 1);
+        dropping.batch_execute("commit").unwrap();
+        let error = taker.join().unwrap().expect_err("the queue is gone");
+        let raised = error.as_db_error().expect("the server is there");
+        assert_eq!((raised.code().code(), raised.message()), ("42704", "queue bips was dropped"));
+    });
+}
+
+#[test]
 fn a_truncation_that_is_rolled_back_loses_nothing() {
     let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
     let mut session = queues.session();

@@ -138,13 +138,14 @@ pub fn tidy(queue: &Definition, effort: Effort) -> usize {
     numbers.into_iter().filter(|number| tidy_segment(queue, *number, effort)).count()
 }
 
-/// Leaves the open segment for another if it is full and drained, as the next sender would: there may be none.
+/// Leaves the open segment for another if it is full and nothing in it is to be taken now, as the next sender would: there may
+/// be none. Leases that are on the list may be acknowledged already.
 fn leave_full(queue: &Definition) {
-    let (open, is_drained) = {
+    let (open, is_done) = {
         let lock = queue.lock();
-        (lock.open, lock.segments[lock.open].watch.is_drained())
+        (lock.open, lock.segments[lock.open].watch.waits_for_times_alone())
     };
-    if is_drained && Segment::open(queue, open, Purpose::Look).rows.pages() >= full() {
+    if is_done && Segment::open(queue, open, Purpose::Look).rows.pages() >= full() {
         next(queue);
     }
 }

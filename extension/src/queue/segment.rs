@@ -38,7 +38,8 @@ impl Opened {
     pub fn table(oid: Oid, lock: i32) -> Option<Opened> {
         // SAFETY: inside a transaction.
         let relation = unsafe { pg_sys::try_table_open(oid, lock) };
-        (!relation.is_null()).then_some(Opened(relation))
+        // A value of it closes what it has: there must be none of a relation that is not there.
+        (!relation.is_null()).then(|| Opened(relation))
     }
 
     /// A relation that is open, and that the value closes.
