@@ -102,6 +102,7 @@ mod alone {
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {
     mod calls;
+    mod crash;
     mod ddl;
     mod rights;
     mod versions;
