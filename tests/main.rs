@@ -51,6 +51,7 @@ mod together {
     mod queue_wire_committed;
     mod queue_wire_crashes;
     mod queue_wire_faults;
+    mod queue_wire_listeners;
     mod queue_wire_silence;
     mod queue_wire_tables;
     mod refusals;

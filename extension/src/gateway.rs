@@ -286,6 +286,7 @@ impl Gateway<'_> {
         }
         if let Some(table) = self.runner.table() {
             self.listeners.follow(&table.listeners, &table.intakes, &mut self.server);
+            self.flights.keep_listeners(table.intakes.len());
             // Executors write into the entry of a listener, so it is there before the first line is read.
             self.accounts.forget_when();
             self.keep_accounts();
@@ -379,8 +380,8 @@ impl Gateway<'_> {
     /// Writes down what came in, and says whether there need be executors for it.
     fn keep_accounts(&mut self) {
         let Some(open) = self.accounts.keep(&self.listeners, &self.server) else { return };
-        let wanted = open || self.runner.table().is_some_and(|table| !table.intakes.is_empty());
-        if self.worker.database().takes_lines.swap(wanted, Relaxed) != wanted {
+        let wanted = self.runner.table().map_or(0, |table| table.intakes.len()).max(open.into()) as u32;
+        if self.worker.database().line_listeners.swap(wanted, Relaxed) != wanted {
             shared().nudge_supervisor();
         }
     }

@@ -70,7 +70,7 @@ integers! {
     MIN_EXECUTORS = "howdah.min_executors\0", 2, 1, 128, Sighup, NONE, "Executors of a lane that are always kept.\0";
     MAX_EXECUTORS = "howdah.max_executors\0", 16, 1, 128, Sighup, NONE, "Executors that a lane may grow to while requests wait.\0";
     MIN_INGEST_EXECUTORS = "howdah.min_ingest_executors\0", 1, 1, 128, Sighup, NONE, "Executors that are always kept for lines while something listens for them.\0";
-    MAX_INGEST_EXECUTORS = "howdah.max_ingest_executors\0", 4, 1, 128, Sighup, NONE, "Executors for lines that there may be while buckets wait.\0";
+    MAX_INGEST_EXECUTORS = "howdah.max_ingest_executors\0", 4, 1, 128, Sighup, NONE, "Executors for lines that there may be while buckets wait, beside one for each further listener.\0";
     INGEST_MEMORY = "howdah.ingest_memory\0", 256 * MIB, 16 * MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for lines that are not committed yet; each listener has the same share, and reads no more beyond it.\0";
     MAX_INGEST_CONNECTIONS = "howdah.max_ingest_connections\0", 1000, 1, 100_000, Postmaster, NONE, "Connections for lines that a gateway holds at most.\0";
     MAX_INGEST_PER_ADDRESS = "howdah.max_ingest_per_address\0", 500, 1, 100_000, Sighup, NONE, "Connections for lines that a gateway holds at most of one address, or of a network of 64 bits of IPv6.\0";

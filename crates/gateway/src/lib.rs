@@ -77,6 +77,7 @@ pub use counters::{Counters, ListenerCounters};
 pub use limits::Limits;
 pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
+pub use lines::shares::{LineShares, Room};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, address_is_free};
 pub use replies::SMALL_REPLY;

@@ -54,6 +54,13 @@ pub struct Poured {
     pub lines: Rc<Vec<u8>>,
 }
 
+impl Poured {
+    /// Bytes that it has.
+    pub fn bytes(&self) -> usize {
+        self.head.len() + self.lines.len()
+    }
+}
+
 /// Where a bucket comes from. Who has no room for all keeps them in a [`crate::FairQueue`], so that nobody waits for the
 /// flood of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,7 +39,8 @@ pub unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut ErrorData {
     // SAFETY: by contract; a jump passes over nothing that is owned.
     unsafe {
         // Frames that have gone may still be on it, and the second error would call them.
-        let error_context_stack = std::mem::replace(&mut *(&raw mut pg_sys::error_context_stack), null_mut());
+        let error_context_stack = pg_sys::error_context_stack;
+        pg_sys::error_context_stack = null_mut();
         let copy = until_jump(|| __real_CopyErrorData());
         pg_sys::error_context_stack = error_context_stack;
         copy.unwrap_or(OUT_OF_MEMORY)

@@ -1,8 +1,9 @@
 //! Buckets of lines on their way to the executors of their lane.
 //!
 //! A bucket that finds no room in the exchange waits here, and its stream reads no more meanwhile. The order is fair to
-//! connections: those of a flood let the few lines of others pass. Buckets get a part of the exchange's memory, so that
-//! requests find room beside them.
+//! connections: those of a flood let the few lines of others pass. Those of each listener have executors of their own, so that
+//! none waits for what another's trigger does. Buckets get a part of the exchange's memory, so that requests find room
+//! beside them.
 
 use ::gateway::{FairQueue, Poured, Server, Ticket};
 use exchange::Full;
@@ -25,20 +26,27 @@ impl Buckets {
     /// Takes in what the event loop has brought, and sends what there is room for.
     pub fn send(&mut self, flights: &mut Flights, server: &mut Server) {
         for poured in server.poured() {
-            let bytes = poured.head.len() + poured.lines.len();
             // Each connection has the same share.
-            self.waiting.push(poured.source.stream, bytes / poured.source.connections, poured);
+            self.waiting.push(poured.source.stream, poured.bytes() / poured.source.connections, poured);
         }
-        while let Some(poured) = self.waiting.first() {
+        // Where the bucket of one listener finds no room, that of another may.
+        let mut stuck = Vec::new();
+        loop {
+            let may_go =
+                |poured: &Poured| !stuck.contains(&poured.source.listener) && flights.has_line_share(poured);
+            let Some((turn, poured)) = self.waiting.first(may_go) else { return };
             match flights.submit_bucket(poured) {
                 Ok(()) => {}
-                Err(Full::Slots | Full::Blocks) => return,
+                Err(Full::Slots | Full::Blocks) => {
+                    stuck.push(poured.source.listener);
+                    continue;
+                }
                 Err(Full::TooLarge) => {
                     let answer = failure("54000", "the bucket is larger than howdah.request_memory", true);
                     server.reply(poured.ticket, answer);
                 }
             }
-            self.waiting.take_first();
+            self.waiting.take(turn);
         }
     }
 

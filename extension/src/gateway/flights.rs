@@ -7,7 +7,7 @@ mod late;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Poured, SMALL_REPLY, Server, Ticket};
+use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server, Ticket};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use gates::Gates;
 use late::{expired, record_left, settle, waited_too_long};
@@ -43,6 +43,7 @@ pub struct Flights {
     /// What is answered without an executor.
     pub refusals: Refusals,
     gates: Gates,
+    line_shares: LineShares,
     supervisor_nudged: Option<Instant>,
 }
 
@@ -52,8 +53,6 @@ struct Load {
     count: usize,
     /// How many of them are buckets of lines.
     buckets: usize,
-    /// The bytes of those.
-    bytes: usize,
     /// Bytes of responses that have not come as a whole.
     responses: usize,
 }
@@ -62,10 +61,7 @@ impl Load {
     fn lose(&mut self, flight: &Flight) {
         self.count -= 1;
         self.responses -= flight.response.len();
-        if flight.is_bucket {
-            self.buckets -= 1;
-            self.bytes -= flight.size;
-        }
+        self.buckets -= usize::from(flight.bucket_of.is_some());
     }
 }
 
@@ -84,8 +80,8 @@ struct Flight {
     id: String,
     /// Bytes of the request.
     size: usize,
-    /// It is a bucket of lines.
-    is_bucket: bool,
+    /// The listener, if it is a bucket of lines.
+    bucket_of: Option<u32>,
     gate: u32,
     /// The request itself, if it is small enough to be run again.
     kept: Option<Arrived>,
@@ -101,7 +97,7 @@ impl Flight {
     /// Why so much more of the response may not come. There is `room` for those that are not small. What is said of a
     /// bucket is always taken: its stream waits for it.
     fn lacks_memory(&mut self, more: usize, room: impl Fn() -> usize) -> Option<&'static str> {
-        let is_small = self.is_bucket || self.response.len() + more <= SMALL_REPLY;
+        let is_small = self.bucket_of.is_some() || self.response.len() + more <= SMALL_REPLY;
         if !is_small && more > room() {
             return Some(NO_ROOM);
         }
@@ -140,6 +136,7 @@ impl Flights {
             parked: Parked::new(worker.index),
             refusals: Refusals::new(worker.entry()),
             gates: Gates::new(shared().routes.capacity()),
+            line_shares: LineShares::default(),
             supervisor_nudged: None,
         }
     }
@@ -235,7 +232,7 @@ impl Flights {
             answered: None,
             id: id_of(&arrived),
             size: arrived.request.len(),
-            is_bucket: false,
+            bucket_of: None,
             gate,
             kept: (arrived.request.len() <= KEPT).then_some(arrived),
             waited,
@@ -250,21 +247,31 @@ impl Flights {
         let flight = self.flights[slot].take()?;
         self.load.lose(&flight);
         self.gates.lose(&flight);
+        if let Some(listener) = flight.bucket_of {
+            self.line_shares.lose(listener, flight.size);
+        }
         Some(flight)
     }
 
-    /// Hands a bucket to the executors of its lane. Those of all gateways together have half of the exchange at most; and
-    /// of a gateway no more are under way than keep the executors busy.
-    pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
-        let bytes = poured.head.len() + poured.lines.len();
+    /// There are so many listeners for lines.
+    pub fn keep_listeners(&mut self, count: usize) {
+        self.line_shares.keep(count);
+    }
+
+    /// Whether another bucket of a listener may go to the executors.
+    pub fn has_line_share(&self, poured: &Poured) -> bool {
         let sizes = self.end.exchange().sizes();
-        let busy = 2 * settings::MAX_INGEST_EXECUTORS.get() as usize;
-        if self.load.buckets >= busy.min(self.half_of(sizes.slots)).max(1) {
-            return Err(Full::Slots);
-        }
-        if self.load.bytes > 0 && self.load.bytes + bytes > self.half_of(sizes.blocks) * exchange::BLOCK {
-            return Err(Full::Blocks);
-        }
+        let room = Room {
+            executors: (settings::MAX_INGEST_EXECUTORS.get() / settings::GATEWAYS.get()).max(1) as usize,
+            slots: self.half_of(sizes.slots),
+            bytes: self.half_of(sizes.blocks) * exchange::BLOCK,
+        };
+        self.line_shares.admits(poured.source.listener, poured.bytes(), room)
+    }
+
+    /// Hands a bucket to the executors of its lane.
+    pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
+        let bytes = poured.bytes();
         let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;
         self.flights[ticket.slot() as usize] = Some(Flight {
             ticket: Some(poured.ticket),
@@ -275,14 +282,14 @@ impl Flights {
             answered: None,
             id: String::new(),
             size: bytes,
-            is_bucket: true,
+            bucket_of: Some(poured.source.listener),
             gate: NO_GATE,
             kept: None,
             waited: None,
         });
         self.load.count += 1;
         self.load.buckets += 1;
-        self.load.bytes += bytes;
+        self.line_shares.gain(poured.source.listener, bytes);
         Ok(())
     }
 
@@ -397,7 +404,7 @@ impl Flights {
             Outcome::Answered(_) => {
                 server.reply(ticket, flight.response);
             }
-            Outcome::Died if flight.is_bucket => {
+            Outcome::Died if flight.bucket_of.is_some() => {
                 server.reply(ticket, buckets::died());
             }
             Outcome::Died => {

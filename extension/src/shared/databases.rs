@@ -69,8 +69,8 @@ pub struct Database {
     withdrawn_by: AtomicI32,
     /// Gateways that the settings ask for.
     pub gateways_wanted: AtomicU32,
-    /// Whether something listens for lines, so that the lane of incoming rows needs executors.
-    pub takes_lines: AtomicBool,
+    /// How many listeners take lines, those that are closing included: with any, the lane of incoming rows needs executors.
+    pub line_listeners: AtomicU32,
     /// Executors that each lane should have now.
     pub executors_wanted: [AtomicU32; LANES],
     /// Whether nobody shall serve it until it is taken back: `http.drain`.

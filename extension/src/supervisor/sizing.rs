@@ -6,6 +6,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use ::gateway::LineShares;
 use pgrx::{log, pg_sys};
 
 use crate::settings;
@@ -46,10 +47,12 @@ impl Sizing {
     pub fn measure(&mut self, shared: &Shared) {
         let databases = shared.databases.iter().filter(|database| database.is_listed()).count();
         let gateways = settings::GATEWAYS.get() as usize;
-        let taking = shared.databases.iter().filter(|database| takes_lines(database)).count();
-        let ((fewest, most), (fewest_ingest, most_ingest)) = (executors(), ingest_executors());
-        let needed = databases * (gateways + fewest) + taking * fewest_ingest;
-        let wanted = databases * (gateways + most) + taking * most_ingest;
+        let (fewest, most) = executors();
+        let taking = shared.databases.iter().filter(|database| takes_lines(database)).map(ingest_executors);
+        let (fewest_ingest, most_ingest) =
+            taking.fold((0, 0), |sum, (fewest, most)| (sum.0 + fewest, sum.1 + most));
+        let needed = databases * (gateways + fewest) + fewest_ingest;
+        let wanted = databases * (gateways + most) + most_ingest;
         let others = others();
         let header = shared.header;
         header.worker_processes_wanted.store((others + wanted) as u32, Relaxed);
@@ -150,13 +153,20 @@ impl Staff {
 
 /// Whether a database needs executors for lines.
 fn takes_lines(database: &Database) -> bool {
-    database.is_listed() && database.takes_lines.load(Relaxed)
+    database.is_listed() && database.line_listeners.load(Relaxed) > 0
 }
 
-/// Fewest and most executors of the lane of incoming rows, as the settings have them.
-pub fn ingest_executors() -> (usize, usize) {
-    let fewest = settings::MIN_INGEST_EXECUTORS.get() as usize;
-    (fewest, fewest.max(settings::MAX_INGEST_EXECUTORS.get() as usize))
+/// Fewest and most executors of a database's lane of incoming rows. Beside those that the settings allow there may be one for
+/// each further listener of each gateway: none waits for another's.
+pub fn ingest_executors(database: &Database) -> (usize, usize) {
+    let listeners = database.line_listeners.load(Relaxed) as usize;
+    let (fewest, most) = (settings::MIN_INGEST_EXECUTORS.get(), settings::MAX_INGEST_EXECUTORS.get());
+    let (fewest, most, gateways) = (fewest as usize, most as usize, settings::GATEWAYS.get() as usize);
+    match listeners {
+        0 => (0, 0),
+        1 => (fewest, fewest.max(most)),
+        _ => (fewest, fewest.max(gateways * LineShares::executors(listeners, most / gateways))),
+    }
 }
 
 /// Fewest and most executors of the lane of web requests, as the settings have them.

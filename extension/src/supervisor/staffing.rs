@@ -115,8 +115,7 @@ impl Supervisor {
     /// long been idle.
     fn executors_wanted(&mut self, lane: usize, index: usize, now: u64) -> Wanted {
         let (fewest, most) = match lane {
-            INGEST if !self.shared.databases[index].takes_lines.load(Relaxed) => (0, 0),
-            INGEST => sizing::ingest_executors(),
+            INGEST => sizing::ingest_executors(&self.shared.databases[index]),
             _ => sizing::executors(),
         };
         let staff = Executors::of(self.shared, index, lane, now);

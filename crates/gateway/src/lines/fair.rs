@@ -19,6 +19,10 @@ pub struct FairQueue<T> {
     count: u64,
 }
 
+/// An item's place in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn((u64, u64));
+
 #[derive(Debug)]
 struct Item<T> {
     size: u64,
@@ -53,15 +57,17 @@ impl<T> FairQueue<T> {
         self.count += 1;
     }
 
-    /// The item whose turn it is.
-    pub fn first(&self) -> Option<&T> {
-        self.items.first_key_value().map(|(_, item)| &item.item)
+    /// Whose turn it is, of those that may be taken.
+    pub fn first(&self, may_be: impl Fn(&T) -> bool) -> Option<(Turn, &T)> {
+        let (&key, item) = self.items.iter().find(|(_, item)| may_be(&item.item))?;
+        Some((Turn(key), &item.item))
     }
 
-    /// Takes that item out.
-    pub fn take_first(&mut self) -> Option<T> {
+    /// Takes an item out.
+    pub fn take(&mut self, turn: Turn) -> Option<T> {
         let waited = self.items.len() as u64;
-        let ((end, _), Item { size, item }) = self.items.pop_first()?;
+        let (end, _) = turn.0;
+        let Item { size, item } = self.items.remove(&turn.0)?;
         self.now = self.now.max(end - size) + (size / waited).max(1);
         Some(item)
     }
@@ -76,8 +82,13 @@ impl<T> FairQueue<T> {
 mod tests {
     use super::*;
 
+    fn take_first<T>(queue: &mut FairQueue<T>) -> Option<T> {
+        let (turn, _) = queue.first(|_| true)?;
+        queue.take(turn)
+    }
+
     fn drain(queue: &mut FairQueue<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.take_first()).collect()
+        std::iter::from_fn(|| take_first(queue)).collect()
     }
 
     #[test]
@@ -86,20 +97,34 @@ mod tests {
         for (size, item) in [(9, "a"), (1, "b"), (5, "c"), (1, "d")] {
             queue.push(1, size, item);
         }
-        assert_eq!(queue.first(), Some(&"a"));
+        assert_eq!(queue.first(|_| true).map(|(_, item)| *item), Some("a"));
         assert_eq!(drain(&mut queue), ["a", "b", "c", "d"]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_may_not_be_taken_lets_others_pass_and_keeps_its_turn() {
+        let mut queue = FairQueue::default();
+        for (flow, item) in [(1, "a"), (1, "b"), (2, "c"), (2, "d")] {
+            queue.push(flow, 10, item);
+        }
+        let (turn, item) = queue.first(|item| *item > "b").unwrap();
+        assert_eq!(*item, "c");
+        assert_eq!(queue.take(turn), Some("c"));
+        assert_eq!(queue.take(turn), None);
+        assert_eq!(queue.first(|_| false), None);
+        assert_eq!(drain(&mut queue), ["a", "b", "d"]);
     }
 
     #[test]
     fn what_is_rare_overtakes_a_flood() {
         let mut queue = FairQueue::default();
         (0..1000).for_each(|number| queue.push(number % 20, 4 << 20, "flood"));
-        (0..30).for_each(|_| assert_eq!(queue.take_first(), Some("flood")));
+        (0..30).for_each(|_| assert_eq!(take_first(&mut queue), Some("flood")));
         for round in 0..100 {
             queue.push(99, 300, "rare");
-            assert_eq!(queue.take_first(), Some("rare"), "in round {round}");
-            assert_eq!(queue.take_first(), Some("flood"));
+            assert_eq!(take_first(&mut queue), Some("rare"), "in round {round}");
+            assert_eq!(take_first(&mut queue), Some("flood"));
         }
     }
 
@@ -110,7 +135,7 @@ mod tests {
         let put = |queue: &mut FairQueue<usize>, flow: usize| queue.push(flow as u64, [1000, 10][flow], flow);
         (0..2).for_each(|flow| (0..3).for_each(|_| put(&mut queue, flow)));
         for _ in 0..10_100 {
-            let flow = queue.take_first().unwrap();
+            let flow = take_first(&mut queue).unwrap();
             taken[flow] += [1000, 10][flow];
             put(&mut queue, flow);
         }
@@ -126,7 +151,7 @@ mod tests {
         let mut waited = Vec::new();
         for flow in 4..10_000 {
             queue.push(flow, 10, "small");
-            if queue.take_first() == Some("large") {
+            if take_first(&mut queue) == Some("large") {
                 waited.push(flow);
             }
         }
@@ -139,8 +164,8 @@ mod tests {
         for flow in 0..100_000 {
             queue.push(flow, 100, ());
             queue.push(flow, 100, ());
-            queue.take_first();
-            queue.take_first();
+            take_first(&mut queue);
+            take_first(&mut queue);
         }
         assert!(queue.ends.len() < 1000, "{}", queue.ends.len());
     }
@@ -150,7 +175,7 @@ mod tests {
         let mut queue = FairQueue::default();
         (0..10).for_each(|number| queue.push(number, 1, number));
         queue.retain(|number| number % 2 == 0);
-        let left: Vec<u64> = std::iter::from_fn(|| queue.take_first()).collect();
+        let left: Vec<u64> = std::iter::from_fn(|| take_first(&mut queue)).collect();
         assert_eq!(left, [0, 2, 4, 6, 8]);
     }
 }

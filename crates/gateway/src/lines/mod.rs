@@ -7,6 +7,7 @@
 //! - `plain`, `acknowledged`: the two protocols.
 //! - `stream`: buckets, one under way, the next filling.
 //! - [`fair`]: buckets that wait for room, in an order that is fair to streams.
+//! - [`shares`]: what each listener has of the executors.
 //! - [`report`]: what the owner sees.
 //!
 //! What a client sends is read only while there is room for it: the bucket that fills, the listener's memory, the
@@ -21,6 +22,7 @@ mod connection;
 pub mod fair;
 mod plain;
 pub mod report;
+pub mod shares;
 mod stream;
 pub mod terms;
 

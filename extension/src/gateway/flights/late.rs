@@ -25,7 +25,7 @@ impl Flights {
         let patience = Duration::from_millis(settings::QUEUE_TIMEOUT.get() as u64);
         for slot in 0..self.flights.len() {
             let Some(flight) = &mut self.flights[slot] else { continue };
-            if flight.is_bucket {
+            if flight.bucket_of.is_some() {
                 // It waits for as long as it takes: its stream reads no more meanwhile.
                 continue;
             }
