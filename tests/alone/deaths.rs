@@ -147,7 +147,7 @@ fn the_postmaster_is_killed(platform: &mut Platform) {
 }
 
 #[test]
-fn a_transaction_too_long_for_the_server_costs_its_request_alone() {
+fn a_limit_of_the_server_for_transactions_ends_no_process_and_no_request() {
     if !is_at_least(17, "transaction_timeout") {
         return;
     }
@@ -158,7 +158,8 @@ fn a_transaction_too_long_for_the_server_costs_its_request_alone() {
          create role hasty; alter role hasty set transaction_timeout = '200ms';
          select http.route('GET', '/hasty', 'nap', role => 'hasty')",
     );
-    let reply = platform.get("/hasty?seconds=30");
-    assert_eq!(reply.status, 502, "{}", reply.text());
-    assert_eq!(platform.get("/hasty?seconds=0").status, 200);
+    let pids = platform.pids();
+    let reply = platform.get("/hasty?seconds=1");
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert!(platform.still_run(&pids));
 }
