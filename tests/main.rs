@@ -18,6 +18,7 @@ mod together {
     mod example;
     mod guards;
     mod handler_arms;
+    mod http2_conformance;
     mod ingest_bad_lines;
     mod ingest_lines;
     mod ingest_tables;
