@@ -39,8 +39,11 @@ mod together {
     mod queue_messages;
     mod queue_old_transactions;
     mod queue_order;
+    mod queue_poison;
     mod queue_producers;
+    mod queue_receipts;
     mod queue_rights;
+    mod queue_row_types;
     mod queue_shippers;
     mod queue_storage;
     mod queue_survivors;

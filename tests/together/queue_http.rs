@@ -145,7 +145,7 @@ fn rights_are_those_of_the_role(platform: &Platform) {
     for path in [
         "/queues/secret",
         "/queues/secret/read",
-        "/queues/secret/ack?batch=1-1",
+        "/queues/secret/ack?batch=1-1:1",
         "/queues/secret/take",
         "/queues/secret/read?wait=5+s",
     ] {
@@ -157,9 +157,12 @@ fn rights_are_those_of_the_role(platform: &Platform) {
 fn nonsense_is_refused(platform: &Platform) {
     for path in [
         "/queues/bips/ack?batch=x",
-        "/queues/bips/ack?batch=1-9999999999",
-        "/queues/bips/ack?batch=1-60000000,900000000-1",
-        "/queues/bips/ack?batch=1-5000,7000-13000",
+        "/queues/bips/ack?batch=1-9999999999:1",
+        "/queues/bips/ack?batch=1-2",
+        "/queues/bips/ack?batch=1-2:",
+        "/queues/bips/ack?batch=1-2:9999999999",
+        "/queues/bips/ack?batch=1-60000000:1,900000000-1:1",
+        "/queues/bips/ack?batch=1-5000:1,7000-13000:1",
         "/queues/bips/ack",
         "/queues/bips/read?qty=-1",
         "/queues/bips/read?qty=1000000",
@@ -178,7 +181,7 @@ fn nonsense_is_refused(platform: &Platform) {
         assert_eq!(reply.status, 400, "{body}: {}", reply.text());
     }
     assert_eq!(post(platform, "/queues/bips/take").json()["rows"].as_array().unwrap().len(), 1);
-    for door in ["", "/read", "/ack?batch=1-2", "/take"] {
+    for door in ["", "/read", "/ack?batch=1-2:1", "/take"] {
         assert_eq!(post(platform, &format!("/queues/none{door}")).status, 404, "{door}");
     }
 }

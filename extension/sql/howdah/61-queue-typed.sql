@@ -50,24 +50,29 @@ as 'MODULE_PATHNAME', 'howdah_queue_read_rows_with_poll';
 comment on function queue.read_with_poll(text, integer, interval, interval, anyelement) is
   'Leases rows, and waits for some if there are none; commits wake it';
 
-create function queue.ack(queue_name text, msg_id bigint) returns boolean
+create function queue.ack(queue_name text, msg_id bigint, read_ct integer default null) returns boolean
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_ack';
-comment on function queue.ack(text, bigint) is 'Removes a row; false if it is gone already';
+comment on function queue.ack(text, bigint, integer) is
+  'Removes a row, with the read_ct of its reading as the receipt; false if it is gone, or was read again since';
 
-create function queue.ack(queue_name text, msg_ids bigint[]) returns setof bigint
+create function queue.ack(queue_name text, msg_ids bigint[], read_cts integer[] default null) returns setof bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_ack';
-comment on function queue.ack(text, bigint[]) is 'Removes rows; returns the numbers of those that were there';
+comment on function queue.ack(text, bigint[], integer[]) is
+  'Removes rows, with a receipt for each; returns the numbers of those that were there and not read again since';
 
-create function queue.nack(queue_name text, msg_id bigint, delay integer default 0) returns boolean
+create function queue.nack(queue_name text, msg_id bigint, delay integer default 0, read_ct integer default null)
+returns boolean
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_nack';
-comment on function queue.nack(text, bigint, integer) is
-  'Gives a leased row back, to be read again after so many seconds; false if it is gone already';
+comment on function queue.nack(text, bigint, integer, integer) is
+  'Gives a leased row back, to be read again after so many seconds; false if it is gone, or was read again since its receipt';
 
-create function queue.nack(queue_name text, msg_ids bigint[], delay integer default 0) returns setof bigint
+create function queue.nack(
+  queue_name text, msg_ids bigint[], delay integer default 0, read_cts integer[] default null)
+returns setof bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_nack';
-comment on function queue.nack(text, bigint[], integer) is
-  'Gives leased rows back, to be read again after so many seconds; returns the numbers of those that were there';
+comment on function queue.nack(text, bigint[], integer, integer[]) is
+  'Gives leased rows back, to be read again after so many seconds; returns the numbers of those that were there and not read again since their receipts';

@@ -109,11 +109,23 @@ as 'MODULE_PATHNAME', 'howdah_queue_delete';
 comment on function queue.delete(text, bigint) is
   'Removes a message; false if it is gone already';
 
+create function queue.delete(queue_name text, msg_id bigint, read_ct integer) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_delete';
+comment on function queue.delete(text, bigint, integer) is
+  'Removes a message, with the read_ct of its reading as the receipt; false if it is gone, or was read again since';
+
 create function queue.delete(queue_name text, msg_ids bigint[]) returns setof bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_delete';
 comment on function queue.delete(text, bigint[]) is
   'Removes messages; returns the numbers of those that were there';
+
+create function queue.delete(queue_name text, msg_ids bigint[], read_cts integer[]) returns setof bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_delete';
+comment on function queue.delete(text, bigint[], integer[]) is
+  'Removes messages, with a receipt for each; returns the numbers of those that were there and not read again since';
 
 create function queue.archive(queue_name text, msg_id bigint) returns boolean
 language c volatile
@@ -121,11 +133,23 @@ as 'MODULE_PATHNAME', 'howdah_queue_archive';
 comment on function queue.archive(text, bigint) is
   'Moves to the archive a message; false if it is gone already';
 
+create function queue.archive(queue_name text, msg_id bigint, read_ct integer) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_archive';
+comment on function queue.archive(text, bigint, integer) is
+  'Moves to the archive a message, with the read_ct of its reading as the receipt; false if it is gone, or was read again since';
+
 create function queue.archive(queue_name text, msg_ids bigint[]) returns setof bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_archive';
 comment on function queue.archive(text, bigint[]) is
   'Moves to the archive messages; returns the numbers of those that were there';
+
+create function queue.archive(queue_name text, msg_ids bigint[], read_cts integer[]) returns setof bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_archive';
+comment on function queue.archive(text, bigint[], integer[]) is
+  'Moves to the archive messages, with a receipt for each; returns the numbers of those that were there and not read again since';
 
 create function queue.set_vt(queue_name text, msg_id bigint, vt integer) returns setof queue.message_record
 language c volatile
@@ -133,11 +157,25 @@ as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
 comment on function queue.set_vt(text, bigint, integer) is
   'Sets how long a message is hidden: for so many seconds from now';
 
+create function queue.set_vt(queue_name text, msg_id bigint, vt integer, read_ct integer)
+returns setof queue.message_record
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
+comment on function queue.set_vt(text, bigint, integer, integer) is
+  'Sets how long a message is hidden: for so many seconds from now; nothing if it was read again since its receipt';
+
 create function queue.set_vt(queue_name text, msg_id bigint, vt timestamptz) returns setof queue.message_record
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
 comment on function queue.set_vt(text, bigint, timestamptz) is
   'Sets how long a message is hidden: until then';
+
+create function queue.set_vt(queue_name text, msg_id bigint, vt timestamptz, read_ct integer)
+returns setof queue.message_record
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
+comment on function queue.set_vt(text, bigint, timestamptz, integer) is
+  'Sets how long a message is hidden: until then; nothing if it was read again since its receipt';
 
 create function queue.set_vt(queue_name text, msg_ids bigint[], vt integer) returns setof queue.message_record
 language c volatile
@@ -145,8 +183,22 @@ as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
 comment on function queue.set_vt(text, bigint[], integer) is
   'Sets how long messages are hidden: for so many seconds from now';
 
+create function queue.set_vt(queue_name text, msg_ids bigint[], vt integer, read_cts integer[])
+returns setof queue.message_record
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
+comment on function queue.set_vt(text, bigint[], integer, integer[]) is
+  'Sets how long messages are hidden: for so many seconds from now; not those that were read again since their receipts';
+
 create function queue.set_vt(queue_name text, msg_ids bigint[], vt timestamptz) returns setof queue.message_record
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
 comment on function queue.set_vt(text, bigint[], timestamptz) is
   'Sets how long messages are hidden: until then';
+
+create function queue.set_vt(queue_name text, msg_ids bigint[], vt timestamptz, read_cts integer[])
+returns setof queue.message_record
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_set_vt';
+comment on function queue.set_vt(text, bigint[], timestamptz, integer[]) is
+  'Sets how long messages are hidden: until then; not those that were read again since their receipts';

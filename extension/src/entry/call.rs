@@ -1,5 +1,7 @@
 //! The call of a function of SQL's.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 use pgrx::prelude::*;
 
@@ -85,19 +87,25 @@ impl Call {
         }
     }
 
-    /// An error if somebody calls an event trigger's function by hand, which PostgreSQL allows.
-    pub fn need_event(self) {
-        // SAFETY: as above.
-        let is_event = unsafe {
+    /// The event of an event trigger; an error if somebody calls its function by hand, which PostgreSQL allows.
+    pub fn need_event(&self) -> &CStr {
+        // SAFETY: as above; the name of the event lives as long as the call, and ends with NUL.
+        unsafe {
             let context = (*self.0).context;
-            !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_EventTriggerData
-        };
-        if !is_event {
-            refuse(
-                PgSqlErrorCode::ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED,
-                "the function is called by an event trigger, and by nobody else",
-            );
+            if !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_EventTriggerData {
+                return CStr::from_ptr((*context.cast::<pg_sys::EventTriggerData>()).event);
+            }
         }
+        refuse(
+            PgSqlErrorCode::ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED,
+            "the function is called by an event trigger, and by nobody else",
+        )
+    }
+
+    /// How many arguments it has.
+    pub fn count(self) -> usize {
+        // SAFETY: the call is PostgreSQL's.
+        unsafe { (*self.0).nargs as usize }
     }
 
     /// Returns null.

@@ -34,7 +34,7 @@ pub fn append(queue: &Definition, source: &mut dyn Source, origin: Option<&Origi
     let mut layout: Option<Layout> = None;
     let count = source.count();
     write(queue, count, 0, origin, &mut |rows, place, position| {
-        let layout = layout.get_or_insert_with(|| complete_layout(queue, rows, row_type));
+        let layout = layout.get_or_insert_with(|| layout_for_writing(queue, rows, row_type));
         let (values, nulls) = source.row(place);
         // SAFETY: the source has values of the row type.
         unsafe { layout.of_values(values, nulls, position) }
@@ -57,12 +57,10 @@ pub fn note(queue: &Definition, origin: &Origin) {
     ledger::append(&segment, &[Row::Mark(last)], Some(origin));
 }
 
-/// The layout for writing: no attribute may be lost.
-pub fn complete_layout(queue: &Definition, rows: &Opened, row_type: pg_sys::Oid) -> Layout {
+/// The layout for writing.
+pub fn layout_for_writing(queue: &Definition, rows: &Opened, row_type: pg_sys::Oid) -> Layout {
     // SAFETY: PostgreSQL's own variable. The layout lives longer than the bucket's memory, in which this is called.
-    let layout = within(unsafe { pg_sys::CurTransactionContext }, || Layout::of(rows, row_type));
-    layout.check_complete(queue.id);
-    layout
+    within(unsafe { pg_sys::CurTransactionContext }, || Layout::of(queue.id, rows, row_type))
 }
 
 /// Runs `work` with what it allocates in a memory context. After an error PostgreSQL chooses the context.

@@ -284,6 +284,11 @@ impl Definition {
         shared().queues.lock(self.memory)
     }
 
+    /// The time as it is for this queue, from which delays are counted: it never goes back while the server runs.
+    pub fn time(&self) -> i64 {
+        self.lock().clock()
+    }
+
     /// The row type; an error, which names the right function, if the queue is one of messages.
     pub fn typed(&self, instead: &str) -> Oid {
         match self.row_type {

@@ -60,9 +60,10 @@ fn is_stored_as(column: Oid, attribute: Oid) -> bool {
 }
 
 impl Layout {
-    /// The layout of a table and a composite type. The descriptor of the type is kept by PostgreSQL until the end of the
-    /// query.
-    pub fn of(rows: &Opened, row_type: Oid) -> Layout {
+    /// The layout of a table of the queue of this number, and its row type. The descriptor of the type is kept by PostgreSQL
+    /// until the end of the query. An error if the table has no column for one of the type's attributes: values would be lost,
+    /// or be null.
+    pub fn of(queue: u32, rows: &Opened, row_type: Oid) -> Layout {
         // SAFETY: the table is open; the type's descriptor is a copy in the current memory context.
         unsafe {
             let table = (***rows).rd_att;
@@ -78,7 +79,9 @@ impl Layout {
             let no_dropped = !wanted.iter().any(|attribute| attribute.attisdropped);
             let columns =
                 if alike && no_dropped { Vec::new() } else { wanted.iter().map(column_of).collect() };
-            Layout { table, row_type, columns, scratch: Vec::new() }
+            let layout = Layout { table, row_type, columns, scratch: Vec::new() };
+            layout.check_complete(queue);
+            layout
         }
     }
 
@@ -87,8 +90,7 @@ impl Layout {
         self.row_type
     }
 
-    /// An error if the table, of the queue of this number, has no column for one of the type's attributes.
-    pub fn check_complete(&self, queue: u32) {
+    fn check_complete(&self, queue: u32) {
         for (place, column) in self.columns.iter().enumerate() {
             // SAFETY: the descriptor has the attribute.
             let attribute = unsafe { pg::attribute(self.row_type, place) };

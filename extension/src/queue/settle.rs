@@ -16,16 +16,32 @@ use super::{rows, wake};
 /// Positions that are looked up under one hold of the queue's lock: each may be in a block of its own.
 const SLICE: usize = 256;
 
-/// Until when the positions wait from now on: [`claims::FOR_GOOD`] consumes them. Hands out those that were there, in their
-/// order, and returns how many that were.
+/// A row that is named to be settled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Named {
+    /// Its position.
+    pub position: u64,
+    /// Which reading of it settles it, by its number; none for whoever names it.
+    pub receipt: Option<i32>,
+}
+
+impl Named {
+    /// Whether a row that has been read so often is meant.
+    fn is_read(&self, reads: i32) -> bool {
+        self.receipt.is_none_or(|receipt| receipt == reads)
+    }
+}
+
+/// Until when the rows wait from now on: [`claims::FOR_GOOD`] consumes them. Hands out those that were there, in their
+/// order, and returns how many that were. A row that has been read again since its receipt is left to who has read it.
 ///
 /// Rows that another transaction has claimed and not committed are waited for, as an UPDATE would. It goes in slices, between
 /// which others have the queue's lock and this session can be cancelled.
-pub fn settle(queue: &Definition, positions: &[u64], until: i64, mut hand_out: impl FnMut(&Haul)) -> usize {
-    let mut positions = positions.to_vec();
-    positions.sort_unstable();
-    positions.dedup();
-    let (mut count, mut rest) = (0, &positions[..]);
+pub fn settle(queue: &Definition, named: &[Named], until: i64, mut hand_out: impl FnMut(&Haul)) -> usize {
+    let mut named = named.to_vec();
+    named.sort_unstable();
+    named.dedup();
+    let (mut count, mut rest) = (0, &named[..]);
     while !rest.is_empty() {
         let (slice, later) = rest.split_at(rest.len().min(SLICE));
         rest = later;
@@ -40,14 +56,14 @@ pub fn settle(queue: &Definition, positions: &[u64], until: i64, mut hand_out: i
     count
 }
 
-fn settle_slice(queue: &Definition, positions: &[u64], until: i64) -> Vec<Haul> {
+fn settle_slice(queue: &Definition, named: &[Named], until: i64) -> Vec<Haul> {
     loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
         let server = Server::now();
         // Nobody has the others yet.
-        let given_out = positions.partition_point(|position| *position < lock.next);
-        match find(segments, &positions[..given_out], &server, until) {
+        let given_out = named.partition_point(|row| row.position < lock.next);
+        match find(segments, &named[..given_out], &server, until) {
             Ok(hauls) => {
                 claim(queue, &mut lock, &hauls, &server, until);
                 drop(lock);
@@ -78,12 +94,12 @@ fn wait_for(transaction: u64) {
     }
 }
 
-/// The positions that exist and are not consumed, or a transaction to be waited for.
-fn find(segments: Vec<Segment>, positions: &[u64], server: &Server, until: i64) -> Result<Vec<Haul>, u64> {
+/// The rows that exist and are not consumed, or a transaction to be waited for.
+fn find(segments: Vec<Segment>, named: &[Named], server: &Server, until: i64) -> Result<Vec<Haul>, u64> {
     let mut hauls = Vec::new();
     for segment in segments {
         let mut haul = Haul::of(Rc::new(segment));
-        for group in positions.chunk_by(|one, other| block_of(*one) == block_of(*other)) {
+        for group in named.chunk_by(|one, other| block_of(one.position) == block_of(other.position)) {
             find_in_block(&mut haul, group, server, until)?;
         }
         hauls.push(haul);
@@ -92,16 +108,22 @@ fn find(segments: Vec<Segment>, positions: &[u64], server: &Server, until: i64) 
     Ok(hauls)
 }
 
-fn find_in_block(haul: &mut Haul, positions: &[u64], server: &Server, until: i64) -> Result<(), u64> {
-    let block = read_block(&haul.segment, positions[0], server);
-    for position in positions {
-        match (block.state(*position, 0), block.batch(*position)) {
+fn find_in_block(haul: &mut Haul, named: &[Named], server: &Server, until: i64) -> Result<(), u64> {
+    let block = read_block(&haul.segment, named[0].position, server);
+    for row in named {
+        let position = row.position;
+        match (block.state(position, 0), block.batch(position)) {
             (State::Busy(transaction), _) => return Err(transaction),
             (State::Absent | State::Consumed, _) | (_, None) => {}
             (_, Some(batch)) => {
-                let known = block.known(*position);
+                let known = block.known(position);
+                // Two receipts may name it.
+                let is_found = haul.rows.last().is_some_and(|last| last.position == position);
+                if is_found || !row.is_read(known.reads) {
+                    continue;
+                }
                 haul.rows.push(Chosen {
-                    position: *position,
+                    position,
                     reads: known.reads,
                     sent_at: batch.at,
                     read_at: known.read_at,

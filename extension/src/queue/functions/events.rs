@@ -1,8 +1,5 @@
 //! Event triggers. They run as whoever runs the command, which is not to fail of them.
 
-use std::collections::BTreeSet;
-use std::ptr::null_mut;
-
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
@@ -10,22 +7,15 @@ use crate::authority::{as_owner, rows_as_owner, run_as_owner};
 use crate::entry::sql_function;
 use crate::queue::definition;
 use crate::queue::segment::Opened;
-use crate::request::plan::string;
 use crate::subtransaction::in_subtransaction;
 
 sql_function!(
-    /// `queue.follow_types()`: after a command that alters types or tables. Which queues have a row type that it has altered
-    /// stands in the catalogs, by the functions that keep the types from being dropped: so whoever alters anything else
-    /// waits for no lock on a table of ours.
+    /// `queue.follow_types()`: after a command that alters types or relations, and after one that drops columns. Which queues have a
+    /// row type that it has altered stands in the catalogs: so whoever alters anything else waits for no lock on a table of ours.
     howdah_queue_follow_types,
     |call| {
-        call.need_event();
-        let altered = rows_as_owner(
-            "select classid, objid from pg_event_trigger_ddl_commands()",
-            &[],
-            |row| row_type(row.get::<Oid>(1).ok()??, row.get::<Oid>(2).ok()??),
-        );
-        let queues: BTreeSet<i32> = altered.into_iter().flat_map(queues_of).collect();
+        let changed = if call.need_event() == c"sql_drop" { DROPPED } else { ALTERED };
+        let queues = rows_as_owner(&format!("{changed} {QUEUES_OF}"), &[], |row| row.get::<i32>(1).ok()?);
         for queue in queues {
             run_as_owner("select queue.reshape($1)", &[queue.into()]);
         }
@@ -33,73 +23,38 @@ sql_function!(
     }
 );
 
-/// The row type that an object of a catalog is, or has.
-fn row_type(catalog: Oid, object: Oid) -> Option<Oid> {
-    match catalog {
-        pg_sys::TypeRelationId => Some(object),
-        // SAFETY: a look-up inside a transaction.
-        pg_sys::RelationRelationId => Some(unsafe { pg_sys::get_rel_type_id(object) }),
-        _ => None,
-    }
-    .filter(|row_type| *row_type != Oid::INVALID)
-}
+/// The relations that a command has altered; a composite type is one, too.
+const ALTERED: &str = "with recursive altered (relation) as (
+    select coalesce(t.typrelid, e.objid)
+    from pg_event_trigger_ddl_commands() e
+    left join pg_type t on e.classid = 'pg_type'::regclass and t.oid = e.objid
+    where e.classid in ('pg_type'::regclass, 'pg_class'::regclass)";
 
-/// Of catalog/pg_depend.h: the catalog, its index by what is depended on, and columns.
-mod depend {
-    pub const RELATION: u32 = 2608;
-    pub const REFERENCE_INDEX: u32 = 2674;
-    pub const CLASS: i32 = 1;
-    pub const OBJECT: i32 = 2;
-    pub const REFERENCED_CLASS: i16 = 4;
-    pub const REFERENCED_OBJECT: i16 = 5;
-}
+/// The relations that have lost a column.
+const DROPPED: &str = "with recursive altered (relation) as (
+    select e.objid from pg_event_trigger_dropped_objects() e
+    where e.classid = 'pg_class'::regclass and e.objsubid > 0";
 
-/// Numbers of the queues whose row type this is, by the functions that depend on it.
-fn queues_of(row_type: Oid) -> Vec<i32> {
-    let keys = [(depend::REFERENCED_CLASS, pg_sys::TypeRelationId), (depend::REFERENCED_OBJECT, row_type)];
-    let lock = pg_sys::AccessShareLock as i32;
-    let mut queues = Vec::new();
-    // SAFETY: a scan of a catalog inside a transaction; the keys outlive it.
-    unsafe {
-        let mut scan_keys: [pg_sys::ScanKeyData; 2] = std::mem::zeroed();
-        for (key, (column, value)) in scan_keys.iter_mut().zip(keys) {
-            let (equal, same) = (pg_sys::BTEqualStrategyNumber as u16, Oid::from(pg_sys::F_OIDEQ));
-            pg_sys::ScanKeyInit(key, column, equal, same, value.into());
-        }
-        let catalog = pg_sys::table_open(Oid::from(depend::RELATION), lock);
-        let index = Oid::from(depend::REFERENCE_INDEX);
-        let scan = pg_sys::systable_beginscan(catalog, index, true, null_mut(), 2, scan_keys.as_mut_ptr());
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let mut is_null = false;
-            let mut oid = |column| {
-                let value = pg_sys::heap_getattr(tuple, column, (*catalog).rd_att, &mut is_null);
-                Oid::from(value.value() as u32)
-            };
-            if oid(depend::CLASS) == pg_sys::ProcedureRelationId {
-                queues.extend(queue_of(oid(depend::OBJECT)));
-            }
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(catalog, lock);
-    }
-    queues
-}
-
-/// The number of the queue whose row type a function keeps from being dropped.
-fn queue_of(function: Oid) -> Option<i32> {
-    // SAFETY: look-ups inside a transaction; a name ends with NUL.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"queue".as_ptr(), true);
-        if pg_sys::get_func_namespace(function) != schema {
-            return None;
-        }
-        string(pg_sys::get_func_name(function)).strip_prefix("row_type_")?.parse().ok()
-    }
-}
+/// Numbers of the queues whose row types these relations have, or what is altered with them: children, partitions, and
+/// tables of a type. A queue is found by the function that keeps its row type from being dropped.
+const QUEUES_OF: &str = "union
+    select next.relation
+    from altered a cross join lateral (
+      select i.inhrelid from pg_inherits i where i.inhparent = a.relation
+      union all
+      select d.objid
+      from pg_class c join pg_depend d
+        on d.refclassid = 'pg_type'::regclass and d.refobjid = c.reltype
+        and d.classid = 'pg_class'::regclass and d.objsubid = 0
+      where c.oid = a.relation and c.reltype <> 0) next (relation))
+  select distinct substr(p.proname, 10)::integer
+  from altered a
+  join pg_class c on c.oid = a.relation and c.reltype <> 0
+  join pg_depend d on d.refclassid = 'pg_type'::regclass and d.refobjid = c.reltype
+    and d.classid = 'pg_proc'::regclass
+  join pg_proc p on p.oid = d.objid
+  where p.pronamespace = to_regnamespace('queue') and p.proname ~ '^row_type_[0-9]+$'
+  order by 1";
 
 sql_function!(
     /// `queue.forget_tables()`: after a command that drops something, what was kept of tables is removed: oids come again. What

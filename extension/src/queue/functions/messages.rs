@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
 use super::dead;
-use super::settled::{Found, numbers, remove, settled_queue};
+use super::settled::{Found, named, remove, settled_queue};
 use super::typed::{positions, quantity};
 use crate::authority::{run_as_owner, table_name};
 use crate::entry::{Call, Returned, sql_function};
@@ -33,7 +33,7 @@ sql_function!(
     howdah_queue_send,
     |call| {
         let queue = sendable(call);
-        let (headers, until) = (options(call).find_map(headers_of), delay(call));
+        let (headers, until) = (options(call).find_map(headers_of), delay(call, &queue));
         let span = send(&queue, &[(call.argument(1), headers.and_then(|place| call.argument(place)))], until);
         Datum::from(span.first as i64)
     }
@@ -63,7 +63,7 @@ sql_function!(
         let header = |place: usize| headers.as_ref().and_then(|headers| headers[place]);
         let contents: Vec<Content> =
             messages.iter().enumerate().map(|(place, message)| (*message, header(place))).collect();
-        let span = send(&queue, &contents, delay(call));
+        let span = send(&queue, &contents, delay(call, &queue));
         let returned = Returned::numbers(call);
         for position in span.first..span.end {
             // SAFETY: the function returns a set of bigint.
@@ -82,9 +82,7 @@ fn sendable(call: Call) -> Rc<Definition> {
 
 /// The arguments after the message, with their types.
 fn options(call: Call) -> impl Iterator<Item = (usize, pg_sys::Oid)> {
-    // SAFETY: the call is PostgreSQL's.
-    let count = unsafe { (*call.raw()).nargs } as usize;
-    (2..count).map(move |place| (place, call.type_of(place)))
+    (2..call.count()).map(move |place| (place, call.type_of(place)))
 }
 
 fn headers_of((place, kind): (usize, pg_sys::Oid)) -> Option<usize> {
@@ -92,9 +90,9 @@ fn headers_of((place, kind): (usize, pg_sys::Oid)) -> Option<usize> {
 }
 
 /// Until when messages wait; 0 if they do not. `infinity` is for ever.
-fn delay(call: Call) -> i64 {
+fn delay(call: Call, queue: &Definition) -> i64 {
     let until = options(call).find_map(|(place, kind)| match kind {
-        pg_sys::INT4OID => Some(now() + i64::from(call.need::<i32>(place, "delay")) * SECOND),
+        pg_sys::INT4OID => Some(queue.time() + i64::from(call.need::<i32>(place, "delay")) * SECOND),
         pg_sys::TIMESTAMPTZOID => match call.argument(place) {
             Some(datum) => Some(datum.value() as i64),
             None => refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "argument delay must not be null"),
@@ -272,33 +270,33 @@ sql_function!(
 );
 
 sql_function!(
-    /// `queue.set_vt(queue_name, msg_id, vt)`, and for arrays
+    /// `queue.set_vt(queue_name, msg_id, vt, read_ct)`, and for arrays
     howdah_queue_set_vt,
     |call| {
-        let queue = takable(call, "queue.nack(name, msg_id, delay)");
+        let queue = takable(call, "queue.nack(name, msg_id, delay, read_ct)");
         let until = match call.type_of(2) {
-            pg_sys::INT4OID => now() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
+            pg_sys::INT4OID => queue.time() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
             _ => call.argument(2).map_or_else(now, |datum| datum.value() as i64).min(LATEST),
         };
         let returned = Returned::declared(call);
-        settle::settle(&queue, &numbers(call), until, |haul| hand_out(&queue, haul, &returned));
+        settle::settle(&queue, &named(call, 3), until, |haul| hand_out(&queue, haul, &returned));
         returned.done()
     }
 );
 
 sql_function!(
-    /// `queue.delete(queue_name, msg_id)`, and for arrays
+    /// `queue.delete(queue_name, msg_id, read_ct)`, and for arrays
     howdah_queue_delete,
-    |call| remove(call, &takable(call, "queue.ack(name, msg_id)"))
+    |call| remove(call, &takable(call, "queue.ack(name, msg_id, read_ct)"))
 );
 
 sql_function!(
-    /// `queue.archive(queue_name, msg_id)`, and for arrays
+    /// `queue.archive(queue_name, msg_id, read_ct)`, and for arrays
     howdah_queue_archive,
     |call| {
-        let queue = takable(call, "queue.ack(name, msg_id)");
+        let queue = takable(call, "queue.ack(name, msg_id, read_ct)");
         let mut found = Found::new(call);
-        settle::settle(&queue, &numbers(call), FOR_GOOD, |haul| {
+        settle::settle(&queue, &named(call, 2), FOR_GOOD, |haul| {
             store(&queue, haul);
             found.add(haul);
         });

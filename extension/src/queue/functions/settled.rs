@@ -7,7 +7,9 @@ use pgrx::prelude::*;
 use crate::entry::{Call, Returned, sql_function};
 use crate::queue::claim::Haul;
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::{claim, count, now, rotation, settle};
+use crate::queue::refuse::refuse_with_hint;
+use crate::queue::settle::{self, Named};
+use crate::queue::{claim, count, now, rotation};
 
 /// The queue of the first argument, for settling rows.
 pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
@@ -18,13 +20,28 @@ pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
     queue
 }
 
-/// The numbers of the second argument, a bigint or an array of them.
-pub fn numbers(call: Call) -> Vec<u64> {
-    let numbers = match call.type_of(1) {
-        pg_sys::INT8ARRAYOID => call.get::<Vec<Option<i64>>>(1).unwrap_or_default(),
-        _ => vec![call.get::<i64>(1)],
+/// The rows that a call names: by the second argument, a bigint or an array of them, and by the argument at `receipts`, which has
+/// as many numbers of readings. Without those, or where one is null, whoever names a row settles it.
+pub fn named(call: Call, receipts: usize) -> Vec<Named> {
+    let is_array = call.type_of(1) == pg_sys::INT8ARRAYOID;
+    let numbers: Vec<Option<i64>> =
+        if is_array { call.get(1).unwrap_or_default() } else { vec![call.get(1)] };
+    let receipts: Option<Vec<Option<i32>>> = match receipts < call.count() {
+        true if is_array => call.get(receipts),
+        true => Some(vec![call.get(receipts)]),
+        false => None,
     };
-    numbers.into_iter().flatten().filter_map(|number| u64::try_from(number).ok()).collect()
+    let receipts = receipts.unwrap_or_else(|| vec![None; numbers.len()]);
+    if numbers.len() != receipts.len() {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("msg_ids has {} numbers, and read_cts has {}", numbers.len(), receipts.len()),
+            "For each msg_id give the read_ct that came with it.",
+        );
+    }
+    let row =
+        |(number, receipt): (Option<i64>, _)| Some(Named { position: u64::try_from(number?).ok()?, receipt });
+    numbers.into_iter().zip(receipts).filter_map(row).collect()
 }
 
 /// Answers with whether the one number was found, or with those that were.
@@ -60,31 +77,31 @@ impl Found {
 /// Consumes the rows that the second argument names.
 pub fn remove(call: Call, queue: &Definition) -> Datum {
     let mut found = Found::new(call);
-    settle::settle(queue, &numbers(call), FOR_GOOD, |haul| found.add(haul));
+    settle::settle(queue, &named(call, 2), FOR_GOOD, |haul| found.add(haul));
     rotation::tidy_sometimes(queue);
     found.answer()
 }
 
 sql_function!(
-    /// `queue.ack(queue_name, msg_id)`, and for arrays
+    /// `queue.ack(queue_name, msg_id, read_ct)`, and for arrays
     howdah_queue_ack,
     |call| {
         let queue = settled_queue(call);
-        queue.typed("queue.delete(name, msg_id)");
+        queue.typed("queue.delete(name, msg_id, read_ct)");
         remove(call, &queue)
     }
 );
 
 sql_function!(
-    /// `queue.nack(queue_name, msg_id, delay)`, and for arrays
+    /// `queue.nack(queue_name, msg_id, delay, read_ct)`, and for arrays
     howdah_queue_nack,
     |call| {
         let queue = settled_queue(call);
-        queue.typed("queue.set_vt(name, msg_id, vt)");
+        queue.typed("queue.set_vt(name, msg_id, vt, read_ct)");
         let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
-        let until = now().saturating_add(delay.saturating_mul(1_000_000));
+        let until = queue.time().saturating_add(delay.saturating_mul(1_000_000));
         let mut found = Found::new(call);
-        settle::settle(&queue, &numbers(call), until, |haul| found.add(haul));
+        settle::settle(&queue, &named(call, 3), until, |haul| found.add(haul));
         found.answer()
     }
 );

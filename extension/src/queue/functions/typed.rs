@@ -160,7 +160,7 @@ pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
     let row_type = queue.typed("queue.send");
     let mut layout: Option<Layout> = None;
     append::write(queue, rows.len(), 0, None, &mut |table, place, position| {
-        let layout = layout.get_or_insert_with(|| append::complete_layout(queue, table, row_type));
+        let layout = layout.get_or_insert_with(|| append::layout_for_writing(queue, table, row_type));
         // SAFETY: the rows have been checked to be of the type.
         unsafe { layout.to_table(rows[place], position) }
     })
@@ -183,7 +183,7 @@ sql_function!(
     howdah_queue_take_with_poll,
     |call| {
         let queue =
-            takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id)");
+            takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id, read_ct)");
         let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
         let end = now().saturating_add(microseconds(call, 2, "max_poll"));
         let mut answer = Answer::new(call, &queue, 3);
@@ -288,7 +288,7 @@ impl<'a> Answer<'a> {
     }
 
     fn add(&mut self, haul: &Haul) {
-        let mut layout = Layout::of(&haul.segment.rows, self.row_type);
+        let mut layout = Layout::of(self.queue.id, &haul.segment.rows, self.row_type);
         let call = self.call;
         // SAFETY: the layout makes rows of the type, as which the function is declared.
         let store = self.returned.get_or_insert_with(|| unsafe { Returned::rows(call, layout.row_type()) });
@@ -310,7 +310,7 @@ impl<'a> Answer<'a> {
 }
 
 fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, returned: &Returned) {
-    let mut layout = Layout::of(&haul.segment.rows, row_type);
+    let mut layout = Layout::of(queue.id, &haul.segment.rows, row_type);
     let of =
         |position: u64| haul.rows.binary_search_by_key(&position, |row| row.position).map(|at| haul.rows[at]);
     rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
