@@ -50,8 +50,10 @@ impl<'b> Target<'b> {
         if !path_and_query.is_ascii() {
             return Err(Reject::bad("the request target has characters that must be percent-encoded"));
         }
-        if memchr::memchr(b'#', path_and_query.as_bytes()).is_some() {
-            return Err(Reject::bad("the request target has a fragment"));
+        match memchr::memchr2(b'#', 0, path_and_query.as_bytes()).map(|at| path_and_query.as_bytes()[at]) {
+            None => {}
+            Some(0) => return Err(HAS_NUL),
+            Some(_) => return Err(Reject::bad("the request target has a fragment")),
         }
         let (raw_path, query) = match memchr::memchr(b'?', path_and_query.as_bytes()) {
             Some(at) => (&path_and_query[..at], &path_and_query[at + 1..]),
@@ -61,6 +63,8 @@ impl<'b> Target<'b> {
         Ok(Self { raw_path, path: decode_path(raw_path)?, query, authority })
     }
 }
+
+const HAS_NUL: Reject = Reject::bad("the request target has a NUL");
 
 /// Splits `http://authority/path` before its path or query.
 fn split_absolute(target: &str) -> Result<(&str, &str), Reject> {
@@ -137,7 +141,7 @@ fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Reject> {
     let text = percent_decode(bytes).decode_utf8();
     let text = text.map_err(|_| Reject::bad("the escapes in the request target are not UTF-8"))?;
     if text.contains('\0') {
-        return Err(Reject::bad("the request target has a NUL"));
+        return Err(HAS_NUL);
     }
     Ok(text)
 }

@@ -278,3 +278,12 @@ fn a_target_is_percent_encoded() {
     let refused = refusal("GET /ä HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes());
     assert_eq!(refused, (400, "the request target has characters that must be percent-encoded"));
 }
+
+/// The two doors, the request line and `:path`, refuse one that is not encoded before; the target does not rely on it.
+#[test]
+fn no_target_has_a_nul_however_it_is_written() {
+    for target in ["/a\0", "/\0?x", "/?\0", "/%00", "/?%00"] {
+        let reject = http1::Target::of(target, None).unwrap_err();
+        assert_eq!((reject.status, reject.detail), (400, "the request target has a NUL"), "{target:?}");
+    }
+}

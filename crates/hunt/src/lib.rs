@@ -15,6 +15,8 @@
 //! assert!(hunt.rounds() > 0);
 //! ```
 
+pub mod bytes;
+
 use std::env;
 use std::time::{Duration, Instant};
 
