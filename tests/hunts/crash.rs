@@ -27,9 +27,9 @@ use hunt::{Hunt, Rng};
 use truth::{Found, Log, Row, check_leases};
 use world::{Queue, World};
 
-const SHORT: Duration = Duration::from_secs(8);
+const SHORT: Duration = Duration::from_secs(4);
 /// Faults of a round.
-const FAULTS: std::ops::Range<u32> = 4..11;
+const FAULTS: std::ops::Range<u32> = 3..8;
 /// What is left of a queue's tables when nothing is left in it: the segment that is written to may have its size, and the
 /// largest is 2 MB; a transaction that began before it was full may still be written to it.
 const EMPTY: i64 = 4 << 20;
@@ -183,6 +183,7 @@ struct End<'a>(&'a World);
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
+        self.0.failed.store(thread::panicking(), SeqCst);
         self.0.over.store(true, SeqCst);
     }
 }
@@ -212,6 +213,7 @@ fn world(platform: &Platform, web: u16, ports: [u16; 4], number: u64, random: &m
         web,
         queues,
         over: AtomicBool::new(false),
+        failed: AtomicBool::new(false),
         crashes: AtomicU32::new(0),
         faults: AtomicU32::new(0),
         steps: AtomicUsize::new(0),

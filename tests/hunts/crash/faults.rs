@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster::process::Process;
 use cluster::{Life, Shutdown};
+use howdah_tests::platform::SOON;
 use howdah_tests::{Platform, wait_for};
 use hunt::Rng;
 
@@ -24,7 +25,9 @@ pub fn strike(platform: &mut Platform, world: &World, random: &mut Rng) {
                 3 => platform.cluster.stop(Shutdown::Immediate).expect("it stops"),
                 _ => kill_one(platform, random),
             }
-            wait_for("no process is left", || kind == 4 || platform.cluster.processes().is_empty());
+            if kind != 4 {
+                wait_until_gone(platform, kind);
+            }
             if kind != 4 {
                 platform.cluster.start(Life::WithParent).expect("it starts again");
             }
@@ -44,6 +47,15 @@ pub fn strike(platform: &mut Platform, world: &World, random: &mut Rng) {
     world.faults.fetch_add(1, SeqCst);
 }
 
+/// Waits until the processes of a server have ended whose postmaster is gone.
+fn wait_until_gone(platform: &Platform, kind: u8) {
+    let begin = Instant::now();
+    while !platform.cluster.processes().is_empty() {
+        assert!(begin.elapsed() < SOON, "left by fault {kind}: {:?}", platform.cluster.processes());
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
 /// The server's processes but the postmaster.
 fn children(platform: &Platform) -> Vec<Process> {
     let postmaster = platform.cluster.pid();
@@ -55,10 +67,14 @@ fn signal(process: &Process, signal: i32) {
     unsafe { libc::kill(process.pid as i32, signal) };
 }
 
+/// Kills the postmaster, and all others with it: who was left would wait for locks that the dead have.
 fn kill_all(platform: &mut Platform) {
-    let processes = platform.cluster.processes();
-    processes.iter().for_each(|process| signal(process, libc::SIGKILL));
     platform.cluster.kill().expect("it is gone");
+    wait_for("all are killed", || {
+        let left = platform.cluster.processes();
+        left.iter().for_each(|process| signal(process, libc::SIGKILL));
+        left.is_empty()
+    });
 }
 
 /// Kills a random process; the postmaster ends the others and starts again by itself.

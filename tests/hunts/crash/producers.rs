@@ -241,7 +241,7 @@ pub fn ship(world: &World, origin: i32, mut random: Rng) -> Log {
     // Who waits for the server has done nothing yet.
     while !world.over.load(SeqCst) {
         let Some(shipper) = greet(origin, epoch, port) else {
-            thread::park_timeout(Duration::from_millis(20));
+            world.wait();
             continue;
         };
         let sequence = shipper.sequence();
@@ -260,7 +260,7 @@ pub fn ship(world: &World, origin: i32, mut random: Rng) -> Log {
     let last = loop {
         match greet(origin, epoch + 1, port) {
             Some(shipper) => break shipper.sequence(),
-            None => thread::park_timeout(Duration::from_millis(20)),
+            None => world.wait(),
         }
     };
     assert!(last >= acknowledged, "{last} is told, and {acknowledged} was acknowledged");
@@ -367,7 +367,7 @@ pub fn post(world: &World, origin: i32, mut random: Rng) -> Log {
         // What has been sent is to be answered in the end.
         while !post_once(world.web, &mut connection, &path, &body, count) {
             connection = None;
-            thread::park_timeout(Duration::from_millis(20));
+            world.wait();
         }
         next += count;
         rest(&mut random);

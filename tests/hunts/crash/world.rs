@@ -28,6 +28,8 @@ pub struct World {
     pub queues: Vec<Queue>,
     /// Whether workers shall end.
     pub over: AtomicBool,
+    /// Whether the round has failed: then nobody waits for a server any more.
+    pub failed: AtomicBool,
     /// Crashes that have begun and that have ended: odd while there is one.
     pub crashes: AtomicU32,
     /// Likewise of all faults.
@@ -54,6 +56,12 @@ impl World {
         !self.over.load(SeqCst)
     }
 
+    /// Waits a moment for the server.
+    pub fn wait(&self) {
+        assert!(!self.failed.load(SeqCst), "the round has failed");
+        thread::park_timeout(Duration::from_millis(20));
+    }
+
     /// The number of the life between two crashes that the server has now.
     pub fn era(&self) -> u32 {
         self.crashes.load(SeqCst)
@@ -72,7 +80,7 @@ impl World {
                 }
                 Err(error) => assert!(begin.elapsed() < PATIENCE, "no session: {error:?}"),
             }
-            thread::park_timeout(Duration::from_millis(10));
+            self.wait();
         }
     }
 
