@@ -74,9 +74,15 @@ final class SqlErrors {
     return of(message, state, null);
   }
 
-  /** The refusal of something that JDBC has and this driver has not. */
+  /**
+   * What ODBC calls a function that the driver does not support. HikariCP closes a connection at the server's own 0A000, with
+   * the transaction that is under way on it.
+   */
+  private static final String UNSUPPORTED = "IM001";
+
+  /** The refusal of something that JDBC has and this driver has not. It leaves the connection and the transaction as they are. */
   static SQLFeatureNotSupportedException unsupported(String what, String instead) {
-    return new SQLFeatureNotSupportedException(what + " is not supported; " + instead, "0A000");
+    return new SQLFeatureNotSupportedException(what + " is not supported; " + instead, UNSUPPORTED);
   }
 
   /** What {@link java.sql.Wrapper#unwrap} does for an object that stands for some others. */

@@ -12,6 +12,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLFeatureNotSupportedException;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -79,6 +80,18 @@ class PoolTest {
         assertTrue(e.getSQLState().startsWith("08") || e.getSQLState().equals("57P01"), e.toString());
         assertNotEquals(first, process(pool));
       }
+    }
+  }
+
+  @Test
+  void aRefusedFeatureLeavesTheTransactionAsItIs() throws Exception {
+    try (HikariDataSource pool = new HikariDataSource(config(1)); Connection connection = pool.getConnection()) {
+      connection.setAutoCommit(false);
+      Object transaction = Howdah.value(connection, "select txid_current()");
+      assertThrows(SQLFeatureNotSupportedException.class, connection::createBlob);
+      assertThrows(SQLFeatureNotSupportedException.class, () -> connection.createStruct("t", new Object[0]));
+      assertEquals(transaction, Howdah.value(connection, "select txid_current()"));
+      connection.commit();
     }
   }
 

@@ -175,8 +175,8 @@ class PreparedStatementTest {
     assertEquals("07009", Howdah.state(() -> text("select ?", s -> s.setInt(2, 1))));
     assertEquals("07009", Howdah.state(() -> text("select ?", s -> s.setInt(0, 1))));
     assertEquals("22P02", Howdah.state(() -> text("select ?::int", s -> s.setString(1, "x"))));
-    assertEquals("0A000", Howdah.state(() -> text("select ?", s -> s.setBlob(1, new ByteArrayInputStream(new byte[0])))));
-    assertEquals("0A000", Howdah.state(() -> text("select ?", s -> s.setClob(1, new StringReader("")))));
+    assertEquals("IM001", Howdah.state(() -> text("select ?", s -> s.setBlob(1, new ByteArrayInputStream(new byte[0])))));
+    assertEquals("IM001", Howdah.state(() -> text("select ?", s -> s.setClob(1, new StringReader("")))));
     assertEquals("22000", Howdah.state(() -> text("select ?", s -> s.setObject(1, "x", Types.INTEGER))));
     assertTrue(Howdah.state(() -> connection.createArrayOf("int4[]) ; drop table t; --", new Object[0])).startsWith("42"));
     assertEquals("42704", Howdah.state(() -> connection.createArrayOf("nowhere", new Object[0])));

@@ -72,8 +72,8 @@ class ResultSetTest {
       assertEquals(0, rows.getRow());
       assertEquals("24000", Howdah.state(() -> rows.getInt(1)));
       assertEquals("24000", Howdah.state(rows::previous));
-      assertEquals("0A000", Howdah.state(() -> rows.updateInt(1, 1)));
-      assertEquals("0A000", Howdah.state(rows::insertRow));
+      assertEquals("IM001", Howdah.state(() -> rows.updateInt(1, 1)));
+      assertEquals("IM001", Howdah.state(rows::insertRow));
     }
     try (Statement statement = connection.createStatement(); ResultSet none = statement.executeQuery("select 1 where false")) {
       assertFalse(none.isBeforeFirst());

@@ -119,7 +119,7 @@ class StatementTest {
     keys = statement.getGeneratedKeys();
     assertTrue(keys.next());
     assertEquals("e", keys.getString(1));
-    assertEquals("0A000", Howdah.state(() -> statement.executeUpdate("insert into t (name) values ('c')", new int[] {1})));
+    assertEquals("IM001", Howdah.state(() -> statement.executeUpdate("insert into t (name) values ('c')", new int[] {1})));
     assertTrue(statement.execute("select 1", Statement.RETURN_GENERATED_KEYS));
   }
 
@@ -260,11 +260,11 @@ class StatementTest {
 
   @Test
   void whatIsNotSupportedSaysWhatToUse() {
-    assertEquals("0A000", Howdah.state(() -> statement.setCursorName("c")));
-    assertEquals("0A000", Howdah.state(() -> statement.setMaxFieldSize(10)));
-    assertEquals("0A000", Howdah.state(() -> connection.prepareCall("{call f()}")));
-    assertEquals("0A000", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_SCROLL_SENSITIVE, ResultSet.CONCUR_READ_ONLY)));
-    assertEquals("0A000", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE)));
+    assertEquals("IM001", Howdah.state(() -> statement.setCursorName("c")));
+    assertEquals("IM001", Howdah.state(() -> statement.setMaxFieldSize(10)));
+    assertEquals("IM001", Howdah.state(() -> connection.prepareCall("{call f()}")));
+    assertEquals("IM001", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_SCROLL_SENSITIVE, ResultSet.CONCUR_READ_ONLY)));
+    assertEquals("IM001", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE)));
     assertEquals("22023", Howdah.state(() -> statement.setFetchSize(-1)));
     assertTrue(assertThrows(SQLException.class, connection::createBlob).getMessage().contains("bytea"));
     assertTrue(assertThrows(SQLException.class, connection::createClob).getMessage().contains("setString"));
