@@ -4,6 +4,7 @@ import dev.howdah.pg.Config;
 import dev.howdah.pg.Options;
 import dev.howdah.pg.PgException;
 import dev.howdah.pg.Result;
+import java.sql.CallableStatement;
 import java.sql.DatabaseMetaData;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -139,6 +140,13 @@ final class JdbcConnection extends LeastConnection {
   public PreparedStatement prepareStatement(String sql, int type, int concurrency, int holdability) throws SQLException {
     checkOpen();
     return new JdbcPreparedStatement(this, ResultSetKind.of(type, concurrency, holdability), parse(sql), null);
+  }
+
+  @Override
+  public CallableStatement prepareCall(String sql, int type, int concurrency, int holdability) throws SQLException {
+    checkOpen();
+    CallSyntax call = CallSyntax.of(sql);
+    return new JdbcCallableStatement(this, ResultSetKind.of(type, concurrency, holdability), call, parse(call.sql()));
   }
 
   @Override

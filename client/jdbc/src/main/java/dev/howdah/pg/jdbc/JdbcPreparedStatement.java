@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** A statement with placeholders and their values. */
-final class JdbcPreparedStatement extends ParameterSetters {
+class JdbcPreparedStatement extends ParameterSetters {
   private final ParsedSql parsed;
   /** The columns to return as generated keys, or null. */
   private final String returning;
@@ -44,13 +44,23 @@ final class JdbcPreparedStatement extends ParameterSetters {
     Arrays.fill(parameters, null);
   }
 
+  final int parameterCount() {
+    return parameters.length;
+  }
+
+  /** What is sent for a parameter that was not set. */
+  Parameter missing(int index) throws SQLException {
+    throw SqlErrors.error("07001", "parameter " + index + " was not set");
+  }
+
   private List<Parameter> parameters() throws SQLException {
-    for (int i = 0; i < parameters.length; i++) {
-      if (parameters[i] == null) {
-        throw SqlErrors.error("07001", "parameter " + (i + 1) + " was not set");
+    Parameter[] all = parameters.clone();
+    for (int i = 0; i < all.length; i++) {
+      if (all[i] == null) {
+        all[i] = missing(i + 1);
       }
     }
-    return List.of(parameters);
+    return List.of(all);
   }
 
   private void run() throws SQLException {

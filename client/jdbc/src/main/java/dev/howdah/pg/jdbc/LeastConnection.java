@@ -80,17 +80,12 @@ abstract class LeastConnection implements Connection {
 
   @Override
   public CallableStatement prepareCall(String sql) throws SQLException {
-    throw Refusals.call();
+    return prepareCall(sql, ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_READ_ONLY);
   }
 
   @Override
   public CallableStatement prepareCall(String sql, int type, int concurrency) throws SQLException {
-    throw Refusals.call();
-  }
-
-  @Override
-  public CallableStatement prepareCall(String sql, int type, int concurrency, int held) throws SQLException {
-    throw Refusals.call();
+    return prepareCall(sql, type, concurrency, getHoldability());
   }
 
   @Override

@@ -137,6 +137,11 @@ final class ParsedSql {
     return new ParsedSql(List.of(changed), places, statements, kind, true, end);
   }
 
+  /** Whether it calls a procedure. */
+  boolean isCall() {
+    return kind.equals("call");
+  }
+
   /** Whether it changes rows and could return them. */
   boolean isChange() {
     return CHANGES.contains(kind);

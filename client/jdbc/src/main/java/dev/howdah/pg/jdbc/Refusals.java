@@ -30,10 +30,6 @@ final class Refusals {
     return SqlErrors.unsupported("RowId", "select ctid as text, or use a key");
   }
 
-  static SQLFeatureNotSupportedException call() {
-    return SqlErrors.unsupported("CallableStatement", "prepare \"select f(?)\" for a function or \"call p(?)\" for a procedure");
-  }
-
   static SQLFeatureNotSupportedException parameter(String what) {
     return SqlErrors.unsupported("a parameter of " + what, "send bytes, text or one of the client's own types");
   }

@@ -262,7 +262,6 @@ class StatementTest {
   void whatIsNotSupportedSaysWhatToUse() {
     assertEquals("IM001", Howdah.state(() -> statement.setCursorName("c")));
     assertEquals("IM001", Howdah.state(() -> statement.setMaxFieldSize(10)));
-    assertEquals("IM001", Howdah.state(() -> connection.prepareCall("{call f()}")));
     assertEquals("IM001", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_SCROLL_SENSITIVE, ResultSet.CONCUR_READ_ONLY)));
     assertEquals("IM001", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_UPDATABLE)));
     assertEquals("22023", Howdah.state(() -> statement.setFetchSize(-1)));
