@@ -48,7 +48,9 @@ mod hunts {
         }
     }
 
-    const PARTS: [&[u8]; 18] = [
+    const PARTS: [&[u8]; 20] = [
+        b"\r\n--X\r\nContent-Disposition: form-data; name=a\r\n\r\nvalue",
+        b"\r\n--X\r\nContent-Disposition: form-data; name=b; filename=\"\"\r\n\r\n",
         b"--X\r\n",
         b"--X--",
         b"\r\n",
@@ -75,8 +77,8 @@ mod hunts {
         while let Some(mut random) = hunt.next_round() {
             let mut bytes = [&b"--X\r\n"[..], &assembled(&mut random, &PARTS, 14), b"\r\n--X--"].concat();
             damage(&mut random, &mut bytes, &PARTS);
-            let Ok(fields) = multipart::parse(&bytes, "X", 6) else { continue };
-            assert!(fields.len() <= 6);
+            let Ok(fields) = multipart::parse(&bytes, "X", 2) else { continue };
+            assert!(fields.len() <= 2);
             for field in fields {
                 assert!(!field.name.contains('\0'), "{}", bytes.escape_ascii());
                 match field.value {
