@@ -32,6 +32,7 @@ mod together {
     mod query_handlers;
     mod queue_dead_letters;
     mod queue_dump;
+    mod queue_failover;
     mod queue_foreign_rows;
     mod queue_http;
     mod queue_lease_crashes;
