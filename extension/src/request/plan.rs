@@ -17,7 +17,7 @@ use super::effects::{self, Effects};
 use super::function::Function;
 use super::inputs::{Argument, Input};
 use super::relation::{add_request, request_types};
-use super::rows::Columns;
+use super::rows::{Columns, RowType};
 use super::shape::Shape;
 use super::transaction::Leftovers;
 use super::types::Types;
@@ -270,6 +270,7 @@ unsafe fn analyze(
 unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: the caller's contract.
     unsafe {
+        let row_type = RowType::now(function.result());
         let shape = function.shape(types);
         let arguments: Vec<Argument> = function.given_arguments(given).cloned().collect();
         let text = keep_text(&function.call(given));
@@ -291,7 +292,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             // A table may get another column.
             !shape.has_columns(),
         );
-        let columns = columns_of(source, shape, function.result());
+        let columns = columns_of(source, shape, row_type);
         pg_sys::SaveCachedPlan(source);
         Plan {
             source,
@@ -311,7 +312,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
     }
 }
 
-unsafe fn columns_of(source: *const pg_sys::CachedPlanSource, shape: Shape, row_type: Oid) -> Columns {
+unsafe fn columns_of(source: *const pg_sys::CachedPlanSource, shape: Shape, row_type: RowType) -> Columns {
     // SAFETY: inside a guard and a transaction; a plan that has been made.
     if shape.has_columns() { unsafe { Columns::of((*source).resultDesc, row_type) } } else { Columns::none() }
 }

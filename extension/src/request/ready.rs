@@ -83,6 +83,8 @@ unsafe fn renew(endpoint: &mut Endpoint, types: &Types) {
 
 /// Whether the plans that are made are still right.
 unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
+    // News may come while this looks, of what it has looked at already: then it looks again.
+    let epoch = changes::epoch();
     let Plans::Made { function, plans, checked } = &mut endpoint.plans else { return false };
     // SAFETY: the contract of `make_ready`.
     let stands = unsafe {
@@ -100,7 +102,7 @@ unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
     };
     if stands {
         plans.iter().for_each(Plan::read_again);
-        *checked = changes::epoch();
+        *checked = epoch;
     }
     stands
 }

@@ -15,10 +15,8 @@ use crate::pg;
 /// How the columns of a plan's rows are written.
 pub struct Columns {
     columns: Vec<Column>,
-    /// The type of the rows; `record` if they have none.
-    row_type: Oid,
-    /// Which form of the type this is.
-    version: u64,
+    /// The type of the rows, before the columns were read.
+    row_type: RowType,
     /// Where the functions live that write them.
     memory: pg_sys::MemoryContext,
 }
@@ -55,18 +53,18 @@ enum Kind {
 impl Columns {
     /// Of rows that are not written as JSON.
     pub const fn none() -> Columns {
-        Columns { columns: Vec::new(), row_type: Oid::INVALID, version: 0, memory: std::ptr::null_mut() }
+        Columns { columns: Vec::new(), row_type: RowType::NONE, memory: std::ptr::null_mut() }
     }
 
-    /// Those of a descriptor, for rows of a type.
+    /// Those of a descriptor, for rows of a type as it was before the descriptor was made.
     ///
     /// # Safety
     /// Inside a transaction; pgrx guards each call, so values are dropped when one raises.
-    pub unsafe fn of(descriptor: pg_sys::TupleDesc, row_type: Oid) -> Columns {
+    pub unsafe fn of(descriptor: pg_sys::TupleDesc, row_type: RowType) -> Columns {
         // SAFETY: by contract; a descriptor of PostgreSQL's.
         unsafe {
             let memory = pg::new_memory(c"howdah columns");
-            let mut all = Columns { columns: Vec::new(), row_type, version: version_of(row_type), memory };
+            let mut all = Columns { columns: Vec::new(), row_type, memory };
             for place in 0..(*descriptor).natts as usize {
                 let attribute = pg::attribute(descriptor, place);
                 if attribute.attisdropped {
@@ -83,8 +81,8 @@ impl Columns {
         }
     }
 
-    /// The type of the rows.
-    pub fn row_type(&self) -> Oid {
+    /// The type of the rows, as it was when the columns were read.
+    pub fn row_type(&self) -> RowType {
         self.row_type
     }
 
@@ -95,7 +93,7 @@ impl Columns {
     /// Inside a transaction.
     pub unsafe fn are_current(&self) -> bool {
         // SAFETY: by contract.
-        unsafe { self.version == version_of(self.row_type) }
+        unsafe { self.row_type == RowType::now(self.row_type.oid) }
     }
 
     /// Writes a row as an object. False if all its columns are null; then nothing is written.
@@ -138,16 +136,32 @@ impl Drop for Columns {
     }
 }
 
-/// A number that is another whenever a row type may have changed; 0 if there is no such type.
-unsafe fn version_of(row_type: Oid) -> u64 {
-    if matches!(row_type, Oid::INVALID | pg_sys::RECORDOID) {
-        return 0;
-    }
-    // SAFETY: a look-up inside a transaction; the cache's entries live as long as the process.
-    unsafe {
-        let entry =
-            pg_sys::lookup_type_cache(pg_sys::getBaseType(row_type), pg_sys::TYPECACHE_TUPDESC as c_int);
-        (*entry).tupDesc_identifier
+/// A type of rows at some time. What is made of it is made after this: news that comes meanwhile makes it another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowType {
+    oid: Oid,
+    /// PostgreSQL's number for the columns; 0 for rows of no named type, which change with their function alone.
+    version: u64,
+}
+
+impl RowType {
+    /// Of no rows.
+    const NONE: RowType = RowType { oid: Oid::INVALID, version: 0 };
+
+    /// A type as it is now, as far as PostgreSQL has told this process.
+    ///
+    /// # Safety
+    /// Inside a transaction.
+    pub unsafe fn now(oid: Oid) -> RowType {
+        if matches!(oid, Oid::INVALID | pg_sys::RECORDOID) {
+            return RowType { oid, version: 0 };
+        }
+        // SAFETY: a look-up inside a transaction; the cache's entries live as long as the process.
+        unsafe {
+            let entry =
+                pg_sys::lookup_type_cache(pg_sys::getBaseType(oid), pg_sys::TYPECACHE_TUPDESC as c_int);
+            RowType { oid, version: (*entry).tupDesc_identifier }
+        }
     }
 }
 
