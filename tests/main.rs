@@ -30,6 +30,7 @@ mod together {
     mod out_of_memory;
     mod proxies;
     mod query_handlers;
+    mod queue_compaction_crashes;
     mod queue_dead_letters;
     mod queue_dump;
     mod queue_failover;

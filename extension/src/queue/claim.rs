@@ -11,7 +11,7 @@ use super::look::{Look, WORK};
 use super::memory::{self, Locked};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{LATEST, SEGMENTS, archive, now, savepoints, wake};
+use super::{LATEST, SEGMENTS, archive, now, rotation, savepoints, wake};
 
 /// Rows of a segment that are claimed under one hold of the queue's lock.
 pub const SLICE: usize = 1024;
@@ -413,7 +413,8 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment]) {
     for (place, segment) in segments.iter().enumerate() {
         let memory = &mut lock.segments[place];
         memory.is_clean = segment.rows.pages() == 0;
-        memory.is_small = false;
+        // It may have survivors: without them the open segment would have none to give way to.
+        memory.is_small = segment.rows.pages() <= rotation::worth_compacting();
         memory.told = lasts[place].told;
         memory.watch.begin(ends[place]);
     }

@@ -100,7 +100,7 @@ fn next(queue: &Definition) -> Option<Segment> {
 }
 
 /// Pages from which on a segment is compacted.
-fn worth_compacting() -> u32 {
+pub fn worth_compacting() -> u32 {
     full() / 4
 }
 
