@@ -3,11 +3,11 @@
 
 use std::str::FromStr;
 
+use literal::{decimal, moment};
 use ndjson::{Text, Value};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arena::Arena;
-use super::{decimal, moment};
 
 /// A type that has a parser here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
