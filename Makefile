@@ -77,9 +77,11 @@ test-long: setup-test build ## the long tests too
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
 
-# Hunts are tests whose module is called hunts.
-hunt: setup-test build ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
-	@HUNT_SECONDS=$${HUNT_SECONDS:-600} $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1
+# Hunts are tests whose module is called hunts; those of the client are in client/hunts and have names like client::copy.
+hunt: setup-test setup-client build ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
+	@export HUNT_SECONDS=$${HUNT_SECONDS:-600}; \
+	case "$(ONE)" in client::*) ;; *) $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1 || exit ;; esac; \
+	case "$(ONE)" in "" | client::*) cd client && mvn -B -q -pl hunts -am test -Dtest=HuntsTest -Dsurefire.failIfNoSpecifiedTests=false ;; esac
 
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)

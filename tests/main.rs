@@ -10,6 +10,7 @@ mod together {
     mod admission;
     mod arguments;
     mod changes;
+    mod contrib;
     mod databases;
     mod documentation;
     mod draining;
@@ -26,16 +27,22 @@ mod together {
     mod installation;
     mod isolation;
     mod listeners;
+    mod locks_of_others;
     mod log_floods;
     mod out_of_memory;
+    mod parsed_bodies;
+    mod protocols;
     mod proxies;
     mod query_handlers;
+    mod queue_bounded;
     mod queue_compaction_crashes;
     mod queue_dead_letters;
     mod queue_dump;
     mod queue_failover;
     mod queue_foreign_rows;
     mod queue_http;
+    mod queue_indexes;
+    mod queue_large_letters;
     mod queue_lease_crashes;
     mod queue_like_pgmq;
     mod queue_messages;
@@ -51,23 +58,33 @@ mod together {
     mod queue_survivors;
     mod queue_take;
     mod queue_type_changes;
+    mod queue_type_changes_within;
     mod queue_upkeep;
     mod queue_waiting_rows;
     mod queue_wire;
     mod queue_wire_committed;
     mod queue_wire_crashes;
     mod queue_wire_faults;
+    mod queue_wire_harmful;
     mod queue_wire_listeners;
     mod queue_wire_silence;
     mod queue_wire_tables;
+    mod queue_wire_values;
     mod refusals;
     mod registering;
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;
+    mod rights_left_behind;
+    mod rights_of_compiled;
+    mod rights_of_dictionaries;
+    mod rights_of_expressions;
+    mod rights_of_plans;
     mod rights_of_requests;
     mod rights_page;
+    mod rights_queues_by_name;
     mod rights_row_types;
+    mod rights_temporary;
     mod role_changes;
     mod roles;
     mod route_places;
@@ -82,7 +99,9 @@ mod together {
 mod alone {
     mod bad_input;
     mod cancel;
+    mod clients_that_flood;
     mod deaths;
+    mod kept_memory;
     #[cfg(feature = "long")]
     mod many_databases;
     #[cfg(feature = "long")]
@@ -109,8 +128,10 @@ mod alone {
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {
     mod calls;
+    mod cancels;
     mod crash;
     mod ddl;
     mod rights;
+    mod row_types;
     mod versions;
 }

@@ -17,6 +17,8 @@ GOALS = (
     _time("t2_all", "java_jdbc", 0.5),
     _time("t5_assoc", "floor", 1.3, of="t5_untouched"),
     _time("t5_all", "java_jdbc", 0.4),
+    *(_time(f"{case}_all", "pgjdbc_arrays", 0.9) for case in ("t5", "t5_varied")),
+    *(_time(f"{case}_map", "pgjdbc_maps", 0.9) for case in ("t5", "t5_varied")),
     *(
         Goal(f"t6_{n}: rate over pgjdbc", (f"t6_{n}", "howdah"), (f"t6_{n}", "pgjdbc_maps"), 1.6)
         for n in (16, 64)

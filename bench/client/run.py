@@ -1,6 +1,6 @@
 """Runs the client benchmark: `python3 -m bench.client.run`, or `make bench-client`.
 
-    CASES     of t1, t2, t3, t4, t5, t6, codecs, with commas between them; all without it
+    CASES     of t1, t2, t3, t4, t5, t5_varied, t6, codecs, with commas between them; all without it
     SYSTEMS   likewise
     RUNS      how often each way of access is measured (20), after WARM runs (8)
     DURATION  seconds of each load of t6 (5), ROUNDS of them (3)
@@ -29,7 +29,7 @@ from bench.harness.results import Results, describe_run, with_committed, write
 
 AREA = "client"
 CLIENT = Path(__file__).resolve().parent.parent.parent / "client"
-CASES = ("t1", "t2", "t3", "t4", "t5", "t6", "codecs")
+CASES = ("t1", "t2", "t3", "t4", "t5", "t5_varied", "t6", "codecs")
 SYSTEMS = ("howdah", "howdah_shared", "floor", "socket", "pgjdbc_arrays", "pgjdbc_maps", "java_jdbc", "vertx")
 LENGTHS = {"RUNS": 20, "WARM": 8, "DURATION": 5, "ROUNDS": 3, "ROWS": 50_000}
 

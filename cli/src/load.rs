@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: Load) -> Result<()> {
         to: arguments.to,
         queue: arguments.queue,
         producer: String::new(),
+        former_producers: Vec::new(),
         epoch: arguments.epoch,
         token: arguments.token,
         window: arguments.window,
@@ -43,10 +44,11 @@ pub(crate) fn run(arguments: Load) -> Result<()> {
     };
     let mut total = Total::default();
     for source in &sources {
-        options.producer = match &arguments.producer {
-            Some(producer) => producer.clone(),
-            None => loader::producer_name(source)?,
+        let mut names = match &arguments.producer {
+            Some(producer) => vec![producer.clone()],
+            None => loader::producer_names(source)?,
         };
+        (options.producer, options.former_producers) = (names.remove(0), names);
         screen.begin(&options.producer, source);
         match loader::load(&options, source, &mut |event| screen.show(event)) {
             Ok(summary) => total.add(&summary, source),
@@ -59,7 +61,7 @@ pub(crate) fn run(arguments: Load) -> Result<()> {
     }
     screen.bar.finish_and_clear();
     total.report(screen.begin.elapsed());
-    if total.rejected_count > 0 { Err(total.rejected()) } else { Ok(()) }
+    if total.rejected_count > 0 || total.dropped > 0 { Err(total.rejected()) } else { Ok(()) }
 }
 
 /// What came of all files.
@@ -68,6 +70,8 @@ struct Total {
     lines: u64,
     skipped: u64,
     rejected_count: u64,
+    /// Those of them that are not dead letters either.
+    dropped: u64,
     /// The first rejected lines, with their places.
     rejected: Vec<String>,
     /// Whether more lines may be rejected than have been counted.
@@ -79,6 +83,7 @@ impl Total {
         self.lines += summary.lines;
         self.skipped += summary.skipped;
         self.rejected_count += summary.rejected_count;
+        self.dropped += summary.dropped;
         self.is_at_least |= summary.rejected_count >= NAMED;
         let room = SHOWN - self.rejected.len();
         let shown = summary.rejected.iter().take(room);
@@ -107,9 +112,17 @@ impl Total {
     /// The rejected lines, the first of them with their places.
     fn rejected(&self) -> Failure {
         let mut text = format!(
-            "{}{} of the lines were rejected; they are dead letters (see queue.dead_letters):",
+            "{}{} of the lines were rejected; {} (see queue.dead_letters):",
             if self.is_at_least { "At least " } else { "" },
-            grouped(self.rejected_count)
+            // Those that were dropped are counted, the others named one by one.
+            grouped(self.rejected_count.max(self.dropped)),
+            match self.dropped {
+                0 => "they are dead letters".to_owned(),
+                dropped => format!(
+                    "{} of them are lost, as howdah.queue_dead_letters are kept, and the others are dead letters",
+                    grouped(dropped)
+                ),
+            }
         );
         for rejected in &self.rejected {
             text.push_str(&format!("\n    {rejected}"));
@@ -170,8 +183,8 @@ impl Screen {
 
     fn show(&mut self, event: Event) {
         match event {
-            Event::Begun { skipped } => {
-                self.skipped = skipped;
+            Event::Begun { producer, skipped } => {
+                (self.producer, self.skipped) = (producer.to_owned(), skipped);
                 if skipped > 0 {
                     self.say(&format!(
                         "The queue has {} lines of the producer {} already; the loader goes on behind them.",

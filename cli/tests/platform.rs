@@ -408,6 +408,8 @@ fn files_are_loaded_into_a_queue() {
         ),
     );
     assert!(platform.up(&[]).status.success());
+    platform.query("alter system set howdah.queue_dead_letters = 1");
+    platform.query("select pg_reload_conf()");
     while platform.query("select count(*) from queue.listeners where bound is not null") == "0" {}
     platform.ok(&["generate", "bips", "--records", "5000", "--out", "bips.ndjson.gz"]);
     let to = format!("localhost:{lines}");
@@ -424,6 +426,13 @@ fn files_are_loaded_into_a_queue() {
     assert_eq!(bad.status.code(), Some(4), "{}", printed(&bad));
     assert!(printed(&bad).contains("bad line 2: "), "{}", printed(&bad));
     assert_eq!(platform.query("select queue_length from queue.metrics('bips')"), "5002");
+
+    // There is a dead letter: no more are kept.
+    fs::write(platform.folder.path().join("worse"), "bad\n{\"userid\": 3}\nbad\n").unwrap();
+    let worse = load(&["worse"]);
+    assert_eq!(worse.status.code(), Some(4), "{}", printed(&worse));
+    assert!(printed(&worse).contains("2 of them are lost"), "{}", printed(&worse));
+    assert_eq!(platform.query("select count(*) from queue.dead_letters"), "1");
 
     // Of several files each may grow, and others may be named beside them.
     let write = |name: &str, ids: &[i64]| {

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::guard::{Report, attempt, end_process};
-use crate::{log_rate, pg};
+use crate::{log_line, log_rate, pg};
 
 /// What a worker is like when it runs nothing.
 pub struct AtRest {
@@ -38,7 +38,7 @@ impl AtRest {
     pub fn restore(&self) {
         let Some(left) = self.left() else { return };
         log_rate::for_client(|| {
-            pgrx::log!("howdah: a request has left {left}; the worker aborts what is under way");
+            log_line::log!("howdah: a request has left {left}; the worker aborts what is under way");
         });
         // SAFETY: on the main thread; nothing runs.
         unsafe {

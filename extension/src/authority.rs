@@ -4,6 +4,7 @@
 //! the owner of the table. What runs as another role runs restricted, with PostgreSQL's own schema alone on the search path, and
 //! every text of it is ours: what users have made must not be in it. ARCHITECTURE.md, "Whose code runs as whom", lists all of it.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 
@@ -14,6 +15,7 @@ use pgrx::prelude::*;
 use crate::queue::layout;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::identity::SAFE_PATH;
+use crate::request::{compiled, current, dblink, temporary};
 
 /// The current user.
 pub fn current_user() -> Oid {
@@ -35,21 +37,52 @@ pub fn owner() -> Oid {
 }
 
 /// Runs `work` as the extension's owner, to whom the tables belong. Its SQL is ours to the letter, and what comes from users is
-/// data of PostgreSQL's own types.
+/// data of PostgreSQL's own types. Event triggers and triggers of whoever administers the database run in it: they find neither
+/// what is temporary in the session nor what PL/pgSQL has compiled there.
 pub fn as_owner<T>(work: impl FnOnce() -> T) -> T {
-    as_role(owner(), SAFE_PATH, work)
+    compiled::forget();
+    temporary::hidden(|| become_role(owner(), SAFE_PATH, work))
 }
 
-/// Runs `work` as a role with a search path. It may neither become another role nor leave anything in the session, and nothing
-/// is configured below it ([`refuse_restricted`]).
-pub fn as_role<T>(role: Oid, search_path: &CStr, work: impl FnOnce() -> T) -> T {
+/// Runs `work` as a role with a search path. It may neither become another role nor leave anything in the session but what
+/// PostgreSQL lets maintenance leave, such as advisory locks; nothing is configured below it ([`refuse_restricted`]), and it does
+/// not see the request that runs. What PostgreSQL and PL/pgSQL keep of what ran so is forgotten.
+pub fn as_role<T>(role: Oid, search_path: &CStr, _: &NothingOpen, work: impl FnOnce() -> T) -> T {
+    compiled::apart(|| become_role(role, search_path, work))
+}
+
+thread_local! {
+    /// Whether something runs as somebody else.
+    static RESTRICTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An error if something runs as somebody else: `SET CONSTRAINTS` would have the triggers that wait for the end of the user's
+/// transaction fire as whoever it is. PostgreSQL refuses what else would change the session.
+pub fn refuse_set_constraints() {
+    if RESTRICTED.get() {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            "cannot execute SET CONSTRAINTS within security-restricted operation",
+        );
+    }
+}
+
+fn become_role<T>(role: Oid, search_path: &CStr, work: impl FnOnce() -> T) -> T {
+    /// As it was, after an error as well.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            RESTRICTED.set(self.0);
+        }
+    }
+    let _before = Before(RESTRICTED.replace(true));
     let restricted = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
     // SAFETY: what is set here is set back below; after an error by PostgreSQL, with the transaction or subtransaction.
     unsafe {
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::SetUserIdAndSecContext(role, context | restricted as i32);
-        let result = with_path(search_path, work);
+        let result = current::hidden(|| with_path(search_path, work));
         pg_sys::SetUserIdAndSecContext(user, context);
         result
     }
@@ -175,10 +208,10 @@ fn is_admin() -> bool {
     }
 }
 
-/// An error unless the current user owns a table, view or the like, or has the rights of howdah_admin.
-pub fn check_table_owner(table: Oid) {
+/// The owner of a table, view or the like.
+fn owner_of(table: Oid) -> Oid {
     // SAFETY: look-ups inside a transaction.
-    let owns = unsafe {
+    unsafe {
         let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
         let tuple = pg_sys::SearchSysCache1(cache, table.into());
         if tuple.is_null() {
@@ -189,8 +222,15 @@ pub fn check_table_owner(table: Oid) {
         }
         let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(tuple);
-        pg_sys::has_privs_of_role(current_user(), owner)
-    };
+        owner
+    }
+}
+
+/// An error unless the current user owns a table, view or the like, or has the rights of howdah_admin.
+pub fn check_table_owner(table: Oid) {
+    let owner = owner_of(table);
+    // SAFETY: a look-up inside a transaction.
+    let owns = unsafe { pg_sys::has_privs_of_role(current_user(), owner) };
     if !owns && !is_admin() {
         refuse(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -221,24 +261,124 @@ pub fn check_type_usage(of_type: Oid) {
     }
 }
 
-/// As whom the functions run that casts, domains and ranges of a row type call: its owner, if nobody's types but the owner's and
-/// superusers' are in it. Otherwise howdah_web, as anybody who has a type in it has chosen some of them.
-pub fn runner_of(row_type: Oid) -> Oid {
-    let owner = type_of(row_type).typowner;
-    if is_trusted(row_type, owner, &mut BTreeSet::new()) { owner } else { web_role() }
+/// As whom texts become values of a row type: domains in it call functions of whoever has made them. They run as the current user
+/// if the user or superusers have made all of the type and the functions, as wherever such values are written. Otherwise they run as
+/// howdah_nobody, who has no rights: whoever sends a dead letter again has not chosen what they do.
+pub enum Converter {
+    /// As the current user.
+    CurrentUser,
+    /// As howdah_nobody, in a session that has nothing open.
+    Nobody(NothingOpen),
 }
 
-/// Whether a type, and all that it is made of, is the role's or a superuser's.
+impl Converter {
+    /// As whom values of a row type are made; an error if it were howdah_nobody, and the session has something open.
+    pub fn of(row_type: Oid) -> Converter {
+        if is_trusted(row_type, current_user(), &mut BTreeSet::new()) {
+            return Converter::CurrentUser;
+        }
+        // SAFETY: a look-up inside a transaction; the result ends with NUL.
+        let name = unsafe { text(pg_sys::format_type_be(row_type)) };
+        Converter::Nobody(NothingOpen::required(&format!("checks of {name}")))
+    }
+
+    /// Runs `work`, which makes such values.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Converter::CurrentUser => work(),
+            Converter::Nobody(nothing_open) => {
+                temporary::hidden(|| as_role(role_of("howdah_nobody"), SAFE_PATH, nothing_open, work))
+            }
+        }
+    }
+}
+
+/// Nothing is open in the session that anybody may use who runs in it, whatever its rights.
+pub struct NothingOpen(());
+
+impl NothingOpen {
+    /// An error that says what would run, unless it is so.
+    pub fn required(runs: &str) -> NothingOpen {
+        // SAFETY: inside a transaction, and through pgrx's guards.
+        let open = unsafe {
+            if !pg_sys::ThereAreNoReadyPortals() {
+                "cursors"
+            } else if dblink::has_connections() {
+                "connections of dblink"
+            } else if has_large_objects() {
+                "large objects"
+            } else {
+                return NothingOpen(());
+            }
+        };
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("{runs} may be others', and could use the {open} of this session"),
+            "Do it in a session of its own, and outside of loops over queries in PL/pgSQL.",
+        )
+    }
+}
+
+/// Whether the transaction has opened large objects. PostgreSQL keeps their descriptors in a memory context, which it makes for
+/// the first and frees at the transaction's end.
+///
+/// # Safety
+/// On the main thread.
+unsafe fn has_large_objects() -> bool {
+    // SAFETY: by contract. Contexts live in a list of their parent's, and their names are strings that end with NUL.
+    unsafe {
+        let mut context = (*pg_sys::TopMemoryContext).firstchild;
+        while !context.is_null() {
+            if CStr::from_ptr((*context).name) == c"Filesystem" {
+                return true;
+            }
+            context = (*context).nextchild;
+        }
+        false
+    }
+}
+
+/// Runs `work`, which writes into a table, as its owner, who has chosen its triggers and defaults. An error unless the current
+/// user may become the owner: what runs as the owner finds the current user's temporary objects.
+pub fn as_table_owner<T>(table: Oid, work: impl FnOnce() -> T) -> T {
+    let owner = owner_of(table);
+    if owner == current_user() {
+        return work();
+    }
+    if !may_become(current_user(), owner) {
+        let (table, owner) = (table_name(table), name_of(owner));
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("must be able to become {owner}, who owns table {table}"),
+            &format!("grant {owner} to {}{WITH_SET}, or have {owner} do it.", name_of(current_user())),
+        );
+    }
+    let nothing_open = NothingOpen::required(&format!("triggers of {}", table_name(table)));
+    // SAFETY: PostgreSQL's own variable, which it changes by a copy of its own.
+    let search_path = unsafe { CStr::from_ptr(pg_sys::namespace_search_path) }.to_owned();
+    as_role(owner, &search_path, &nothing_open, work)
+}
+
+/// Whether a type, all that it is made of, and all that it calls is the role's or a superuser's.
 fn is_trusted(of_type: Oid, role: Oid, seen: &mut BTreeSet<u32>) -> bool {
     if of_type == Oid::INVALID || !seen.insert(of_type.to_u32()) {
         return true;
     }
     let found = type_of(of_type);
+    // SAFETY: a look-up inside a transaction.
+    let is_trusted_owner = |owner| owner == role || unsafe { pg_sys::superuser_arg(owner) };
+    if !is_trusted_owner(found.typowner) {
+        return false;
+    }
+    let (owners, named) = match is_domain_or_range(&found) {
+        true => called_by(of_type),
+        false => Default::default(),
+    };
+    if !owners.into_iter().all(is_trusted_owner) {
+        return false;
+    }
     // SAFETY: look-ups inside a transaction; a descriptor that is copied into the current memory context.
     let mut parts = unsafe {
-        if found.typowner != role && !pg_sys::superuser_arg(found.typowner) {
-            return false;
-        }
         let columns = match found.typrelid {
             Oid::INVALID => Vec::new(),
             _ => layout::attributes(pg_sys::lookup_rowtype_tupdesc_copy(of_type, -1)),
@@ -249,7 +389,34 @@ fn is_trusted(of_type: Oid, role: Oid, seen: &mut BTreeSet<u32>) -> bool {
         parts
     };
     parts.extend([found.typelem, found.typbasetype]);
+    parts.extend(named);
     parts.into_iter().all(|part| is_trusted(part, role, seen))
+}
+
+/// Whether what a user has written runs where a value of the type is made.
+fn is_domain_or_range(of_type: &pg_sys::FormData_pg_type) -> bool {
+    [pg_sys::TYPTYPE_DOMAIN, pg_sys::TYPTYPE_RANGE].contains(&(of_type.typtype as u8))
+}
+
+/// The owners of the functions that a type calls itself, in its constraints or as a range, by operators as well; and the types that
+/// are named there.
+fn called_by(of_type: Oid) -> (Vec<Oid>, Vec<Oid>) {
+    const NAMED: &str = "
+        with named as (
+          select refclassid as class, refobjid as object from pg_depend
+          where classid = 'pg_type'::regclass and objid = $1
+             or classid = 'pg_constraint'::regclass and objid in (select oid from pg_constraint where contypid = $1))
+        select proowner, null::oid from named join pg_proc on class = 'pg_proc'::regclass and object = oid
+        union all
+        select proowner, null from named join pg_operator o on class = 'pg_operator'::regclass and object = o.oid
+          join pg_proc p on oprcode = p.oid
+        union all
+        select null, object from named where class = 'pg_type'::regclass";
+    let rows = rows_as_owner(NAMED, &[of_type.into()], |row| {
+        Some((row.get::<Oid>(1).ok()?, row.get::<Oid>(2).ok()?))
+    });
+    let (owners, types): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    (owners.into_iter().flatten().collect(), types.into_iter().flatten().collect())
 }
 
 /// The catalog's row of a type.

@@ -42,6 +42,7 @@ fn drain(announce: Interval) -> i64 {
     }
     refuse_requests("http.drain()");
     let database = served();
+    let oid = database.oid();
     let before = database.cut_off.load(SeqCst);
     database.announce_ms.store((announce / 1000) as u32, SeqCst);
     database.is_drained.store(true, SeqCst);
@@ -50,7 +51,7 @@ fn drain(announce: Interval) -> i64 {
     let patience = Duration::from_micros(announce as u64) + 2 * drain + SLACK;
     wait_until("the processes of this database have not ended in time", patience, || {
         // Somebody may have taken it back.
-        !database.is_drained.load(SeqCst) || shared().workers_of(database.oid()).next().is_none()
+        !database.is_drained.load(SeqCst) || shared().workers_of(oid).next().is_none()
     });
     (database.cut_off.load(SeqCst) - before) as i64
 }

@@ -17,13 +17,15 @@ use crate::at_rest::{self, AtRest};
 use crate::entry::unfailing_callback;
 use crate::guard::{Report, attempt};
 use crate::queue::later::{self, LATER, Later};
-use crate::queue::upkeep;
+use crate::queue::upkeep::{self, Upkeep};
 use crate::request::problem::Problem;
-use crate::request::{Done, Lane, Runner, changes};
+use crate::request::table::NoTable;
+use crate::request::{Done, Lane, Runner, changes, transaction};
 use crate::shared::routes::Measured;
 use crate::shared::{INGEST, now_us, shared, wake};
-use crate::worker::{Worker, signals, watch};
-use crate::{log_rate, proxies, settings};
+use crate::worker::handlers::Handlers;
+use crate::worker::{Worker, own_memory, signals, watch};
+use crate::{log_line, log_rate, proxies, settings};
 use lines::Lines;
 
 thread_local! {
@@ -55,9 +57,11 @@ pub fn run(worker: &Worker) {
         runner: Runner::new(worker.entry()),
         lines: Lines::default(),
         at_rest: AtRest::now(worker.web_role),
+        handlers: Handlers::now(),
         answer: Vec::new(),
         scratch: Vec::new(),
         looked: Instant::now(),
+        upkeep: Upkeep::default(),
         poured: None,
     };
     if worker.lane == INGEST {
@@ -85,18 +89,35 @@ struct Serving<'w> {
     /// What buckets are written with.
     lines: Lines,
     at_rest: AtRest,
+    handlers: Handlers,
     /// What is answered about a bucket.
     answer: Vec<u8>,
     /// For requests that do not lie in one place.
     scratch: Vec<u8>,
     /// When it was last looked after queues.
     looked: Instant,
+    /// What is left to do about them.
+    upkeep: Upkeep,
     /// When the last bucket was written whose memory is kept.
     poured: Option<Instant>,
 }
 
 impl Serving<'_> {
+    /// Reads the configuration before the first request is taken: while somebody keeps it locked, executors that know it serve.
+    fn get_ready(&mut self) {
+        while self.runner.table().is_none() && !self.worker.asked_to_leave() {
+            // SAFETY: on the main thread, outside a transaction.
+            match unsafe { self.runner.refresh() } {
+                // A request will tell.
+                Err(NoTable::NoExtension | NoTable::WrongVersion) => return,
+                Err(NoTable::Failed(_)) | Ok(false) => self.worker.wait(Some(changes::PAUSE)),
+                Ok(true) => {}
+            }
+        }
+    }
+
     fn serve(&mut self) {
+        self.get_ready();
         let mut since_housekeeping = 0;
         while !self.worker.asked_to_leave() {
             since_housekeeping += 1;
@@ -121,6 +142,7 @@ impl Serving<'_> {
                     } else {
                         self.run(work);
                     }
+                    self.handlers.require_unchanged();
                     if watch::should_make_room() {
                         self.worker.make_room();
                     }
@@ -128,7 +150,17 @@ impl Serving<'_> {
                 None => {
                     since_housekeeping = 0;
                     watch::rest();
+                    if watch::should_make_room() {
+                        self.worker.make_room();
+                        continue;
+                    }
                     self.look_after_queues();
+                    if self.upkeep.is_under_way() {
+                        // A slice between two looks for requests, which others may take meanwhile.
+                        self.executor.busy();
+                        self.upkeep.go_on();
+                        continue;
+                    }
                     let timeout = self.give_memory_back().or_else(upkeep::interval);
                     self.worker.wait(timeout);
                     self.notice_reload();
@@ -141,7 +173,7 @@ impl Serving<'_> {
     fn give_memory_back(&mut self) -> Option<Duration> {
         let left = KEPT_FOR.checked_sub(self.poured?.elapsed());
         if left.is_none() {
-            memory::give_back();
+            own_memory::trim();
             self.poured = None;
         }
         left
@@ -153,7 +185,7 @@ impl Serving<'_> {
             && upkeep::interval().is_some_and(|interval| self.looked.elapsed() >= interval)
         {
             self.looked = Instant::now();
-            upkeep::look_after_queues();
+            self.upkeep.look_after_queues();
         }
     }
 
@@ -232,7 +264,7 @@ impl Serving<'_> {
     }
 
     /// Hands the response over, in parts if it is larger than its share of the exchange. The gateway copies
-    /// each part at once, so this waits for a gateway, never for a client.
+    /// each part at once, so this waits for a gateway, never for a client. Then what the request has left is given up.
     fn respond(&mut self, work: &mut Work, code: u32, later: Option<Later>) {
         let (front, code) = match &later {
             Some(later) => (&later.write()[..], code | LATER),
@@ -241,15 +273,29 @@ impl Serving<'_> {
         let response =
             [front, if self.worker.lane == INGEST { &self.answer } else { self.runner.response() }];
         let mut progress = self.executor.respond(work, &response, code);
+        let begun = Instant::now();
         while progress == Progress::Wait {
-            self.worker.wait(Some(PART_TIMEOUT));
+            self.wait_for_gateway(begun);
             progress = self.executor.resume(work, &response);
         }
+        // SAFETY: on the main thread, outside a transaction.
+        unsafe { transaction::tidy() };
+    }
+
+    /// Waits until a gateway has copied a part. What is answered may be committed: if this process is to end it does so when
+    /// the answer has left, or after some time.
+    fn wait_for_gateway(&self, begun: Instant) {
+        let held = u32::from(begun.elapsed() < LAST_WORDS);
+        // SAFETY: PostgreSQL's own variable, on the main thread. An error in between sets it back to 0, where it was.
+        unsafe { pg_sys::InterruptHoldoffCount += held };
+        self.worker.wait(Some(PART_TIMEOUT));
+        // SAFETY: as above.
+        unsafe { pg_sys::InterruptHoldoffCount = pg_sys::InterruptHoldoffCount.saturating_sub(held) };
     }
 
     /// A gateway of ours has written the request: this cannot happen, and must not end the process.
     fn unreadable(&mut self, reason: &str, started: Instant) -> Done {
-        log_rate::for_client(|| pgrx::warning!("howdah cannot read a request: {reason}"));
+        log_rate::for_client(|| log_line::warning!("howdah cannot read a request: {reason}"));
         let status = self.runner.write_unreadable(&Problem::new(500, "the request cannot be read"));
         Done { status, ..Done::nothing(started) }
     }
@@ -272,6 +318,8 @@ const KEPT: usize = 256 << 10;
 const KEPT_LINES: usize = 8 << 20;
 /// For how long the memory of a bucket is kept for another.
 const KEPT_FOR: Duration = Duration::from_secs(1);
+/// For how long an answer that is larger than its share of the exchange keeps this process from ending.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often a wait for the gateway looks whether it has been given up.
 const PART_TIMEOUT: Duration = Duration::from_secs(1);
 

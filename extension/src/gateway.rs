@@ -8,6 +8,7 @@
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
+//! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
 //! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
@@ -19,6 +20,7 @@ mod deadline;
 mod fair_turns;
 mod flights;
 mod inline;
+mod kept_memory;
 mod leaving;
 mod line;
 pub mod listeners;
@@ -29,12 +31,12 @@ mod shared_transaction;
 mod waiting;
 
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Limits, Server};
+use ::gateway::{Arrived, Limits, Server, Ticket};
 use exchange::NO_GATE;
 use message::Request;
 use pgrx::pg_sys;
@@ -53,6 +55,7 @@ use accounts::Accounts;
 use buckets::Buckets;
 use flights::Flights;
 use inline::Inline;
+use kept_memory::KeptMemory;
 use leaving::Leaving;
 use listeners::Listeners;
 use refusals::Refused;
@@ -62,14 +65,13 @@ thread_local! {
     static END: Cell<*mut exchange::Gateway> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// How long reading the configuration again waits for a lock.
-const LOCK_TIMEOUT: &CStr = c"20ms";
-/// Time before it is tried again.
-const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 /// How long the loop sleeps at most: what nobody wakes it for is seen after this time.
 const TICK: Duration = Duration::from_secs(1);
 /// The same while requests are under way or wait.
 const BUSY_TICK: Duration = Duration::from_millis(5);
+
+/// Requests of clients that have left of which a turn takes note.
+const GONE: usize = 512;
 
 /// Serves until the worker is asked to leave and everything that ran has ended.
 pub fn run(worker: &Worker) {
@@ -93,13 +95,14 @@ pub fn run(worker: &Worker) {
         flights: Flights::new(unsafe { &mut *end }, worker),
         runner: Runner::new(worker.entry()),
         inline: Inline::new(AtRest::now(worker.web_role)),
+        kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
         last_housekeeping: Instant::now(),
         last_tick: Instant::now(),
-        refresh_from: Instant::now(),
         was_woken: false,
+        gone: VecDeque::new(),
         leaving: Leaving::No,
     };
     gateway.serve();
@@ -122,15 +125,16 @@ struct Gateway<'w> {
     flights: Flights,
     runner: Runner,
     inline: Inline,
+    kept_memory: KeptMemory,
     listeners: Listeners,
     buckets: Buckets,
     accounts: Accounts,
     last_housekeeping: Instant,
     last_tick: Instant,
-    /// Before which time the configuration is not read again.
-    refresh_from: Instant,
     /// Whether somebody has woken this process in the last turn.
     was_woken: bool,
+    /// Requests whose clients have left, and which are to be cancelled.
+    gone: VecDeque<Ticket>,
     /// What becomes of it once the worker is asked to leave.
     leaving: Leaving,
 }
@@ -139,7 +143,6 @@ impl Gateway<'_> {
     fn serve(&mut self) {
         self.watch();
         self.refresh();
-        self.worker.entry().listens.store(true, SeqCst);
         while !self.leaving.has_ended(self.worker, &mut self.server) {
             self.turn();
         }
@@ -183,7 +186,7 @@ impl Gateway<'_> {
     }
 
     fn timeout(&self) -> Duration {
-        if !self.inline.is_empty() {
+        if !self.inline.is_empty() || !self.gone.is_empty() {
             Duration::ZERO
         } else if self.is_busy() {
             BUSY_TICK
@@ -195,9 +198,11 @@ impl Gateway<'_> {
     fn is_busy(&self) -> bool {
         // Whoever changes the configuration wakes gateways just before its news can be seen.
         self.was_woken
+            || self.runner.table().is_none()
             || self.flights.any()
             || self.buckets.any()
             || self.accounts.are_late()
+            || self.listeners.retry_soon()
             || self.leaving.has_begun()
     }
 
@@ -251,24 +256,19 @@ impl Gateway<'_> {
 
     /// Follows the configuration. While somebody holds a lock on its tables, the gateway goes on with what it knows.
     fn refresh(&mut self) {
-        let lock_timeout = self.runner.table().map(|_| LOCK_TIMEOUT);
-        if self.refresh_from > Instant::now() {
-            return;
-        }
         // SAFETY: on the main thread, outside a transaction.
-        match unsafe { self.runner.refresh(lock_timeout) } {
-            Ok(()) => {
+        match unsafe { self.runner.refresh() } {
+            Ok(false) => {}
+            Ok(true) => {
                 self.name_routes();
                 self.refresh_listeners();
                 // Places in the old table may be others in this one.
-                for (arrived, since) in self.inline.take_waiting() {
-                    self.dispatch(arrived, since);
-                }
+                self.dispatch_again();
             }
             Err(NoTable::NoExtension) => self.worker.leave_no_extension(),
             Err(NoTable::WrongVersion) => self.worker.leave_wrong_version(),
             // Logged; tried again soon.
-            Err(NoTable::Failed(_)) => self.refresh_from = Instant::now() + REFRESH_PAUSE,
+            Err(NoTable::Failed(_)) => {}
         }
     }
 
@@ -290,15 +290,20 @@ impl Gateway<'_> {
             // Executors write into the entry of a listener, so it is there before the first line is read.
             self.accounts.forget_when();
             self.keep_accounts();
+            self.worker.entry().listens.store(true, SeqCst);
         }
     }
 
+    /// Cancels what nobody waits for any more: a part in each turn, as thousands of clients may leave at a time.
     fn cancel_gone(&mut self) {
-        for ticket in self.server.gone().collect::<Vec<_>>() {
-            if !self.flights.cancel(ticket) {
-                self.inline.forget(ticket);
-                self.buckets.forget(ticket);
-            }
+        self.gone.extend(self.server.gone());
+        let mut left = false;
+        for ticket in self.gone.drain(..self.gone.len().min(GONE)) {
+            left |= !self.flights.cancel(ticket);
+        }
+        if left {
+            // What waits for the inline lane is looked at when its turn comes.
+            self.buckets.forget_gone(&self.server);
         }
     }
 
@@ -342,12 +347,18 @@ impl Gateway<'_> {
             Way::Route(place, _) => place..place + 1,
             Way::Handlers(_) => table.handlers.clone(),
         };
-        if self.inline.may_run(&mut self.runner, endpoints.clone(), arrived.request.len()) {
+        let gate = self.runner.number(endpoints.start);
+        let runs_here = !self.kept_memory.is_too_much();
+        let size = arrived.request.len();
+        if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
+            self.flights.submit(arrived, gate, &mut self.server);
+        } else if self.inline.has_room(arrived.request.len(), flights::memory_to_wait()) {
             // SAFETY: parsed above.
             unsafe { self.inline.push(arrived, endpoints.start, now) };
         } else {
-            let gate = self.runner.number(endpoints.start);
-            self.flights.submit(arrived, gate, &mut self.server);
+            let gate = gate.unwrap_or(NO_GATE);
+            let request = waiting::Request { arrived, gate, since: now, waited: None };
+            self.flights.refuse_to_wait(&request, &mut self.server);
         }
     }
 
@@ -374,7 +385,18 @@ impl Gateway<'_> {
         if self.listeners.should_retry() {
             self.refresh_listeners();
         }
+        if self.kept_memory.look() {
+            self.dispatch_again();
+        }
+        self.kept_memory.make_room(self.worker);
         self.leaving.go_on(self.worker, &self.listeners, &mut self.server);
+    }
+
+    /// Decides anew where those requests run that wait to run here.
+    fn dispatch_again(&mut self) {
+        for (arrived, since) in self.inline.take_waiting() {
+            self.dispatch(arrived, since);
+        }
     }
 
     /// Writes down what came in, and says whether there need be executors for it.

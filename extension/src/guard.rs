@@ -5,10 +5,12 @@
 //! [`attempt`], calls PostgreSQL directly ([`crate::pg`]) and an error jumps to the guard at once.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys;
+
+use crate::worker::own_memory;
 
 /// An error that PostgreSQL, or code of ours inside it, has raised.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +58,25 @@ impl PgError {
     }
 }
 
+/// Bytes of a text of an error that are kept, in the log and for a client: who raises one chooses how long it is, and many copies
+/// are made of it.
+pub const LONGEST: usize = 2048;
+/// What stands for the rest.
+pub const MARK: &str = "...";
+
+/// How many bytes of a text are kept before a [`MARK`]; none if it is kept whole. Not within a character of UTF-8.
+pub fn cut(text: &[u8]) -> Option<usize> {
+    if text.len() < LONGEST + MARK.len() + 1 {
+        return None;
+    }
+    (0..=LONGEST).rev().find(|&end| text[end] & 0xc0 != 0x80)
+}
+
+fn shortened(text: &[u8]) -> String {
+    let (kept, mark) = cut(text).map_or((text, ""), |end| (&text[..end], MARK));
+    String::from_utf8_lossy(kept).into_owned() + mark
+}
+
 /// What is done with an error besides returning it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Report {
@@ -83,6 +104,7 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
             Some(result) => {
                 pg_sys::error_context_stack = error_context_stack;
                 result.map_err(|panic| {
+                    own_memory::lift_limit();
                     // As errfinish does before it jumps: locks that are given up later do not give these back, and
                     // a process that holds off interrupts for ever can be neither cancelled nor ended.
                     pg_sys::InterruptHoldoffCount = 0;
@@ -130,6 +152,8 @@ pub unsafe fn until_jump<T>(work: impl FnOnce() -> T) -> Option<T> {
 unsafe fn take_error(report: Report) -> PgError {
     // SAFETY: called right after a jump, with an error on PostgreSQL's stack; another jump passes over nothing that is owned.
     unsafe {
+        // What is made of it needs some.
+        own_memory::lift_limit();
         if report == Report::Log {
             until_jump(|| crate::pg::EmitErrorReport());
         }
@@ -196,6 +220,11 @@ pub unsafe fn note_raised() {
     }
 }
 
+/// Forgets the error that was raised last: one with the same message would be told with its detail, hint and context.
+pub fn forget_raised() {
+    RAISED.take();
+}
+
 /// Runs work that calls PostgreSQL directly, where frames around it own something: an error unwinds through them.
 ///
 /// # Safety
@@ -213,6 +242,11 @@ pub fn raise(error: PgError) -> ! {
     unreachable!("errfinish of an ERROR does not return")
 }
 
+/// Raises an error where frames of Rust own something: they are left as by a panic, and the entry raises it.
+pub fn unwind(error: PgError) -> ! {
+    std::panic::resume_unwind(Box::new(error))
+}
+
 /// Ends the process in order, with a line in the log.
 pub fn end_process(message: &str) -> ! {
     // SAFETY: on the main thread. FATAL runs the callbacks of the process's end.
@@ -220,10 +254,28 @@ pub fn end_process(message: &str) -> ! {
     unreachable!("errfinish of a FATAL does not return")
 }
 
-/// Reports an error, at this level. At ERROR it jumps.
+/// Reports what is no error, at this level. An interrupt that is pending is raised, and unwinds.
+pub fn tell(level: pgrx::PgLogLevel, line: PgError) {
+    // SAFETY: on the main thread, in a call of PostgreSQL's.
+    unsafe { direct(|| report(level, line)) }
+}
+
+/// Reports what is no error, at this level, where nothing may be raised: interrupts are held off, and an error in it is
+/// forgotten.
+pub fn tell_held_off(level: pgrx::PgLogLevel, line: PgError) {
+    // SAFETY: on the main thread. An error has set the count back.
+    unsafe {
+        let before = pg_sys::InterruptHoldoffCount;
+        pg_sys::InterruptHoldoffCount += 1;
+        let _ = attempt(Report::Quiet, || report(level, line));
+        pg_sys::InterruptHoldoffCount = before;
+    }
+}
+
+/// Reports an error, at this level. At ERROR it jumps; below, PostgreSQL looks for interrupts, which jump as well.
 ///
 /// # Safety
-/// On the main thread; inside a guard if the level is ERROR.
+/// On the main thread; inside a guard, unless the level is FATAL.
 unsafe fn report(level: pgrx::PgLogLevel, error: PgError) {
     // SAFETY: by contract; the texts are copied to PostgreSQL's memory, and dropped, before a jump.
     unsafe {
@@ -279,18 +331,22 @@ fn from_panic(panic: Box<dyn std::any::Any + Send>, report: Report) -> PgError {
     let error = of_panic(panic);
     if report == Report::Log {
         let message = format!("ERROR {}: {}", error.sqlstate(), error.message);
-        // SAFETY: on the main thread, as `attempt` is; LOG does not jump.
-        unsafe { self::report(pgrx::PgLogLevel::LOG, PgError { message, ..error.clone() }) };
+        tell_held_off(pgrx::PgLogLevel::LOG, PgError { message, ..error.clone() });
     }
     error
 }
 
-/// A panic of Rust code, or an error that pgrx has turned into one.
+/// A panic of Rust code, an error of [`unwind`], or one that pgrx has turned into a panic.
 pub fn of_panic(panic: Box<dyn std::any::Any + Send>) -> PgError {
+    let panic = match panic.downcast::<PgError>() {
+        Ok(error) => return *error,
+        Err(panic) => panic,
+    };
     match panic.downcast::<pg_sys::panic::CaughtError>() {
         Ok(caught) => match *caught {
             pg_sys::panic::CaughtError::PostgresError(raised) => {
-                let noted = RAISED.take().filter(|noted| noted.message == raised.message());
+                let message = shortened(raised.message().as_bytes());
+                let noted = RAISED.take().filter(|noted| noted.message == message);
                 noted.unwrap_or_else(|| of_report(&raised))
             }
             pg_sys::panic::CaughtError::ErrorReport(raised)
@@ -311,9 +367,9 @@ pub fn of_panic(panic: Box<dyn std::any::Any + Send>) -> PgError {
 fn of_report(raised: &pg_sys::panic::ErrorReportWithLevel) -> PgError {
     PgError {
         sqlstate: unpack_sqlstate(raised.sql_error_code() as i32),
-        message: raised.message().to_owned(),
-        detail: raised.detail().map(str::to_owned),
-        hint: raised.hint().map(str::to_owned),
+        message: shortened(raised.message().as_bytes()),
+        detail: raised.detail().map(|text| shortened(text.as_bytes())),
+        hint: raised.hint().map(|text| shortened(text.as_bytes())),
         ..PgError::default()
     }
 }
@@ -338,11 +394,20 @@ pub const fn pack_sqlstate(code: &[u8; 5]) -> i32 {
     packed
 }
 
-/// A copy of a C string of PostgreSQL's.
+/// A copy of a C string of PostgreSQL's, [`shortened`].
 ///
 /// # Safety
 /// `pointer` is null or points to a string that ends with NUL.
 unsafe fn text(pointer: *const std::ffi::c_char) -> Option<String> {
     // SAFETY: by contract.
-    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+    (!pointer.is_null()).then(|| unsafe { shortened(begin_of(pointer)) })
+}
+
+/// As much of a C string as tells whether it is [`cut`].
+///
+/// # Safety
+/// A string that ends with NUL, and lives as long as what is returned.
+pub unsafe fn begin_of<'t>(pointer: *const std::ffi::c_char) -> &'t [u8] {
+    // SAFETY: by contract.
+    unsafe { std::slice::from_raw_parts(pointer.cast(), libc::strnlen(pointer, LONGEST + MARK.len() + 1)) }
 }

@@ -9,6 +9,7 @@ use pgrx::spi::SpiClient;
 use wire::{Destination, Durability, Full};
 
 use crate::request::table::Listener;
+use crate::request::temporary;
 use crate::settings;
 
 /// A row of `queue.listener`.
@@ -60,7 +61,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
     let rows = client.select(
         "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
                 bucket_milliseconds, longest_line, allow::text[], into_table::oid,
-                line_column, rest_column
+                line_column, rest_column, queue_owner
            from queue.listener order by port",
         None,
         &[],
@@ -72,9 +73,10 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
         let table = row.get::<Oid>(14)?.map(Oid::to_u32);
         let destination = Destination {
             name: text(if table.is_some() { 4 } else { 3 })?,
+            queue_owner: row.get(17)?,
             table,
             role: row.get::<Oid>(5)?.unwrap_or(Oid::INVALID).to_u32(),
-            search_path: text(6)?,
+            search_path: temporary::lasting_path(text(6)?),
             durability: durability(&text(8)?),
             line_column: row.get(15)?,
             rest_column: row.get(16)?,

@@ -11,7 +11,7 @@
 //! - [`queue`]: queues: rows in, rows out.
 //! - [`ingest`]: lines of JSON into queues and tables.
 //! - [`intake`]: the listeners for lines.
-//! - [`log_rate`]: how much requests may make the workers log.
+//! - [`log_line`]: lines in the log that no interrupt comes out of; [`log_rate`]: how much requests may make the workers log.
 //! - [`out_of_memory`]: a process without memory ends in order.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
 //! - [`shared`]: the shared memory: who runs, what is served, what was counted.
@@ -35,6 +35,7 @@ pub mod gateway;
 pub mod guard;
 pub mod ingest;
 pub mod intake;
+pub mod log_line;
 pub mod log_rate;
 pub mod out_of_memory;
 pub mod pg;
@@ -46,6 +47,7 @@ pub mod shared;
 pub mod status;
 pub mod subtransaction;
 pub mod supervisor;
+pub mod transaction_end;
 pub mod user_settings;
 pub mod utility;
 pub mod worker;

@@ -3,19 +3,20 @@
 //! Whoever may send requests may cause errors, and a handler may raise warnings for each of them. PostgreSQL shows every
 //! line to a hook before it is written. While a worker acts for a client the hook lets `howdah.log_rate` lines of each kind
 //! through for each second, over all processes of the database; the rest is counted, and a gateway says how much it was.
+//! A parallel worker of PostgreSQL's acts for the client of its leader, who is told what it raises and tells it.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 use pgrx::pg_sys;
 use registry::Allowance;
 
 use crate::entry::infallible_callback;
-use crate::guard::unpack_sqlstate;
+use crate::guard::{self, unpack_sqlstate};
 use crate::request::{arguments, problem};
-use crate::settings;
 use crate::shared::databases::Database;
-use crate::shared::now_us;
+use crate::shared::{attached, now_us};
+use crate::{log_line, settings};
 
 /// Kinds of lines. None takes another's share: a flood of bad input hides no error of a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,8 +48,6 @@ impl Kind {
     }
 }
 
-/// Longest message, detail, hint or context of a line.
-const LONGEST: usize = 2048;
 /// Microseconds between two lines that tell how many were left out.
 const TOLD_EVERY: u64 = 10_000_000;
 
@@ -99,8 +98,24 @@ pub fn was_written() -> bool {
 
 /// Whether another line of a kind may be written; counted either way.
 pub fn allows(kind: Kind) -> bool {
+    DATABASE.get().is_none_or(|database| allows_of(database, kind))
+}
+
+fn allows_of(database: &Database, kind: Kind) -> bool {
     let rate = u32::try_from(settings::LOG_RATE.get()).ok();
-    DATABASE.get().is_none_or(|database| database.log[kind as usize].take(rate, now_us()))
+    database.log[kind as usize].take(rate, now_us())
+}
+
+/// The database of the worker for which this process computes, as a parallel worker of PostgreSQL's.
+fn leaders_database() -> Option<&'static Database> {
+    // SAFETY: PostgreSQL's own variables; a leader's entry stays in its place until its parallel workers have gone.
+    let leader = unsafe {
+        let leader = (pg_sys::ParallelWorkerNumber >= 0).then(|| (*pg_sys::MyProc).lockGroupLeader)?;
+        leader.as_ref()?.pid
+    };
+    let shared = attached()?;
+    let worker = shared.workers.iter().find(|worker| worker.pid() == leader && !worker.is_free())?;
+    shared.databases.get(worker.database())
 }
 
 /// Tells the log how many lines it lacks, if that is due. For gateways.
@@ -110,7 +125,7 @@ pub fn tell_left_out(database: &Database) {
         let count = database.log[kind as usize].take_untold(TOLD_EVERY, now);
         if count > 0 {
             let what = kind.word();
-            pgrx::log!(
+            log_line::log!(
                 "howdah: {count} {what} were not logged in the last 10 s, beyond howdah.log_rate; http.stats counts requests and errors"
             );
         }
@@ -126,11 +141,15 @@ infallible_callback! {
             if ACTS.get() && (*error).elevel < fatal {
                 let written = allows(kind_of(&*error));
                 WRITTEN.set(written);
-                if written {
-                    shorten(&mut *error);
-                } else {
-                    (*error).output_to_server = false;
-                }
+                shorten(&mut *error);
+                (*error).output_to_server = written;
+            } else if let Some(database) = leaders_database()
+                && (*error).elevel < fatal
+            {
+                // What is passed to the leader it tells again.
+                (*error).output_to_server =
+                    !(*error).output_to_client && allows_of(database, kind_of(&*error));
+                shorten(&mut *error);
             }
             if (*error).output_to_server
                 && let Some(previous) = PREVIOUS
@@ -149,8 +168,8 @@ fn kind_of(error: &pg_sys::ErrorData) -> Kind {
     if arguments::is_converting() || problem::is_clients_fault(&code) { Kind::Client } else { Kind::Server }
 }
 
-/// A client chooses how long a value is that a message quotes. The texts are PostgreSQL's own copies, which nobody reads any
-/// more once they are written: whoever catches an error has copied them before.
+/// A client chooses how long a value is that a message quotes. The texts are PostgreSQL's own copies: what is copied of them once
+/// they are written is no longer ([`guard::LONGEST`]), and a handler that catches an error has copied them before.
 unsafe fn shorten(error: &mut pg_sys::ErrorData) {
     let texts =
         [error.message, error.detail, error.detail_log, error.hint, error.context, error.internalquery];
@@ -161,19 +180,12 @@ unsafe fn shorten(error: &mut pg_sys::ErrorData) {
 /// # Safety
 /// A string that ends with NUL and may be written.
 unsafe fn cut(text: *mut c_char) {
-    const MARK: &[u8; 4] = b"...\0";
     // SAFETY: by contract; what is written lies before the old end.
     unsafe {
-        if libc::strnlen(text, LONGEST + MARK.len()) < LONGEST + MARK.len() {
-            return;
+        if let Some(end) = guard::cut(guard::begin_of(text)) {
+            std::ptr::copy_nonoverlapping(guard::MARK.as_ptr().cast(), text.add(end), guard::MARK.len());
+            *text.add(end + guard::MARK.len()) = 0;
         }
-        let mut end = LONGEST;
-        // Not within a character of UTF-8.
-        while end > 0 && (*text.add(end) as u8) & 0xc0 == 0x80 {
-            end -= 1;
-        }
-        std::ptr::copy_nonoverlapping(MARK.as_ptr().cast(), text.add(end), MARK.len());
-        debug_assert!(CStr::from_ptr(text).to_bytes().len() < LONGEST + MARK.len());
     }
 }
 

@@ -4,7 +4,7 @@
 //! PostgreSQL itself calls and that owns nothing with a destructor.
 #![allow(missing_docs, non_snake_case)]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use pgrx::pg_sys::*;
 
@@ -44,6 +44,13 @@ unsafe extern "C-unwind" {
     pub fn GetActiveSnapshot() -> Snapshot;
     pub fn PushActiveSnapshot(snapshot: Snapshot);
     pub fn PopActiveSnapshot();
+
+    // utils/hsearch.h
+    pub fn hash_seq_init(scan: *mut HASH_SEQ_STATUS, table: *mut HTAB);
+    pub fn hash_seq_search(scan: *mut HASH_SEQ_STATUS) -> *mut c_void;
+
+    // utils/relcache.h
+    pub fn RelationCacheInvalidateEntry(relation: Oid);
 
     // utils/plancache.h
     pub fn GetCachedPlan(
@@ -146,8 +153,9 @@ unsafe extern "C-unwind" {
     pub fn LWLockReleaseAll();
     pub fn UnlockBuffers();
 
-    // storage/lmgr.h
-    pub fn LockRelationOid(relation: Oid, mode: LOCKMODE);
+    // miscadmin.h, fmgr.h: the libraries that are loaded
+    pub fn EstimateLibraryStateSpace() -> usize;
+    pub fn SerializeLibraryState(size: usize, names: *mut c_char);
 
     // What can outlive a transaction
     pub fn LockReleaseAll(method: u16, all: bool);
@@ -156,12 +164,21 @@ unsafe extern "C-unwind" {
     pub fn ResetTempTableNamespace();
     pub fn Async_UnlistenAll();
     pub fn ResetSequenceCaches();
+    pub fn ReplicationSlotRelease();
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    fn ReplicationSlotCleanup();
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    fn ReplicationSlotCleanup(synchronized_only: bool);
+    pub fn replorigin_session_reset();
+    pub fn get_backup_status() -> c_uint;
+    pub fn do_pg_abort_backup(code: c_int, argument: Datum);
 
     // utils/palloc.h and values
     pub fn palloc(size: usize) -> *mut c_void;
     pub fn palloc0(size: usize) -> *mut c_void;
     pub fn MemoryContextReset(context: MemoryContext);
     pub fn pg_detoast_datum(value: *mut varlena) -> *mut varlena;
+    pub fn toast_raw_datum_size(value: Datum) -> usize;
     pub fn pg_detoast_datum_packed(value: *mut varlena) -> *mut varlena;
     pub fn cstring_to_text_with_len(text: *const c_char, length: c_int) -> *mut varlena;
     pub fn InputFunctionCall(function: *mut FmgrInfo, text: *mut c_char, ioparam: Oid, typmod: i32) -> Datum;
@@ -199,6 +216,11 @@ unsafe extern "C-unwind" {
         container: *mut JsonbContainer,
         estimate: c_int,
     ) -> *mut c_char;
+    pub fn multirange_get_range(
+        range_type: *mut TypeCacheEntry,
+        ranges: *const c_void,
+        place: c_int,
+    ) -> *mut RangeType;
     pub fn setseed(call: FunctionCallInfo) -> Datum;
     pub fn inet_in(call: FunctionCallInfo) -> Datum;
     pub fn jsonb_in(call: FunctionCallInfo) -> Datum;
@@ -236,6 +258,9 @@ unsafe extern "C-unwind" {
     pub fn SignalHandlerForConfigReload(signal: c_int);
     pub fn SignalHandlerForShutdownRequest(signal: c_int);
     pub static mut ShutdownRequestPending: c_int;
+
+    // access/twophase.h
+    pub static max_prepared_xacts: c_int;
     pub fn procsignal_sigusr1_handler(signal: c_int);
     pub fn SetLatch(latch: *mut Latch);
 
@@ -275,6 +300,34 @@ pub unsafe fn attribute<'a>(descriptor: TupleDesc, place: usize) -> &'a FormData
     }
 }
 
+/// Ends here by an error if that is asked for: `CHECK_FOR_INTERRUPTS`.
+///
+/// # Safety
+/// Inside a guard.
+#[inline]
+pub unsafe fn check_for_interrupts() {
+    // SAFETY: by contract; PostgreSQL's own variable.
+    unsafe {
+        if pgrx::pg_sys::InterruptPending != 0 {
+            ProcessInterrupts();
+        }
+    }
+}
+
+/// Drops the temporary replication slots of this process.
+///
+/// # Safety
+/// Inside a guard, while no slot is in use.
+pub unsafe fn drop_temporary_slots() {
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        ReplicationSlotCleanup();
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        ReplicationSlotCleanup(false);
+    }
+}
+
 /// `setseed()` of SQL's.
 ///
 /// # Safety
@@ -286,10 +339,19 @@ pub unsafe fn setseed_directly(seed: f64) {
 
 /// A memory context that lives until it is deleted, for what a cached object owns.
 pub fn new_memory(name: &'static CStr) -> MemoryContext {
-    // SAFETY: on the main thread; PostgreSQL keeps the name's address.
+    // SAFETY: on the main thread; PostgreSQL's own variable.
+    unsafe { new_memory_in(TopMemoryContext, name) }
+}
+
+/// Memory that goes with another.
+///
+/// # Safety
+/// On the main thread; a memory context.
+pub unsafe fn new_memory_in(parent: MemoryContext, name: &'static CStr) -> MemoryContext {
+    // SAFETY: by contract; PostgreSQL keeps the name's address.
     unsafe {
         AllocSetContextCreateInternal(
-            TopMemoryContext,
+            parent,
             name.as_ptr(),
             ALLOCSET_SMALL_MINSIZE as usize,
             ALLOCSET_SMALL_INITSIZE as usize,

@@ -9,7 +9,7 @@ use message::Request;
 use pgrx::pg_sys;
 
 use crate::entry::callback;
-use crate::settings;
+use crate::{log_line, settings};
 
 thread_local! {
     static TRUSTED: RefCell<TrustedProxies> = RefCell::default();
@@ -19,7 +19,7 @@ thread_local! {
 pub fn reload() {
     let list = settings::TRUSTED_PROXIES.get().unwrap_or_default();
     let trusted = TrustedProxies::parse(&list.to_string_lossy()).unwrap_or_else(|error| {
-        pgrx::warning!("howdah.trusted_proxies is ignored: {error}");
+        log_line::warning!("howdah.trusted_proxies is ignored: {error}");
         TrustedProxies::default()
     });
     TRUSTED.set(trusted);

@@ -80,6 +80,7 @@ integers! {
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";
     INLINE_THRESHOLD = "howdah.inline_threshold\0", 500, 1, 100_000, Sighup, NONE, "A route whose mean time is below this many microseconds counts as short.\0";
     HANDLER_MEMORY = "howdah.handler_memory\0", 1024, 16, 1 << 20, Sighup, MB, "Memory that a request may take in its executor; one that takes more is cancelled and answered with 503.\0";
+    KEPT_MEMORY = "howdah.kept_memory\0", 256, 16, 1 << 20, Sighup, MB, "Memory that a gateway or an executor may keep of the requests that it has run; another takes the place of one that has kept more.\0";
     REQUEST_TIMEOUT = "howdah.request_timeout\0", 30 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that takes longer is cancelled and answered with 504.\0";
     QUEUE_TIMEOUT = "howdah.queue_timeout\0", 5 * SECONDS, 1, HOUR, Sighup, MS, "A request that waits longer for an executor is answered with 503.\0";
     LOCK_TIMEOUT = "howdah.lock_timeout\0", 2 * SECONDS, 1, 24 * HOUR, Sighup, MS, "A request that waits longer for a lock is answered with 503.\0";
@@ -90,9 +91,10 @@ integers! {
     MAX_URI = "howdah.max_uri\0", 8 << 10, 256, MIB, Sighup, BYTE, "Longest request target; more is answered with 414.\0";
     MAX_HEADERS = "howdah.max_headers\0", 100, 4, 10_000, Sighup, NONE, "Most header lines of a request; more is answered with 431.\0";
     MAX_BODY = "howdah.max_body\0", 8 * MIB, 0, 1 << 30, Sighup, BYTE, "Largest request body; more is answered with 413.\0";
-    MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; more is answered with 503.\0";
+    MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; beyond it those that have stopped coming give way with 408, or the newest gets 503.\0";
     MAX_INFLATED_BODY = "howdah.max_inflated_body\0", 64 * MIB, MIB, 1 << 30, Sighup, BYTE, "Largest body of lines for a queue once it is inflated; more is answered with 400.\0";
     MAX_RESPONSES = "howdah.max_responses\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all responses that it holds; more is answered with 503.\0";
+    MAX_WAITING = "howdah.max_waiting\0", 128 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for requests that wait for an executor, for those that wait for rows and for those of the inline lane, each; more is answered with 503.\0";
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
     HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";

@@ -3,6 +3,7 @@
 //! - [`Header`]: the supervisor, and what it has found about the sizes.
 //! - [`databases`]: what is served.
 //! - [`workers`]: gateways and executors.
+//! - [`withdrawals`]: databases that commands need empty.
 //! - [`Ports`]: which database a port belongs to.
 //! - [`intakes`]: what gateways tell of lines that come in.
 //! - [`routes`]: counters of routes and handlers.
@@ -17,10 +18,11 @@ pub mod databases;
 pub mod intakes;
 pub mod routes;
 pub mod wake;
+pub mod withdrawals;
 pub mod workers;
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
@@ -28,11 +30,13 @@ use pgrx::prelude::*;
 use registry::{PortEntry, Ports};
 
 use crate::entry::callback;
-use crate::queue::memory::{QueueMemory, Queues};
+use crate::queue::SEGMENTS;
+use crate::queue::memory::{self, QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
 use intakes::{IntakeEntry, Intakes, ShipperEntry};
 use routes::{Room, Routes};
+use withdrawals::Withdrawals;
 use workers::WorkerEntry;
 
 /// Lanes of a database: each has a run queue and executors of its own.
@@ -48,6 +52,8 @@ const PORTS_PER_WORKER: usize = 8;
 /// What concerns the whole platform.
 #[repr(C)]
 pub struct Header {
+    /// The transactions of this start of the server have this number or a higher one; 0 until somebody asks for it.
+    pub first_transaction: AtomicU64,
     /// Process id of the supervisor; 0 when none runs.
     pub supervisor: AtomicI32,
     /// When it started, as a `timestamptz`.
@@ -69,6 +75,8 @@ pub struct Header {
     changed: AtomicBool,
     /// Whether the platform is asked to leave every database, before the server stops.
     pub stopping: AtomicBool,
+    /// Databases that commands need empty.
+    pub withdrawals: Withdrawals,
 }
 
 /// The parts of the shared memory, as this process sees them.
@@ -143,9 +151,20 @@ impl Shared {
         self.header.changed.swap(false, Ordering::SeqCst)
     }
 
-    /// The database of this oid, if it is listed.
+    /// The database of this oid, if it is listed. Its workers may still be those of its old name, another entry.
     pub fn database_of(&self, oid: pg_sys::Oid) -> Option<&'static Database> {
-        self.databases.iter().find(|database| !database.is_unused() && database.oid() == oid)
+        let known = self.databases.iter().filter(|database| !database.is_unused() && database.oid() == oid);
+        known.max_by_key(|database| database.is_there())
+    }
+
+    /// Whether a database has any worker, by its index.
+    pub fn is_staffed(&self, database: usize) -> bool {
+        self.workers.iter().any(|worker| !worker.is_free() && worker.database() == database)
+    }
+
+    /// The backend whose command now needs the database empty.
+    pub fn withdrawn_by(&self, database: &Database) -> Option<i32> {
+        self.header.withdrawals.of(database.oid())
     }
 
     /// The workers that are connected, or about to connect, to the database of this oid.
@@ -166,6 +185,7 @@ struct Places {
     shippers: usize,
     routes: usize,
     queues: usize,
+    watched: usize,
     exchange: usize,
     size: usize,
 }
@@ -211,8 +231,9 @@ impl Counts {
         let shippers = place(size_of::<ShipperEntry>(), self.shippers);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
         let queues = place(size_of::<QueueMemory>(), self.queues);
+        let watched = place(size_of::<claims::Entry>(), self.queues * SEGMENTS * memory::places());
         let exchange = place(self.exchange.bytes().unwrap_or_else(|error| error!("{error}")), 1);
-        Places { databases, workers, ports, intakes, shippers, routes, queues, exchange, size: end }
+        Places { databases, workers, ports, intakes, shippers, routes, queues, watched, exchange, size: end }
     }
 }
 
@@ -290,7 +311,10 @@ callback! {
                     shippers: slice(memory.add(places.shippers), counts.shippers),
                 },
                 routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes),
-                queues: Queues::new(slice(memory.add(places.queues), counts.queues)),
+                queues: Queues::new(
+                    slice(memory.add(places.queues), counts.queues),
+                    memory.add(places.watched).cast(),
+                ),
                 exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
             });
             // The few words of an earlier life are not given back: children forked before may use them.

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use crate::entry::{Returned, columns, sql_function, unfailing_callback};
-use crate::log_rate;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
 use crate::shared::workers::{Kind, STATUSES, WorkerEntry};
 use crate::shared::{HTTP, Shared, attached, now_us, shared};
+use crate::transaction_end::TransactionEnd;
+use crate::{log_line, log_rate};
 
 sql_function!(
     /// Rows of `http.workers`.
@@ -88,11 +88,11 @@ sql_function!(
         let known = shared.databases.iter().enumerate().filter(|(_, database)| !database.is_unused());
         Returned::all(call, known.map(move |(index, database)| {
             let (gateways, executors) = staff(shared, index);
-            let withdrawn_by = database.withdrawn();
+            let withdrawn_by = shared.withdrawn_by(database);
             columns![
                 database.name.get(),
                 Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
-                state(database, gateways),
+                state(database, withdrawn_by, gateways),
                 withdrawn_by,
                 wanted(database, Kind::Gateway),
                 gateways,
@@ -105,9 +105,9 @@ sql_function!(
     }
 );
 
-fn state(database: &Database, gateways: i32) -> &'static str {
+fn state(database: &Database, withdrawn_by: Option<i32>, gateways: i32) -> &'static str {
     match database.is_drained.load(Relaxed) {
-        _ if database.withdrawn().is_some() => "withdrawn",
+        _ if withdrawn_by.is_some() => "withdrawn",
         true if gateways == 0 => "drained",
         true => DatabaseState::Draining.word(),
         false => database.state().word(),
@@ -254,7 +254,7 @@ sql_function!(
 
 fn announce_extension() {
     if attached().is_none() {
-        warning!(
+        log_line::warning!(
             "nothing is served until howdah is in shared_preload_libraries and the server has been restarted"
         );
         return;
@@ -272,8 +272,8 @@ pub fn announce() {
 
 unfailing_callback! {
     unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-        if matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) && CREATED.take() && event == XACT_EVENT_COMMIT {
+        let Some(end) = TransactionEnd::of(event) else { return };
+        if CREATED.take() && end == TransactionEnd::Committed {
             shared().announce_change();
         }
     }

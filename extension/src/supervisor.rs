@@ -26,8 +26,9 @@ use pgrx::pg_sys;
 
 use crate::entry::{exported, unfailing_callback};
 use crate::pg;
+use crate::queue::transactions::first_since_start;
 use crate::shared::{Shared, now_us, shared, wake};
-use crate::worker::idle;
+use crate::worker::{idle, signals};
 
 /// How often the supervisor looks when nothing calls it: at databases that cannot be served, and at executors that idle.
 const LOOK: Duration = Duration::from_secs(5);
@@ -131,12 +132,14 @@ fn connect() {
         // Not `die`, which says FATAL: it ends whenever the server does.
         pg::pqsignal(libc::SIGTERM, Some(pg::SignalHandlerForShutdownRequest));
         pg::pqsignal(libc::SIGHUP, Some(pg::SignalHandlerForConfigReload));
+        signals::ignore_cancels();
         pg_sys::BackgroundWorkerUnblockSignals();
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(resign), pg_sys::Datum::from(0));
         let header = shared().header;
         header.supervisor.store(pg_sys::MyProcPid, SeqCst);
         header.supervisor_started.store(pg_sys::MyStartTimestamp, SeqCst);
+        first_since_start();
         pg_sys::pgstat_report_appname(c"howdah supervisor".as_ptr());
         pg_sys::set_ps_display(c"".as_ptr());
     }

@@ -4,6 +4,7 @@
 //! in force, and undone; this is where the rest is told apart. A setting that PostgreSQL has brought and that is not named here
 //! is [`Class::Fixed`]: a version to come may have one more that ends a process. docs/http.md has the same as a table.
 
+use std::cell::OnceCell;
 use std::ffi::CStr;
 
 use pgrx::pg_sys::{self, GucContext, GucSource};
@@ -121,6 +122,35 @@ const IN_FORCE: &[&str] = &[
     "zero_damaged_pages",
 ];
 
+/// Those by which PostgreSQL reads and writes texts, and finds names, while it analyses and plans: constants in plans are of them.
+#[rustfmt::skip]
+const MEANINGS: &[&str] = &[
+    "array_nulls", "backslash_quote", "bytea_output", "DateStyle", "default_text_search_config", "extra_float_digits",
+    "IntervalStyle", "lc_monetary", "lc_numeric", "lc_time", "quote_all_identifiers", "search_path", "standard_conforming_strings",
+    "TimeZone", "timezone_abbreviations", "transform_null_equals", "xmlbinary", "xmloption",
+];
+
+thread_local! {
+    /// [`MEANINGS`] in PostgreSQL's own table, whose entries stay where they are.
+    static MEANINGS_OF_PROCESS: OnceCell<Vec<*mut pg_sys::config_generic>> = const { OnceCell::new() };
+}
+
+/// Whether the transaction has changed what texts or names mean, and has not undone it yet.
+pub fn have_changed_meanings() -> bool {
+    MEANINGS_OF_PROCESS.with(|known| {
+        let known = known.get_or_init(|| {
+            let is_one = |setting: &*mut pg_sys::config_generic| {
+                // SAFETY: an entry of PostgreSQL's own table; names end with NUL.
+                let name = unsafe { CStr::from_ptr((**setting).name) };
+                MEANINGS.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(name.to_bytes()))
+            };
+            settings().into_iter().filter(is_one).collect()
+        });
+        // SAFETY: as above. What it was before is kept until the transaction ends.
+        known.iter().any(|setting| unsafe { !(**setting).stack.is_null() })
+    })
+}
+
 /// Takes from this process what lets anybody change a setting of [`Class::Fixed`]: from here on it can be set no later than
 /// those that belong to the start of a connection. Called once in each worker, before it connects: databases store settings,
 /// too.
@@ -137,22 +167,6 @@ pub fn fix() {
             if let Some((_, value)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
                 let (context, source) = (GucContext::PGC_BACKEND, GucSource::PGC_S_OVERRIDE);
                 pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
-            }
-        }
-    }
-}
-
-/// Who the process is. Nothing that is stored for a database may tell while it connects; in a request PostgreSQL refuses them
-/// itself, as in a function of another's rights.
-const WHO: [&CStr; 2] = [c"role", c"session_authorization"];
-
-/// Gives back to [`WHO`] the error of PostgreSQL's own. Called when the process is who it will be.
-pub fn connected() {
-    for setting in settings() {
-        // SAFETY: as in `fix`.
-        unsafe {
-            if WHO.contains(&CStr::from_ptr((*setting).name)) {
-                (*setting).context = GucContext::PGC_USERSET;
             }
         }
     }

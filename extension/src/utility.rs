@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use pgrx::pg_sys;
 
+use crate::authority;
 use crate::entry::{callback, unfailing_callback};
 use crate::functions::configuration;
 use crate::pg;
 use crate::queue::wake;
 use crate::request::changes;
-use crate::shared::databases::Database;
-use crate::shared::{attached, now_us, shared};
+use crate::shared::{Shared, attached, now_us};
 use crate::status;
+use crate::transaction_end::TransactionEnd;
 
 /// How long a command waits for the workers to leave. Then it runs, and fails as PostgreSQL has it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,9 +30,7 @@ static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 thread_local! {
     /// Whether this session's command may make or rename a database.
     static CHANGES: Cell<bool> = const { Cell::new(false) };
-    /// What this session's command has withdrawn.
-    static WITHDRAWN: Cell<Option<&'static Database>> = const { Cell::new(None) };
-    /// Whether this session has registered its callback.
+    /// Whether this session has registered its callbacks.
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -66,6 +65,9 @@ callback! {
             if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
                 note_settings();
             }
+            if (*(*statement).utilityStmt).type_ == pg_sys::NodeTag::T_ConstraintsSetStmt {
+                authority::refuse_set_constraints();
+            }
             let updates = updates_extension((*statement).utilityStmt);
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
@@ -74,7 +76,7 @@ callback! {
                 note_update();
             }
             if ends_prepared {
-                wake::prepared_ended();
+                prepared_ended();
             }
         }
     }
@@ -103,11 +105,16 @@ unsafe fn before(statement: *mut pg_sys::Node) {
     let Some(need) = (unsafe { Need::of(statement) }) else { return };
     register();
     CHANGES.set(true);
-    let database = attached().and_then(|shared| shared.database_of(need.database));
-    if let Some(database) = database
+    // PostgreSQL refuses all but a change of name there: what is served shall not suffer from a command that cannot run.
+    // SAFETY: on the main thread.
+    if !need.may_be_in_block && unsafe { pg_sys::IsTransactionBlock() } {
+        return;
+    }
+    if let Some(shared) = attached()
+        && shared.database_of(need.database).is_some()
         && need.is_permitted()
     {
-        withdraw(database);
+        withdraw(shared, need.database);
     }
 }
 
@@ -116,6 +123,8 @@ struct Need {
     database: pg_sys::Oid,
     /// Whether it is only copied, which the database itself may allow to everybody who may create databases.
     copied: bool,
+    /// Whether the command may run in a transaction block.
+    may_be_in_block: bool,
 }
 
 impl Need {
@@ -143,8 +152,9 @@ impl Need {
                 }
                 _ => return None,
             };
+            let may_be_in_block = (*statement).type_ == pg_sys::NodeTag::T_RenameStmt;
             let database = pg_sys::get_database_oid(name, true);
-            (database != pg_sys::InvalidOid).then_some(Need { database, copied })
+            (database != pg_sys::InvalidOid).then_some(Need { database, copied, may_be_in_block })
         }
     }
 
@@ -255,23 +265,25 @@ unsafe fn note_update() {
 
 fn register() {
     if !REGISTERED.get() {
-        // SAFETY: a callback for the life of this session, registered once.
-        unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+        // SAFETY: callbacks for the life of this session, registered once.
+        unsafe {
+            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+            pg_sys::before_shmem_exit(Some(at_exit), pg_sys::Datum::from(0));
+        }
         REGISTERED.set(true);
     }
 }
 
 /// Keeps the workers away from a database until this transaction ends, and waits until they are gone.
-fn withdraw(database: &'static Database) {
-    if WITHDRAWN.get().is_some() {
-        return;
-    }
-    WITHDRAWN.set(Some(database));
-    // SAFETY: PostgreSQL's own variable.
-    database.withdraw(unsafe { pg_sys::MyProcPid });
-    shared().nudge_supervisor();
+fn withdraw(shared: &'static Shared, database: pg_sys::Oid) {
     let until = now_us() + PATIENCE.as_micros() as u64;
-    while shared().workers_of(database.oid()).next().is_some() && now_us() < until {
+    // SAFETY: PostgreSQL's own variable.
+    let pid = unsafe { pg_sys::MyProcPid };
+    while !shared.header.withdrawals.withdraw(database, pid) && now_us() < until {
+        rest();
+    }
+    shared.nudge_supervisor();
+    while shared.workers_of(database).next().is_some() && now_us() < until {
         rest();
     }
 }
@@ -288,22 +300,40 @@ pub fn rest() {
     pgrx::check_for_interrupts!();
 }
 
+/// Lets the workers return.
+fn give_back(shared: &Shared) {
+    // SAFETY: PostgreSQL's own variable.
+    if shared.header.withdrawals.give_back(unsafe { pg_sys::MyProcPid }) {
+        shared.nudge_supervisor();
+    }
+}
+
 unfailing_callback! {
-    /// Lets the workers return. Also called when the session ends inside its transaction.
+    /// Also called when the session ends inside its transaction. What is prepared keeps PostgreSQL's lock on the
+    /// database, on which workers that return wait until it ends: as they do after a restart.
     unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) {
-            return;
-        }
+        let Some(end) = TransactionEnd::of(event) else { return };
         let Some(shared) = attached() else { return };
-        let withdrawn = WITHDRAWN.take();
-        if let Some(database) = withdrawn {
-            database.give_back();
-        }
-        if CHANGES.take() && event == XACT_EVENT_COMMIT {
+        give_back(shared);
+        if CHANGES.take() && end == TransactionEnd::Committed {
             shared.announce_change();
-        } else if withdrawn.is_some() {
-            shared.nudge_supervisor();
         }
     }
+}
+
+unfailing_callback! {
+    /// Should the end of the session not end its transaction.
+    unsafe fn at_exit(_code: std::ffi::c_int, _argument: pg_sys::Datum) {
+        if let Some(shared) = attached() {
+            give_back(shared);
+        }
+    }
+}
+
+/// A prepared transaction has ended, which another session may have begun: nobody knows what it has done.
+fn prepared_ended() {
+    let Some(shared) = attached() else { return };
+    wake::prepared_ended();
+    configuration::committed();
+    shared.announce_change();
 }

@@ -3,11 +3,18 @@
 //! - [`signals`]: the handlers.
 //! - [`connection`]: the database, the role, the extension.
 //! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
+//! - [`libraries`]: what PostgreSQL has loaded into the process.
+//! - [`port`]: what it says of its client's connection, which it has none of.
+//! - [`own_memory`]: how much memory is the process's own.
 //! - [`transaction`]: a guarded transaction for the platform's own look-ups.
 //! - [`watch`]: how long a cancelled request goes on in an executor, and how much memory it takes.
 
 pub mod connection;
+pub mod handlers;
 pub mod idle;
+pub mod libraries;
+pub mod own_memory;
+pub mod port;
 pub mod signals;
 pub mod transaction;
 pub mod watch;
@@ -143,7 +150,7 @@ fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     crate::user_settings::fix();
     signals::install(kind, index);
     let database = &shared().databases[entry.database()];
-    if database.withdrawn().is_some() {
+    if shared().header.withdrawals.of(entry.database_oid()).is_some() {
         return None;
     }
     connection::connect(entry.database_oid());
@@ -166,6 +173,8 @@ fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
         web_role,
     };
     show(kind);
+    signals::take_cancels(kind);
+    own_memory::open();
     crate::log_rate::begin(database);
     database.report(DatabaseState::Serving);
     entry.idle_since.store(now_us(), std::sync::atomic::Ordering::Relaxed);

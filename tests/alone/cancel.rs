@@ -138,3 +138,28 @@ fn a_request_over_its_time_gets_504() {
     let row = platform.session().query_one(stats, &[]).unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (1, 1));
 }
+
+/// As monitoring does, and as anybody may with `pg_cancel_backend` who may cancel at all.
+#[test]
+fn a_cancel_ends_no_worker_be_it_idle_or_busy() {
+    let platform = Platform::with(&[("howdah.log_min_duration", "0"), ("howdah.max_executors", "2")]);
+    platform.sql(ROUTES);
+    wait_for("the executors run", || platform.workers("executor").len() == 2);
+    let (pids, mut session) = (platform.pids(), platform.session());
+    let supervisor = "select pid from pg_stat_activity where backend_type = 'howdah supervisor'";
+    let leader = platform.value(supervisor);
+    let cancel = "select count(pg_cancel_backend(pid)) from http.workers, generate_series(1, 100)";
+    let cancel_all = format!("{cancel}; select pg_cancel_backend(pid) from ({supervisor}) leader");
+    for _ in 0..10 {
+        session.batch_execute(&cancel_all).unwrap();
+        assert_eq!(platform.get("/pause").text(), "paused");
+        let mut connection = platform.connect();
+        connection.send("GET", "/sleep/50", &[], b"");
+        wait_for("the query runs", || sleeping(&mut session) == 1);
+        session.batch_execute(&cancel_all).unwrap();
+        let reply = connection.read_reply(false).unwrap();
+        assert!(reply.status >= 500 && reply.text().contains("57014"), "{}", reply.text());
+    }
+    assert!(platform.still_run(&pids), "a worker has ended");
+    assert_eq!(platform.value(supervisor), leader, "the supervisor has ended");
+}

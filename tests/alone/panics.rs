@@ -62,7 +62,7 @@ fn a_panic_in_a_request_is_a_500_and_no_worker_ends() {
 #[test]
 fn a_panic_outside_of_a_request_ends_that_worker_alone() {
     let platform = platform();
-    let postmaster = platform.value("select pg_postmaster_start_time()");
+    let postmaster = platform.began();
     let reply = ask(&platform, "GET", "/pid", "in the executor");
     assert_eq!(reply.status, 502, "{}", reply.text());
     wait_for("an executor serves", || platform.get("/pid").status == 200);
@@ -86,13 +86,13 @@ fn a_panic_outside_of_a_request_ends_that_worker_alone() {
     });
     let log = platform.log();
     assert!(!log.contains("terminating any other active server processes"), "{log}");
-    assert_eq!(platform.value("select pg_postmaster_start_time()"), postmaster);
+    assert_eq!(platform.began(), postmaster);
 }
 
 #[test]
 fn a_worker_that_is_not_as_it_was_after_a_request_aborts_or_ends_in_order() {
     let platform = platform();
-    let postmaster = platform.value("select pg_postmaster_start_time()");
+    let postmaster = platform.began();
     for inline in ["off", "on", "transaction"] {
         platform.set("howdah.inline", inline);
         let kind = if inline == "off" { "executor" } else { "gateway" };
@@ -133,5 +133,5 @@ fn a_worker_that_is_not_as_it_was_after_a_request_aborts_or_ends_in_order() {
     let log = platform.log();
     assert!(log.contains("FATAL:  a howdah worker ends, because a request has left exit_on_error"), "{log}");
     assert!(!log.contains("terminating any other active server processes"), "{log}");
-    assert_eq!(platform.value("select pg_postmaster_start_time()"), postmaster);
+    assert_eq!(platform.began(), postmaster);
 }

@@ -1,10 +1,14 @@
 //! Nothing that somebody asks of a queue keeps others from it, costs memory without bound, or cannot be cancelled.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
-use howdah_tests::queues::{Queues, error, number};
+use howdah_tests::Platform;
+use howdah_tests::platform::SOON;
+use howdah_tests::queues::{BIP, Queues, error, number};
+use howdah_tests::stalls::Stalls;
 
 /// Longest that a send waits while others ask for much. It is milliseconds; the machine may be busy.
 const LONGEST_SEND: Duration = Duration::from_millis(150);
@@ -30,12 +34,13 @@ fn peak_memory(session: &mut Client) -> i64 {
     of("VmHWM") - of("RssShmem")
 }
 
-/// Runs a statement while others send; how long the slowest send took.
+/// Runs a statement while others send; how long the slowest send took, without what the machine stood still.
 fn slowest_send_during(queues: &Queues, statement: &str) -> Duration {
     let mut sender = queues.session();
     let send = "select queue.send('notes', '{}')";
     sender.batch_execute(send).unwrap();
-    thread::scope(|scope| {
+    let stalls = Stalls::watch();
+    let slowest = thread::scope(|scope| {
         let work = scope.spawn(|| queues.session().batch_execute(statement));
         let mut slowest = Duration::ZERO;
         while !work.is_finished() {
@@ -45,7 +50,8 @@ fn slowest_send_during(queues: &Queues, statement: &str) -> Duration {
         }
         work.join().unwrap().unwrap();
         slowest
-    })
+    });
+    slowest.saturating_sub(stalls.longest())
 }
 
 #[test]
@@ -126,4 +132,219 @@ fn exception_blocks_cost_little_whatever_else_is_open() {
         let blocks = timed(&format!("begin {work} exception when others then raise; end;"));
         assert!(blocks < plain * 5, "{work}: {blocks:?} in blocks, {plain:?} without");
     }
+}
+
+/// Longest that a sender waits for an executor that makes room. It is milliseconds; the machine may be busy.
+const LONGEST_UPKEEP: Duration = Duration::from_millis(300);
+/// Milliseconds for which somebody waits for a lock meanwhile: as long as truncating takes.
+const LONGEST_LOCK: f64 = 150.0;
+
+/// The longest wait for a lock, in milliseconds, as the log has it of those that are worth a line.
+fn longest_lock_wait(platform: &Platform) -> f64 {
+    let log = platform.log();
+    let waits = log.lines().filter_map(|line| {
+        let (_, after) = line.split_once(" acquired ")?.1.rsplit_once(" after ")?;
+        after.strip_suffix(" ms")?.parse().ok()
+    });
+    waits.fold(0.0, f64::max)
+}
+
+/// Longest after which something has been cancelled that has run for ten milliseconds.
+const LONGEST_CANCEL: Duration = Duration::from_millis(150);
+
+/// An idle executor looks after queues all the time.
+fn looked_after() -> Platform {
+    let settings = [
+        ("howdah.queue_maintenance", "100ms"),
+        ("howdah.queue_segment_size", "16MB"),
+        ("log_lock_waits", "on"),
+        ("deadlock_timeout", "30ms"),
+    ];
+    let platform = Platform::with(&settings);
+    platform.sql(&format!(
+        "{BIP}; select queue.create('bips', row_type => 't_bip'); select queue.create('notes');
+         select queue.create('other')"
+    ));
+    platform
+}
+
+/// Does something again and again until the tables of the first segment of a queue are small; how much longer it took at the longest
+/// than what somebody does with another queue meanwhile: the machine may be busy.
+fn slowest_until_truncated(
+    platform: &Platform,
+    queue: i32,
+    mut work: impl FnMut(&mut Client, i64),
+) -> Duration {
+    let (mut session, mut watcher, mut elsewhere) =
+        (platform.session(), platform.session(), platform.session());
+    let size = format!(
+        "select pg_relation_size('queue.rows_{queue}_1') + pg_relation_size('queue.ledger_{queue}_1')"
+    );
+    let (over, began) = (AtomicBool::new(false), Instant::now());
+    let over = &over;
+    thread::scope(|scope| {
+        let others = scope.spawn(move || {
+            let mut slowest = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                slowest =
+                    slowest.max(time(|| elsewhere.batch_execute("select queue.send('other', '1')").unwrap()));
+            }
+            slowest
+        });
+        let (mut slowest, mut count) = (Duration::ZERO, 0);
+        while (count % 10 != 0 || count == 0 || number(&mut watcher, &size) > 1 << 20)
+            && began.elapsed() < SOON * 3
+        {
+            count += 1;
+            slowest = slowest.max(time(|| work(&mut session, count)));
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(number(&mut watcher, &size) <= 1 << 20, "the segment is not truncated");
+        slowest.saturating_sub(others.join().unwrap())
+    })
+}
+
+/// How long something takes.
+fn time(work: impl FnOnce()) -> Duration {
+    let begin = Instant::now();
+    work();
+    begin.elapsed()
+}
+
+#[test]
+fn producers_by_the_hundred_thousand_are_carried_over_while_others_send() {
+    const PRODUCERS: i64 = 200_000;
+    let platform = looked_after();
+    let put = |first: i64, last: i64| {
+        format!(
+            "select queue.put('bips', array(select row(null, n, 1, 2, repeat('x', 100), 'user')::t_bip
+               from generate_series({first}, {last}) n))"
+        )
+    };
+    // Each has sent one row, as a restore would have it.
+    platform.sql(&format!(
+        "{}; insert into queue.ledger_1_1
+           select 1, now(), now(), now(), 0, 0, 0, 0, 'producer ' || n, 1, n from generate_series(1, {PRODUCERS}) n;
+         {}; {}", put(1, 2), put(1, 150_000), put(1, 10)
+    ));
+    assert_eq!(platform.count("queue.take('bips', 150002, null::t_bip)"), 150_002);
+    let slowest = slowest_until_truncated(&platform, 1, |session, sequence| {
+        let one = "array[row(null, 1, 1, 2, 'bip', 'user')::t_bip]";
+        let sent = format!("select queue.put('bips', {one}, 'sender', 1, {sequence})");
+        assert_eq!(number(session, &sent), 1);
+    });
+    let waited = longest_lock_wait(&platform);
+    assert!(waited < LONGEST_LOCK, "somebody waited for a lock for {waited} ms");
+    assert!(slowest < LONGEST_UPKEEP, "a producer waited for {slowest:?}");
+    // Nobody is forgotten, be it where dumps look.
+    assert_eq!(platform.count("queue.producers('bips')"), PRODUCERS + 1);
+    let far = "queue.producers('bips') where producer = 'producer ' || sequence and epoch = 1";
+    assert_eq!(platform.count(far), PRODUCERS);
+    // It is done once: what is carried over is larger than a segment, and yet leaves room in it.
+    let files = "select string_agg(pg_relation_filenode(oid)::text, ' ') from pg_class where relname ~ '^ledger_1_[1-3]$'";
+    let before = platform.value(files);
+    for _ in 0..20 {
+        platform.sql(&put(1, 1));
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(platform.value(files), before);
+}
+
+#[test]
+fn survivors_by_the_hundred_thousand_make_room_while_others_send() {
+    const STAY: i64 = 150_000;
+    let platform = looked_after();
+    let send = |count: i64, delay: i64| {
+        format!(
+            "select count(*) from queue.send_batch('notes',
+               array(select to_jsonb(repeat('x', 100)) from generate_series(1, {count}) n), {delay})"
+        )
+    };
+    let mut session = platform.session();
+    for _ in 0..10 {
+        session
+            .batch_execute(&format!("begin; {}; {}; commit", send(60_000, 0), send(STAY / 10, 86400)))
+            .unwrap();
+    }
+    assert_eq!(platform.count("queue.pop('notes', 600000)"), 600_000);
+    let mut sent = 0;
+    let slowest = slowest_until_truncated(&platform, 2, |session, _| {
+        sent += 1;
+        session.batch_execute("select queue.send('notes', '\"sent\"')").unwrap();
+    });
+    let waited = longest_lock_wait(&platform);
+    assert!(waited < LONGEST_LOCK, "somebody waited for a lock for {waited} ms");
+    assert!(slowest < LONGEST_UPKEEP, "a sender waited for {slowest:?}");
+    let length = "select queue_length from queue.metrics('notes')";
+    assert_eq!(number(&mut session, length), STAY + sent);
+    let free =
+        "select count(*) from queue.set_vt('notes', array(select generate_series(1, 750000)::bigint), 0)";
+    assert_eq!(number(&mut session, free), STAY);
+    // What an executor moves just then is left to the next call.
+    let pop = "select count(*), count(*) filter (where before > msg_id)
+        from (select msg_id, lag(msg_id) over () before from queue.pop('notes', 1000000)) popped";
+    let (mut popped, began) = (0, Instant::now());
+    while popped < STAY + sent && began.elapsed() < SOON {
+        let row = session.query_one(pop, &[]).unwrap();
+        popped += row.get::<_, i64>(0);
+        assert_eq!(row.get::<_, i64>(1), 0, "all in order");
+    }
+    assert_eq!(popped, STAY + sent);
+}
+
+/// What takes long over much, and is to be cancelled in time. Nothing of it may have happened afterwards.
+const MUCH: [&str; 15] = [
+    "select count(*) from queue.delete('notes', array(select generate_series(1, 150000)::bigint))",
+    "select count(*) from queue.set_vt('notes', array(select generate_series(1, 150000)::bigint), 60)",
+    "select count(*) from queue.archive('notes', array(select generate_series(1, 150000)::bigint))",
+    "select count(*) from queue.read('notes', 60, 150000)",
+    "select count(*) from queue.pop('notes', 150000)",
+    "select count(*) from queue.peek('notes', 150000)",
+    "select queue_length from queue.metrics('notes')",
+    "select queue.purge_queue('notes')",
+    "select queue.maintain('gone')",
+    "select count(*) from queue.read('bips', 150000, '1 minute', null::t_bip)",
+    "select count(*) from queue.ack('bips', array(select generate_series(1, 150000)::bigint))",
+    "select count(*) from queue.nack('bips', array(select generate_series(1, 150000)::bigint), 60)",
+    "select count(*) from queue.producers('bips')",
+    "select queue.redrive('notes')",
+    "select queue.discard_dead_letters('notes')",
+];
+
+#[test]
+fn whatever_is_asked_for_much_is_cancelled_in_time() {
+    let queues = Queues::start();
+    let send = |queue: &str| {
+        format!(
+            "select queue.create('{queue}'); select queue.send('{queue}', to_jsonb(n)) from generate_series(1, 150000) n"
+        )
+    };
+    queues.sql(&format!(
+        "{}; {};
+         select count(*) from queue.delete('gone', array(select generate_series(1, 150000)::bigint));
+         select queue.put('bips', row(null, n, 1, 2, 'bip', 'user')::t_bip) from generate_series(1, 150000) n;
+         insert into queue.ledger_1_1
+           select 1, now(), now(), now(), 0, 0, 0, 0, 'producer ' || n, 1, n from generate_series(1, 150000) n;
+         insert into queue.dead_letter (queue, msg_id, read_ct, message, error)
+           select id, n, 5, '1', 'read' from queue.queue, generate_series(1, 150000) n where name = 'notes'",
+        send("notes"),
+        send("gone")
+    ));
+    let state = "select (select queue_visible_length from queue.metrics('notes'))
+        + (select queue_visible_length from queue.metrics('bips')) + (select count(*) from queue.dead_letters)
+        + (select count(*) from queue.producers('bips')) + (select queue_length from queue.metrics('gone'))";
+    let mut session = queues.session();
+    session.batch_execute("set statement_timeout = '10ms'").unwrap();
+    for statement in MUCH {
+        let (stalls, begin) = (Stalls::watch(), Instant::now());
+        let raised = error(&mut session, statement);
+        let elapsed = begin.elapsed().saturating_sub(stalls.longest());
+        assert!(raised.starts_with("57014"), "{raised}: {statement}");
+        assert!(elapsed < LONGEST_CANCEL, "it took {elapsed:?} to cancel {statement}");
+        assert_eq!(queues.number(state), 600_000, "after {statement}");
+    }
+    assert_eq!(queues.number("select queue.maintain('gone')::bigint"), 0);
+    let popped = "select count(*) from (select msg_id, lag(msg_id) over () before from queue.pop('notes', 1000000)) popped
+        where before is null or before < msg_id";
+    assert_eq!(queues.number(popped), 150_000);
 }

@@ -21,6 +21,7 @@ fn options(intake: &Intake, producer: &str) -> Options {
         to: format!("127.0.0.1:{}", intake.lines),
         queue: Some("bips".into()),
         producer: producer.into(),
+        former_producers: Vec::new(),
         epoch: 1,
         token: None,
         window: 20_000,
@@ -74,6 +75,23 @@ fn a_file_is_loaded_once() {
 
     what_is_rejected_is_named(&intake);
     what_the_server_refuses_is_said(&intake);
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_another_is_loaded_though_it_begins_like_it() {
+    let intake = Intake::start();
+    let file = File::of(b"");
+    let load = |lines: std::ops::RangeInclusive<i64>| {
+        let lines: String = lines.map(|n| format!("{{\"userid\": {n}}}\n")).collect();
+        std::fs::write(file.path(), "{\"userid\": 0}\n".to_owned() + &lines).unwrap();
+        let load = howdah_load(&intake, &file).output().unwrap();
+        assert!(load.status.success(), "{}", String::from_utf8_lossy(&load.stderr));
+        intake.take_all()
+    };
+    assert_eq!(load(1..=5), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(load(1..=20), (6..=20).collect::<Vec<i64>>(), "what it has grown by");
+    assert_eq!(load(101..=107), [0, 101, 102, 103, 104, 105, 106, 107], "others");
+    assert_eq!(load(101..=107), [0; 0], "they are there");
 }
 
 fn what_is_rejected_is_named(intake: &Intake) {

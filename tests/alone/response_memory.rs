@@ -28,10 +28,36 @@ fn want_of_memory_for_a_response_is_an_error_of_its_request_alone() {
     assert_eq!(platform.workers("gateway"), gateways, "it has lived on");
 }
 
+#[test]
+fn a_value_that_is_too_large_is_refused_before_it_is_unpacked() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create table packed as select repeat('x', 200000000) as body;
+         grant select on packed to howdah_web;
+         create function as_text() returns text language sql volatile return (select body from packed);
+         create function quick() returns text language sql volatile return 'quick';
+         select http.route('POST', '/' || name, name)
+         from unnest(array['as_text', 'quick']) name",
+    );
+    assert_eq!(platform.post("/quick", "text/plain", b"").text(), "quick");
+    let executors = platform.workers("executor");
+    let before = figure(executors[0], "VmHWM");
+    let reply = platform.post("/as_text", "text/plain", b"");
+    assert_eq!(reply.status, 500, "{}", reply.text());
+    assert!(reply.text().contains("howdah.max_response"), "{}", reply.text());
+    let taken = figure(executors[0], "VmHWM") - before;
+    assert!(taken < 100 << 20, "{} MB", taken >> 20);
+}
+
 /// Bytes of a process' address space.
 fn memory(pid: i32) -> u64 {
+    figure(pid, "VmSize")
+}
+
+/// What the kernel says of a process' memory, in bytes.
+fn figure(pid: i32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(&format!("{name}:"))).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 

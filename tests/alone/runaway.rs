@@ -25,6 +25,9 @@ fn memory(pid: i32) -> i64 {
 
 #[test]
 fn no_request_holds_a_gateway_for_longer_than_documented() {
+    let documented = include_str!("../../docs/http.md");
+    let words = format!("**{} ms of its own time are the longest", LONGEST_IN_A_GATEWAY.as_millis());
+    assert!(documented.contains(&words), "docs/http.md does not say: {words}");
     let platform = Platform::with(&[
         ("howdah.inline_threshold", "100000"),
         ("howdah.request_timeout", "300ms"),
@@ -71,6 +74,44 @@ fn no_request_holds_a_gateway_for_longer_than_documented() {
         assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
         assert_eq!(spinner.read_reply(false).unwrap().status, 504);
     }
+}
+
+/// A join that takes long to plan and no time to run. No two of its tables are found by the same value: PostgreSQL 18 would
+/// read one for both.
+fn many_joins() -> String {
+    let join = |n: usize| format!("join link l{n} on l{n}.a = l{}.{}", n / 2, ["b", "c"][n % 2]);
+    let joins: Vec<_> = (2..=17).map(join).collect();
+    format!(
+        "create table link (a int primary key, b int, c int);
+         create index on link (b); create index on link (c);
+         grant select on link to howdah_web;
+         create function fast() returns text language sql stable return 'fast';
+         create function joined(key int default 0) returns bigint language plpgsql stable
+           set join_collapse_limit = 20 set geqo = off as
+           $$ begin return (select count(*) from link l1 {} where l1.a = key); end $$;
+         select http.route('GET', '/fast', 'fast'), http.route('GET', '/joined', 'joined')",
+        joins.join(" ")
+    )
+}
+
+#[test]
+fn planning_holds_a_gateway_for_no_longer_than_documented() {
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000"), ("howdah.max_executors", "1")]);
+    platform.sql(&many_joins());
+    let gateway = platform.workers("gateway")[0];
+    let mut connection = platform.connect();
+    let mut longest = Duration::ZERO;
+    // The gateway begins to plan it when executors have answered it some times.
+    for _ in 0..40 {
+        let before = computed(gateway);
+        assert_eq!(connection.request("GET", "/joined", &[], b"").text(), "0");
+        longest = longest.max(computed(gateway) - before);
+        assert_eq!(connection.request("GET", "/fast", &[], b"").text(), "fast");
+    }
+    println!("planning held the gateway for {longest:?}");
+    assert!(longest < LONGEST_IN_A_GATEWAY, "planning held the gateway for {longest:?}");
+    let log = platform.log();
+    assert!(log.contains("canceling statement"), "it was not planned in the gateway: {log}");
 }
 
 #[test]
@@ -189,4 +230,107 @@ fn a_request_that_catches_the_want_of_memory_ends_its_executor_and_nobody_elses(
     assert!([502, 503].contains(&reply.status), "{} {}", reply.status, reply.text());
     wait_for("another executor serves", || connection.request("GET", "/fast", &[], b"").status == 200);
     assert_eq!(platform.workers("gateway"), gateway, "the server has restarted");
+}
+
+/// Routes whose values take much more memory than their texts, where PostgreSQL looks for no cancel: zones that a client makes up,
+/// 23 kB each, and values for each of which PostgreSQL makes room for a larger one.
+const UNFOLDING: &str = "
+    create type schedule as (days date[]);
+    create function days(days date[]) returns int language sql stable return cardinality(days);
+    create function schedule(schedule schedule) returns int language sql stable return cardinality((schedule).days);
+    create function vectors(vectors tsvector[]) returns int language sql stable return cardinality(vectors);
+    create function spans(spans int4multirange) returns boolean language sql stable return isempty(spans);
+    create function cast_vectors(text) returns int language plpgsql stable as $$
+    begin return cardinality($1::tsvector[]); end $$;
+    create function rows(jsonb) returns bigint language sql stable
+      return (select count(day) from jsonb_to_recordset($1) as x(day timestamptz));
+    create function caught(text) returns text language plpgsql as $$
+    begin
+      return cardinality($1::tsvector[]);
+    exception when out_of_memory or query_canceled then return 'caught';
+    end $$;
+    create function fast() returns text language sql stable return 'fast';
+    select http.route('POST', '/days', 'days'), http.route('POST', '/schedule', 'schedule'),
+      http.route('POST', '/vectors', 'vectors'), http.route('POST', '/spans', 'spans'), http.route('POST', '/rows', 'rows'),
+      http.route('POST', '/cast', 'cast_vectors'), http.route('POST', '/caught', 'caught'), http.route('GET', '/fast', 'fast')";
+
+/// A time in a zone that nobody has named before.
+fn made_up_time(number: usize) -> String {
+    let letter = |place: u32| char::from(b'a' + (number / 26_usize.pow(place) % 26) as u8);
+    let name: String = (0..6).map(letter).collect();
+    format!("2020-01-01 00:00 Q{name}+3")
+}
+
+#[test]
+fn values_that_take_too_much_memory_where_nothing_looks_for_a_cancel_get_503() {
+    const COUNT: usize = 40_000;
+    let limit = format!("{LIMIT_MB}MB");
+    let platform = Platform::with(&[
+        ("howdah.handler_memory", &limit),
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+    ]);
+    platform.sql(UNFOLDING);
+    let gateway = platform.workers("gateway");
+    let times: Vec<_> = (0..COUNT).map(|number| format!("\"{}\"", made_up_time(number))).collect();
+    let many = |part: &str| vec![part; 1_000_000].join(",");
+    let escaped = |texts: &[String]| texts.join(",").replace('"', "\\\"");
+    let rows = times.iter().map(|time| format!("{{\"day\":{time}}}")).collect::<Vec<_>>().join(",");
+    let json = "application/json";
+    let bodies = [
+        ("/days", json, format!("{{\"days\":[{}]}}", times.join(","))),
+        ("/days", json, format!("{{\"days\":\"{{{}}}\"}}", escaped(&times))),
+        ("/schedule", json, {
+            let literal = format!("(\"{{{}}}\")", times.join(",").replace('"', "\"\""));
+            format!("{{\"schedule\":\"{}\"}}", literal.replace('"', "\\\""))
+        }),
+        ("/vectors", json, format!("{{\"vectors\":\"{{{}}}\"}}", many("a"))),
+        ("/spans", json, format!("{{\"spans\":\"{{{}}}\"}}", many("[1,2)"))),
+        ("/rows", json, format!("[{rows}]")),
+        ("/cast", "text/plain", format!("{{{}}}", many("a"))),
+        ("/caught", "text/plain", format!("{{{}}}", many("a"))),
+    ];
+    for (path, content_type, body) in bodies {
+        wait_for("an executor serves", || {
+            platform.get("/fast").status == 200 && platform.workers("executor").len() == 1
+        });
+        let executor = platform.workers("executor")[0];
+        let before = memory(executor);
+        let (reply, peak) = peak_of(executor, || platform.post(path, content_type, body.as_bytes()));
+        let peak = peak - before;
+        println!("{path}, {} kB: {} MB at the most, {}", body.len() >> 10, peak >> 10, reply.text());
+        assert_eq!(
+            (reply.status, &reply.json()["sqlstate"]),
+            (503, &"53200".into()),
+            "{path}: {}",
+            reply.text()
+        );
+        assert!(peak >> 10 < 3 * LIMIT_MB, "{path} took {} MB", peak >> 10);
+    }
+    assert_eq!(platform.workers("gateway"), gateway, "the server has restarted");
+    assert_eq!(platform.post("/days", json, b"{\"days\":[\"2020-01-01\",null]}").text(), "2");
+}
+
+#[test]
+fn a_long_message_of_an_error_is_copied_once_at_most() {
+    const SIZE_MB: i64 = 64;
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+        ("howdah.log_rate", "0"),
+    ]);
+    platform.sql(&format!(
+        "create function shout() returns text language plpgsql as
+         $$ begin raise '%', repeat(E'\\x01', {SIZE_MB} << 20); end $$;
+         select http.route('POST', '/shout', 'shout')"
+    ));
+    assert_eq!(platform.post("/shout", "text/plain", b"").status, 400);
+    let executor = platform.workers("executor")[0];
+    let before = memory(executor);
+    let (reply, peak) = peak_of(executor, || platform.post("/shout", "text/plain", b""));
+    let taken = (peak - before) >> 10;
+    println!("{taken} MB at the most");
+    assert_eq!(reply.status, 400, "{}", reply.text());
+    // The value, what PL/pgSQL and PostgreSQL make of it in buffers that grow twofold, and one copy.
+    assert!(taken < 5 * SIZE_MB, "it took {taken} MB");
 }

@@ -226,7 +226,7 @@ fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_cha
     let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
     // PostgreSQL computes a digest without looking whether it is cancelled.
     let digest = "create or replace function digest(n integer) returns text language sql stable return
-                    md5(format('%*s', n, 'a'))";
+                    md5(case when n > 1 then n::bit(80000000)::text else 'a' end)";
     platform.sql(&format!("{digest}; select http.route('GET', '/digest/{{n}}', 'digest')"));
     let mut connection = platform.connect();
     let mut digest_of = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
@@ -234,7 +234,7 @@ fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_cha
         digest_of(1);
         inline_count(&platform, "/digest/{n}") > 0
     });
-    assert_eq!(digest_of(100_000_000).len(), 32);
+    assert_eq!(digest_of(2).len(), 32);
     let before = inline_count(&platform, "/digest/{n}");
     // Longer than the first ban of a route that merely was too slow.
     thread::sleep(Duration::from_millis(2500));

@@ -87,6 +87,22 @@ fn memory_of_idle_connections_and_of_large_responses_is_given_back() {
     wait_for("the memory is given back", || memory(gateway) < before + 16);
 }
 
+/// For how long a process, of one thread, has been ready to run and had no processor.
+fn waited_for_a_processor(process: &str) -> Duration {
+    let schedule = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+    let nanoseconds = schedule.split(' ').nth(1).and_then(|waited| waited.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or_default())
+}
+
+/// How long something took without the time in which others had the processors of the gateway and of this thread.
+fn own_time(gateway: &str, work: impl FnOnce()) -> Duration {
+    let waited = || waited_for_a_processor(gateway) + waited_for_a_processor("thread-self");
+    let (before, begin) = (waited(), Instant::now());
+    work();
+    let took = begin.elapsed();
+    took.saturating_sub(waited() - before)
+}
+
 #[test]
 fn clients_that_do_not_read_leave_the_requests_of_others_quick() {
     let platform = Platform::start();
@@ -100,14 +116,21 @@ fn clients_that_do_not_read_leave_the_requests_of_others_quick() {
     let mut stalled: Vec<_> = (0..1000).map(|_| platform.connect()).collect();
     let stalls = Stalls::watch();
     stalled.iter_mut().for_each(|client| client.send("GET", "/sized/1000000", &[], b""));
+    let gateway = platform.workers("gateway")[0].to_string();
     let mut slowest = Duration::ZERO;
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(4) {
-        let asked = Instant::now();
-        assert_eq!(others.request("GET", "/fast", &[], b"").text(), "fast");
-        slowest = slowest.max(asked.elapsed());
+        let took = own_time(&gateway, || {
+            assert_eq!(others.request("GET", "/fast", &[], b"").text(), "fast");
+        });
+        slowest = slowest.max(took);
     }
-    assert!(slowest < Duration::from_secs(1) + stalls.longest(), "a quick request took {slowest:?}");
+    let stall = stalls.longest();
+    println!("the slowest quick request took {slowest:?}, the machine stood still for {stall:?}");
+    assert!(
+        slowest < Duration::from_millis(300) + stall,
+        "a quick request took {slowest:?} beside {stall:?}"
+    );
 }
 
 #[test]

@@ -64,3 +64,47 @@ fn two_worker_slots_are_left_for_parallel_query() {
         lines.into_iter().any(|line| line.trim() == "Workers Launched: 2")
     });
 }
+
+#[test]
+fn parallel_queries_that_take_all_slots_leave_the_fewest_executors() {
+    let platform = Platform::with(&[
+        ("max_worker_processes", "12"),
+        ("howdah.min_executors", "3"),
+        ("howdah.max_executors", "8"),
+        ("howdah.route_share", "100"),
+        ("howdah.queue_timeout", "60s"),
+    ]);
+    platform.sql(
+        "create function slow() returns text language plpgsql as $$ begin perform pg_sleep(1); return 'slept'; end $$;
+         select http.route('POST', '/slow', 'slow');
+         create table pages (filling text) with (parallel_workers = 50);
+         alter table pages alter filling set storage plain;
+         insert into pages select repeat('x', 6000) from generate_series(1, 100)",
+    );
+    let executors = "select count(*) from http.workers where kind = 'executor'";
+    let mut session = platform.session();
+    let mut count = || session.query_one(executors, &[]).unwrap().get::<_, i64>(0);
+    wait_for("the fewest are there", || count() == 3);
+    let mut greedy = platform.session();
+    let cancel = greedy.cancel_token();
+    let query = std::thread::spawn(move || {
+        let settings = "set max_parallel_workers = 50; set max_parallel_workers_per_gather = 50;
+             set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_table_scan_size = 0;
+             set parallel_leader_participation = off";
+        greedy.batch_execute(settings).unwrap();
+        greedy.batch_execute("select count(pg_sleep(5)) from pages").unwrap_err();
+    });
+    wait_for("a parallel query has all slots", || {
+        platform.count("pg_stat_activity where backend_type = 'parallel worker'") >= 6
+    });
+    let clients = platform.post_at_once("/slow", 6);
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < std::time::Duration::from_secs(5) {
+        assert!(count() >= 3, "{} executors", count());
+    }
+    for mut client in clients {
+        assert_eq!(client.read_reply(false).expect("an answer").status, 200);
+    }
+    cancel.cancel_query(cluster::postgres::NoTls).unwrap();
+    query.join().unwrap();
+}

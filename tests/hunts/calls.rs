@@ -52,10 +52,22 @@ const SCHEMA: &str = "
     end $$;
     create function run_failing(statement text, after bigint) returns text language plpgsql as $$
     begin perform fail_allocation(after); return run(statement); end $$;
+    alter function fail_allocation(bigint) stable; alter extension plpgsql add function fail_allocation(bigint);
     create function pid() returns int language sql stable return pg_backend_pid();
     select http.route('POST', '/run', 'run', role => 'caller'), http.route('POST', '/caught', 'run_caught', role => 'caller'),
       http.route('POST', '/failing', 'run_failing', role => 'caller'),
       http.route('GET', '/look', 'look', role => 'caller'), http.route('GET', '/pid', 'pid')";
+
+/// What a gateway runs: nothing is caught. It is replaced before each call, as one that was refused there stays out until then.
+const GLANCE: &str = "
+    create or replace function glance(statement text, after bigint default -1) returns text language plpgsql stable as $$
+    declare result text;
+    begin
+      perform fail_allocation(after);
+      execute statement into result;
+      return left(result, 100);
+    end $$;
+    select http.route('GET', '/glance', 'glance', role => 'caller')";
 
 /// A function, and the types of its arguments.
 struct Function {
@@ -289,6 +301,38 @@ fn in_a_handler(platform: &Platform, statement: &str, random: &mut Rng) {
     assert_ne!(reply.status, 502, "{}\n{path} {statement}", reply.text());
 }
 
+/// Has the gateway run the statement, as far as it lets it. True if it did.
+fn in_the_gateway(platform: &Platform, statement: &str, random: &mut Rng) -> bool {
+    let ran_there = || {
+        let count =
+            platform.value("select coalesce(sum(inline), 0)::text from http.stats where pattern = '/glance'");
+        count.expect("a count").parse::<u64>().expect("a number")
+    };
+    platform.sql(GLANCE);
+    let mut connection = platform.connect();
+    // What is to fail may wait in the gateway for whoever comes next.
+    wait_for("reads run in the gateway", || {
+        let before = ran_there();
+        let reply = connection.request("GET", "/glance?statement=select+1", &[], b"");
+        assert!(
+            [(200, "1"), (503, &reply.text())].contains(&(reply.status, &reply.text())),
+            "{}",
+            reply.text()
+        );
+        reply.status == 200 && ran_there() > before
+    });
+    let before = ran_there();
+    let after = if random.bool() { format!("&after={}", until_failure(random)) } else { String::new() };
+    let path =
+        statement.bytes().fold("/glance?statement=".to_owned(), |path, byte| format!("{path}%{byte:02x}"));
+    let kind = FORMS[random.usize(..FORMS.len())];
+    let body = &FORM[..random.usize(..=FORM.len())];
+    let reply =
+        connection.request("GET", &(path + &after), &[("Content-Type", kind), ("Cookie", "a=b; c=d")], body);
+    assert_ne!(reply.status, 502, "{}\n{after} {statement}", reply.text());
+    ran_there() > before
+}
+
 const FORMS: [&str; 4] = [
     "multipart/form-data; boundary=b",
     "multipart/form-data",
@@ -302,7 +346,8 @@ const FORM: &[u8] =
 fn nothing_but_errors_comes_of_any_call() {
     let mut hunt = Hunt::begin("calls", SHORT);
     let platform = Platform::with(&[
-        ("howdah.inline_threshold", "1000000"),
+        ("howdah.inline_threshold", "100000"),
+        ("howdah.inline_extensions", "plpgsql"),
         ("howdah.request_timeout", "1s"),
         ("howdah.max_executors", "2"),
         ("max_connections", "50"),
@@ -321,9 +366,10 @@ fn nothing_but_errors_comes_of_any_call() {
     wait_for("a read runs in the gateway", || {
         connection_pid(&platform).is_some_and(|pid| platform.workers("gateway").contains(&pid))
     });
-    let began = platform.value("select pg_postmaster_start_time()");
+    let began = platform.began();
     let life = platform.log().matches("database system is ready").count();
     let pids = platform.pids();
+    let mut ran_inline = 0;
     while let Some(mut random) = hunt.next_round() {
         for _ in 0..CALLS {
             // Those that read the request are few.
@@ -332,14 +378,21 @@ fn nothing_but_errors_comes_of_any_call() {
             let statement = call(chosen[random.usize(..chosen.len())], &mut random);
             // An answer that waits because it is asked to waits for up to a minute.
             if by_handler && !statement.contains("answer_later") {
-                in_a_handler(&platform, &statement, &mut random);
+                // Values that take long to make are made in no gateway.
+                if random.bool() && !["repeat(", "array_fill("].iter().any(|call| statement.contains(call)) {
+                    ran_inline += u32::from(in_the_gateway(&platform, &statement, &mut random));
+                } else {
+                    in_a_handler(&platform, &statement, &mut random);
+                }
             } else {
                 in_session(&mut session, &statement, &mut random);
             }
         }
-        assert_eq!(platform.value("select pg_postmaster_start_time()"), began);
+        assert_eq!(platform.began(), began);
         assert!(platform.still_run(&pids), "a worker has ended: {}", ends(&platform.log()));
     }
+    assert!(ran_inline > 20, "{ran_inline} calls ran in a gateway");
+    println!("{ran_inline} calls ran in a gateway");
     let log = platform.log();
     assert_eq!(log.matches("database system is ready").count(), life, "{}", ends(&log));
     assert!(!log.contains("has left"), "{}", ends(&log));

@@ -249,7 +249,9 @@ fn check(platform: &Platform, world: &World, mut log: Log, random: &mut Rng) -> 
                         consumers::taken(&mut session, queue, count).expect("rows")
                     } else {
                         let all: Vec<&truth::Read> = reads.iter().collect();
-                        session.batch_execute(&consumers::removal(queue, &all)).expect("they are removed");
+                        session
+                            .batch_execute(&consumers::removal(queue, &all, false))
+                            .expect("they are removed");
                         let rows = reads.iter().map(|read| read.row).collect();
                         log.reads.extend(reads.into_iter().map(|read| (number, read)));
                         rows

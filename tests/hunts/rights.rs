@@ -29,6 +29,9 @@ struct State {
     view_selects: bool,
     /// Whether the function `defined` runs as its owner.
     is_definer: bool,
+    /// What it may do with a queue.
+    sends: bool,
+    takes: bool,
 }
 
 impl State {
@@ -56,6 +59,8 @@ impl State {
             "tree" | "text" | "plpgsql" | "handler" => self.of_table(),
             "view" => self.of_view(),
             "secret" => (self.uses_schema && self.executes).then_some(true),
+            "peek" => self.takes.then_some(true),
+            "allows" => Some(self.sends),
             "defined" if self.is_definer => Some(true),
             "defined" => self.of_table(),
             other => panic!("no route {other}"),
@@ -63,7 +68,8 @@ impl State {
     }
 }
 
-const ROUTES: [&str; 7] = ["tree", "text", "plpgsql", "handler", "view", "secret", "defined"];
+const ROUTES: [&str; 9] =
+    ["tree", "text", "plpgsql", "handler", "view", "secret", "defined", "peek", "allows"];
 
 /// Functions that are public's and outside of the schema ask for what is inside.
 const SCHEMA: &str = "
@@ -85,8 +91,12 @@ const SCHEMA: &str = "
     create function by_secret() returns text language plpgsql stable as $$ begin return vault.secret(); end $$;
     create function by_defined() returns text language plpgsql stable
       as $$ begin return coalesce(max(line), 'none') from vault.note; end $$;
+    select queue.create('vaulted'); select queue.send('vaulted', '\"seen\"');
+    create function by_peek() returns text language sql as $$ select message #>> '{}' from queue.peek('vaulted') $$;
+    create function by_allows() returns text language sql stable
+      as $$ select case when queue.allows('vaulted', 'send') then 'seen' else 'none' end $$;
     select http.route('GET', '/' || kind, 'by_' || kind, role => 'reader')
-    from unnest(array['tree', 'text', 'plpgsql', 'view', 'secret', 'defined']) kind;
+    from unnest(array['tree', 'text', 'plpgsql', 'view', 'secret', 'defined', 'peek', 'allows']) kind;
     select http.handle($$select http.response((select coalesce(max(line), 'none') from vault.note))
       from request where path = '/handler'$$, role => 'reader');";
 
@@ -94,7 +104,7 @@ const SCHEMA: &str = "
 fn change(random: &mut Rng, mut state: State) -> (State, String) {
     let turn = random.bool();
     let say = |on: &str, off: &str| if turn { on.to_owned() } else { off.to_owned() };
-    let statement = match random.u8(..10) {
+    let statement = match random.u8(..12) {
         0 => {
             state.selects = turn;
             say("grant select on vault.note to reader", "revoke select on vault.note from reader")
@@ -143,6 +153,20 @@ fn change(random: &mut Rng, mut state: State) -> (State, String) {
             state.view_selects = turn;
             say("grant select on vault.shown to reader", "revoke select on vault.shown from reader")
         }
+        9 => {
+            state.sends = turn;
+            say(
+                "select queue.grant('vaulted', 'send', 'reader')",
+                "select queue.revoke('vaulted', 'send', 'reader')",
+            )
+        }
+        10 => {
+            state.takes = turn;
+            say(
+                "select queue.grant('vaulted', 'take', 'reader')",
+                "select queue.revoke('vaulted', 'take', 'reader')",
+            )
+        }
         _ => {
             state.is_definer = turn;
             say(
@@ -182,7 +206,8 @@ fn nobody_sees_after_a_revoke_what_it_may_not_see() {
                  revoke all on function vault.secret() from reader; grant usage on schema vault to reader;
                  alter table vault.note disable row level security; alter policy shown on vault.note using (true);
                  alter role reader nobypassrls; alter view vault.shown set (security_invoker = false);
-                 alter function by_defined() security invoker",
+                 alter function by_defined() security invoker;
+                 select queue.revoke('vaulted', permission, 'reader') from unnest(array['send', 'take']) permission",
             )
             .expect("the first state");
         let versions = Versions::of(State {
@@ -197,6 +222,8 @@ fn nobody_sees_after_a_revoke_what_it_may_not_see() {
             view_as_invoker: false,
             view_selects: false,
             is_definer: false,
+            sends: false,
+            takes: false,
         });
         let one = |_: u32, random: &mut Rng| {
             let (next, statement) = change(random, versions.last());

@@ -2,12 +2,17 @@
 
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use cluster::postgres::{Client, SimpleQueryMessage};
 use cluster::{Options, TemporaryCluster};
 
 use crate::client::{Connection, Reply};
+
+/// When a server has begun. What `pg_postmaster_start_time()` tells outlives a crash of its processes.
+pub const SERVER_BEGAN: &str =
+    "select backend_start::text from pg_stat_activity where backend_type = 'checkpointer'";
 
 /// A platform for one test: PostgreSQL with the extension, a database that is served, a port.
 pub struct Platform {
@@ -130,6 +135,11 @@ impl Platform {
         connections
     }
 
+    /// When the server has begun, or begun again after one of its processes has crashed.
+    pub fn began(&self) -> String {
+        self.value(SERVER_BEGAN).expect("a checkpointer")
+    }
+
     /// Process ids of the gateways and executors that run.
     pub fn pids(&self) -> Vec<i32> {
         ["gateway", "executor"].iter().flat_map(|kind| self.workers(kind)).collect()
@@ -167,8 +177,19 @@ pub fn command() -> PathBuf {
     command
 }
 
-/// A port that nobody has now.
+/// A port that nobody listens on and no other test of this process is given. It is none of those that the kernel gives to
+/// clients (`ip_local_port_range`), one of which might take it meanwhile.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Processes that test at the same time begin far from each other.
+    let begin = std::process::id().wrapping_mul(997);
+    loop {
+        let port = FIRST + begin.wrapping_add(NEXT.fetch_add(1, Relaxed)) % COUNT;
+        let port = u16::try_from(port).expect("a port");
+        if TcpListener::bind(("0.0.0.0", port)).is_ok() {
+            return port;
+        }
+    }
 }

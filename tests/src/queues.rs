@@ -5,6 +5,8 @@ use std::time::Duration;
 use cluster::postgres::{Client, SimpleQueryMessage};
 use cluster::{Options, TemporaryCluster};
 
+use crate::platform::SERVER_BEGAN;
+
 /// A cluster whose database `postgres` has the extension, a row type `t_bip` and a queue `bips` of it.
 pub struct Queues {
     /// The cluster; it ends with the value.
@@ -57,6 +59,11 @@ impl Queues {
     /// The one number that a query returns.
     pub fn number(&self, query: &str) -> i64 {
         number(&mut self.session(), query)
+    }
+
+    /// When the server has begun, or begun again after one of its processes has crashed.
+    pub fn began(&self) -> String {
+        self.session().query_one(SERVER_BEGAN, &[]).expect("a checkpointer").get(0)
     }
 
     /// The error of a statement, as text with its SQLSTATE, in a session of its own.

@@ -1,6 +1,6 @@
 //! Shippers: connections that bring lines into queues.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ impl Shipper {
         let line = format!("{}\n", json!({ "$hello": fields }));
         stream.write_all(line.as_bytes()).map_err(|error| json!(error.to_string()))?;
         let mut shipper = Shipper { stream: BufReader::new(stream), hello: Value::Null };
-        let answer = shipper.read().ok_or(Value::Null)?;
+        let answer = shipper.try_read().map_err(|error| json!(error.to_string()))?.ok_or(Value::Null)?;
         if answer["$hello"].is_null() {
             return Err(answer);
         }
@@ -156,9 +156,13 @@ impl Shipper {
 
     /// The next line of the server; none when it has closed the connection.
     pub fn read(&mut self) -> Option<Value> {
+        self.try_read().ok()?
+    }
+
+    fn try_read(&mut self) -> io::Result<Option<Value>> {
         let mut line = String::new();
-        let length = self.stream.read_line(&mut line).ok()?;
-        (length > 0 && line.ends_with('\n')).then(|| serde_json::from_str(&line).expect("a line of JSON"))
+        self.stream.read_line(&mut line)?;
+        Ok(line.ends_with('\n').then(|| serde_json::from_str(&line).expect("a line of JSON")))
     }
 
     /// Reads until this line is acknowledged; what came before, acknowledgements aside.

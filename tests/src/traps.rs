@@ -9,7 +9,7 @@ create role mallory login; create role other login; create role admin login in r
 grant create on database postgres to mallory, admin;
 create schema evil authorization mallory; grant all on schema evil to public;
 create sequence evil.superuser; create sequence evil.mallory; create sequence evil.other;
-create sequence evil.admin; create sequence evil.howdah_web;
+create sequence evil.admin; create sequence evil.howdah_web; create sequence evil.howdah_nobody;
 grant all on all sequences in schema evil to public;
 set role mallory;
 create function evil.note() returns boolean language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -181,12 +181,33 @@ fn a_function_of_postgresql_that_may_compute_for_long_runs_in_an_executor() {
         "create function padded(n integer) returns text language sql stable return length(lpad('x', n));
          create function powered(n numeric) returns text language plpgsql stable as
            $$ begin return length((n ^ 2)::text); end $$;
-         select http.route('GET', '/padded/{n}', 'padded'), http.route('GET', '/powered/{n}', 'powered')",
+         create function rooted(n numeric) returns text language sql stable return length(sqrt(n)::text);
+         create function widened(n integer) returns text language sql stable return length(format('%*s', n, 'x'));
+         create function formatted(text) returns text language sql stable return format($1, 'x');
+         create function nested(n integer) returns text language plpgsql stable as
+           $$ begin return formatted('%' || n || 's'); end $$;
+         create function greeted(name text) returns text language sql stable return format('<b>%-3s</b> %1$s', name);
+         create function listed() returns text language plpgsql stable as
+           $$ declare result text; begin
+             for result in select greeted(n::text) from generate_series(1, 2) n loop end loop;
+             return result;
+           end $$;
+         select http.route('GET', '/padded/{n}', 'padded'), http.route('GET', '/powered/{n}', 'powered'),
+           http.route('GET', '/rooted/{n}', 'rooted'), http.route('GET', '/widened/{n}', 'widened'),
+           http.route('GET', '/nested/{n}', 'nested'), http.route('GET', '/greeted/{name}', 'greeted'),
+           http.route('GET', '/listed', 'listed')",
     );
     let mut connection = platform.connect();
     assert_eq!(run_inline(&platform, &mut connection, "/padded/{n}", "/padded/5", "5"), 0);
     let digits = platform.value("select powered(5)").unwrap();
     assert_eq!(run_inline(&platform, &mut connection, "/powered/{n}", "/powered/5", &digits), 0);
+    let digits = platform.value("select rooted(5)").unwrap();
+    assert_eq!(run_inline(&platform, &mut connection, "/rooted/{n}", "/rooted/5", &digits), 0);
+    assert_eq!(run_inline(&platform, &mut connection, "/widened/{n}", "/widened/5", "5"), 0);
+    assert_eq!(run_inline(&platform, &mut connection, "/nested/{n}", "/nested/2", " x"), 0);
+    let greeting = "<b>y  </b> y";
+    assert_eq!(run_inline(&platform, &mut connection, "/greeted/{name}", "/greeted/y", greeting), 20);
+    assert_eq!(run_inline(&platform, &mut connection, "/listed", "/listed", "<b>2  </b> 2"), 20);
 }
 
 #[test]
@@ -240,4 +261,20 @@ fn a_large_body_is_read_by_an_executor_and_the_next_small_one_in_the_gateway() {
         before + 1,
         "large bodies took the route out of the lane"
     );
+}
+
+#[test]
+fn a_number_that_postgresql_writes_out_at_length_goes_to_an_executor_and_its_route_stays() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create function echo(n numeric) returns text language sql stable return length(n::text);
+         select http.route('GET', '/echo/{n}', 'echo')",
+    );
+    let mut connection = platform.connect();
+    let pattern = "/echo/{n}";
+    assert_eq!(run_inline(&platform, &mut connection, pattern, "/echo/1e10", "11"), 20);
+    for large in ["/echo/1e131071", "/echo/1%65131071"] {
+        assert_eq!(run_inline(&platform, &mut connection, pattern, large, "131072"), 0, "{large}");
+    }
+    assert_eq!(run_inline(&platform, &mut connection, pattern, "/echo/1e10", "11"), 20);
 }

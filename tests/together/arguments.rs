@@ -295,6 +295,113 @@ fn multipart_forms_carry_texts_and_files() {
 }
 
 #[test]
+fn a_file_that_nobody_chose_leaves_its_argument_to_its_default() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function avatar(title text, picture http.file default row('none.png', 'image/png', '\\x00'))
+         returns text language sql volatile return title || ':' || (picture).name || ':' ||
+           coalesce((http.form_file('picture')).name, 'null');
+         select http.route('POST', '/avatar', 'avatar')",
+    );
+    let form = |name: &str, content: &str| {
+        format!(
+            "--XX\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nme\r\n--XX\r\nContent-Disposition: form-data; \
+             name=\"picture\"; filename=\"{name}\"\r\nContent-Type: application/octet-stream\r\n\r\n{content}\r\n--XX--\r\n"
+        )
+    };
+    let post = |body: String| platform.post("/avatar", "multipart/form-data; boundary=XX", body.as_bytes());
+    assert_eq!(ok(&post(form("", ""))), "me:none.png:null");
+    assert_eq!(ok(&post(form("me.jpg", ""))), "me:me.jpg:me.jpg");
+    // A name alone, or bytes alone, are a file.
+    assert_eq!(ok(&post(form("", "x"))), "me::");
+}
+
+#[test]
+fn a_form_whose_type_cannot_be_read_is_refused_by_whoever_reads_it() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function named(title text) returns text language sql volatile return title;
+         select http.route('POST', '/named', 'named');
+         create function value() returns text language sql volatile return coalesce(http.form_value('title'), 'null');
+         select http.route('POST', '/value', 'value');
+         create function all_values() returns text language sql volatile return http.form_values('title')::text;
+         select http.route('POST', '/values', 'all_values');
+         create function file() returns text language sql volatile return coalesce((http.form_file('title')).name, 'null');
+         select http.route('POST', '/file', 'file');
+         create function other() returns text language sql volatile return 'not read';
+         select http.route('POST', '/other', 'other')",
+    );
+    let body = b"--XX\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nme\r\n--XX--\r\n";
+    let unclosed = "multipart/form-data; boundary=\"XX";
+    let doubled = "multipart/form-data; boundary=XX; boundary=XX";
+    for content_type in [unclosed, doubled, "multipart/form-data", "form"] {
+        for path in ["/named", "/value", "/values", "/file"] {
+            let reply = platform.post(path, content_type, body);
+            assert_eq!(reply.status, 400, "{path} {content_type}: {}", reply.text());
+        }
+        assert_eq!(ok(&platform.post("/other", content_type, body)), "not read");
+    }
+    assert!(platform.log().contains("the Content-Type cannot be read"), "the log says why");
+    for (path, empty) in [("/value", "null"), ("/values", "{}"), ("/file", "null")] {
+        assert_eq!(ok(&platform.post(path, unclosed, b"")), empty, "{path}: there is no form");
+        assert_eq!(ok(&platform.post(path, "text/plain", body)), empty, "{path}: this is no form");
+    }
+}
+
+/// RFC 9110, 15.5.16.
+#[test]
+fn a_body_that_is_compressed_is_read_by_nobody_who_does_not_unpack_it() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function named(title text default 'none') returns text language sql volatile return title;
+         create function take_text(text) returns text language sql volatile return $1;
+         create function take_json(jsonb) returns text language sql volatile return $1::text;
+         create function value() returns text language sql volatile return http.form_value('title');
+         create function all_values() returns text language sql volatile return http.form_values('title')::text;
+         create function file() returns text language sql volatile return (http.form_file('title')).name;
+         create function bytes(bytea) returns text language sql volatile
+           return http.header_value('content-encoding') || length($1);
+         create function whole(http.request) returns text language sql volatile
+           return http.header_value($1.headers, 'content-encoding') || length($1.body);
+         create function nothing() returns text language sql volatile return 'not read';
+         select http.route('POST', '/' || proname, proname) from pg_proc
+         where proname in ('named', 'take_text', 'take_json', 'value', 'all_values', 'file', 'bytes', 'whole', 'nothing')",
+    );
+    let post = |path: &str, coding: &str, content_type: &str, body: &[u8]| {
+        let headers = [("Content-Encoding", coding), ("Content-Type", content_type)];
+        platform.connect().request("POST", path, &headers, body)
+    };
+    for coding in ["gzip", "GZIP", "x-gzip", "br", "identity, gzip", "gzip, identity", "nonsense"] {
+        for (path, content_type) in
+            [("/named", FORM), ("/named", JSON), ("/take_text", "text/plain"), ("/take_json", JSON)]
+        {
+            let refused = post(path, coding, content_type, b"title=x");
+            assert_eq!(refused.status, 415, "{path} {coding}: {}", refused.text());
+            assert_eq!(refused.header("accept-encoding"), Some("identity"));
+            let detail = format!(
+                "the body's Content-Encoding {coding} is not unpacked here: send the body as it is (identity)"
+            );
+            assert_eq!(refused.json()["detail"], json!(detail));
+        }
+        for path in ["/value", "/all_values", "/file"] {
+            let refused = post(path, coding, FORM, b"title=x");
+            assert_eq!(refused.status, 415, "{path} {coding}: {}", refused.text());
+            assert!(refused.text().contains("(identity)"), "{}", refused.text());
+        }
+        // Whoever takes bytes gets them as they were sent, and the header.
+        for path in ["/bytes", "/whole"] {
+            assert_eq!(ok(&post(path, coding, FORM, b"title=x")), format!("{coding}7"));
+        }
+        assert_eq!(ok(&post("/nothing", coding, FORM, b"title=x")), "not read");
+        assert_eq!(ok(&post("/named", coding, FORM, b"")), "none", "there is no body");
+    }
+    for coding in ["identity", "Identity", "", "identity, identity"] {
+        assert_eq!(ok(&post("/named", coding, FORM, b"title=x")), "x", "{coding:?}");
+        assert_eq!(ok(&post("/value", coding, FORM, b"title=x")), "x", "{coding:?}");
+    }
+}
+
+#[test]
 fn one_argument_without_a_name_takes_the_whole_body() {
     let platform = Platform::start();
     platform.sql(
@@ -343,5 +450,46 @@ fn one_argument_without_a_name_takes_the_whole_body() {
         let message = error.as_db_error().map(|error| error.message().to_owned()).unwrap_or_default();
         assert!(message.contains(part), "{create}: {message}");
         session.batch_execute("drop routine f").expect("it is dropped");
+    }
+}
+
+#[test]
+fn domains_of_arrays_and_of_their_elements_are_checked_in_whatever_form_a_value_comes() {
+    let platform = Platform::start();
+    platform.sql(
+        "create domain needed as int not null;
+         create domain tags as text[] check (cardinality(value) < 3);
+         create function needs(a needed[]) returns text language sql stable return array_dims(a) || a::text;
+         create function tag(a tags) returns text language sql stable return a::text;
+         create function need(a needed) returns text language sql stable return a::text;
+         create function boxes(a box[]) returns text language sql stable return cardinality(a);
+         select http.route('POST', '/needs', 'needs'), http.route('POST', '/need', 'need'), http.route('POST', '/tag', 'tag'), http.route('POST', '/boxes', 'boxes')",
+    );
+    let cases = [
+        ("/needs", json!({"a": [1, 2]}), Ok("[1:2]{1,2}")),
+        ("/needs", json!({"a": "{1,2}"}), Ok("[1:2]{1,2}")),
+        ("/needs", json!({"a": "[3:4]={1, \"2\"}"}), Ok("[3:4][3:4]={1,2}")),
+        ("/needs", json!({"a": [[1, 2], [3, 4]]}), Ok("[1:2][1:2]{{1,2},{3,4}}")),
+        ("/needs", json!({"a": [1, null]}), Err("23502")),
+        ("/needs", json!({"a": "{1,null}"}), Err("23502")),
+        ("/needs", json!({"a": "{1,x}"}), Err("22P02")),
+        ("/needs", json!({"a": "{1,2"}), Err("22P02")),
+        ("/needs", json!({"a": "{{1},{2,3}}"}), Err("22P02")),
+        ("/tag", json!({"a": ["x", "y"]}), Ok("{x,y}")),
+        ("/tag", json!({"a": ["x", "y", "z"]}), Err("23514")),
+        ("/tag", json!({"a": "{x,y,z}"}), Err("23514")),
+        ("/need", json!({"a": "1"}), Ok("1")),
+        ("/need", json!({"a": null}), Err("23502")),
+        ("/boxes", json!({"a": "{(0,0),(1,1);(2,2),(3,3)}"}), Ok("2")),
+    ];
+    for (path, body, expected) in cases {
+        let reply = platform.post(path, JSON, body.to_string().as_bytes());
+        match expected {
+            Ok(text) => assert_eq!(ok(&reply), text, "{path} {body}"),
+            Err(code) => {
+                assert_eq!(reply.status, 400, "{path} {body}: {}", reply.text());
+                assert_eq!(reply.json()["sqlstate"], code, "{path} {body}");
+            }
+        }
     }
 }

@@ -93,7 +93,15 @@ fn every_sqlstate_becomes_the_documented_status() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for name in ["README.md", "ARCHITECTURE.md", "docs/http.md", "docs/queue.md", "docs/queue-reference.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/http.md",
+        "docs/queue.md",
+        "docs/queue-reference.md",
+    ] {
         let document = Document::read(name);
         for target in document.links() {
             assert!(document.leads_somewhere(&target), "{name} links to {target}, which is not there");

@@ -1,7 +1,8 @@
 //! Taking a server out of service, restarting it and replacing its gateways: no request is lost and none runs twice.
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -130,13 +131,14 @@ fn gateways_are_replaced_without_a_lost_or_doubled_post() {
     posters.check(&platform);
 }
 
-/// Asks on a new connection; false if that fails in any way.
-fn ask(mut stream: impl Read + Write) -> bool {
+/// Asks on a new connection; an error says how that failed.
+fn ask(stream: io::Result<impl Read + Write>) -> Result<(), String> {
     let request = b"GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let mut stream = stream.map_err(|error| format!("connecting: {error}"))?;
     let mut answer = String::new();
-    stream.write_all(request).is_ok()
-        && stream.read_to_string(&mut answer).is_ok()
-        && answer.starts_with("HTTP/1.1 200 ")
+    stream.write_all(request).map_err(|error| format!("sending: {error}"))?;
+    stream.read_to_string(&mut answer).map_err(|error| format!("reading: {error} after {answer:?}"))?;
+    if answer.starts_with("HTTP/1.1 200 ") { Ok(()) } else { Err(format!("answered: {answer:?}")) }
 }
 
 #[test]
@@ -151,21 +153,24 @@ fn nobody_is_refused_when_there_are_fewer_gateways() {
     });
     let path = format!("{folder}/.s.howdah.{port}");
     wait_for("it listens on the UNIX socket", || UnixStream::connect(&path).is_ok());
-    let (over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
-    let count = |answered: bool| {
+    let (over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let count = |answered: Result<(), String>| {
         asked.fetch_add(1, SeqCst);
-        failed.fetch_add(usize::from(!answered), SeqCst);
+        failed.lock().unwrap().extend(answered.err());
     };
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !over.load(SeqCst) {
-                    count(UnixStream::connect(&path).is_ok_and(ask));
+                    count(ask(UnixStream::connect(&path)).map_err(|error| format!("UNIX socket, {error}")));
                 }
             });
             scope.spawn(|| {
                 while !over.load(SeqCst) {
-                    count(std::net::TcpStream::connect(("127.0.0.1", platform.port)).is_ok_and(ask));
+                    count(
+                        ask(TcpStream::connect(("127.0.0.1", platform.port)))
+                            .map_err(|error| format!("TCP, {error}")),
+                    );
                 }
             });
         }
@@ -181,7 +186,7 @@ fn nobody_is_refused_when_there_are_fewer_gateways() {
         platform.sql("select http.replace_gateways()");
         over.store(true, SeqCst);
     });
-    assert_eq!(failed.load(SeqCst), 0, "of {}", asked.load(SeqCst));
+    assert_eq!(*failed.lock().unwrap(), [""; 0], "of {}", asked.load(SeqCst));
 }
 
 #[test]

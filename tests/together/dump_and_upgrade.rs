@@ -57,7 +57,12 @@ fn a_dump_restores_beside_the_original_and_where_nothing_may_listen() {
     let dump = program(&platform.cluster, "pg_dump", DATABASE, None);
     platform.sql("create database copy");
     program(&platform.cluster, "psql", "copy", Some(&dump));
-    assert_eq!(configuration(&platform.cluster, "copy"), configuration(&platform.cluster, DATABASE));
+    let copied = configuration(&platform.cluster, "copy");
+    assert_eq!(copied, configuration(&platform.cluster, DATABASE));
+    assert!(
+        copied.contains(r#""owner":"postgres""#),
+        "whose the functions were is not in the dump: {copied}"
+    );
     platform
         .cluster
         .connect("copy")

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use howdah_tests::http2::Http2;
 use howdah_tests::platform::wait_for;
 use howdah_tests::{Platform, Reply};
 
@@ -221,6 +222,66 @@ fn details_are_shown_with_show_errors_alone_and_logged_always() {
 }
 
 #[test]
+fn every_answer_has_the_id_that_its_handler_and_the_log_have() {
+    for inline in ["on", "off"] {
+        let platform = Platform::with(&[
+            ("howdah.inline", inline),
+            ("howdah.inline_threshold", "100000"),
+            ("howdah.log_min_duration", "0"),
+            ("howdah.log_rate", "1000"),
+        ]);
+        platform.sql(SCHEMA);
+        platform.sql(
+            "create function whose() returns text language sql stable return (http.current_request()).id;
+             select http.route('*', '/whose', 'whose');
+             create function own() returns http.response language sql stable
+               return http.response((http.current_request()).id, headers => array[http.header('X-Request-ID', 'own')]);
+             select http.route('GET', '/own', 'own')",
+        );
+        let id = |reply: &Reply| {
+            assert_eq!(reply.all_headers("x-request-id").len(), 1, "{}", reply.text());
+            reply.header("x-request-id").unwrap_or_default().to_owned()
+        };
+        let mut connection = platform.connect();
+        let mut client = Http2::open(platform.port);
+        let mut seen = Vec::new();
+        for _ in 0..20 {
+            let replies = ["GET", "POST"].map(|method| connection.request(method, "/whose", &[], b""));
+            let stream = client.get("/whose");
+            for reply in [&replies[..], &[client.wait(stream)]].concat() {
+                assert_eq!((reply.status, reply.text()), (200, id(&reply)), "inline {inline}");
+                assert_eq!(id(&reply).len(), 16);
+                seen.push(id(&reply));
+            }
+        }
+        let ran = platform.count("http.stats where pattern = '/whose' and inline > 0");
+        assert_eq!(ran == 1, inline == "on");
+        let log = platform.log();
+        for id in &seen {
+            assert_eq!(log.matches(&format!("http request {id} from 127.0.0.1: ")).count(), 1, "{id}\n{log}");
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 60, "no id comes twice");
+        for (method, path, status) in [
+            ("GET", "/whose", 200),
+            ("HEAD", "/whose", 200),
+            ("OPTIONS", "/items", 204),
+            ("OPTIONS", "*", 204),
+            ("GET", "/fail/XX000", 500),
+            ("GET", "/nothing", 404),
+            ("GET", "/items", 405),
+            ("GET", "/%", 400),
+        ] {
+            let reply = platform.connect().request(method, path, &[("X-Request-Id", "sent-1")], b"");
+            assert_eq!((reply.status, &*id(&reply)), (status, "sent-1"), "{method} {path}");
+        }
+        // What a handler puts there is its own affair.
+        assert_eq!(id(&platform.get("/own")), "own");
+    }
+}
+
+#[test]
 fn warnings_and_errors_in_the_log_say_which_request_it_was_wherever_it_ran() {
     for inline in ["on", "off"] {
         let platform = Platform::with(&[("howdah.inline", inline), ("howdah.inline_threshold", "100000")]);
@@ -263,6 +324,29 @@ fn a_refusal_names_the_missing_grant_with_show_errors() {
     // The next thing that is missing is named in turn.
     let document = problem(&platform.get("/vault"));
     assert!(document["hint"].as_str().is_some_and(|hint| hint.contains("grant select on table vault.gold")));
+}
+
+#[test]
+fn a_refusal_names_no_table_of_what_was_caught_before() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create table payroll (a int); create role other;
+         create function caught() returns text language plpgsql volatile as $$ begin
+           begin perform * from payroll; exception when insufficient_privilege then null; end; return 'caught'; end $$;
+         create function refuse(what text) returns text language plpgsql volatile as $$ begin
+           raise insufficient_privilege using message = 'permission denied for ' || what; end $$;
+         create function caught_then_refuse(what text) returns text language plpgsql volatile as $$ begin
+           perform caught(); return refuse(what); end $$;
+         select http.route('POST', '/caught', 'caught'), http.route('POST', '/refuse', 'refuse', role => 'other'),
+           http.route('POST', '/both', 'caught_then_refuse', role => 'other')",
+    );
+    for path in ["/refuse?what=table+payroll", "/refuse?what=function+zzz", "/both?what=function+zzz"] {
+        assert_eq!(platform.post("/caught", "text/plain", b"").text(), "caught");
+        let refused = platform.post(path, "text/plain", b"");
+        let document = problem(&refused);
+        assert!(refused.status == 403 && document.get("hint").is_none(), "{path}: {document}");
+    }
+    assert!(!platform.log().contains("missing: grant"));
 }
 
 #[test]
@@ -486,4 +570,29 @@ fn a_message_that_quotes_what_a_handler_has_read_is_not_for_clients() {
     assert!(sent.status == 400 && sent.text().contains("mine"), "{}", sent.text());
     platform.set("howdah.show_errors", "on");
     wait_for("it is shown", || platform.post("/entry", "text/plain", b"").text().contains("secret"));
+}
+
+#[test]
+fn a_long_message_is_cut_for_the_client_alike_whether_it_is_in_the_log_or_not() {
+    let message = |log_rate: &str| {
+        let platform = Platform::with(&[("howdah.log_rate", log_rate)]);
+        platform.sql(
+            "create function shout(text) returns text language plpgsql as
+             $$ begin raise '%', $1 using detail = 'because ' || $1, hint = 'after ' || $1; end $$;
+             select http.route('POST', '/shout', 'shout')",
+        );
+        let value = "ä".repeat(100_000);
+        let documents = [0, 1].map(|_| problem(&platform.post("/shout", "text/plain", value.as_bytes())));
+        let [first, second] = documents.map(|document| {
+            ["detail", "error_detail", "hint"].map(|name| document[name].as_str().expect(name).to_owned())
+        });
+        assert_eq!(first, second);
+        assert!(
+            first.iter().all(|text| text.ends_with("ä...") && (2000..2100).contains(&text.len())),
+            "{first:?}"
+        );
+        assert_eq!(problem(&platform.post("/shout", "text/plain", b"short"))["detail"], "short");
+        first
+    };
+    assert_eq!(message("0"), message("-1"));
 }

@@ -68,6 +68,7 @@ fn load_records(port: u16) {
         to: format!("localhost:{port}"),
         queue: Some("bips".into()),
         producer: "example".into(),
+        former_producers: Vec::new(),
         epoch: 1,
         token: None,
         window: 100_000,

@@ -81,9 +81,33 @@ fn no_source_defines_a_function_of_c_but_by_a_form_that_guards() {
 }
 
 #[test]
+fn no_source_writes_to_the_log_but_by_the_macros_that_hold_interrupts_off() {
+    for file in files(&extension().join("src"), "rs") {
+        if file.ends_with("src/log_line.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).expect("a source");
+        for (number, line) in text.lines().enumerate() {
+            let place = format!("{}:{}: {line}", file.display(), number + 1);
+            let words =
+                ["log", "warning", "notice", "info", "debug1", "debug2", "debug3", "debug4", "debug5"];
+            for word in words {
+                let call = format!("{word}!(");
+                let mut calls = line.match_indices(&call).map(|(at, _)| &line[..at]);
+                let is_ours = |before: &str| {
+                    before.ends_with("log_line::")
+                        || before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+                };
+                assert!(calls.all(is_ours), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_cancel_while_a_value_is_unpacked_is_an_error() {
     let platform = Platform::start();
-    let began = platform.value("select pg_postmaster_start_time()");
+    let began = platform.began();
     let mut session = platform.session();
     session
         .batch_execute(
@@ -105,7 +129,7 @@ fn a_cancel_while_a_value_is_unpacked_is_an_error() {
         assert!(error.code().is_some(), "{statement}: the session has gone: {error}");
         session.batch_execute("set statement_timeout = 0").expect("no time limit");
     }
-    assert_eq!(platform.value("select pg_postmaster_start_time()"), began, "the server has restarted");
+    assert_eq!(platform.began(), began, "the server has restarted");
 }
 
 #[test]
@@ -175,7 +199,7 @@ const MULTIPART: (&str, &str) = ("Content-Type", "multipart/form-data; boundary=
 #[test]
 fn a_handler_catches_what_a_broken_form_raises_in_an_executor_and_inline() {
     for inline in ["off", "on", "transaction"] {
-        let platform = Platform::with(&[("howdah.inline", inline), ("howdah.inline_threshold", "1000000")]);
+        let platform = Platform::with(&[("howdah.inline", inline), ("howdah.inline_threshold", "100000")]);
         platform.sql(FORMS);
         let fine = b"--b\r\nContent-Disposition: form-data; name=\"avatar\"; filename=\"me.png\"\r\n\r\nx\r\n--b--\r\n";
         let mut connection = platform.connect();

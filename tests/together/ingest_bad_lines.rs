@@ -111,6 +111,151 @@ fn rows_that_the_queue_refuses_are_found_among_many() {
     assert_eq!(number(&mut session, same), 1997);
 }
 
+/// Whatever class the error has: another value would do, and no administrator need come.
+#[test]
+fn whatever_the_input_of_a_value_raises_is_its_lines_fault() {
+    let queues = Queues::start();
+    queues.sql(
+        "create function any_state(text) returns boolean language plpgsql as $$ begin
+           if length($1) = 5 then raise exception 'refused' using errcode = $1; end if; return true; end $$;
+         create domain checked as text check (any_state(value));
+         create schema hidden; create table hidden.t ();
+         create type t_odd as (id int, v tsvector, q tsquery, p jsonpath, r regclass, c checked);
+         create role sender;
+         select queue.create('odd', row_type => 't_odd'), queue.grant('odd', 'send', 'sender')",
+    );
+    let mut session = queues.session();
+    session.batch_execute("set role sender").unwrap();
+    let bad = [
+        r#"{"v": "a:b:'"}"#,
+        r#"{"q": "&&&"}"#,
+        r#"{"p": "$..$"}"#,
+        r#"{"r": "none.such"}"#,
+        // What a name means is the value's; nobody has to give a right.
+        r#"{"r": "hidden.t"}"#,
+        r#"{"c": "42601"}"#,
+        r#"{"c": "42501"}"#,
+        r#"{"c": "XX000"}"#,
+        r#"{"c": "XX001"}"#,
+        r#"{"c": "0A000"}"#,
+        r#"{"c": "54001"}"#,
+        r#"{"c": "38000"}"#,
+        r#"{"c": "U0042"}"#,
+    ];
+    for line in bad {
+        let lines = format!("{{\"id\": 1}}\n{line}\n{{\"id\": 2, \"c\": \"fine\"}}");
+        let put = "select stored, rejected from queue.put_lines('odd', $1::text)";
+        let row = session.query_one(put, &[&lines]).unwrap_or_else(|error| panic!("{line}: {error:?}"));
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (2, 1), "{line}");
+    }
+    // What is the server's or another transaction's is no value's.
+    for state in ["40001", "53100", "55P03", "57014", "58030"] {
+        let put = format!("select queue.put_lines('odd', '{{\"c\": \"{state}\"}}')");
+        let raised = howdah_tests::queues::error(&mut session, &put);
+        assert!(raised.starts_with(state), "{raised}");
+    }
+}
+
+/// A domain's check may lack a right: then every line would be refused.
+#[test]
+fn a_right_that_a_domains_check_lacks_is_no_lines_fault() {
+    let queues = Queues::start();
+    queues.sql(
+        "create table allowed (name text);
+         create function is_allowed(text) returns boolean language plpgsql as $$ begin
+           return exists (select from allowed where name = $1); end $$;
+         create domain checked as text check (is_allowed(value));
+         create type t_odd as (c checked);
+         create role sender;
+         select queue.create('odd', row_type => 't_odd'), queue.grant('odd', 'send', 'sender')",
+    );
+    let mut session = queues.session();
+    session.batch_execute("set role sender").unwrap();
+    let put = r#"select queue.put_lines('odd', '{"c": "x"}')"#;
+    let raised = howdah_tests::queues::error(&mut session, put);
+    assert!(raised.starts_with("42501 permission denied for table allowed"), "{raised}");
+    queues.sql("grant select on allowed to sender; revoke execute on function is_allowed(text) from public");
+    let raised = howdah_tests::queues::error(&mut session, put);
+    assert!(raised.starts_with("42501 permission denied for function is_allowed"), "{raised}");
+    assert_eq!(queues.number("select count(*) from queue.dead_letter"), 0);
+}
+
+#[test]
+fn of_a_key_that_comes_twice_only_the_last_value_is_asked() {
+    let queues = Queues::start();
+    queues.sql(
+        "create type t_twice as (a int, b text, rest jsonb); select queue.create('twice', row_type => 't_twice')",
+    );
+    let mut session = queues.session();
+    let lines = r#"{"a": "x", "a": 1, "c": 1, "c": 2}
+        {"a": 99999999999, "b": "gone", "a": "y", "a": 2, "b": null}
+        {"b": "kept", "a": "x", "\u0061": 3}
+        {"a": 1, "a": "x"}
+        {"a": "x", "b": "x"}
+        {"a": "x", "a": 1"#;
+    let row = session
+        .query_one(
+            "select stored, rejected from queue.put_lines('twice', $1::text, rest_column => 'rest')",
+            &[&lines],
+        )
+        .unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (3, 3));
+    let rows = session.query("select t::text from queue.take('twice', 10, null::t_twice) t", &[]).unwrap();
+    let rows: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(rows, [r#"(1,,"{""c"": 2}")"#, "(2,,{})", "(3,kept,{})"]);
+}
+
+#[test]
+fn a_domain_that_refuses_null_refuses_lines_that_lack_its_key() {
+    let queues = Queues::start();
+    let mut session = queues.session();
+    queues.sql(
+        "create domain required as int not null; create domain present as text check (value is not null);
+         create domain loose as int check (value > 0);
+         create type t_null as (id int, a required, b present, c loose);
+         select queue.create('strict', row_type => 't_null');
+         create table strict (id int, a required default 7, b present, c loose);
+         create table ruled (id int, a required default 7, b present, c loose);
+         create rule also as on insert to ruled do also notify ruled",
+    );
+    let lines = r#"{"id": 1, "a": 1, "b": "x"}
+        {"id": 2, "b": "x"}
+        {"id": 3, "a": null, "b": "x"}
+        {"id": 4, "a": 1}
+        {"id": 5, "a": 1, "b": null}
+        {"id": 6, "a": 1, "b": "x", "c": null}
+        {"id": 7, "a": 1, "b": "x", "c": 0}
+        {"id": 8, "a": null, "a": 1, "b": "x"}"#;
+    for (target, ids, states) in [
+        ("queue => 'strict'", "1,6,8", "23502 23502 23514 23514 23514"),
+        // A table has defaults.
+        ("into_table => 'strict'", "", "23502 23514 23514"),
+        ("into_table => 'ruled'", "", "23502 23514 23514"),
+    ] {
+        let put = format!("select queue.put_lines({target}, lines => $1::text)");
+        session.execute(&put, &[&lines]).unwrap();
+        let refused: Vec<String> = letters(&mut session).into_iter().map(|letter| letter.0).collect();
+        if !ids.is_empty() {
+            let taken = "select string_agg(id::text, ',') from queue.take('strict', 10, null::t_null)";
+            let row = session.query_one(taken, &[]).unwrap();
+            assert_eq!(row.get::<_, String>(0), ids, "{target}");
+            assert_eq!(refused.join(" "), states, "{target}");
+        } else {
+            for state in states.split(' ') {
+                assert!(refused.iter().any(|refused| refused == state), "{target}: {refused:?}");
+            }
+            let table = target.split('\'').nth(1).unwrap();
+            let there = format!("select count(*) from {table} where id in (3, 5, 7)");
+            assert_eq!(number(&mut session, &there), 0, "{target}");
+            assert_eq!(
+                number(&mut session, &format!("select count(*) from {table} where a = 7 and id = 2")),
+                1
+            );
+        }
+        session.batch_execute("truncate queue.dead_letter").unwrap();
+    }
+}
+
 #[test]
 fn dead_letters_are_limited_and_the_rest_is_counted() {
     let queues = Queues::with(&[("howdah.queue_dead_letters", "150")]);

@@ -1,6 +1,7 @@
 //! Lines of JSON into tables: every kind of table, whatever a table does with a row, and who may.
 
 use cluster::postgres::Client;
+use cluster::{Life, Shutdown};
 use howdah_tests::abilities::brings_extension;
 use howdah_tests::queues::{Queues, error, number};
 
@@ -63,6 +64,74 @@ fn a_table_gets_defaults_generated_columns_identities_and_every_type() {
     for (row, expected) in stored.iter().zip(expected) {
         assert_eq!(row[3..], expected[3..]);
     }
+}
+
+#[test]
+fn rows_are_in_the_order_of_their_lines_whatever_columns_these_have() {
+    let (_queues, mut session) = start(
+        "create domain short as text check (length(value) < 5);
+         create table t (
+           id bigint generated always as identity, n int, a text default 'd', b bigint default 7, c numeric(6, 2) default 1,
+           d timestamptz default now(), e serial, f short default 'x', g int default 1 / 0, h jsonb, i varchar(3) default 'abc');
+         create view v as select * from t",
+    );
+    let others = [
+        "\"a\": \"a\"",
+        "\"b\": 1",
+        "\"c\": 2",
+        "\"d\": null",
+        "\"e\": 1",
+        "\"f\": null",
+        "\"h\": 3",
+        "\"i\": null",
+    ];
+    let lines: Vec<String> = (0..40)
+        .map(|n| match others.get(n % 9) {
+            Some(other) => format!("{{\"n\": {n}, \"g\": 0, {other}}}"),
+            None => format!("{{\"n\": {n}, \"g\": 0}}"),
+        })
+        .collect();
+    for target in ["t", "v"] {
+        assert_eq!(put(&mut session, target, &lines.join("\n")), (40, 0));
+        let stored = session.query("select n from t order by id", &[]).unwrap();
+        let stored: Vec<i32> = stored.iter().map(|row| row.get(0)).collect();
+        assert_eq!(stored, (0..40).collect::<Vec<i32>>(), "into {target}");
+        let values = "select n, a, b, c, d is null d, f, h, i from t where n < 10 order by id";
+        let expected = [
+            "(0,a,7,1.00,f,x,,abc)",
+            "(1,d,1,1.00,f,x,,abc)",
+            "(2,d,7,2.00,f,x,,abc)",
+            "(3,d,7,1.00,t,x,,abc)",
+            "(4,d,7,1.00,f,x,,abc)",
+            "(5,d,7,1.00,f,,,abc)",
+            "(6,d,7,1.00,f,x,3,abc)",
+            "(7,d,7,1.00,f,x,,)",
+            "(8,d,7,1.00,f,x,,abc)",
+            "(9,a,7,1.00,f,x,,abc)",
+        ];
+        assert_eq!(rows(&mut session, values), expected, "into {target}");
+        session.batch_execute("truncate t").unwrap();
+    }
+}
+
+#[test]
+fn how_far_a_producer_of_an_unlogged_table_is_outlives_a_crash_that_its_rows_do_not() {
+    let (mut queues, mut session) = start("create unlogged table t (n int)");
+    let put = "select stored, repeated from queue.put_lines(into_table => 't', lines => E'{\"n\": 1}\\n{\"n\": 2}\\n'::text,
+        producer => 'meter-7', sequence => 1)";
+    let counts = |session: &mut Client| {
+        let row = session.query_one(put, &[]).unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    assert_eq!(counts(&mut session), (2, 0));
+    drop(session);
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    let mut session = queues.session();
+    assert_eq!(number(&mut session, "select count(*) from t"), 0);
+    assert_eq!(counts(&mut session), (0, 2));
+    session.batch_execute("select queue.forget_producer('t'::regclass, 'meter-7')").unwrap();
+    assert_eq!(counts(&mut session), (2, 0));
+    assert_eq!(number(&mut session, "select count(*) from t"), 2);
 }
 
 #[test]
@@ -161,6 +230,10 @@ fn a_policy_refuses_a_row_and_its_neighbours_are_stored() {
     assert!(refused.contains("grant insert on public.t to stranger"), "{refused}");
     session.batch_execute("reset role").unwrap();
     assert_eq!(states(&mut session, "t"), ["42501", "42501"]);
+    // The owner of the table sends again what was refused for other reasons.
+    assert_eq!(put(&mut session, "t", "{\"id\": \"none\"}"), (0, 1));
+    assert_eq!(number(&mut session, "select queue.redrive('t'::regclass)"), 0);
+    assert_eq!(states(&mut session, "t"), ["42501", "42501", "22P02"]);
     assert_eq!(rows(&mut session, "select * from t order by id"), ["(1,writer)", "(3,writer)"]);
 }
 
@@ -303,6 +376,105 @@ fn a_trigger_may_put_lines_itself_and_an_error_of_the_server_is_not_a_lines_faul
     let raised = error(&mut session, "select queue.put_lines(into_table => 'broken', lines => '{}')");
     assert!(raised.starts_with("53100 later"), "{raised}");
     assert!(states(&mut session, "broken").is_empty());
+}
+
+/// A table whose trigger raises an error for some rows, and how lines get into it.
+const STATES: &str = "
+    create function refuse() returns trigger language plpgsql as $$ begin
+      if new.state ~ '^[0-9A-Z]{5}$' then raise exception 'refused' using errcode = new.state; end if;
+      if new.state like 'log%' then execute format('insert into %I values (1)', new.state); end if;
+      return new; end $$;
+    create table copied (id int, state text);
+    create trigger refuse before insert on copied for each row execute function refuse();
+    create table inserted (id int, state text);
+    create rule also as on insert to inserted do also notify inserted;
+    create trigger refuse before insert on inserted for each row execute function refuse();
+    create table after (id int, state text);
+    create trigger refuse after insert on after for each row execute function refuse()";
+
+/// Who writes RAISE refuses the row, whatever SQLSTATE it gets, but for those that say to try again.
+#[test]
+fn what_a_trigger_raises_by_itself_is_the_lines_fault_whatever_its_sqlstate() {
+    let (_queues, mut session) = start(STATES);
+    for table in ["copied", "inserted", "after"] {
+        for state in ["P0001", "42P01", "42501", "XX000", "XX001", "0A000", "38000", "U0042", "2F005"] {
+            // Alone, and between others.
+            let alone = format!("{{\"id\": 1, \"state\": \"{state}\"}}");
+            assert_eq!(put(&mut session, table, &alone), (0, 1), "{table}: {state}");
+            let lines = format!(
+                "{{\"id\": 1}}\n{{\"id\": 2, \"state\": \"x\"}}\n{alone}\n{{\"id\": 3, \"state\": \"y\"}}"
+            );
+            assert_eq!(put(&mut session, table, &lines), (3, 1), "{table}: {state}");
+        }
+        for state in ["40001", "53100", "55P03", "57014", "58030"] {
+            let lines = format!("{{\"id\": 1}}\n{{\"state\": \"{state}\"}}");
+            let put = format!("select queue.put_lines(into_table => '{table}', lines => '{lines}')");
+            let raised = error(&mut session, &put);
+            assert!(raised.starts_with(state), "{table}: {raised}");
+        }
+    }
+}
+
+/// An error of a class that may be the target's or a line's: the target has shown that it takes rows, or it has not.
+#[test]
+fn what_fails_alone_while_its_neighbours_are_stored_is_a_dead_letter() {
+    let (queues, mut session) = start(STATES);
+    session.batch_execute("create table log_a (id int)").unwrap();
+    let lines: String = (0..2000)
+        .map(|id| {
+            let log = if [7, 900, 1999].contains(&id) { "log_b" } else { "log_a" };
+            format!("{{\"id\": {id}, \"state\": \"{log}\"}}\n")
+        })
+        .collect();
+    for table in ["copied", "inserted", "after"] {
+        assert_eq!(put(&mut session, table, &lines), (1997, 3), "{table}");
+        assert_eq!(states(&mut session, table), ["42P01", "42P01", "42P01"], "{table}");
+        // Lines with other columns speak for the table as well.
+        let other = "{\"id\": 1}\n{\"id\": 2, \"state\": \"log_b\"}";
+        assert_eq!(put(&mut session, table, other), (1, 1), "{table}");
+    }
+    queues.sql("truncate queue.dead_letter; drop table log_a");
+    for table in ["copied", "inserted", "after"] {
+        let put = format!("select queue.put_lines(into_table => '{table}', lines => $1::text)");
+        let failed = session.execute(&put, &[&lines]).expect_err("no row can be stored");
+        assert_eq!(failed.code().map(|code| code.code()), Some("42P01"), "{table}");
+    }
+    assert_eq!(queues.number("select count(*) from queue.dead_letter"), 0);
+    // A right that some rows need is no line's fault.
+    queues.sql(
+        "create table log_a (id int); create table log_b (id int); create role writer;
+         grant insert on copied, inserted, after, log_a to writer",
+    );
+    session.batch_execute("set role writer").unwrap();
+    for table in ["copied", "inserted", "after"] {
+        let lines = "{\"state\": \"log_a\"}\n{\"state\": \"log_b\"}";
+        let put = format!("select queue.put_lines(into_table => '{table}', lines => '{lines}')");
+        let refused = error(&mut session, &put);
+        assert!(refused.starts_with("42501 permission denied for table log_b"), "{table}: {refused}");
+    }
+    assert_eq!(queues.number("select count(*) from queue.dead_letter"), 0);
+}
+
+/// What a default, a generated column, a check or a partition's key computes of a row.
+#[test]
+fn whatever_an_expression_of_the_table_raises_for_one_row_leaves_its_neighbours() {
+    let (_queues, mut session) = start(
+        "create table defaulted (id int default 1 / 0, b int);
+         create table generated (id int, g int generated always as (10 / id) stored);
+         create table checked (v text check (v::tsquery is not null));
+         create table indexed (v text);
+         create function query(text) returns tsquery immutable language sql return $1::tsquery;
+         create index on indexed (query(v))",
+    );
+    for (table, good, bad, state) in [
+        ("defaulted", r#"{"id": 1}"#, r#"{"b": 1}"#, "22012"),
+        ("generated", r#"{"id": 1}"#, r#"{"id": 0}"#, "22012"),
+        ("checked", r#"{"v": "a"}"#, r#"{"v": "&&"}"#, "42601"),
+        ("indexed", r#"{"v": "a"}"#, r#"{"v": "&&"}"#, "42601"),
+    ] {
+        assert_eq!(put(&mut session, table, &format!("{good}\n{bad}\n{good}")), (2, 1), "{table}");
+        assert_eq!(states(&mut session, table), [state], "{table}");
+    }
 }
 
 #[test]

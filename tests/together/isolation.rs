@@ -1,6 +1,9 @@
 //! Nothing of one request reaches the next, although one process runs both.
 
+use std::thread;
+
 use howdah_tests::Platform;
+use howdah_tests::platform::wait_for;
 
 /// What a request leaves behind, and what the next one must see instead. `leave` runs as a command.
 const LEFT: [(&str, &str, &str); 19] = [
@@ -131,7 +134,7 @@ fn nothing_reaches_the_next(inline: &str) {
     let mut get = |path: &str| connection.request("GET", path, &[], b"");
     let mut seen = false;
     for _ in 0..40 {
-        for (path, status) in [("/leave", 200), ("/fail", 400), ("/become", 403)] {
+        for (path, status) in [("/leave", 200), ("/fail", 400), ("/become", 500)] {
             assert_eq!(get(path).status, status, "{path}");
             let look = get("/look").text();
             let (rest, pid) = look.rsplit_once('|').expect("a pid");
@@ -236,7 +239,7 @@ fn a_write_in_a_get_is_refused_and_a_post_is_committed_before_its_response() {
 }
 
 #[test]
-fn a_worker_goes_on_when_it_cannot_clean_up_after_an_error() {
+fn a_worker_that_cannot_clean_up_ends_and_others_answer() {
     let platform = Platform::with(&[
         ("howdah.min_executors", "1"),
         ("howdah.max_executors", "1"),
@@ -247,22 +250,167 @@ fn a_worker_goes_on_when_it_cannot_clean_up_after_an_error() {
          create function makes_a_table() returns text language plpgsql as
            $$ begin create temp table left_table (i int); return 'made'; end $$;
          create function fails() returns text language plpgsql as $$ begin raise 'it fails'; end $$;
-         select http.route('POST', '/makes', 'makes_a_table'), http.route('POST', '/fails', 'fails')",
+         create function harmless() returns text language plpgsql as $$ begin return 'fine'; end $$;
+         select http.route('POST', '/makes', 'makes_a_table'), http.route('POST', '/fails', 'fails'),
+           http.route('POST', '/harmless', 'harmless')",
     );
     let post = |path| platform.post(path, "text/plain", b"").status;
     assert_eq!(post("/makes"), 200);
-    let pids = platform.pids();
+    let mut holder = platform.session();
+    for (path, status) in [("/fails", 400), ("/makes", 200), ("/fails", 400)] {
+        let before = platform.workers("executor");
+        // The schemas cannot be emptied while somebody holds them.
+        holder
+            .batch_execute(
+                "begin; do $$ declare name text; begin
+                   for name in select nspname from pg_namespace where nspname like 'pg\\_temp\\_%' loop
+                     execute format('comment on schema %I is ''held''', name);
+                   end loop; end $$",
+            )
+            .expect("a lock on the schemas");
+        assert_eq!(post(path), status);
+        // Nobody waits for what another has left.
+        for _ in 0..5 {
+            let reply = platform.post("/harmless", "text/plain", b"");
+            assert_eq!(reply.status, 200, "after {path}: {}\n{}", reply.text(), platform.log());
+        }
+        assert_ne!(platform.workers("executor"), before, "after {path}");
+        holder.batch_execute("rollback").expect("an end");
+        assert_eq!(post("/makes"), 200);
+    }
+}
+
+#[test]
+fn an_executor_that_is_ended_while_it_cleans_up_has_answered_what_is_committed() {
+    let platform = Platform::with(&[("howdah.max_executors", "1"), ("howdah.lock_timeout", "1min")]);
+    platform.sql(
+        "create table kept (id int);
+         grant insert on kept to howdah_web; grant temporary on database app to howdah_web;
+         create function keeps(id int) returns text language plpgsql as $$ begin
+           create temporary table left_behind (i int); insert into kept values (id); return 'kept'; end $$;
+         select http.route('POST', '/keep/{id}', 'keeps')",
+    );
+    let post = |id: i32| platform.post(&format!("/keep/{id}"), "text/plain", b"");
+    assert_eq!(post(1).text(), "kept");
     let schema = platform.value("select nspname from pg_namespace where nspname like 'pg_temp_%'");
     let mut holder = platform.session();
-    for round in 0..5 {
-        // The schema cannot be emptied while somebody holds it.
-        let held = format!("begin; comment on schema {} is 'held'", schema.as_deref().expect("a schema"));
-        holder.batch_execute(&held).expect("a lock on the schema");
-        assert_eq!(post("/fails"), 400, "round {round}");
-        // Nothing runs in a session that has not been cleaned.
-        assert_eq!(post("/makes"), 503, "round {round}");
-        holder.batch_execute("rollback").expect("an end");
-        assert_eq!(post("/makes"), 200, "round {round}");
+    // The schema cannot be emptied while somebody holds it.
+    let held = format!("begin; comment on schema {} is 'held'", schema.expect("a schema"));
+    holder.batch_execute(&held).expect("a lock on the schema");
+    let mut watcher = platform.session();
+    let reply = thread::scope(|scope| {
+        let poster = scope.spawn(|| post(2));
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity
+                   where backend_type = 'howdah executor' and wait_event_type = 'Lock'";
+        wait_for("it waits for the lock, and is ended", || {
+            !watcher.query(end, &[]).expect("who waits").is_empty()
+        });
+        poster.join().expect("an answer")
+    });
+    assert_eq!((reply.status, reply.text().as_str()), (200, "kept"));
+    assert_eq!(platform.count("kept"), 2);
+    holder.batch_execute("rollback").expect("an end");
+    wait_for("another executor answers", || post(3).status == 200);
+}
+
+/// Texts in statements that PL/pgSQL keeps are read once.
+const READS: &str = "
+    create or replace function opens() returns text stable language plpgsql as $$
+    begin
+      return (timestamptz '2026-12-01 00:00' at time zone 'UTC')::text || ' ' || (date '02/03/2026' - date '2026-01-01');
+    end $$;";
+
+#[test]
+fn what_a_setting_has_made_of_a_text_is_not_the_next_requests() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+        ("howdah.inline_threshold", "100000"),
+        ("howdah.inline_deadline", "1s"),
+        ("TimeZone", "UTC"),
+    ]);
+    platform.sql(READS);
+    platform.sql(
+        "create function set_local(fail boolean default false) returns text language plpgsql stable as $$
+         begin
+           perform set_config('TimeZone', 'Asia/Tokyo', true), set_config('DateStyle', 'DMY', true), opens();
+           if fail then raise exception 'as asked'; end if;
+           return 'ok';
+         end $$;
+         create function set_all(fail boolean default false) returns text language plpgsql as $$
+         begin
+           set TimeZone = 'Asia/Tokyo'; set DateStyle = 'DMY';
+           perform opens();
+           if fail then raise exception 'as asked'; end if;
+           return 'ok';
+         end $$;
+         select http.route(method, '/set_local', 'set_local'), http.route(method, '/opens', 'opens')
+         from unnest(array['GET', 'POST']) method;
+         select http.route('POST', '/set_all', 'set_all')",
+    );
+    let ask = |method: &str, path: &str| {
+        let reply = platform.connect().request(method, path, &[], b"");
+        (reply.status, reply.text())
+    };
+    for (method, path) in [("POST", "/set_local"), ("POST", "/set_all"), ("GET", "/set_local")] {
+        for (fail, status) in [("false", 200), ("true", 400)] {
+            for turn in 0..12 {
+                // What was kept of it goes.
+                platform.sql(READS);
+                assert_eq!(ask(method, &format!("{path}?fail={fail}")).0, status, "{method} {path}");
+                let opens = ask(method, "/opens");
+                assert_eq!(opens, (200, "2026-12-01 00:00:00 33".into()), "{method} {path} {fail}, {turn}");
+            }
+        }
     }
-    assert!(platform.still_run(&pids), "a worker has ended");
+    let inline = platform.value("select min(inline) from http.stats where method = 'GET'");
+    assert_ne!(inline.as_deref(), Some("0"), "none ran in the gateway");
+}
+
+/// Names of types in a function that PL/pgSQL keeps are looked up once.
+#[test]
+fn a_type_that_a_request_has_made_and_that_is_gone_is_in_nobodys_function() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "grant temporary on database app to howdah_web;
+         create schema first; grant usage, create on schema first to howdah_web;
+         create domain amount as int;
+         create function pay() returns text language plpgsql as
+           $$ declare paid amount; begin paid := '03'; return paid; end $$;
+         create function command(sql text, fail boolean default false) returns text language plpgsql as $$
+         begin
+           execute sql;
+           perform pay();
+           if fail then raise exception 'as asked'; end if;
+           return 'ok';
+         end $$;
+         create function undo(sql text) returns text language plpgsql as $$
+         begin
+           begin perform command(sql, true); exception when raise_exception then null; end;
+           return 'ok';
+         end $$;
+         select http.route('POST', '/' || name, 'public.' || name, search_path => 'first, public')
+         from unnest(array['pay', 'command', 'undo']) name",
+    );
+    let post = |path: &str, body: &str| {
+        let reply = platform.post(path, "application/x-www-form-urlencoded", body.as_bytes());
+        (reply.status, reply.text())
+    };
+    // What runs first finds functions that are not compiled: their process is new, or their rows are.
+    let anew = "alter function pay() cost 100";
+    for (path, type_of, fail, status) in [
+        ("/command", "pg_temp.amount", "false", 200),
+        ("/command", "pg_temp.amount", "true", 400),
+        ("/command", "first.amount", "true", 400),
+        ("/undo", "pg_temp.amount", "false", 200),
+        ("/undo", "first.amount", "false", 200),
+    ] {
+        platform.sql(anew);
+        let fail = if path == "/undo" { String::new() } else { format!("&fail={fail}") };
+        let (answered, text) = post(path, &format!("sql=create domain {type_of} as text{fail}"));
+        assert_eq!(answered, status, "{path} {type_of}: {text}");
+        for _ in 0..3 {
+            assert_eq!(post("/pay", ""), (200, "3".into()), "{path} {type_of}{fail}");
+        }
+    }
 }

@@ -113,3 +113,41 @@ fn nothing_is_left_out_without_a_limit() {
     assert_eq!(lines(&platform, "invalid input syntax for type integer"), 500);
     assert_eq!(written(&platform, "client errors", "left_out"), 0);
 }
+
+#[test]
+fn parallel_workers_of_a_request_write_no_more_than_the_request() {
+    let platform = Platform::with(&[("howdah.log_rate", "1")]);
+    platform.sql(
+        "create table big as select id from generate_series(1, 20000) id; alter table big set (parallel_workers = 2);
+         grant select on big to howdah_web; analyze big;
+         create function picky(id int, value text) returns boolean language plpgsql stable parallel safe as
+           $$ begin
+             raise warning 'wary of %', value; raise log 'aware of %', value;
+             raise 'picky about %', value;
+           end $$;
+         create function ask(value text) returns bigint language plpgsql stable set parallel_setup_cost = 0
+           set parallel_tuple_cost = 0 set min_parallel_table_scan_size = 0 set parallel_leader_participation = off as
+           $$ begin return (select count(*) from big where picky(id, value)); end $$;
+         select http.route('POST', '/ask', 'ask')",
+    );
+    let before = platform.log().len();
+    let value = "ä".repeat(50_000);
+    const COUNT: usize = 100;
+    let mut connection = platform.connect();
+    for _ in 0..COUNT {
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        let reply = connection.request("POST", "/ask", &[form], format!("value={value}").as_bytes());
+        assert_eq!(reply.status, 400);
+    }
+    let log = platform.log();
+    assert!(
+        log.contains("CONTEXT:  parallel worker") || log.contains("parallel worker\n"),
+        "no parallel worker has run"
+    );
+    for text in ["wary of", "picky about", "aware of"] {
+        let told = lines(&platform, text);
+        assert!((1..COUNT / 2).contains(&told), "{told} lines of {text}");
+    }
+    assert_eq!(written(&platform, "client errors", "written + left_out"), COUNT as i64);
+    assert!(log.len() - before < 512 << 10, "{} bytes", log.len() - before);
+}

@@ -130,6 +130,54 @@ fn a_dump_whose_snapshot_is_older_than_a_truncation_knows_producers_and_position
 }
 
 #[test]
+fn a_dump_of_queues_whose_tables_were_locked_before_has_what_its_snapshot_sees() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    queues.sql("select queue.create('notes'); select queue.send('notes', '\"before\"')");
+    let mut session = queues.session();
+    let mut keeper = queues.session();
+    keeper.batch_execute("begin").unwrap();
+    let locks = "select format('lock table %s in access share mode', oid::regclass) from pg_class
+        where relnamespace = 'queue'::regnamespace and relkind = 'r'";
+    for row in keeper.query(locks, &[]).unwrap() {
+        keeper.batch_execute(row.get(0)).unwrap();
+    }
+    // A dump has its snapshot, and waits for its locks.
+    let mut holder = queues.session();
+    holder.batch_execute("begin isolation level repeatable read").unwrap();
+    let snapshot: String = holder.query_one("select pg_export_snapshot()", &[]).unwrap().get(0);
+    session.batch_execute("select queue.send('notes', '\"since\"', 86400)").unwrap();
+    let pop = "select count(*) from queue.pop('notes', 100000)";
+    assert_eq!(number(&mut session, pop), 1);
+    for _ in 0..4 {
+        let fill = "select count(*) from queue.send_batch('notes', array(select to_jsonb(repeat('x', 900)) from generate_series(1, 2000)))";
+        assert_eq!(number(&mut session, fill), 2_000);
+        assert_eq!(number(&mut session, pop), 2_000);
+        session.batch_execute("select queue.maintain('notes')").unwrap();
+    }
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc", "--snapshot", &snapshot], b"");
+
+    session.batch_execute("create database copy").unwrap();
+    program(&queues.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let mut copy = queues.cluster.connect("copy").unwrap();
+    let waiting: Vec<String> = copy
+        .query("select message::text from queue.peek('notes', 10)", &[])
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert_eq!(waiting, ["\"before\""]);
+    assert_eq!(number(&mut copy, "select queue_length from queue.metrics('notes')"), 1);
+    // Once the lock is given back the space is, too.
+    keeper.batch_execute("rollback").unwrap();
+    holder.batch_execute("rollback").unwrap();
+    (0..2).for_each(|_| session.batch_execute("select queue.maintain('notes')").unwrap());
+    let size = "select sum(pg_table_size(oid))::bigint from pg_class
+        where relnamespace = 'queue'::regnamespace and relname ~ '^rows_2_'";
+    let size = number(&mut session, size);
+    assert!(size < 4 << 20, "{size} bytes");
+}
+
+#[test]
 fn a_dump_carries_listeners() {
     let queues = Queues::start();
     let [port, other_port] = [howdah_tests::free_port(), howdah_tests::free_port()];

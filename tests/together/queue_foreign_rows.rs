@@ -88,3 +88,27 @@ fn an_unlogged_queue_uses_no_number_again_after_a_crash() {
         queues.sql("select queue.pop('notes', 10)");
     }
 }
+
+#[test]
+fn a_row_that_two_segments_have_is_given_once_and_ends_no_search() {
+    let mut queues = Queues::start();
+    queues.sql("select queue.create('notes')");
+    queues.sql("select queue.send_batch('notes', array(select to_jsonb(n) from generate_series(1, 300) n))");
+    // As the restore of a dump that was made while rows were moved.
+    queues.sql(
+        "insert into queue.rows_2_2 select * from queue.rows_2_1 where \"@position\" between 100 and 139;
+         insert into queue.ledger_2_2
+           select 100, at, until, read_at, 28, reads, low, high from queue.ledger_2_1 where first = 1
+           union all select 128, at, until, read_at, 12, reads, low, high from queue.ledger_2_1 where first = 128",
+    );
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    let mut session = queues.session();
+    let mut pop = |count: i32| -> Vec<i64> {
+        let rows = session.query("select msg_id from queue.pop('notes', $1)", &[&count]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    assert_eq!(
+        [pop(99), pop(10), pop(1000), pop(1000)],
+        [all(1, 99), all(100, 109), all(110, 300), all(1, 0)]
+    );
+}

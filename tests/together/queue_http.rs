@@ -38,8 +38,10 @@ fn lines_go_in_and_batches_come_out() {
     lines_are_stored_and_bad_ones_named(&platform);
     compressed_bodies_are_inflated(&platform);
     a_producer_sends_nothing_twice(&platform);
+    a_producer_out_of_turn_is_answered_with_409(&platform);
     a_large_body_is_stored_in_parts(&platform);
     a_batch_is_leased_until_it_is_acknowledged(&platform);
+    a_batch_of_scattered_rows_comes_back_in_a_body(&platform);
     messages_are_read_as_well(&platform);
     rights_are_those_of_the_role(&platform);
     nonsense_is_refused(&platform);
@@ -78,10 +80,12 @@ fn compressed_bodies_are_inflated(platform: &Platform) {
     let bomb = zstd::encode_all(&vec![b'\n'; 65 << 20][..], 3).unwrap();
     let reply = ask("zstd", &bomb);
     assert!(reply.status == 400 && reply.text().contains("max_inflated_body"), "{}", reply.text());
-    assert_eq!(ask("br", b"x").status, 400);
+    let unknown = ask("br", b"x");
+    assert!(unknown.status == 415 && unknown.text().contains("gzip or zstd"), "{}", unknown.text());
+    assert_eq!(ask("Identity", b"{\"userid\": 1}").json()["stored"], json!(1));
     assert_eq!(
         platform.value("select count(*) from queue.take('bips', 5000, null::bip)").as_deref(),
-        Some("2000")
+        Some("2001")
     );
 }
 
@@ -91,6 +95,19 @@ fn a_producer_sends_nothing_twice(platform: &Platform) {
     assert_eq!(send(platform, path, lines)["sequence"], json!(2));
     let again = send(platform, path, lines);
     assert_eq!((&again["stored"], &again["repeated"], &again["sequence"]), (&json!(0), &json!(2), &json!(2)));
+    assert_eq!(post(platform, "/queues/bips/take").json()["rows"].as_array().unwrap().len(), 2);
+}
+
+fn a_producer_out_of_turn_is_answered_with_409(platform: &Platform) {
+    let path =
+        |epoch: i32, sequence: i64| format!("/queues/bips?producer=turns&epoch={epoch}&sequence={sequence}");
+    send(platform, &path(2, 1), "{}\n");
+    for (path, reason) in [(path(1, 2), "epoch 1 is over"), (path(2, 4), "line 4 comes after line 1")] {
+        let reply = platform.post(&path, "application/x-ndjson", b"{}\n");
+        assert_eq!((reply.status, reply.header("content-type")), (409, Some("application/problem+json")));
+        assert!(reply.json()["detail"].as_str().unwrap().contains(reason), "{}", reply.text());
+    }
+    assert_eq!(send(platform, &path(2, 2), "{}\n")["sequence"], json!(2));
     assert_eq!(post(platform, "/queues/bips/take").json()["rows"].as_array().unwrap().len(), 2);
 }
 
@@ -132,6 +149,31 @@ fn a_batch_is_leased_until_it_is_acknowledged(platform: &Platform) {
     assert_eq!(post(platform, "/queues/bips/read").json(), json!({"batch": null, "rows": []}));
 }
 
+/// The name of such a batch is longer than a request's target may be.
+fn a_batch_of_scattered_rows_comes_back_in_a_body(platform: &Platform) {
+    send(platform, "/queues/bips", &"{}\n".repeat(8000));
+    let every_second = "select count(*) from queue.ack('bips', array(
+        select msg_id from queue.read('bips', 8000, '0 seconds', null::bip) where msg_id % 2 = 0))";
+    assert_eq!(platform.value(every_second).as_deref(), Some("4000"));
+    let read = |query: &str, kind: &str, body: &str| {
+        let reply = platform.post(&format!("/queues/bips/read?qty=2000{query}"), kind, body.as_bytes());
+        (reply.status, reply.text())
+    };
+    let batch_of = |text: &str| {
+        let answer: Value = serde_json::from_str(text).expect("an answer");
+        answer["batch"].as_str().expect("a batch").to_owned()
+    };
+    let first = batch_of(&read("", "text/plain", "").1);
+    assert_eq!(first.split(',').count(), 2000);
+    assert_eq!(read(&format!("&ack={first}"), "text/plain", "").0, 414);
+    let (status, second) = read("", "application/x-www-form-urlencoded", &format!("ack={first}"));
+    assert_eq!(status, 200, "{second}");
+    let body = json!({"batch": batch_of(&second)}).to_string();
+    let acknowledged = platform.post("/queues/bips/ack", "application/json", body.as_bytes());
+    assert_eq!(acknowledged.json(), json!({"acknowledged": 2000}));
+    assert_eq!(post(platform, "/queues/bips/read").json(), json!({"batch": null, "rows": []}));
+}
+
 fn messages_are_read_as_well(platform: &Platform) {
     send(platform, "/queues/mail", "{\"to\": \"ada\"}\n{\"to\": \"bob\"}\n");
     let read = post(platform, "/queues/mail/read?qty=1").json();
@@ -170,8 +212,13 @@ fn nonsense_is_refused(platform: &Platform) {
         "/queues/bips/read?vt=1+ms",
         "/queues/bips?producer=p&sequence=x",
         "/queues/bips?producer=p",
+        "/queues/bips?producer=&sequence=1",
+        "/queues/bips?producer=p&sequence=0",
+        "/queues/bips?producer=p&sequence=-9223372036854775808",
+        "/queues/bips?producer=p&sequence=9223372036854775807",
+        "/queues/bips?producer=p&epoch=-1&sequence=1",
     ] {
-        let reply = post(platform, path);
+        let reply = platform.post(path, "application/x-ndjson", b"{}\n{}\n");
         assert_eq!(reply.status, 400, "{path}: {}", reply.text());
     }
     // JSON's null is no way to take rows out by a read.
@@ -221,6 +268,22 @@ fn an_answer_that_waits_occupies_no_executor_and_comes_with_the_commit() {
         let answer = waiting.remove(place).read_reply(false).expect("an answer").json();
         assert_eq!(answer["rows"][0]["row"]["userid"], json!(round));
     }
+}
+
+#[test]
+fn an_answer_comes_at_once_if_rows_are_free_behind_dead_ones() {
+    let platform = platform();
+    platform.sql(
+        "update queue.queue set max_reads = 1 where name = 'mail';
+         select count(*) from queue.send_batch('mail', array(select '\"dead\"'::jsonb from generate_series(1, 3000)));
+         select count(*) from queue.read('mail', 0, 3000);
+         select queue.send('mail', '\"free\"')",
+    );
+    let begin = Instant::now();
+    let answer = post(&platform, "/queues/mail/read?qty=10&wait=30+s").json();
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert_eq!(answer["rows"][0]["message"], json!("free"), "{answer}");
+    assert_eq!(platform.count("queue.dead_letters"), 3000);
 }
 
 #[test]

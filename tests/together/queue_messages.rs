@@ -162,6 +162,25 @@ fn a_commit_wakes_who_waits_for_messages() {
 }
 
 #[test]
+fn a_lease_that_ends_wakes_who_waits_for_a_condition_whatever_became_of_messages_before_it() {
+    let (_queues, mut session) = messages();
+    for (end, last) in [("rollback", 3), ("commit", 6)] {
+        session
+            .batch_execute(
+                "select queue.purge_queue('m');
+                 select queue.send_batch('m', array['{\"k\": 0}', '{\"k\": 0}', '{\"k\": 1}']::jsonb[])",
+            )
+            .unwrap();
+        session.batch_execute("select queue.read('m', 4, 1, '{\"k\": 1}')").unwrap();
+        session.batch_execute(&format!("begin; select queue.pop('m', 2); {end}")).unwrap();
+        let begin = Instant::now();
+        let poll = "select msg_id from queue.read_with_poll('m', 30, 1, 25, 100, '{\"k\": 1}')";
+        assert_eq!(ids(&mut session, poll), [last], "{end}");
+        assert!(begin.elapsed() < 3 * NO_WAIT, "{end}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
 fn a_condition_chooses_messages() {
     let (_queues, mut session) = messages();
     session

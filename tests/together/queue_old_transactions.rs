@@ -1,6 +1,6 @@
-//! A queue that nobody has used for millions of transactions.
+//! Queues and transactions that are old, or many at once.
 
-use howdah_tests::queues::{Queues, all, put, take};
+use howdah_tests::queues::{Queues, all, buffers, number, put, take};
 
 #[test]
 fn a_queue_outlives_the_commit_log_of_its_transactions() {
@@ -39,4 +39,56 @@ fn a_queue_outlives_the_commit_log_of_its_transactions() {
     assert_eq!(queues.number("select queue_length from queue.metrics('bips')"), 20);
     queues.sql("select queue.maintain('bips')");
     assert_eq!(take(&mut session, 100), all(11, 30));
+}
+
+/// Takers that work with what they have taken before they commit.
+#[test]
+fn a_take_costs_the_same_beside_many_open_transactions() {
+    const TAKERS: usize = 150;
+    let queues = Queues::with(&[("max_connections", "200")]);
+    let mut session = queues.session();
+    session.batch_execute("select queue.create('jobs')").unwrap();
+    // Somebody's transaction that is older than all others, in another database.
+    let mut old = queues.cluster.connect("template1").unwrap();
+    old.batch_execute("begin; select txid_current()").unwrap();
+    let mut takers: Vec<_> = (0..TAKERS).map(|_| queues.session()).collect();
+    let take = "begin; select queue.pop('jobs')";
+    for taker in &mut takers {
+        session.batch_execute("select queue.send('jobs', '1')").unwrap();
+        taker.batch_execute(take).unwrap();
+    }
+    for round in 0..2000 {
+        session.batch_execute("select queue.send('jobs', '1')").unwrap();
+        takers[round % TAKERS].batch_execute(&format!("commit; {take}")).unwrap();
+    }
+    session.batch_execute("select queue.send('jobs', '1')").unwrap();
+    let touched = buffers(&mut session, "select queue.pop('jobs')");
+    assert!(touched < 400, "a take beside {TAKERS} transactions has touched {touched} pages");
+    // What those have that do not commit is there again.
+    takers.iter_mut().for_each(|taker| taker.batch_execute("rollback").unwrap());
+    assert_eq!(number(&mut session, "select count(*) from queue.pop('jobs', 1000)"), TAKERS as i64);
+}
+
+/// Each of the senders has positions that takers have passed by, and which are not there yet.
+#[test]
+fn rows_of_more_senders_than_two_hundred_at_once_are_all_taken() {
+    const SENDERS: i64 = 220;
+    let queues = Queues::with(&[("max_connections", "250")]);
+    let mut session = queues.session();
+    let mut senders: Vec<_> = (0..SENDERS).map(|_| queues.session()).collect();
+    for (sender, number) in senders.iter_mut().zip(1..) {
+        sender.batch_execute("begin").unwrap();
+        put(sender, number, number);
+    }
+    assert!(take(&mut session, 1000).is_empty());
+    put(&mut session, 1000, 1000);
+    assert_eq!(take(&mut session, 1000), [1000]);
+    for (number, sender) in senders.iter_mut().enumerate().rev() {
+        sender.batch_execute(if number % 3 == 0 { "rollback" } else { "commit" }).unwrap();
+        if number % 50 == 0 {
+            take(&mut session, 1);
+        }
+    }
+    let rest = take(&mut session, 1000).len() as i64;
+    assert_eq!(rest, (0..SENDERS).filter(|number| number % 3 != 0).count() as i64 - 5);
 }

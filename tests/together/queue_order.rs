@@ -4,6 +4,7 @@ use std::thread;
 
 use cluster::postgres::Client;
 use howdah_tests::queues::{Queues, all, number, put, take};
+use howdah_tests::shippers::{Intake, bip};
 
 /// Puts rows of sizes that change all the time, so that pages fill up out of order.
 const OF_ALL_SIZES: &str = "do $$ begin
@@ -61,6 +62,24 @@ fn rows_of_many_producers_come_in_the_order_of_their_numbers() {
     assert_eq!(read, count);
 }
 
+/// Where writers go over to a segment of a lower number in the middle of a block, its rows are the younger ones.
+#[test]
+fn rows_that_are_taken_one_by_one_come_in_order_where_writers_change_segments() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    queues.sql("select queue.create('notes')");
+    let mut session = queues.session();
+    // Each in a transaction of its own, so that segments are truncated on the way.
+    let send = "select queue.send('notes', jsonb_build_object('n', $1::bigint, 'b', repeat('x', 900)))";
+    let mut taken = Vec::new();
+    for place in 1..=6000_i64 {
+        session.execute(send, &[&place]).unwrap();
+        if place > 200 {
+            taken.push(number(&mut session, "select msg_id from queue.pop('notes', 1)"));
+        }
+    }
+    assert_eq!(taken, all(1, 5800));
+}
+
 #[test]
 fn a_queue_goes_on_in_order_when_it_begins_a_segment_anew() {
     let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
@@ -74,4 +93,49 @@ fn a_queue_goes_on_in_order_when_it_begins_a_segment_anew() {
     }
     taken.extend(take(&mut session, 100_000));
     assert_eq!(taken, all(1, sent));
+}
+
+#[test]
+fn rows_of_four_connections_come_in_the_order_of_their_numbers_and_of_each_producer() {
+    const LINES: i64 = 6_000;
+    let intake = Intake::with(&[("howdah.queue_segment_size", "1MB")], "");
+    thread::scope(|scope| {
+        for producer in 0..4 {
+            let intake = &intake;
+            scope.spawn(move || {
+                let mut shipper = intake.hello(&format!("p{producer}"), 1);
+                let mut sent = 0;
+                while sent < LINES {
+                    let upto = LINES.min(sent + 1 + (sent * 37 + producer) % 400);
+                    let of_all_sizes = |number: i64| {
+                        let text = "x".repeat((number * 7919 % 900) as usize);
+                        bip(producer * LINES + number).replacen("bip ", &format!("{text} "), 1)
+                    };
+                    let lines: String = (sent + 1..=upto).map(of_all_sizes).collect();
+                    assert!(shipper.send(lines.as_bytes()));
+                    sent = upto;
+                }
+                shipper.wait_for_ack(LINES);
+            });
+        }
+    });
+    let mut session = intake.platform.session();
+    let read = "select msg_id, (\"row\").userid from queue.read('bips', 5000, '1 hour', null::t_bip)";
+    let mut last = [0; 4];
+    let (mut before, mut count) = (0, 0);
+    loop {
+        let rows = session.query(read, &[]).unwrap();
+        if rows.is_empty() {
+            break;
+        }
+        for row in rows {
+            let (position, userid): (i64, i64) = (row.get(0), row.get(1));
+            let (producer, number) = ((userid - 1) / LINES, (userid - 1) % LINES + 1);
+            assert!(before < position, "row {position} comes after {before}");
+            let last = &mut last[producer as usize];
+            assert_eq!(*last + 1, number, "of producer {producer}");
+            (before, *last, count) = (position, number, count + 1);
+        }
+    }
+    assert_eq!(count, 4 * LINES);
 }

@@ -87,6 +87,11 @@ fn put(queues: &Queues, producer: &str, sequence: i64) -> i64 {
     ))
 }
 
+/// Says with what a producer begins.
+fn begin_at(queues: &Queues, producer: &str, sequence: i64) {
+    queues.sql(&format!("select queue.put('bips', array[]::t_bip[], '{producer}', 1, {sequence} - 1)"));
+}
+
 /// Forgets a producer; whether it was known.
 fn forget(queues: &Queues, producer: &str) -> i64 {
     queues.number(&format!("select queue.forget_producer('bips', '{producer}')::int::bigint"))
@@ -96,18 +101,18 @@ fn forget(queues: &Queues, producer: &str) -> i64 {
 fn a_producer_that_is_forgotten_begins_anew_and_its_rows_stay() {
     let mut queues = Queues::start();
     assert_eq!(forget(&queues, "p"), 0, "it is not known");
-    assert_eq!((put(&queues, "p", 7), put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0, 1));
+    assert_eq!((put(&queues, "p", 1), put(&queues, "p", 1), put(&queues, "q", 1)), (1, 0, 1));
     queues.sql("begin; select queue.forget_producer('bips', 'p'); rollback");
-    assert_eq!(put(&queues, "p", 7), 0);
+    assert_eq!(put(&queues, "p", 1), 0);
     assert_eq!((forget(&queues, "p"), forget(&queues, "p")), (1, 0));
     assert_eq!(queues.number("select count(*) from queue.peek('bips', 100, null::t_bip)"), 2);
-    assert_eq!((put(&queues, "p", 7), put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0, 0));
+    assert_eq!((put(&queues, "p", 1), put(&queues, "p", 1), put(&queues, "q", 1)), (1, 0, 0));
     // Neither a restart nor a segment that is truncated brings it back.
     forget(&queues, "p");
     assert_eq!(queues.number("select count(*) from queue.take('bips', 2, null::t_bip)"), 2);
     queues.cluster.restart(Shutdown::Fast, Life::WithParent).unwrap();
     queues.sql("select queue.purge_queue('bips')");
-    assert_eq!((put(&queues, "p", 7), put(&queues, "q", 7)), (1, 0));
+    assert_eq!((put(&queues, "p", 1), put(&queues, "q", 1)), (1, 0));
     assert_eq!(queues.number("select queue_length from queue.metrics('bips')"), 1);
 }
 
@@ -190,6 +195,55 @@ fn a_producer_that_is_forgotten_while_it_sends_must_say_hello_again() {
 }
 
 #[test]
+fn producers_are_listed_over_all_segments_and_for_owners_alone() {
+    let queues = Queues::start();
+    let listed = |of: &str| {
+        let mut session = queues.session();
+        let query = format!("select producer, epoch, sequence from queue.producers({of}) order by producer");
+        let rows = session.query(&query, &[]).unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect::<Vec<(String, i32, i64)>>()
+    };
+    assert_eq!(listed("'bips'"), []);
+    begin_at(&queues, "p", 7);
+    for (producer, sequence) in [("p", 7), ("ö", 1), ("forgotten", 1)] {
+        put(&queues, producer, sequence);
+    }
+    // The open segment changes: what was there before is in another.
+    assert_eq!(queues.number("select count(*) from queue.take('bips', 2, null::t_bip)"), 2);
+    queues.sql("select queue.maintain('bips')");
+    begin_at(&queues, "q", 3);
+    for (producer, sequence) in [("p", 8), ("q", 3)] {
+        put(&queues, producer, sequence);
+    }
+    queues.sql("select queue.put('bips', array[]::t_bip[], 'q', 2147483647, 3)");
+    assert_eq!(forget(&queues, "forgotten"), 1);
+    let expected = [("p", 1, 8), ("q", i32::MAX, 3), ("ö", 1, 1)];
+    assert_eq!(listed("'bips'"), expected.map(|(name, epoch, last)| (name.to_owned(), epoch, last)));
+    queues.sql("select queue.purge_queue('bips'); select queue.maintain('bips')");
+    assert_eq!(listed("'bips'").len(), 3, "they outlive their rows");
+    // Whom the highest epoch has shut out begins anew.
+    let refused =
+        queues.error("select queue.put('bips', array[row(null, 9, 1, 2, 'bip', 'user')::t_bip], 'q', 1, 4)");
+    assert!(refused.starts_with("55000"), "{refused}");
+    assert_eq!(forget(&queues, "q"), 1);
+    begin_at(&queues, "q", 4);
+    assert_eq!(put(&queues, "q", 4), 1);
+    queues.sql(
+        "create role keeper; create role sender; grant create on schema public to keeper;
+         set role keeper; create table theirs (n int);
+         select queue.put_lines(into_table => 'theirs', lines => E'{}\\n{}', producer => 'p', sequence => 1);
+         reset role; select queue.grant('bips', 'send', 'sender'); select queue.grant('bips', 'take', 'sender')",
+    );
+    assert_eq!(listed("'theirs'::regclass"), [("p".to_owned(), 1, 2)]);
+    for call in ["queue.producers('bips')", "queue.producers('theirs'::regclass)"] {
+        let refused = queues.error(&format!("set role sender; select * from {call}"));
+        assert!(refused.starts_with("42501"), "{refused}");
+    }
+    let without_a_name = queues.error("select queue.producers(null::text)");
+    assert!(without_a_name.contains("queue_name"), "{without_a_name}");
+}
+
+#[test]
 fn an_epoch_counts_from_its_first_put_even_if_all_rows_are_repeats() {
     let queues = Queues::start();
     let put = |rows: &str, epoch: i32, sequence: i64| {
@@ -230,4 +284,204 @@ fn rows_that_leave_a_gap_are_refused() {
     assert_eq!(queues.number(&put(3, 4)), 2, "number 2 is there");
     assert_eq!(queues.number(&put(4, 4)), 0, "all of them are");
     assert_eq!(queues.number("select count(*) from queue.take('bips', 10, null::t_bip)"), 4);
+}
+
+/// Requests of one producer may overtake each other.
+#[test]
+fn a_producer_begins_with_its_first_number_or_says_with_which() {
+    let intake = Intake::start();
+    let platform = &intake.platform;
+    platform.sql("create table t (userid bigint); select queue.serve()");
+    let mut session = platform.session();
+    let row = |sequence: i64| {
+        format!("select queue.put('bips', array[row(null, 1, 1, 1, 'b', 'u')::t_bip], 'rows', 1, {sequence})")
+    };
+    let lines = |target: &str, lines: &str, sequence: i64| {
+        format!(
+            "select stored from queue.put_lines({target}, lines => '{lines}', producer => 'l', sequence => {sequence})"
+        )
+    };
+    let (into_queue, into_table) = ("queue => 'bips'", "into_table => 't'");
+    for (late, early, what) in [
+        (row(2), row(1), "row"),
+        (lines(into_queue, "{}", 2), lines(into_queue, "{}", 1), "line"),
+        (lines(into_table, "{}", 2), lines(into_table, "{}", 1), "line"),
+    ] {
+        let refused = error(&mut session, &late);
+        let message = format!("is not known, and begins with {what} 1, not with {what} 2");
+        assert!(refused.starts_with("55000") && refused.contains(&message), "{refused}");
+        assert_eq!((number(&mut session, &early), number(&mut session, &late)), (1, 1));
+    }
+    let path = |sequence: i64| format!("/queues/bips?producer=web&sequence={sequence}");
+    let post = |sequence: i64, lines: &str| {
+        platform.post(&path(sequence), "application/x-ndjson", lines.as_bytes()).status
+    };
+    assert_eq!((post(2, "{}"), post(1, "{}"), post(2, "{}")), (409, 200, 200));
+    assert_eq!(intake.rows(), 6);
+    // Whoever goes on elsewhere, as with the offsets of a log, says so: by none of them.
+    platform.sql("select queue.put('bips', array[]::t_bip[], 'offsets', 1, 41)");
+    assert_eq!(number(&mut session, &row(42).replace("'rows'", "'offsets'")), 1);
+    assert_eq!(number(&mut session, &row(41).replace("'rows'", "'offsets'")), 0, "it is said to be there");
+    platform.sql(&lines(into_table, "", 7).replace("'l'", "'offsets'"));
+    assert_eq!(number(&mut session, &lines(into_table, "{}", 7).replace("'l'", "'offsets'")), 1);
+    let refused = error(&mut session, &lines(into_table, "{}", 9).replace("'l'", "'offsets'"));
+    assert!(refused.contains("go on at line 8"), "{refused}");
+}
+
+#[test]
+fn the_last_number_that_there_is_is_stored_once_and_none_behind_it() {
+    let queues = Queues::start();
+    queues.sql("create table t (userid bigint)");
+    let put = |sequence: i64| {
+        format!("select queue.put('bips', array[row(null, 1, 1, 1, 'b', 'u')::t_bip], 'p', 1, {sequence})")
+    };
+    begin_at(&queues, "p", i64::MAX);
+    assert_eq!(queues.number(&put(i64::MAX)), 1);
+    assert_eq!(queues.number(&put(i64::MAX)), 0, "it is there");
+    for target in ["queue => 'bips'", "into_table => 't'"] {
+        let lines = |lines: &str, sequence: i64| {
+            format!(
+                "select stored from queue.put_lines({target}, lines => '{lines}', producer => 'l', sequence => {sequence})"
+            )
+        };
+        let has_no_number = |several: &str, sequence: i64| {
+            let refused = queues.error(&lines(several, sequence));
+            assert!(refused.starts_with("55000 producer l has no numbers left"), "{refused}");
+        };
+        queues.sql(&lines("", i64::MAX - 1));
+        has_no_number("{}\n{}", i64::MAX - 1);
+        assert_eq!(queues.number(&lines("{}", i64::MAX - 1)), 1);
+        assert_eq!(queues.number(&lines("{}", i64::MAX - 1)), 0, "it is there");
+        assert_eq!(queues.number(&lines("{}\n{}", i64::MAX - 2)), 0, "both are");
+        has_no_number("{}", i64::MAX);
+        let parts = "{}\n".repeat(30_000);
+        let refused = queues.error(&lines(&parts, i64::MAX - 20_000));
+        assert!(refused.starts_with("22023 producer l: there are no numbers for 10000 lines"), "{refused}");
+    }
+    assert_eq!(queues.number("select count(*) from queue.take('bips', 10, null::t_bip)"), 2);
+    assert_eq!(queues.number("select count(*) from t"), 1);
+}
+
+#[test]
+fn names_and_numbers_that_no_producer_can_have_are_refused() {
+    let queues = Queues::start();
+    queues.sql("create table log (userid bigint)");
+    let long = format!("repeat('n', {})", 257);
+    for (name, epoch, sequence) in [
+        ("''", 1, 1),
+        (long.as_str(), 1, 1),
+        ("(select string_agg(md5(n::text), '') from generate_series(1, 250) n)", 1, 1),
+        ("'p'", -1, 1),
+        ("'p'", i64::from(i32::MIN), 1),
+        ("'p'", 1, 0),
+        ("'p'", 1, -1),
+        ("'p'", 1, i64::MIN),
+    ] {
+        let numbers =
+            format!("producer => {name}, epoch => ({epoch})::int, sequence => ({sequence})::bigint");
+        let lines = r#"lines => '{"userid": 1}'"#;
+        for statement in [
+            format!("select queue.put('bips', array[row(null, 1, 1, 1, 'x', 'u')::t_bip], {numbers})"),
+            format!("select * from queue.put_lines('bips', {lines}, {numbers})"),
+            format!("select * from queue.put_lines(into_table => 'log', {lines}, {numbers})"),
+        ] {
+            let error = queues.error(&statement);
+            assert!(error.contains("22023") && error.contains("producer"), "{statement}: {error}");
+        }
+    }
+    let three = format!(
+        "select * from queue.put_lines('bips', lines => E'{{}}\\n{{}}\\n{{}}\\n', producer => 'p', sequence => {})",
+        i64::MAX - 1
+    );
+    let error = queues.error(&three);
+    assert!(error.contains("22023"), "{error}");
+    let of_nobody = "select count(*) from (select from queue.producers('bips')
+                     union all select from queue.producers('log'::regclass)) known";
+    assert_eq!(queues.number(of_nobody), 0);
+    let longest = "select queue.put('bips', array[row(null, 1, 1, 1, 'x', 'u')::t_bip],
+        producer => repeat('n', 256), epoch => 0, sequence => 1)";
+    assert_eq!(queues.number(longest), 1);
+}
+
+/// Pages of all tables of the queue `m`.
+const SIZE: &str = "select sum(pg_relation_size(class.oid))::bigint / 8192 from pg_class class
+    join queue.queue on queue.name = 'm' and relname ~ format('^(rows|ledger)_%s_[123]$', queue.id)
+    where relnamespace = 'queue'::regnamespace";
+
+/// Has the queue `m` looked after until its tables are small.
+fn wait_until_small(queues: &Queues, pages: i64) {
+    wait_for("the tables are small", || {
+        queues.sql("select queue.maintain('m')");
+        queues.number(SIZE) < pages
+    });
+}
+
+/// So many rows come into the queue `m` and go, a thousand at a time.
+fn come_and_go(queues: &Queues, rows: i64) {
+    for _ in 0..rows / 1000 {
+        queues.sql("select count(queue.send('m', '{}')) from generate_series(1, 1000)");
+        assert_eq!(queues.number("select count(*) from queue.pop('m', 10000)"), 1000);
+    }
+}
+
+#[test]
+fn a_producer_that_sends_the_same_again_and_again_leaves_one_mark() {
+    let queues = Queues::start();
+    let send = |lines: &str| {
+        let call =
+            format!("queue.put_lines('m', E'{lines}'::text, producer => 'p', epoch => 1, sequence => 1)");
+        queues.sql(&format!("do $$ begin for i in 1..100 loop perform {call}; end loop; end $$"));
+    };
+    queues.sql("select queue.create('m')");
+    let id = queues.number("select id::bigint from queue.queue where name = 'm'");
+    for (lines, rows) in [("\n", 1), ("\n\nbad\n", 2), ("\n\nbad\n\n{}\n", 3), ("\n\n\n", 3)] {
+        send(lines);
+        let ledger = format!("select count(*) from queue.ledger_{id}_1");
+        assert_eq!(queues.number(&ledger), rows, "after {lines}");
+    }
+}
+
+#[test]
+fn what_producers_leave_that_send_nothing_but_empty_lines_is_truncated() {
+    let mut queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    queues.sql("select queue.create('m')");
+    let empty_lines = |first: i64| {
+        queues.number(SIZE);
+        format!(
+            "do $$ begin for number in {first}..{first} + 59999 loop
+               perform queue.put_lines('m', E'\n'::text, producer => 'p', epoch => 1, sequence => number);
+               if number % 100 = 0 then commit; end if;
+             end loop; end $$"
+        )
+    };
+    let (before, after) = (empty_lines(1), empty_lines(60_001));
+    queues.sql(&before);
+    wait_until_small(&queues, 100);
+    queues.sql(&after);
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    come_and_go(&queues, 20_000);
+    wait_until_small(&queues, 150);
+    let sequence = "select sequence from queue.producers('m') where producer = 'p'";
+    assert_eq!(queues.number(sequence), 120_000);
+}
+
+#[test]
+fn a_queue_of_many_producers_is_truncated_also_after_it_was_purged_again_and_again() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    queues.sql("select queue.create('m')");
+    for sequence in 1..=3 {
+        queues.sql(&format!(
+            "do $$ begin for number in 1..12000 loop
+               perform queue.put_lines('m', E'1\n'::text, producer => 'producer-' || number, epoch => 1, sequence => {sequence});
+             end loop; end $$"
+        ));
+        queues.sql("select count(*) from queue.pop('m', 5000)");
+        assert_eq!(queues.number("select queue.purge_queue('m')"), 7000);
+        let known = format!("select count(*) from queue.producers('m') where sequence = {sequence}");
+        assert_eq!(queues.number(&known), 12_000);
+        come_and_go(&queues, 10_000);
+    }
+    come_and_go(&queues, 60_000);
+    // The ledger of each says how far all are, once.
+    wait_until_small(&queues, 500);
 }

@@ -1,6 +1,7 @@
 //! Who may do what with a queue.
 
 use howdah_tests::queues::{Queues, error};
+use howdah_tests::wait_for;
 
 const ROLES: &str = "
     create role owner nologin; create role sender nologin; create role taker nologin; create role keeper nologin;
@@ -270,4 +271,135 @@ fn a_role_that_owns_a_queue_is_not_dropped() {
         queues.sql("select queue.drop_queue(queue_name) from queue.list_queues()");
     }
     queues.sql("drop role keeper");
+}
+
+#[test]
+fn a_queues_tables_are_not_where_the_caller_may_not_have_any() {
+    let queues = queues();
+    let mut session = queues.session();
+    session.batch_execute("set allow_in_place_tablespaces = on").unwrap();
+    session.batch_execute("create tablespace elsewhere location ''").unwrap();
+    queues.sql(
+        "create access method other type table handler heap_tableam_handler;
+         set role owner; set default_tablespace = elsewhere; set default_table_access_method = other;
+         select queue.create('moved'), queue.create('moved_rows', 't_bip')",
+    );
+    let moved = "select count(*) from pg_class c left join pg_am a on a.oid = c.relam
+                 where c.relnamespace = 'queue'::regnamespace and (c.reltablespace <> 0 or a.amname = 'other')";
+    assert_eq!(queues.number(moved), 0);
+}
+
+#[test]
+fn whoever_waits_and_is_forbidden_to_take_gets_nothing() {
+    let queues = queues();
+    queues.sql("grant usage on schema public to public");
+    let calls = [
+        ("jobs", "select queue.read_with_poll('jobs', 30, 1, 20)", "queue.send('jobs', '{}')"),
+        ("rows", "select queue.read_with_poll('rows', 1, '30 s', '20 s', null::t_bip)", ""),
+        ("rows", "select queue.take_with_poll('rows', 1, '20 s', null::t_bip)", ""),
+    ];
+    for (queue, poll, send) in calls {
+        queues.sql(&format!("set role owner; select queue.grant('{queue}', 'take', 'taker')"));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let mut session = queues.session();
+                session.batch_execute("set role taker").unwrap();
+                error(&mut session, poll)
+            });
+            let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Extension' and state = 'active'";
+            wait_for("the call waits", || queues.number(waiting) == 1);
+            queues.sql(&format!("set role owner; select queue.revoke('{queue}', 'take', 'taker')"));
+            if queue == "rows" {
+                queues.put(1, 1);
+            } else {
+                queues.sql(&format!("select {send}"));
+            }
+            let error = waits.join().expect("an error");
+            assert!(error.starts_with("42501"), "{poll}: {error}");
+        });
+    }
+}
+
+#[test]
+fn lines_go_into_no_table_of_a_schema_that_the_caller_may_not_use() {
+    let queues = queues();
+    queues.sql(
+        "create schema closed; create table closed.t (id integer); grant insert on closed.t to sender;
+         create view closed.v as select * from closed.t; grant insert on closed.v to sender",
+    );
+    for table in ["t", "v"] {
+        let number = queues.number(&format!("select 'closed.{table}'::regclass::oid::bigint"));
+        let mut session = queues.session();
+        session.batch_execute("set role sender").unwrap();
+        let put = format!(
+            "select * from queue.put_lines(lines => '{{\"id\": 1}}'::text, into_table => {number}::oid::regclass)"
+        );
+        let error = error(&mut session, &put);
+        assert!(error.starts_with("42501") && error.contains("schema closed"), "{table}: {error}");
+        queues.sql("grant usage on schema closed to sender");
+        session.batch_execute(&put).unwrap();
+        queues.sql("revoke usage on schema closed from sender");
+    }
+    assert_eq!(queues.number("select count(*) from closed.t"), 2);
+}
+
+#[test]
+fn a_listener_without_a_role_writes_as_no_administrator() {
+    let queues = queues();
+    queues.sql(
+        "create role member nologin; grant owner to member; alter role member noinherit; create role outsider nologin;
+         grant execute on all functions in schema queue to outsider, member;
+         grant execute on all functions in schema http to outsider, member;
+         grant usage on schema queue, http to outsider, member;
+         create table lines (id integer);
+         set role owner; select queue.listen(4331, 'jobs'); select queue.listen(4332, 'jobs', role => 'owner'); reset role;
+         set role member; select queue.listen(4333, into_table => 'lines'); reset role;
+         set role outsider; select queue.listen(4334, into_table => 'lines')",
+    );
+    let mut session = queues.session();
+    let rows = session.query("select port, role::text from queue.listener order by port", &[]).unwrap();
+    let roles: Vec<(i32, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let expected = [(4331, "howdah_web"), (4332, "owner"), (4333, "howdah_web"), (4334, "outsider")];
+    assert_eq!(roles, expected.map(|(port, role)| (port, role.to_owned())));
+    assert_eq!(
+        queues.number("select count(*) from queue.permission where role = 'howdah_web'::regrole"),
+        1,
+        "who may manage the queue lets howdah_web send"
+    );
+}
+
+#[test]
+fn what_the_owner_of_the_extension_grants_by_default_opens_no_queue() {
+    let queues = queues();
+    queues.sql(
+        "create role reader; create role \"Odd reader\"; grant usage on schema queue to reader;
+         alter default privileges grant all on tables to reader, \"Odd reader\", public;
+         set role owner; select queue.create('mail'), queue.create('typed', 't_bip')",
+    );
+    let open = "select count(*) from pg_class c, aclexplode(c.relacl) a
+                where c.relnamespace = 'queue'::regnamespace and c.relname ~ '^(a_mail|rows_[34]_.|ledger_[34]_.)$'
+                  and a.grantee not in (c.relowner, 'owner'::regrole)";
+    assert_eq!(queues.number(open), 0);
+    queues.sql(
+        "set role owner; select queue.send('mail', '{}'), queue.archive('mail', 1); delete from queue.a_mail",
+    );
+    queues.sql("alter default privileges revoke all on tables from reader, \"Odd reader\", public");
+    assert_eq!(
+        queues.number("select count(*) from pg_class where relname ~ '^(a_mail|rows_4_1|ledger_3_3)$'"),
+        3
+    );
+}
+
+#[test]
+fn a_queue_whose_owner_was_asked_for_is_not_another_when_its_rows_are_read() {
+    let queues = queues();
+    for queue in ["jobs", "rows"] {
+        let mut reader = queues.session();
+        reader.batch_execute(&format!("set role owner; begin; select queue.check_owner('{queue}')")).unwrap();
+        let drop = format!("set lock_timeout = '100ms'; select queue.drop_queue('{queue}')");
+        let refused = error(&mut queues.session(), &drop);
+        assert!(refused.starts_with("55P03"), "{refused}");
+        reader.batch_execute("commit").unwrap();
+        queues.sql(&drop);
+    }
 }

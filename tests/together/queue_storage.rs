@@ -1,12 +1,13 @@
 //! What becomes of a queue's tables: truncation, dumps, other row types, crashes, and what a take costs.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
 
 use cluster::postgres::Client;
 use cluster::{Life, Shutdown};
 use howdah_tests::crashes::{self, survive};
 use howdah_tests::platform::wait_for;
-use howdah_tests::queues::{Queues, all, buffers, error, number, put, sorted, take, try_take};
+use howdah_tests::queues::{NO_WAIT, Queues, all, buffers, error, number, put, sorted, take, try_take};
 
 const TAKE: &str = "select count(*) from queue.take('bips', 1000, null::t_bip)";
 /// Thousands of rows that wait, and the size of segments with which some are truncated on the way.
@@ -147,6 +148,41 @@ fn who_waits_for_a_queue_that_is_dropped_meanwhile_is_told_so() {
 }
 
 #[test]
+fn who_waits_for_rows_of_a_queue_that_is_dropped_and_made_again_is_told_so_at_once() {
+    let queues = Queues::start();
+    queues.put(1, 1);
+    // The second finds out that nothing is left: then who waits has no lock.
+    assert_eq!([1, 1].map(|count| take(&mut queues.session(), count).len()), [1, 0]);
+    std::thread::scope(|scope| {
+        let poll = "select count(*) from queue.take_with_poll('bips', 1, '25 s', null::t_bip)";
+        let waiter = scope.spawn(|| queues.session().batch_execute(poll));
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Extension' and query like '%with_poll%'";
+        wait_for("it waits", || queues.number(waiting) == 1);
+        queues.sql(
+            "begin; select queue.drop_queue('bips'); select queue.create('bips', row_type => 't_bip'); commit",
+        );
+        let dropped = Instant::now();
+        let error = waiter.join().unwrap().expect_err("the queue is gone");
+        let raised = error.as_db_error().expect("the server is there");
+        assert_eq!((raised.code().code(), raised.message()), ("42704", "queue bips was dropped"));
+        assert!(dropped.elapsed() < NO_WAIT, "it was not woken");
+    });
+}
+
+#[test]
+fn what_was_sent_is_counted_after_a_restart_as_before() {
+    let mut queues = Queues::start();
+    queues.sql("select queue.create('m')");
+    queues.sql("select queue.send_batch('m', array['1', '2', '3']::jsonb[])");
+    queues.put(1, 300);
+    assert_eq!(take(&mut queues.session(), 10), all(1, 10));
+    queues.cluster.restart(Shutdown::Immediate, Life::WithParent).unwrap();
+    let sent = |queue: &str| queues.number(&format!("select total_messages from queue.metrics('{queue}')"));
+    assert_eq!([sent("m"), sent("bips")], [3, 300]);
+    assert_eq!(queues.number("select queue.send('m', '4')"), 4);
+}
+
+#[test]
 fn a_truncation_that_is_rolled_back_loses_nothing() {
     let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
     let mut session = queues.session();
@@ -159,6 +195,62 @@ fn a_truncation_that_is_rolled_back_loses_nothing() {
     session.batch_execute("rollback").unwrap();
     put(&mut session, 20_021, 20_030);
     assert_eq!(sorted(take(&mut session, 100)), [all(20_001, 20_010), all(20_021, 20_030)].concat());
+}
+
+#[test]
+fn a_purge_that_is_rolled_back_loses_nothing_whatever_its_transaction_has_looked_at() {
+    let queues = Queues::with(&[("howdah.queue_segment_size", "1MB")]);
+    let mut session = queues.session();
+    let purge = "select queue.purge_queue('bips')";
+    let take_one = "select count(*) from queue.take('bips', 1, null::t_bip)";
+    let maintain = "select queue.maintain('bips')";
+    let ways = [
+        format!("begin; {purge}; {take_one}; rollback"),
+        format!("begin; {purge}; {maintain}; {maintain}; rollback"),
+        format!("begin; {take_one}; {purge}; savepoint purged; {take_one}; rollback"),
+        format!("begin; savepoint before; {purge}; {take_one}; rollback to before; {take_one}; rollback"),
+        format!("begin; savepoint before; {purge}; {take_one}; release before; rollback"),
+        format!("begin; {purge}; {take_one}; prepare transaction 'purge'"),
+        "do $$ begin
+           perform queue.purge_queue('bips');
+           perform queue.take('bips', 1, null::t_bip);
+           raise exception 'in vain';
+         exception when raise_exception then null; end $$"
+            .to_owned(),
+    ];
+    for way in ways {
+        (0..30).for_each(|batch| put(&mut session, batch * 1000 + 1, batch * 1000 + 1000));
+        session.batch_execute(&way).unwrap_or_else(|error| panic!("{way}: {error:?}"));
+        if way.contains("prepare transaction") {
+            session.batch_execute("rollback prepared 'purge'").unwrap();
+        }
+        assert_eq!(number(&mut session, "select queue_length from queue.metrics('bips')"), 30_000, "{way}");
+        assert_eq!(take(&mut session, 100_000), all(1, 30_000), "{way}");
+        wait_for("what was there again and is taken is truncated", || {
+            session.batch_execute(maintain).unwrap();
+            number(&mut session, SIZE) < 150
+        });
+    }
+}
+
+#[test]
+fn who_waits_for_rows_is_woken_when_a_purge_is_rolled_back() {
+    let queues = Queues::start();
+    queues.put(1, 10);
+    let mut session = queues.session();
+    session.batch_execute("begin; select queue.purge_queue('bips')").unwrap();
+    assert!(take(&mut session, 1).is_empty());
+    std::thread::scope(|scope| {
+        let poll = "select count(*) from queue.take_with_poll('bips', 10, '20 s', null::t_bip)";
+        let waiter = scope.spawn(|| queues.number(poll));
+        let waiting = "select count(*) from pg_stat_activity where query like '%with_poll%'
+            and wait_event_type in ('Extension', 'Lock') and pid <> pg_backend_pid()";
+        wait_for("it waits", || queues.number(waiting) == 1);
+        session.batch_execute("rollback").unwrap();
+        let back = Instant::now();
+        assert_eq!(waiter.join().unwrap(), 10);
+        assert!(back.elapsed() < NO_WAIT, "it was not woken");
+    });
 }
 
 #[test]

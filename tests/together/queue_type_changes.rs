@@ -5,7 +5,9 @@ use std::thread;
 
 use cluster::postgres::Client;
 use howdah_tests::queues::Queues;
-use howdah_tests::wait_for;
+use howdah_tests::shippers::Shipper;
+use howdah_tests::{Platform, free_port, wait_for};
+use serde_json::json;
 
 /// A queue `q` of rows of type `event`, empty.
 fn queues() -> Queues {
@@ -106,7 +108,7 @@ fn a_take_that_waits_for_an_alter_hands_out_nothing_of_the_old_type() {
 #[test]
 fn a_type_that_is_altered_again_and_again_under_load_neither_ends_the_server_nor_changes_a_value() {
     let queues = queues();
-    let started = queues.number("select extract(epoch from pg_postmaster_start_time())::bigint");
+    let started = queues.began();
     let over = AtomicBool::new(false);
     let (queues, over) = (&queues, &over);
     let taken = thread::scope(|scope| {
@@ -143,7 +145,10 @@ fn a_type_that_is_altered_again_and_again_under_load_neither_ends_the_server_nor
                     }
                     // The statement was planned for the type of before.
                     Err(error) => assert!(
-                        error.as_db_error().is_some_and(|error| error.code().code().starts_with("42")),
+                        error.as_db_error().is_some_and(|error| {
+                            let state = error.code().code();
+                            state.starts_with("42") || state == "40001"
+                        }),
                         "{error:?}"
                     ),
                 }
@@ -171,5 +176,172 @@ fn a_type_that_is_altered_again_and_again_under_load_neither_ends_the_server_nor
         taken
     });
     assert!(taken > 0, "nothing was taken");
-    assert_eq!(queues.number("select extract(epoch from pg_postmaster_start_time())::bigint"), started);
+    assert_eq!(queues.began(), started);
+}
+
+#[test]
+fn lines_over_tcp_keep_their_values_while_the_type_is_altered_again_and_again() {
+    let platform = Platform::start();
+    let port = free_port();
+    platform.sql(&format!(
+        "create type event as (id bigint, name text); select queue.create('q', row_type => 'event');
+         select queue.listen({port}, queue => 'q', address => '127.0.0.1')"
+    ));
+    let bound = "select count(*)::text from queue.listeners where bound is not null";
+    wait_for("the port takes lines", || platform.value(bound).as_deref() == Some("1"));
+    let workers = platform.pids();
+    let over = AtomicBool::new(false);
+    let (platform, over) = (&platform, &over);
+    let (sent, taken) = thread::scope(|scope| {
+        let shippers: Vec<_> =
+            (0..3).map(|producer| scope.spawn(move || ship_until(over, port, producer))).collect();
+        let taker = scope.spawn(move || take_until(over, platform));
+        let mut altering = platform.session();
+        let mut altered = 0;
+        while altered < 30 {
+            for wanted in ["numeric", "text", "bigint"] {
+                // It is refused while there are rows.
+                let alter = format!("alter type event alter attribute id type {wanted}");
+                altered += i32::from(altering.batch_execute(&alter).is_ok());
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        let sent: Vec<i64> = shippers.into_iter().map(|shipper| shipper.join().expect("no panic")).collect();
+        (sent, taker.join().expect("no panic"))
+    });
+    let mut taken = taken;
+    taken.extend(take_events(&mut platform.session()).expect("the rest"));
+    taken.sort();
+    let mut expected: Vec<_> = sent
+        .iter()
+        .zip(0..)
+        .flat_map(|(sent, producer)| (1..=*sent).map(move |n| event(producer, n)))
+        .collect();
+    expected.sort();
+    assert!(expected.len() > 100, "{sent:?} lines were sent");
+    assert!(taken == expected, "{} of {} rows, or others", taken.len(), expected.len());
+    assert!(platform.still_run(&workers), "{}", platform.log());
+}
+
+/// The values of a line, as text.
+fn event(producer: i64, number: i64) -> (String, String) {
+    let id = 1_000_000_000_000 * (producer + 1) + number;
+    (id.to_string(), format!("name of {id}"))
+}
+
+/// Sends lines until it is over; how many, all of them acknowledged.
+fn ship_until(over: &AtomicBool, port: u16, producer: i64) -> i64 {
+    let stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    let hello = json!({"v": 1, "producer": format!("p{producer}"), "epoch": 1});
+    let mut shipper = Shipper::greet(stream, hello).expect("a hello");
+    let mut sent = 0;
+    while !over.load(Ordering::Relaxed) {
+        let line = |number| {
+            let (id, name) = event(producer, number);
+            format!("{{\"id\": {id}, \"name\": \"{name}\"}}\n")
+        };
+        let lines: String = (sent + 1..=sent + 3).map(line).collect();
+        assert!(shipper.send(lines.as_bytes()));
+        sent += 3;
+        assert_eq!(shipper.wait_for_ack(sent), Vec::<serde_json::Value>::new());
+    }
+    sent
+}
+
+fn take_until(over: &AtomicBool, platform: &Platform) -> Vec<(String, String)> {
+    let mut session = platform.session();
+    let mut taken = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        match take_events(&mut session) {
+            Ok(events) => taken.extend(events),
+            // The statement was planned for the type of before.
+            Err(state) => assert!(state.starts_with("42") || state == "40001", "{state}"),
+        }
+    }
+    taken
+}
+
+fn take_events(session: &mut Client) -> Result<Vec<(String, String)>, String> {
+    let messages =
+        session
+            .simple_query("select id::text, name from queue.take('q', 1000000, null::event)")
+            .map_err(|error| error.as_db_error().expect("an error of the server").code().code().to_owned())?;
+    let events = messages.iter().filter_map(|message| match message {
+        cluster::postgres::SimpleQueryMessage::Row(row) => {
+            Some((row.get(0).unwrap().to_owned(), row.get(1).unwrap().to_owned()))
+        }
+        _ => None,
+    });
+    Ok(events.collect())
+}
+
+/// Statements that return rows of the type, and one that returns them inside of others.
+const TAKES: [&str; 5] = [
+    "select to_jsonb(t)::text from queue.take('q', 10, null::event) t",
+    "select id::text from queue.take_with_poll('q', 10, '0 s', null::event)",
+    "select t::text from queue.peek('q', 10, null::event) t",
+    "select queue.take('q', 10, null::event)::text",
+    "select to_jsonb(r)::text from queue.read('q', 10, '0 s', null::event) r",
+];
+
+#[test]
+fn a_take_that_waits_for_attributes_to_come_or_go_says_to_try_again_at_most() {
+    let queues = queues();
+    for take in TAKES {
+        queues.sql("alter type event add attribute added int");
+        for alter in [
+            "alter type event drop attribute added",
+            "alter type event add attribute more int",
+            "alter type event drop attribute more; alter type event add attribute more int",
+            "alter type event drop attribute more",
+        ] {
+            let result = behind_an_alter(&queues, take, take, alter);
+            let is_read = take.contains("queue.read");
+            assert!(result == Ok(None) || !is_read && result == Err("40001".into()), "{take}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn a_statement_that_was_planned_before_an_alter_takes_rows_of_the_new_type() {
+    let queues = queues();
+    for take in TAKES {
+        queues.sql("alter type event add attribute added int");
+        let mut session = queues.session();
+        session
+            .batch_execute(&format!(
+                "set plan_cache_mode = force_generic_plan; prepare taken as {take};
+                 create or replace function taken() returns text language plpgsql as
+                 $$ declare one text; begin {}; return one; end $$",
+                take.replacen("::text", "::text into strict one", 1)
+            ))
+            .unwrap();
+        let mut call = |before: &str, is_named: bool| {
+            let put = "select queue.put('q', json_populate_record(null::event, '{\"id\": 1234567}'))";
+            queues.sql(&format!("{before}; {put}"));
+            for call in ["execute taken", "select taken()"] {
+                let taken =
+                    first_value(&mut session, call).unwrap().unwrap_or_else(|| panic!("{take}: {call}"));
+                assert!(taken.contains("1234567"), "{take}: {call}: {taken}");
+                let has_names = taken.contains('{');
+                assert!(!has_names || taken.contains("\"added\"") == is_named, "{take}: {call}: {taken}");
+                queues.sql(&format!("{FLUSH}; {put}"));
+            }
+            queues.sql(FLUSH);
+        };
+        call("select 1", true);
+        call("alter type event add attribute more int", true);
+        call("alter type event drop attribute added", false);
+        queues.sql("alter type event drop attribute more");
+    }
+    queues.sql("alter type event add attribute added int");
+    let mut session = queues.session();
+    session.batch_execute("prepare taken as select added from queue.take('q', 10, null::event)").unwrap();
+    queues.sql("alter type event drop attribute added; select queue.put('q', row(1, 'one')::event)");
+    assert_eq!(
+        first_value(&mut session, "execute taken"),
+        Err("42703".into()),
+        "the plan names what is gone"
+    );
+    assert_eq!(queues.number(FLUSH), 1);
 }

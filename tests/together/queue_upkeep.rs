@@ -29,9 +29,9 @@ fn the_last_taker_leaves_no_rows_on_disk() {
 #[test]
 fn maintaining_a_queue_frees_all_of_it() {
     let platform = platform("0");
-    // Segments that are truncated are seen to be empty after the commit: then the last is left for one of them.
+    // The taker's commit has truncated two. They are seen to be empty by the first call: then the last is left for one of them.
     let freed: Vec<_> = (0..3).filter_map(|_| platform.value("select queue.maintain('bips')")).collect();
-    assert_eq!(freed, ["2", "0", "1"]);
+    assert_eq!(freed, ["0", "1", "0"]);
     assert_eq!(platform.value(SIZE).as_deref(), Some("0"));
 }
 
@@ -45,11 +45,10 @@ fn a_taker_that_works_with_its_rows_keeps_no_producer_waiting() {
     let (mut taker, mut producer) = (queues.session(), queues.session());
     (0..60).for_each(|part| put(&mut taker, part * 1000 + 1, (part + 1) * 1000));
     let full = queues.number(SEGMENT);
-    assert_eq!(take(&mut taker, 50_000).len(), 50_000);
 
     producer.batch_execute("set lock_timeout = '1s'").unwrap();
     taker.batch_execute("begin").unwrap();
-    take(&mut taker, 1);
+    assert_eq!(take(&mut taker, 50_000).len(), 50_000);
     producer.batch_execute(&format!("{PUT} 1)")).unwrap();
     assert_eq!(queues.number(SEGMENT), full, "it is truncated by the commit");
     taker.batch_execute("commit").unwrap();

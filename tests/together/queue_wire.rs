@@ -294,7 +294,29 @@ fn a_sender_is_told_how_many_lines_were_neither_stored_nor_kept() {
     let kept = "select string_agg(count, ' ') from
         (select count(*)::text from queue.dead_letters group by listener order by listener) counts";
     assert_eq!(dropped, 990);
+    // Who sends without a hello is told nothing, and the listener's owner sees it.
+    intake.connect().write_all(&b"{bad\n".repeat(7)).unwrap();
+    wait_for("they are counted", || intake.view("dropped").as_deref() == Some("997"));
+    assert_eq!(intake.view("rejected").as_deref(), Some("1007"));
     assert_eq!((by_http["rejected"].as_i64(), by_http["dropped"].as_i64()), (Some(15), Some(5)));
     assert_eq!(by_sql.as_deref(), Some("2"));
     assert_eq!(intake.platform.value(kept).as_deref(), Some("10 10"));
+}
+
+#[test]
+fn a_producer_that_has_used_all_numbers_is_told_so() {
+    let intake = Intake::start();
+    intake.platform.sql(&format!(
+        "select queue.put('bips', array[]::t_bip[], 'p', 1, {0} - 1);
+         select queue.put('bips', array[row(null, 1, 1, 1, 'b', 'u')::t_bip], 'p', 1, {0})",
+        i64::MAX - 3
+    ));
+    let mut shipper = intake.hello("p", 1);
+    shipper.send(&bips(2, 3));
+    shipper.wait_for_ack(i64::MAX - 1);
+    shipper.send(bip(4).as_bytes());
+    assert_eq!(shipper.read().expect("a line")["$error"]["code"], "55000");
+    let refused = intake.try_hello(json!({"producer": "p", "v": 1})).err().expect("a refusal");
+    assert_eq!(refused["$error"]["code"], "55000", "{refused}");
+    assert_eq!(intake.take_all(), [1, 2, 3]);
 }

@@ -94,7 +94,7 @@ fn listening_is_checked() {
          select queue.listen(4001, 'bips')",
     );
     let role = intake.platform.value("select role from queue.listener where port = 4001");
-    assert_eq!(role.as_deref(), Some("boss"), "who registers, unless that is a superuser");
+    assert_eq!(role.as_deref(), Some("howdah_web"), "a listener has not the rights of an admin by accident");
 }
 
 #[test]

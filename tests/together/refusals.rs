@@ -8,7 +8,10 @@ use howdah_tests::{Connection, Http2, Platform, Reply, wait_for};
 const ROUTES: &str = "
     create function gate() returns text language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(1); return 'passed'; end $$;
-    create function sized(n integer) returns text language sql stable return format('%*s', n, 'x');
+    create function sized(n integer) returns text language sql stable
+      begin atomic select coalesce(string_agg(
+        'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', ''),
+        'x') from generate_series(1, n / 100); end;
     create function fast() returns text language sql stable return 'fast';
     select http.route('GET', '/gate', 'gate'), http.route('POST', '/gate', 'gate'),
            http.route('GET', '/sized/{n}', 'sized'), http.route('GET', '/fast', 'fast')";
@@ -159,8 +162,13 @@ fn what_the_event_loop_refuses_is_shown() {
     expect_problem(&nothing, 404, "none-1", "nothing answers");
 
     let before = gateway(&platform, "refused");
-    let _others = [platform.connect(), platform.connect()];
-    wait_for("there are three", || gateway(&platform, "connections") == 3);
+    let mut gatekeeper = platform.session();
+    gatekeeper.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let mut others = [platform.connect(), platform.connect()];
+    for client in others.iter_mut().chain([&mut connection]) {
+        client.send("GET", "/gate", &[], b"");
+    }
+    wait_for("all are busy", || platform.count("http.databases where in_flight = 3") == 1);
     let mut fourth = platform.connect();
     let refused = fourth.read_reply(false).unwrap();
     assert_eq!((refused.status, refused.header("x-request-id").map(str::len)), (503, Some(16)));
@@ -171,6 +179,70 @@ fn what_the_event_loop_refuses_is_shown() {
     });
     assert_eq!((gateway(&platform, "refused") - before, gateway(&platform, "errors")), (1, 1));
     wait_for("the log has it", || platform.log().contains("answered with 5xx by the gateway"));
+}
+
+#[test]
+fn connections_that_wait_for_their_clients_give_way_to_others() {
+    let platform = Platform::with(&[("howdah.max_connections", "40")]);
+    platform.sql(ROUTES);
+    let served = || {
+        let reply = platform.connect().request("GET", "/fast", &[], b"");
+        assert_eq!(reply.text(), "fast");
+        let mut http2 = Http2::open(platform.port);
+        let stream = http2.get("/fast");
+        assert_eq!(http2.wait(stream).text(), "fast");
+    };
+    let hold = |bytes: &[u8]| {
+        let mut clients: Vec<_> = (0..60).map(|_| platform.connect()).collect();
+        clients.iter_mut().for_each(|client| client.send_bytes(bytes));
+        clients
+    };
+    let _silent = hold(b"");
+    served();
+    let _idle = hold(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
+    served();
+    let _heads = hold(b"GET /fast HTTP/1.1\r\nHost: ");
+    served();
+    let _bodies = hold(b"POST /gate HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123456789");
+    served();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    // SETTINGS of a window of 0, and a request for /fast whose answer finds no window.
+    let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0];
+    let request = [&[0, 0, 12, 1, 5, 0, 0, 0, 1, 0x82, 0x86, 0x41, 1, b'a', 0x44, 5][..], b"/fast"].concat();
+    let _readers = hold(&[&preface[..], &settings, &request].concat());
+    served();
+    assert_eq!(gateway(&platform, "refused"), 0);
+}
+
+#[test]
+fn bodies_that_do_not_come_give_way_to_the_requests_of_others() {
+    let platform = Platform::with(&[("howdah.max_bodies", "1MB")]);
+    platform.sql(ROUTES);
+    let mut stalled: Vec<_> = (0..10).map(|_| platform.connect()).collect();
+    for client in &mut stalled {
+        let head = "POST /gate HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n";
+        client.send_bytes(&[head.as_bytes(), &[b'x'; 199_999]].concat());
+    }
+    wait_for("there is no room for all", || stalled.iter_mut().any(|client| client.has_arrived()));
+    let mut http2 = Http2::open(platform.port);
+    let mut others = platform.connect();
+    for _ in 0..10 {
+        assert_eq!(others.request("POST", "/gate", &[], &[b'x'; 16_000]).text(), "passed");
+        assert_eq!(others.request("POST", "/gate", &[], &[b'x'; 150_000]).text(), "passed");
+        let stream = http2.get("/fast");
+        assert_eq!(http2.wait(stream).text(), "fast");
+    }
+    let mut gave_way: Vec<_> = stalled.extract_if(.., |client| client.has_arrived()).collect();
+    let statuses: Vec<_> =
+        gave_way.iter_mut().map(|client| client.read_reply(false).unwrap().status).collect();
+    // While all come, one that comes may be the one that has not grown for longest: it gets 503.
+    assert_eq!(statuses.len(), 6);
+    assert!(statuses.iter().all(|status| matches!(status, 408 | 503)), "{statuses:?}");
+    for client in &mut stalled {
+        client.send_bytes(b"x");
+        assert_eq!(client.read_reply(false).unwrap().text(), "passed");
+    }
+    wait_for("all are shown", || refusals(&platform, 408) + refusals(&platform, 503) == 6);
 }
 
 /// More than the sockets' buffers on both sides can take.

@@ -186,10 +186,22 @@ fn a_function_of_somebody_registers_with_its_owners_rights() {
         assert!(refused.starts_with("42501 requests may run as"), "{function}: {refused}");
         session.batch_execute(&format!("select own.{function}('admin')")).unwrap();
     }
-    session.batch_execute("select own.listen(null)").unwrap();
-    let role = session.query_one("select role::text from queue.listener", &[]).unwrap();
-    assert_eq!(role.get::<_, &str>(0), "admin", "the listener's default role");
+    // Nobody's rights but the owner's decide whom lines are written as; an administrator's rights never do by default.
+    session
+        .batch_execute(
+            "grant usage on schema queue, http to other; grant execute on all functions in schema queue, http to other;
+             create function own.listen_as_other() returns void language plpgsql security definer as
+               $$ begin perform queue.listen(4326, into_table => 'public.lines'); end $$;
+             alter function own.listen_as_other() owner to other",
+        )
+        .unwrap();
+    for (call, default) in [("own.listen(null)", "howdah_web"), ("own.listen_as_other()", "other")] {
+        session.batch_execute(&format!("select {call}")).unwrap();
+        let role = session.query_one("select role::text from queue.listener", &[]).unwrap();
+        assert_eq!(role.get::<_, &str>(0), default, "the default role of {call}");
+    }
     // The other way round it helps whoever may not register.
+    session.batch_execute("revoke execute on all functions in schema queue, http from other").unwrap();
     session.batch_execute("set session authorization other; select own.route('admin')").unwrap();
 }
 

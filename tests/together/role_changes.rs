@@ -26,6 +26,16 @@ const SCHEMA: &str = "
     create function secret_by_return() returns text language sql stable return secret();
     create function secret_by_call() returns text language plpgsql stable as $$ begin return secret(); end $$;
 
+    create schema hidden; grant usage on schema hidden to staff;
+    create table hidden.place as select 'seen' as line; grant select on hidden.place to public;
+    set check_function_bodies = off;
+    create function hidden_by_text() returns text language sql stable as $$ select line from place $$;
+    create function hidden_by_call() returns text language plpgsql stable as $$ begin return line from place; end $$;
+    create function hidden_by_statement() returns text language plpgsql stable as
+      $$ declare found text; begin execute 'select line from place' into found; return found; end $$;
+
+    -- All have one search_path: with another it would be looked at anew.
+    set search_path = public, hidden;
     select http.route('GET', '/notes/' || kind, 'notes_by_' || kind)
     from unnest(array['text', 'tree', 'return', 'call']) kind;
     select http.route('GET', '/secret/' || kind, 'secret_by_' || kind)
@@ -33,10 +43,14 @@ const SCHEMA: &str = "
     select http.handle($$select http.response((select coalesce(string_agg(line, ','), 'none') from notes))
       from request where path = '/notes/handler'$$, name => 'notes');
     select http.handle($$select http.response(secret()) from request where path = '/secret/handler'$$,
-      name => 'secret')";
+      name => 'secret');
+    select http.route('GET', '/hidden/' || kind, 'hidden_by_' || kind)
+    from unnest(array['text', 'call', 'statement']) kind;";
 
 const NOTES: [&str; 5] = ["/notes/text", "/notes/tree", "/notes/return", "/notes/call", "/notes/handler"];
 const SECRETS: [&str; 4] = ["/secret/text", "/secret/return", "/secret/call", "/secret/handler"];
+/// What names a table in a schema of its search_path that only staff may use.
+const HIDDEN: [&str; 3] = ["/hidden/text", "/hidden/call", "/hidden/statement"];
 
 /// Changes of what the role is, and whether it may then see the rows and call the function.
 const CHANGES: [(&str, bool, bool); 9] = [
@@ -61,6 +75,11 @@ fn follows_its_memberships(platform: &Platform, connection: &mut Connection) {
         for path in SECRETS {
             let reply = connection.request("GET", path, &[], b"");
             let expected = if calls { 200 } else { 403 };
+            assert_eq!(reply.status, expected, "{path} after {after}: {}", reply.text());
+        }
+        for path in HIDDEN {
+            let reply = connection.request("GET", path, &[], b"");
+            let expected = if calls { 200 } else { 500 };
             assert_eq!(reply.status, expected, "{path} after {after}: {}", reply.text());
         }
     };
@@ -94,9 +113,9 @@ fn a_gateway_follows_what_its_role_is_member_of() {
     ]);
     platform.sql(SCHEMA);
     let mut connection = platform.connect();
-    let everything = (NOTES.len() + SECRETS.len()) as i64;
+    let everything = (NOTES.len() + SECRETS.len() + HIDDEN.len()) as i64;
     wait_for("all run in the gateway", || {
-        for path in NOTES.iter().chain(&SECRETS) {
+        for path in NOTES.iter().chain(&SECRETS).chain(&HIDDEN) {
             assert_eq!(connection.request("GET", path, &[], b"").text(), "seen", "{path}");
         }
         platform.count("http.stats where inline > 0") == everything

@@ -1,5 +1,6 @@
 //! A request is its role and nobody else; settings follow the role and the database.
 
+use cluster::postgres::Client;
 use howdah_tests::Platform;
 use howdah_tests::abilities::is_at_least;
 use howdah_tests::platform::wait_for;
@@ -127,7 +128,7 @@ fn what_runs_at_commit_is_the_requests_role_too() {
             .as_deref(),
         Some("app|howdah_web|tenant 7|/things")
     );
-    assert_eq!(platform.post("/trap", "text/plain", b"").status, 403);
+    assert_eq!(platform.post("/trap", "text/plain", b"").status, 500, "the role is fixed");
     assert_eq!(platform.value("select count(*) from trap").as_deref(), Some("0"));
 
     platform.sql("delete from seen");
@@ -183,14 +184,57 @@ fn settings_of_role_and_database_apply_and_follow_changes() {
     // A worker that begins while the database has settings of its own forgets them with the database.
     platform.sql("alter database app set my.level = 'database'; alter database app set work_mem = '9MB'");
     platform.sql(&format!("alter role {superuser} set work_mem = '11MB'"));
+    let before = platform.pids();
     platform.sql("select pg_terminate_backend(pid) from http.workers");
     wait_for("workers have come back", || {
-        platform.value("select count(*) from http.workers where state = 'running'").as_deref() == Some("2")
+        let now = platform.pids();
+        now.len() == 2 && !now.iter().any(|pid| before.contains(pid))
     });
     platform.wait_until_served();
     assert_eq!(platform.get("/app").text(), "9MB database");
     platform.sql("alter database app reset all");
     assert_eq!(platform.get("/app").text(), "5MB file");
+}
+
+/// A text in a statement is read when the statement is analysed, and by whom it is kept.
+#[test]
+fn texts_in_statements_follow_the_settings_of_role_and_server() {
+    let platform = Platform::with(&[
+        ("howdah.min_executors", "1"),
+        ("howdah.max_executors", "1"),
+        ("howdah.inline_threshold", "100000"),
+        ("TimeZone", "UTC"),
+    ]);
+    let text = "(timestamptz '2026-12-01 00:00' at time zone 'UTC')::text";
+    platform.sql(&format!(
+        "create role app;
+         create function unfolded() returns text stable language sql as $$ select {text} $$;
+         create function called() returns text stable language plpgsql as $$ begin return {text}; end $$;
+         select http.route(method, '/' || name, name, role => 'app')
+         from unnest(array['unfolded', 'called']) name, unnest(array['GET', 'POST']) method;
+         select http.handle($$ select {text} from request where path = '/handler' $$, role => 'app')"
+    ));
+    let steps = [
+        ("select 1", "2026-12-01 00:00:00"),
+        ("alter role app set TimeZone = 'Asia/Tokyo'", "2026-11-30 15:00:00"),
+        ("alter role app reset TimeZone", "2026-12-01 00:00:00"),
+        ("alter system set TimeZone = 'Asia/Karachi'", "2026-11-30 19:00:00"),
+    ];
+    let ask = |method: &str, path: &str| platform.connect().request(method, path, &[], b"").text();
+    for (step, expected) in steps {
+        platform.sql(step);
+        platform.sql("select pg_reload_conf()");
+        for method in ["GET", "POST"] {
+            for path in ["/unfolded", "/called", "/handler"] {
+                if step.starts_with("alter system") {
+                    wait_for(&format!("{method} {path} follows {step}"), || ask(method, path) == expected);
+                }
+                for _ in 0..12 {
+                    assert_eq!(ask(method, path), expected, "{method} {path} after {step}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -362,4 +406,44 @@ fn settings_of_a_role_count_from_the_commit_of_their_transaction_also_of_a_prepa
     expect("two");
     platform.sql("do $$ begin execute 'alter role howdah_web set my.tenant = five'; end $$");
     expect("five");
+}
+
+#[test]
+fn what_the_owner_of_the_extension_grants_by_default_opens_nothing_of_it() {
+    let platform = Platform::start();
+    platform.sql("create role reader; create role \"Odd reader\"");
+    platform.sql("create database other");
+    let mut other = platform.cluster.connect("other").unwrap();
+    other
+        .batch_execute(
+            "alter default privileges grant all on tables to reader, \"Odd reader\", public, howdah_admin;
+             alter default privileges grant all on sequences to reader, public;
+             alter default privileges grant all on functions to reader with grant option;
+             alter default privileges grant all on types to \"Odd reader\";
+             alter default privileges grant all on schemas to reader, public;
+             create extension howdah",
+        )
+        .unwrap();
+    // An access list that was changed may say no more than one that never was.
+    let all = "
+        select string_agg(concat_ws(' ', d.name, a.grantee::regrole, a.privilege_type, a.is_grantable), e'\\n' order by d.name, a.grantee, a.privilege_type)
+        from (
+          select n.nspname, coalesce(n.nspacl, acldefault('n', n.nspowner)) from pg_namespace n where nspname in ('http', 'queue')
+          union all
+          select c.oid::regclass::text, coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::\"char\", c.relowner))
+          from pg_class c where relkind <> 'i' and c.relnamespace in ('http'::regnamespace, 'queue'::regnamespace)
+          union all
+          select p.oid::regprocedure::text, coalesce(p.proacl, acldefault('f', p.proowner))
+          from pg_proc p where p.pronamespace in ('http'::regnamespace, 'queue'::regnamespace)
+          union all
+          select t.oid::regtype::text, coalesce(t.typacl, acldefault('T', t.typowner))
+          from pg_type t where t.typnamespace in ('http'::regnamespace, 'queue'::regnamespace)) d (name, acl)
+        cross join lateral aclexplode(d.acl) a";
+    let rights = |session: &mut Client| session.query_one(all, &[]).unwrap().get::<_, String>(0);
+    let expected = rights(&mut platform.session());
+    assert!(expected.contains("howdah_admin SELECT"));
+    let got = rights(&mut other);
+    let more: Vec<&str> = got.lines().filter(|line| !expected.lines().any(|known| known == *line)).collect();
+    assert_eq!(more, Vec::<&str>::new());
+    assert_eq!(got, expected);
 }

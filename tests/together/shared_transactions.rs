@@ -420,6 +420,36 @@ fn a_cast_that_somebody_has_made_of_our_types_leaves_nothing_either() {
     all_answer_row(&platform, "/header");
 }
 
+#[test]
+fn a_view_that_a_function_is_given_the_name_of_leaves_nothing_either() {
+    let platform = Platform::start();
+    if platform.session().query("select '<a/>'::xml", &[]).is_err() {
+        return println!("SKIPPED: table_to_xml: unsupported XML feature");
+    }
+    platform.sql(&format!(
+        "{LEAVES_A_CURSOR}
+         create view shown as select leaves_a_cursor() as value;
+         grant select on shown to howdah_web;
+         create function show_view() returns text language sql stable as
+           $$ select substring(table_to_xml('shown', true, true, '')::text from '<value>(.*)</value>') $$;
+         select http.route('GET', '/view', 'show_view')"
+    ));
+    all_answer_row(&platform, "/view");
+}
+
+#[test]
+fn a_column_of_a_users_type_that_nobody_wants_leaves_nothing_either() {
+    let platform = Platform::start();
+    platform.sql(&format!(
+        "{LEAVES_A_CURSOR}
+         create domain checked as text check (leaves_a_cursor() = value);
+         create function show_other() returns text language sql stable as
+           $$ select other from json_to_record('{{\"other\": \"row\", \"unwanted\": \"row\"}}') as r (other text, unwanted checked) $$;
+         select http.route('GET', '/other', 'show_other')"
+    ));
+    all_answer_row(&platform, "/other");
+}
+
 /// Keeps the gateway busy with requests for a path, so that it hardly sleeps, while something is done.
 fn under_load(platform: &Platform, path: &str, work: impl FnOnce()) {
     const PIPELINED: usize = 50;

@@ -427,6 +427,36 @@ fn a_body_sees_what_was_committed_while_it_waited_for_a_lock() {
 }
 
 #[test]
+fn a_body_that_locks_once_a_view_does_fails_as_its_call_would() {
+    let platform = Platform::start();
+    platform.sql(
+        "create table seat (name text); insert into seat values ('a1');
+         create view seats as select name from seat; grant select on seats to howdah_web;
+         create function by_text() returns text language sql stable as 'select name from seats';
+         create function by_tree() returns text language sql stable begin atomic select name from seats; end;
+         create function may_lock() returns text language sql begin atomic select name from seats; end;
+         select http.route('POST', '/' || name, name) from unnest(array['by_text', 'by_tree', 'may_lock']) name",
+    );
+    let mut session = platform.session();
+    session.batch_execute("set session authorization howdah_web").expect("the role");
+    let mut check = |expected: Result<&str, &str>| {
+        for name in ["by_text", "by_tree", "may_lock"] {
+            let expected = if name == "may_lock" { Ok("a1") } else { expected };
+            let expected = expected.map(|value| Some(value.to_owned())).map_err(str::to_owned);
+            assert_eq!(call(&mut session, &format!("{name}()")), expected, "{name}");
+            for _ in 0..3 {
+                assert_eq!(ask(&platform, &format!("/{name}")), expected, "/{name}");
+            }
+        }
+    };
+    check(Ok("a1"));
+    platform.sql("create or replace view seats as select name from seat for update");
+    check(Err("0A000"));
+    platform.sql("create or replace view seats as select name from seat");
+    check(Ok("a1"));
+}
+
+#[test]
 fn a_get_of_a_function_that_returns_nothing_says_so() {
     let platform = Platform::start();
     platform.sql(

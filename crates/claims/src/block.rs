@@ -121,9 +121,18 @@ impl Block {
 
     /// The first position of the rows of the ledger that speak of `position` or later ones; `position` if none does.
     pub fn start_of_rows(&self, position: u64) -> u64 {
+        self.spans().filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
+    }
+
+    /// Whether a row of the ledger speaks of a position, also if it is consumed.
+    pub fn speaks_of(&self, position: u64) -> bool {
+        self.spans().any(|span| span.first <= position && position < span.end)
+    }
+
+    /// The positions that each row of the ledger speaks of.
+    fn spans(&self) -> impl Iterator<Item = Span> {
         let batches = self.batches.iter().map(|batch| batch.span);
-        let spans = batches.chain(self.claims.iter().map(|claim| claim.span));
-        spans.filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
+        batches.chain(self.claims.iter().map(|claim| claim.span))
     }
 
     /// What is known of a position of the block.
@@ -195,6 +204,15 @@ mod tests {
         assert_eq!(block.state(299, 10), State::Absent);
         assert_eq!(block.state(300, 10), State::Free);
         assert_eq!(block.state(310, 10), State::Absent);
+    }
+
+    #[test]
+    fn the_ledger_speaks_also_of_positions_that_have_but_a_claim() {
+        let mut block = Block::new(300);
+        block.add_batch(batch(300, 302));
+        block.add_claim(claim(303, 304, 10, FOR_GOOD));
+        let known: Vec<u64> = (299..306).filter(|position| block.speaks_of(*position)).collect();
+        assert_eq!(known, [300, 301, 303]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod watch;
 
 pub use block::{Batch, Block, Claim, State};
 pub use spans::Span;
-pub use watch::{Outcome, Range, Transactions, Watch};
+pub use watch::{Entry, Outcome, Range, Transactions, Watch};
 
 /// Positions of a block. Whoever asks for one row that was sent alone reads what is known of its block; a batch of
 /// a thousand has a row of the ledger for each block.

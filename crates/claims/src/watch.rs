@@ -2,13 +2,11 @@
 //!
 //! The invariant: every position that is not consumed is at or above the cursor, or in a range of the list. A
 //! range that is too wide costs a look; one that is missing would lose rows. So whatever does not fit makes
-//! ranges wider, or holds the cursor back.
+//! ranges wider. A list that has more room than transactions can run at once holds all of them, as one never needs more than one
+//! range; should one not fit all the same, it holds the cursor back.
 
 use crate::spans::Span;
 use crate::{FOR_GOOD, block_of};
-
-/// Ranges that a list holds.
-pub const ENTRIES: usize = 128;
 
 /// Ranges that are put together at once when there is no room.
 const AT_ONCE: usize = 16;
@@ -69,9 +67,10 @@ const CLAIM: u32 = 2;
 /// Positions that wait for `until` alone.
 const TIMED: u32 = 3;
 
-#[derive(Clone, Copy)]
+/// A range of the list. All-zero bytes are a place where there is none.
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
-struct Entry {
+pub struct Entry {
     first: u64,
     end: u64,
     transaction: u64,
@@ -123,10 +122,9 @@ impl Entry {
     }
 }
 
-/// The cursor and the list. All-zero bytes are an empty segment.
-#[derive(Clone, Copy)]
+/// The cursor and the list of a segment.
 #[repr(C)]
-pub struct Watch {
+pub struct Watch<E> {
     cursor: u64,
     /// The first position of the rows of the ledger that speak of the cursor or what is above, if it is known;
     /// otherwise 0.
@@ -138,20 +136,24 @@ pub struct Watch {
     limit_until: u64,
     /// The time of the last [`Watch::settle`]: what had come by then is not put together with what waits.
     now: i64,
-    entries: [Entry; ENTRIES],
+    /// All places of the list from here on are free.
+    used: usize,
+    /// The places of the list. It needs more of them than transactions can run at once, by two.
+    entries: E,
 }
 
-impl Default for Watch {
-    fn default() -> Self {
-        let free = Entry { first: 0, end: 0, transaction: 0, until: 0, kind: 0 };
-        Watch { cursor: 0, rows_from: 0, end: 0, limit: 0, limit_until: 0, now: 0, entries: [free; ENTRIES] }
+impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
+    /// An empty segment, whose list has these places.
+    pub fn on(entries: E) -> Watch<E> {
+        Watch { cursor: 0, rows_from: 0, end: 0, limit: 0, limit_until: 0, now: 0, used: 0, entries }
     }
-}
 
-impl Watch {
     /// Begins with a segment of which nothing is known but that its positions are below `end`.
     pub fn begin(&mut self, end: u64) {
-        *self = Watch { end, ..Watch::default() };
+        (self.cursor, self.rows_from, self.end) = (0, 0, end);
+        (self.limit, self.limit_until, self.now) = (0, 0, 0);
+        self.entries.as_mut().fill(Entry::default());
+        self.used = 0;
     }
 
     /// Somebody else has written to the segment: everything below `end` is to be looked at again.
@@ -162,7 +164,8 @@ impl Watch {
 
     /// The cursor has passed everything: nothing was there.
     pub fn begin_empty(&mut self, end: u64) {
-        *self = Watch { cursor: end, end, ..Watch::default() };
+        self.begin(end);
+        self.cursor = end;
     }
 
     /// The lowest position that may not be consumed.
@@ -191,9 +194,12 @@ impl Watch {
         self.cursor >= self.end && self.limit == 0 && self.used().all(|entry| entry.is(TIMED))
     }
 
-    /// What waits for a time has been seen to be consumed.
-    pub fn forget_times(&mut self) {
-        self.entries
+    /// All has been seen to be consumed, but for what may come back when a transaction is rolled back.
+    pub fn pass_all(&mut self) {
+        if self.limit == 0 {
+            (self.cursor, self.rows_from) = (self.end.max(self.cursor), 0);
+        }
+        self.used_mut()
             .iter_mut()
             .filter(|entry| entry.is(TIMED))
             .for_each(|entry| entry.kind = u64::from(FREE));
@@ -229,8 +235,8 @@ impl Watch {
     pub fn settle(&mut self, now: i64, transactions: &impl Transactions) {
         self.now = now;
         let mut known = (0, Outcome::Running);
-        for place in 0..ENTRIES {
-            let entry = self.entries[place];
+        for place in 0..self.used {
+            let entry = self.used_mut()[place];
             if entry.kind != 0 && entry.transaction != 0 {
                 if known.0 != entry.transaction {
                     known = (entry.transaction, transactions.outcome(entry.transaction));
@@ -238,15 +244,19 @@ impl Watch {
                 self.settle_one(place, now, known.1);
             }
         }
-        let room = ENTRIES - self.used().count();
-        if self.limit != 0 && room > ENTRIES / 2 && transactions.oldest_running() >= self.limit_until {
+        self.used = self.used_mut().iter().rposition(|entry| !entry.is(FREE)).map_or(0, |last| last + 1);
+        let places = self.entries.as_ref().len();
+        if self.limit != 0
+            && self.used().count() < places / 2
+            && transactions.oldest_running() >= self.limit_until
+        {
             self.limit = 0;
         }
     }
 
     fn settle_one(&mut self, place: usize, now: i64, outcome: Outcome) {
         let cursor = self.cursor;
-        let entry = &mut self.entries[place];
+        let entry = &mut self.used_mut()[place];
         let gone = match outcome {
             Outcome::Running => return,
             Outcome::Committed if entry.is(CLAIM) => entry.until == FOR_GOOD,
@@ -256,31 +266,35 @@ impl Watch {
                 false
             }
         };
-        // What is not below the cursor will be met by it.
-        if gone || entry.first >= cursor {
+        // What is not below the cursor will be met by it. But who waits for a condition does not move it, and is to know the time.
+        let waits = entry.until > now;
+        if gone || entry.first >= cursor && !waits {
             entry.kind = u64::from(FREE);
             return;
         }
-        entry.end = entry.end.min(cursor);
         entry.transaction = 0;
         entry.kind = u64::from(TIMED);
-        if entry.until > now {
+        if waits {
             self.join_neighbour(place);
+        } else {
+            entry.end = entry.end.min(cursor);
         }
     }
 
     fn join_neighbour(&mut self, place: usize) {
-        let entry = self.entries[place];
-        let neighbour = (0..ENTRIES).find(|other| {
-            let candidate = &self.entries[*other];
+        let now = self.now;
+        let entries = self.used_mut();
+        let entry = entries[place];
+        let neighbour = (0..entries.len()).find(|other| {
+            let candidate = &entries[*other];
             *other != place
                 && candidate.is(TIMED)
-                && !candidate.is_ready(self.now)
+                && !candidate.is_ready(now)
                 && candidate.hull_with(&entry) <= NEIGHBOURS
         });
         if let Some(neighbour) = neighbour {
-            self.entries[neighbour].widen(Span { first: entry.first, end: entry.end }, entry.until);
-            self.entries[place].kind = u64::from(FREE);
+            entries[neighbour].widen(Span { first: entry.first, end: entry.end }, entry.until);
+            entries[place].kind = u64::from(FREE);
         }
     }
 
@@ -292,7 +306,7 @@ impl Watch {
     /// The same for who has looked through everything below `seen`, or does not want it.
     pub fn next_range_from(&self, seen: u64, now: i64) -> Option<Range> {
         let rest = Span { first: self.cursor.max(seen), end: self.end };
-        let behind = self.entries.iter().filter(|entry| entry.is_ready(now) && entry.end > seen);
+        let behind = self.used().filter(|entry| entry.is_ready(now) && entry.end > seen);
         let behind = behind.map(|entry| Span { first: entry.first.max(seen), end: entry.end });
         let span = behind.chain((!rest.is_empty()).then_some(rest)).min_by_key(|span| span.first)?;
         let at_cursor = span == rest && rest.first == self.cursor;
@@ -311,7 +325,7 @@ impl Watch {
         transactions: &impl Transactions,
     ) -> bool {
         let first = range.span.first;
-        for entry in self.entries.iter_mut().filter(|entry| entry.is_ready(range.now)) {
+        for entry in self.used_mut().iter_mut().filter(|entry| entry.is_ready(range.now)) {
             match (entry.first >= first, entry.end <= upto) {
                 (true, true) => entry.kind = u64::from(FREE),
                 (true, false) => entry.first = entry.first.max(upto),
@@ -346,8 +360,9 @@ impl Watch {
             return;
         }
         // Whatever the transaction does, its end is a reason to look again.
-        let kind = if transaction == 0 { TIMED } else { WRITE };
-        self.add(kind, transaction, span, until, transactions);
+        let kind = u64::from(if transaction == 0 { TIMED } else { WRITE });
+        let Span { first, end } = span;
+        self.add_met(&Entry { first, end, transaction, until, kind }, transactions);
     }
 
     /// The earliest time at which a waiting range may become free; none if none waits for a time. What waits for a
@@ -358,30 +373,67 @@ impl Watch {
     }
 
     fn used(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.kind != 0)
+        self.entries.as_ref()[..self.used].iter().filter(|entry| !entry.is(FREE))
     }
 
+    /// The places that may be used.
+    fn used_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries.as_mut()[..self.used]
+    }
+
+    /// Puts a range on the list. To be called between two looks: where there is no room it finds out which transactions have ended.
     fn add(&mut self, kind: u32, transaction: u64, span: Span, until: i64, transactions: &impl Transactions) {
         let new = Entry { first: span.first, end: span.end, transaction, until, kind: kind.into() };
+        if self.has_taken_in(&new) {
+            return;
+        }
+        if self.room().is_none() {
+            self.settle(self.now, transactions);
+        }
+        self.put(&new, transactions);
+    }
+
+    /// Puts a range on the list that was met by a look, all of which have been settled before. What has ended since must not be
+    /// taken for what was looked at.
+    fn add_met(&mut self, new: &Entry, transactions: &impl Transactions) {
+        if !self.has_taken_in(new) {
+            self.put(new, transactions);
+        }
+    }
+
+    /// Whether a range of the list has been widened by this one.
+    fn has_taken_in(&mut self, new: &Entry) -> bool {
         let now = self.now;
-        if let Some(alike) = self.entries.iter_mut().find(|entry| entry.takes_in(&new, now)) {
-            return alike.widen(span, until);
+        let alike = self.used_mut().iter_mut().find(|entry| entry.takes_in(new, now));
+        alike.map(|alike| alike.widen(Span { first: new.first, end: new.end }, new.until)).is_some()
+    }
+
+    fn put(&mut self, new: &Entry, transactions: &impl Transactions) {
+        match self.room() {
+            Some(place) => {
+                self.used = self.used.max(place + 1);
+                self.entries.as_mut()[place] = *new;
+            }
+            None => self.hold_back(new, transactions),
         }
-        match self.free_place().or_else(|| self.make_room()) {
-            Some(place) => self.entries[place] = new,
-            None => self.hold_back(&new, transactions),
-        }
+    }
+
+    /// A free place, which is made if need be.
+    fn room(&mut self) -> Option<usize> {
+        self.free_place().or_else(|| self.make_room())
     }
 
     fn free_place(&self) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.kind == 0)
+        let entries = self.entries.as_ref();
+        let free = entries[..self.used].iter().position(|entry| entry.is(FREE));
+        free.or((self.used < entries.len()).then_some(self.used))
     }
 
     /// Puts neighbouring ranges together that wait for the same, those that make the smallest ones. What one of them is
     /// looked through for, whatever becomes of the transaction, both are then. Some at once, so that it is seldom done.
     fn make_room(&mut self) -> Option<usize> {
-        let entries = self.entries;
-        let mut order: [usize; ENTRIES] = std::array::from_fn(|place| place);
+        let entries = self.used_mut();
+        let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_unstable_by_key(|place| {
             let entry = &entries[*place];
             (entry.transaction, if entry.transaction == 0 { entry.kind } else { 0 }, entry.first)
@@ -391,27 +443,17 @@ impl Watch {
         let mut hulls: Vec<u64> = alike.map(|[one, other]| one.hull_with(other)).collect();
         hulls.sort_unstable();
         let largest = *hulls.get(AT_ONCE - 1).or(hulls.last())?;
+        let before: Vec<Entry> = entries.to_vec();
         let mut kept = order[0];
-        for (before, place) in order.iter().zip(&order[1..]) {
-            let [one, other] = [&entries[*before], &entries[*place]];
+        for pair in order.windows(2) {
+            let [one, other] = [&before[pair[0]], &before[pair[1]]];
             if one.waits_with(other) && one.hull_with(other) <= largest {
-                self.join(kept, *place);
+                join(entries, kept, pair[1]);
             } else {
-                kept = *place;
+                kept = pair[1];
             }
         }
         self.free_place()
-    }
-
-    /// Puts a range into another that waits for the same.
-    fn join(&mut self, kept: usize, gone: usize) {
-        let Entry { first, end, until, kind, .. } = self.entries[gone];
-        self.entries[gone].kind = u64::from(FREE);
-        let kept = &mut self.entries[kept];
-        kept.widen(Span { first, end }, until);
-        if kept.kind != kind {
-            kept.kind = u64::from(WRITE);
-        }
     }
 
     /// There is no room for a range: the cursor must not pass it.
@@ -421,6 +463,17 @@ impl Watch {
         if self.limit < self.cursor {
             (self.cursor, self.rows_from) = (self.limit, 0);
         }
+    }
+}
+
+/// Puts a range into another that waits for the same.
+fn join(entries: &mut [Entry], kept: usize, gone: usize) {
+    let Entry { first, end, until, kind, .. } = entries[gone];
+    entries[gone].kind = u64::from(FREE);
+    let kept = &mut entries[kept];
+    kept.widen(Span { first, end }, until);
+    if kept.kind != kind {
+        kept.kind = u64::from(WRITE);
     }
 }
 
@@ -453,12 +506,19 @@ mod tests {
         }
     }
 
+    /// Places of a list.
+    const PLACES: usize = 128;
+
+    fn watch() -> Watch<Vec<Entry>> {
+        Watch::on(vec![Entry::default(); PLACES])
+    }
+
     fn span(first: u64, end: u64) -> Span {
         Span { first, end }
     }
 
     /// Looks through everything there is, as a take does that finds nothing free.
-    fn look(watch: &mut Watch, now: i64, server: &Server) -> Vec<Span> {
+    fn look(watch: &mut Watch<Vec<Entry>>, now: i64, server: &Server) -> Vec<Span> {
         watch.settle(now, server);
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(now) {
@@ -470,7 +530,7 @@ mod tests {
 
     #[test]
     fn what_commits_late_is_looked_at_once_the_cursor_has_passed_it() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(1);
         watch.reserve(5, span(1, 2), i64::MIN, &server);
         watch.reserve(6, span(2, 3), i64::MIN, &server);
@@ -486,7 +546,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_is_rolled_back_is_looked_at_and_one_that_commits_is_not() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.claimed(5, span(10, 20), FOR_GOOD, &server);
         watch.claimed(6, span(20, 30), FOR_GOOD, &server);
@@ -498,7 +558,7 @@ mod tests {
 
     #[test]
     fn a_lease_is_looked_at_when_its_time_has_come() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.claimed(5, span(10, 20), 50, &server);
         server.ends(5, Outcome::Committed);
@@ -508,8 +568,38 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_lease_is_known_also_above_the_cursor() {
+        let (mut watch, server) = (watch(), Server::default());
+        watch.begin(100);
+        watch.claimed(5, span(10, 20), 50, &server);
+        server.ends(5, Outcome::Committed);
+        watch.settle(0, &server);
+        assert_eq!(watch.next_time(0), Some(50));
+        assert_eq!(look(&mut watch, 50, &server), [span(0, 100)]);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
+    fn what_was_seen_to_be_consumed_is_drained_once_the_transactions_end_that_may_give_it_back() {
+        let (mut watch, server) = (watch(), Server::default());
+        watch.begin(100);
+        watch.claimed(5, span(10, 20), 50, &server);
+        watch.settle(0, &server);
+        watch.claimed(6, span(20, 30), FOR_GOOD, &server);
+        watch.claimed(7, span(40, 50), FOR_GOOD, &server);
+        server.ends(5, Outcome::Committed);
+        watch.settle(0, &server);
+        watch.pass_all();
+        assert!(!watch.is_drained());
+        server.ends(6, Outcome::Aborted);
+        server.ends(7, Outcome::Committed);
+        assert_eq!(look(&mut watch, 60, &server), [span(20, 30)]);
+        assert!(watch.is_drained());
+    }
+
+    #[test]
     fn what_waits_for_a_transaction_waits_for_no_time_that_is_over() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.reserve(5, span(10, 20), 0, &server);
         watch.claimed(6, span(20, 30), 50, &server);
@@ -522,7 +612,7 @@ mod tests {
 
     #[test]
     fn a_partly_taken_range_goes_on_where_it_was_left() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin(100);
         let range = watch.next_range(0).expect("a range");
         assert!(!watch.passed(range, 40, 0, &[], &server));
@@ -531,7 +621,7 @@ mod tests {
 
     #[test]
     fn a_lease_within_the_range_of_a_claim_that_commits_is_not_forgotten() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin(100);
         watch.settle(0, &server);
         let range = watch.next_range(0).expect("a range");
@@ -550,9 +640,9 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_when_the_list_is_full_of_transactions_that_run() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(1);
-        let count = ENTRIES as u64 + 50;
+        let count = PLACES as u64 + 50;
         for number in 1..=count {
             watch.reserve(number, span(number, number + 1), i64::MIN, &server);
         }
@@ -566,8 +656,27 @@ mod tests {
         assert!(watch.is_drained());
     }
 
+    #[test]
+    fn a_list_with_room_for_all_that_run_holds_nothing_back_whatever_has_ended() {
+        let (mut watch, server) = (watch(), Server::default());
+        watch.begin_empty(1);
+        // One that is older than all runs all along, anywhere.
+        let running = PLACES as u64 - 2;
+        for number in 2..10 * PLACES as u64 {
+            watch.reserve(number, span(number * 5000, number * 5000 + 1), i64::MIN, &server);
+            if number % 3 == 0 {
+                look_once(&mut watch, &server);
+                watch.claimed(number, span(number * 5000 - 10, number * 5000 - 9), FOR_GOOD, &server);
+            }
+            if let Some(over) = number.checked_sub(running) {
+                server.ends(over, Outcome::Committed);
+            }
+            assert_eq!(watch.limit, 0, "the cursor is held back at {number}");
+        }
+    }
+
     /// One pass, which need not come to an end while the cursor is held back.
-    fn look_once(watch: &mut Watch, server: &Server) -> Vec<Span> {
+    fn look_once(watch: &mut Watch<Vec<Entry>>, server: &Server) -> Vec<Span> {
         watch.settle(0, server);
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(0) {
@@ -582,7 +691,7 @@ mod tests {
 
     #[test]
     fn one_transaction_never_fills_the_list_whatever_it_does() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(1);
         watch.reserve(5, span(1, 2), i64::MIN, &server);
         for number in 0..10_000u64 {
@@ -601,7 +710,7 @@ mod tests {
 
     #[test]
     fn what_a_savepoint_gives_back_is_looked_at_while_its_transaction_runs() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.claimed(5, span(10, 20), FOR_GOOD, &server);
         watch.claimed(5, span(20, 30), FOR_GOOD, &server);
@@ -615,7 +724,7 @@ mod tests {
 
     #[test]
     fn a_segment_that_is_used_again_begins_where_its_rows_do() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.reserve(5, span(5_000, 5_010), i64::MIN, &server);
         assert_eq!(watch.lowest(), 5_000);
@@ -624,7 +733,7 @@ mod tests {
 
     #[test]
     fn who_has_looked_higher_up_goes_on_there() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(50);
         watch.claimed(5, span(10, 20), FOR_GOOD, &server);
         watch.reserve(6, span(50, 60), i64::MIN, &server);
@@ -637,7 +746,7 @@ mod tests {
 
     #[test]
     fn ranges_that_overlap_are_looked_through_once_and_to_their_ends() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         for (transaction, claimed) in [(5, span(10, 60)), (6, span(20, 80)), (7, span(15, 30))] {
             watch.claimed(transaction, claimed, FOR_GOOD, &server);
@@ -654,7 +763,7 @@ mod tests {
 
     #[test]
     fn what_others_have_written_is_looked_at_and_what_waits_still_waits() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.reserve(5, span(100, 110), i64::MIN, &server);
         look(&mut watch, 0, &server);
@@ -666,7 +775,7 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_of_a_range_stays_on_the_list() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(100);
         watch.claimed(5, span(10, 60), FOR_GOOD, &server);
         server.ends(5, Outcome::Aborted);
@@ -679,7 +788,7 @@ mod tests {
 
     #[test]
     fn many_leases_are_put_together_and_none_is_forgotten() {
-        let (mut watch, server) = (Watch::default(), Server::default());
+        let (mut watch, server) = (watch(), Server::default());
         watch.begin_empty(1_000_000);
         for number in 1..=10_000u64 {
             watch.claimed(number, span(number * 7, number * 7 + 1), 100 + number as i64, &server);

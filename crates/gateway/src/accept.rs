@@ -1,5 +1,6 @@
 //! Takes connections in.
 
+use std::collections::HashSet;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::Shutdown;
@@ -11,12 +12,16 @@ use std::time::Duration;
 use ::http1::Reject;
 use socket2::{SockFilter, SockRef, Socket};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
 
 use crate::connection::{Peer, Registered};
 use crate::counters::add;
+use crate::handshakes::{self, Handshake};
 use crate::http1;
 use crate::lines::{self, Lines};
 use crate::listener::{Address, ListenerState};
+use crate::places::WaitsFor;
 use crate::problem::Refusal;
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -25,9 +30,14 @@ use crate::this_thread::spawn;
 /// How long to wait when no connection can be accepted, for want of descriptors above all. The connection stays
 /// in the kernel's queue, so trying again at once would not end.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a server that drains goes on accepting who is on the way already: in a handshake, or at a path that has just been
-/// given to another.
+/// How long a server that drains goes on accepting who is on the way already: at a path that has just been given to another,
+/// or in a handshake that ends at once.
 const LATECOMERS: Duration = Duration::from_millis(50);
+/// How long at most it waits for handshakes with clients that are far away. Who comes new meanwhile tries again a second
+/// after the first time, and is not to meet this listener again.
+const HANDSHAKES: Duration = Duration::from_millis(800);
+/// How often it looks whether they have ended.
+const LOOK: Duration = Duration::from_millis(10);
 /// Clients that are told at the same time that there are too many; more are closed without a word.
 const MAX_REFUSING: usize = 64;
 
@@ -106,6 +116,44 @@ impl Acceptor {
             let _ = SockRef::from(listener).attach_filter(&filter);
         }
     }
+
+    /// Returns when who was on the way has arrived.
+    async fn all_arrived(&self) {
+        sleep(LATECOMERS).await;
+        under_way_is_done().await;
+        let until = Instant::now() + HANDSHAKES;
+        let mut left = self.handshakes();
+        while !left.is_empty() && Instant::now() < until {
+            sleep(LOOK).await;
+            let now = self.handshakes();
+            left.retain(|handshake| now.contains(handshake));
+        }
+        // The last one may be between two of the kernel's lists.
+        under_way_is_done().await;
+    }
+
+    /// The handshakes that are under way; none where the kernel does not tell.
+    fn handshakes(&self) -> HashSet<Handshake> {
+        match self {
+            Self::Tcp(listener, port) => {
+                let is_ipv6 = listener.local_addr().is_ok_and(|address| address.is_ipv6());
+                handshakes::under_way(*port, is_ipv6).unwrap_or_default()
+            }
+            Self::Unix(_) => HashSet::new(),
+        }
+    }
+}
+
+/// Returns when the kernel has done with each packet that it was at work on: one that passed before the filter came may still
+/// be on its way into the lists, however long its processor has been stopped meanwhile. It blocks for some milliseconds.
+async fn under_way_is_done() {
+    // SAFETY: the call has numbers alone and changes nothing. It waits for a grace period of RCU, and packets are taken in
+    // within read-side sections of RCU.
+    let waited = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
+    if waited != 0 {
+        // Not every kernel does; a packet takes microseconds as long as its processor runs.
+        sleep(LOOK).await;
+    }
 }
 
 /// Accepts until the listener drains.
@@ -113,16 +161,24 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
     let next = async || {
         poll_fn(|context| {
             listener.waker.replace(Some(context.waker().clone()));
-            if listener.is_draining() { Poll::Ready(None) } else { acceptor.poll_accept(context).map(Some) }
+            if listener.is_draining() {
+                return Poll::Ready(None);
+            }
+            if shared.reads.accepts_too_many() {
+                shared.postpone(context.waker());
+                return Poll::Pending;
+            }
+            acceptor.poll_accept(context).map(Some)
         })
         .await
     };
     while let Some(accepted) = next().await {
+        shared.reads.count_accepted();
         take(&shared, &listener, accepted).await;
     }
     acceptor.turn_away();
     if listener.waits_for_latecomers() {
-        let mut over = pin!(tokio::time::sleep(LATECOMERS));
+        let mut over = pin!(acceptor.all_arrived());
         let mut late = async || {
             poll_fn(|context| match over.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(None),
@@ -145,11 +201,17 @@ async fn take(shared: &Rc<Shared>, listener: &Rc<ListenerState>, accepted: io::R
         Ok((stream, peer)) => admit(shared, listener, stream, peer),
         // The client left while it waited: that says nothing about the next one.
         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+        // Its task closes it before this one goes on.
+        Err(error) if is_out_of_descriptors(&error) && shared.places.make_room() => yield_now().await,
         Err(_) => {
             add(&shared.tally.accept_errors, 1);
-            tokio::time::sleep(PAUSE).await;
+            sleep(PAUSE).await;
         }
     }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
@@ -158,9 +220,10 @@ fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer
     if let Some(lines) = &listener.lines {
         return take_lines(shared, listener, lines, stream, peer);
     }
-    let open = shared.connections.borrow().len() - shared.refusing.get();
-    if open < shared.limits().max_connections {
+    if shared.places.have_room(shared.limits().max_connections) {
         let place = Registered::new(shared, listener);
+        place.take_place();
+        place.wait(WaitsFor::FirstWord);
         spawn(http1::Connection::new(place, stream, peer).serve());
         return;
     }

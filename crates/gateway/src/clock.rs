@@ -14,28 +14,38 @@ pub(crate) const NEVER: Millis = Millis::MAX;
 pub(crate) struct Clock {
     start: Instant,
     now: Cell<Millis>,
+    refreshed: Cell<Instant>,
     date: RefCell<DateCache>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
         let date = RefCell::new(DateCache::new(SystemTime::now()));
-        Self { start: Instant::now(), now: Cell::new(0), date }
+        let start = Instant::now();
+        Self { start, now: Cell::new(0), refreshed: Cell::new(start), date }
     }
 
     /// Reads the clocks. Called after every wait.
     pub(crate) fn refresh(&self) {
-        self.now.set(self.start.elapsed().as_millis() as Millis);
+        let now = Instant::now();
+        self.refreshed.set(now);
+        self.now.set((now - self.start).as_millis() as Millis);
         self.date.borrow_mut().update(SystemTime::now());
+    }
+
+    /// When that was.
+    pub(crate) fn refreshed(&self) -> Instant {
+        self.refreshed.get()
     }
 
     pub(crate) fn now(&self) -> Millis {
         self.now.get()
     }
 
+    /// When at least that much will have passed: now is anywhere in its millisecond.
     pub(crate) fn after(&self, duration: Duration) -> Millis {
         let millis = Millis::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(NEVER);
-        self.now().saturating_add(millis)
+        self.now().saturating_add(millis).saturating_add(1)
     }
 
     /// The instant of a point in time; one in a distant future for those that do not fit.

@@ -8,6 +8,8 @@ use std::task::{Poll, Waker};
 
 use crate::clock::{Millis, NEVER};
 use crate::listener::ListenerState;
+use crate::places::{Place, WaitsFor};
+use crate::reads::LastRead;
 use crate::shared::Shared;
 
 /// Where a connection comes from and arrived.
@@ -20,6 +22,8 @@ pub(crate) struct Peer {
 /// What the server and the timer see of a connection.
 pub(crate) struct Link {
     pub listener: Rc<ListenerState>,
+    pub last_read: LastRead,
+    pub place: Place,
     waker: RefCell<Option<Waker>>,
     deadline: Cell<Millis>,
     expired: Cell<bool>,
@@ -29,7 +33,15 @@ pub(crate) struct Link {
 impl Link {
     fn new(listener: Rc<ListenerState>) -> Self {
         let (waker, deadline) = (RefCell::new(None), Cell::new(NEVER));
-        Self { listener, waker, deadline, expired: Cell::new(false), aborted: Cell::new(false) }
+        Self {
+            listener,
+            last_read: LastRead::default(),
+            place: Place::default(),
+            waker,
+            deadline,
+            expired: Cell::new(false),
+            aborted: Cell::new(false),
+        }
     }
 
     pub(crate) fn deadline(&self) -> Millis {
@@ -54,8 +66,9 @@ impl Link {
         self.wake();
     }
 
+    /// Whether the connection is to end at once, or has given way to another.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted.get()
+        self.aborted.get() || self.place.gave_way()
     }
 
     /// Whether the connection is to end once nothing runs on it.
@@ -85,6 +98,21 @@ impl Registered {
         Self { shared: Rc::clone(shared), link, key }
     }
 
+    /// Takes one of the places for HTTP.
+    pub(crate) fn take_place(&self) {
+        self.shared.places.take(&self.link);
+    }
+
+    /// The connection waits for its client, and gives way if need be.
+    pub(crate) fn wait(&self, what: WaitsFor) {
+        self.shared.places.wait(&self.link, what);
+    }
+
+    /// Its request runs: the connection does not give way.
+    pub(crate) fn stay(&self) {
+        self.shared.places.stay(&self.link);
+    }
+
     /// Names this task as the one to be woken. Once, at its beginning: a task's waker stays the same.
     pub(crate) async fn name_task(&self) {
         let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
@@ -103,6 +131,7 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
+        self.shared.places.leave(&self.link);
         self.shared.connections.borrow_mut().remove(self.key);
         self.link.listener.open.set(self.link.listener.open.get() - 1);
     }

@@ -9,7 +9,7 @@
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
 //! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`address_is_free`].
-//! - [`tickets`]: [`Ticket`]: which request a reply belongs to.
+//! - [`tickets`]: [`Ticket`]: which request a reply belongs to. [`queues`]: queues of requests for the owner.
 //! - [`lines`]: [`Terms`] of listeners that take lines of JSON, and what the owner sees of them.
 //! - [`counters`]: [`Counters`]: what the server has done.
 //!
@@ -17,20 +17,22 @@
 //! - `this_thread`: spawns futures that are not Send on a runtime that never leaves its thread.
 //! - `clock`: the time, read once per turn. `deadlines`: one timer for all connections.
 //! - `stream`: a TCP or UNIX socket.
+//! - `reads`: how long a turn reads.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
 //! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
 //! - `problem`: answers that the gateway gives by itself.
-//! - `accept`: takes connections in. `watch`: watches descriptors of the owner.
+//! - `places`: how many connections there are, and which of them gives way. `accept`: takes connections in. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
-//! - `http1`: serves HTTP/1, by a loop of our own. `http2`: serves HTTP/2, by hyper.
+//! - `http1`: serves HTTP/1, by a loop of our own. `http2`: serves HTTP/2, by h2.
 //!
-//! Why HTTP/1 is not hyper's too: hyper drops a Content-Length beside Transfer-Encoding silently, closes a slow
+//! Why HTTP/1 is not by hyper: hyper drops a Content-Length beside Transfer-Encoding silently, closes a slow
 //! head without an answer, and a prototype spent 9.1 µs of CPU per request with it where its own loop on
 //! httparse spent 7.0.
 //!
 //! What a request costs (`examples/constant.rs`, 20 connections of wrk): one recvfrom, one sendto and a tenth of
 //! an epoll_wait, by strace; about 8,000 instructions outside of the kernel for a head of three headers, by
-//! callgrind, of which reading and building the message take 4,400, and writing the response 900. An idle
+//! callgrind, of which reading and building the message take 4,400, writing the response 900, and keeping and writing its
+//! id 170. A request of HTTP/2 costs 46,000, its id 3,200 of them; hyper took 4,200 more than h2 by itself. An idle
 //! connection of HTTP/1 holds 1.7 KB here.
 //!
 //! ```no_run
@@ -57,13 +59,17 @@ mod clock;
 mod connection;
 pub mod counters;
 mod deadlines;
+mod handshakes;
 mod http1;
 mod http2;
 pub mod limits;
 pub mod lines;
 pub mod listener;
 mod memory;
+mod places;
 mod problem;
+pub mod queues;
+mod reads;
 mod replies;
 pub mod server;
 mod shared;
@@ -80,6 +86,7 @@ pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::shares::{LineShares, Room};
 pub use lines::terms::Terms;
 pub use listener::{Address, Listener, Sharing, address_is_free};
+pub use queues::{TicketMap, TicketQueues};
 pub use replies::SMALL_REPLY;
 pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;

@@ -13,8 +13,8 @@ pub struct Limits {
     pub max_headers: usize,
     /// Bytes of a request's body. Beyond: 413, as soon as Content-Length or a chunk's size tells. Default 8 MiB.
     pub max_body: usize,
-    /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond: 503.
-    /// Default 256 MiB.
+    /// Bytes of all bodies in memory, of HTTP/2 with their heads, from their arrival to the reply. Beyond, those that have
+    /// not come whole give way: 408. Where there are none: 503. Default 256 MiB.
     pub max_bodies: usize,
     /// Bytes of all replies in memory, until their clients have taken them. The owner looks at
     /// [`crate::Server::room_for_replies`] before it hands in one above [`crate::SMALL_REPLY`]; a smaller one counts, with
@@ -39,7 +39,7 @@ pub struct Limits {
     /// [`Self::max_replies`], a client must besides keep the pace that takes its whole response in five times
     /// `write_timeout`, the grace included: the slowest give way.
     pub min_response_rate: u64,
-    /// Open connections. Beyond: 503 at once. The owner must allow as many file descriptors. Default 10,000.
+    /// Open connections for HTTP. Beyond, one that waits for its client is closed; where there is none: 503 at once. The owner must allow as many file descriptors. Default 10,000.
     pub max_connections: usize,
     /// Open connections for lines. Beyond: closed at once, unless one whose first line has not come can give way. Default 1,000.
     pub max_line_connections: usize,

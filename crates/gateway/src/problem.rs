@@ -1,6 +1,7 @@
 //! Answers that the gateway gives by itself, as problem documents (RFC 9457).
 
 use ::http1::{Reject, reason};
+use message::id::Kept;
 use message::{Request, ResponseBuilder, id};
 
 /// A request that is answered with an error instead of being served.
@@ -19,6 +20,11 @@ impl Refusal {
     /// Of a request whose X-Request-Id is this, if it sent one.
     pub(crate) fn with_id(reject: Reject, id: Option<&str>) -> Self {
         Self { reject, id: id.map_or_else(id::new, str::to_owned) }
+    }
+
+    /// Of a request whose message has gone.
+    pub(crate) fn of_id(reject: Reject, id: Option<&Kept>) -> Self {
+        Self::with_id(reject, id.and_then(|id| id::sane(id.as_bytes())))
     }
 
     /// Of a head that cannot be read, or has not come as a whole.

@@ -169,7 +169,8 @@ impl Server {
         self.drain_those(false, |listener| listener.id == id)
     }
 
-    /// [`Server::unlisten`] for all listeners; who is just connecting is waited for, some milliseconds.
+    /// [`Server::unlisten`] for all listeners; who is just connecting is waited for: some milliseconds, or as
+    /// long as a handshake with a client that is far away takes.
     pub fn drain(&mut self) {
         self.drain_those(true, |_| true);
     }
@@ -244,6 +245,11 @@ impl Server {
     pub fn reply(&mut self, ticket: Ticket, response: Vec<u8>) -> bool {
         let reply = Reply::new(&self.shared, response);
         self.shared.tickets.borrow_mut().reply(ticket, reply)
+    }
+
+    /// Whether a request still waits for its reply: it has none, and its client has not gone.
+    pub fn waits(&self, ticket: Ticket) -> bool {
+        self.shared.tickets.borrow().waits(ticket)
     }
 
     /// Bytes that replies may hold beside those that are on their way to their clients. Replies up to

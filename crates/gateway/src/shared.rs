@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
@@ -16,6 +16,8 @@ use crate::limits::Limits;
 use crate::lines::Admission;
 use crate::listener::ListenerState;
 use crate::memory::Memory;
+use crate::places::Places;
+use crate::reads::{LastRead, Reads};
 use crate::replies::{Replies, Reply, SMALL_REPLY};
 use crate::server::{Arrived, Poured, Source};
 use crate::tickets::{Ticket, Tickets};
@@ -28,8 +30,10 @@ const LINES_PER_TURN: usize = 1 << 20;
 const WRITTEN_PER_TURN: usize = 1 << 20;
 /// Bytes of a large reply that one write takes at most, so that the first of a turn is not all of it.
 pub(crate) const WRITTEN_AT_ONCE: usize = 256 << 10;
-/// What an idle connection of HTTP/2 holds, by measurement: buffers and tables of hyper's.
+/// What an idle connection of HTTP/2 holds, by measurement: buffers and tables of h2's.
 const HTTP2_CONNECTION: usize = 22 << 10;
+/// What an open stream holds beside its reply, by measurement: its task, its request, its head in the buffers of h2.
+const HTTP2_STREAM: usize = 4 << 10;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_WRITE_BUFFER: usize = 256 << 10;
 
@@ -40,9 +44,13 @@ pub(crate) struct Shared {
     pub tally: Tally,
     pub bodies: Bodies,
     pub replies: Replies,
+    pub reads: Reads,
     pub memory: Memory,
+    pub places: Places,
     /// Connections of HTTP/2 that are open.
     pub http2_connections: Cell<usize>,
+    /// Their streams that are open.
+    pub http2_streams: Cell<usize>,
     pub connections: RefCell<Slab<Rc<Link>>>,
     pub listeners: RefCell<Vec<Rc<ListenerState>>>,
     pub tickets: RefCell<Tickets>,
@@ -85,8 +93,11 @@ impl Shared {
             tally: Tally::new(),
             bodies: Bodies::default(),
             replies: Replies::default(),
+            reads: Reads::new(),
             memory: Memory::default(),
+            places: Places::default(),
             http2_connections: Cell::new(0),
+            http2_streams: Cell::new(0),
             connections: RefCell::default(),
             listeners: RefCell::default(),
             tickets: RefCell::default(),
@@ -165,7 +176,7 @@ impl Shared {
 
     /// Whether this turn may read more lines.
     pub(crate) fn may_read_lines(&self) -> bool {
-        self.lines_left.get() > 0
+        self.lines_left.get() > 0 && !self.reads.are_over()
     }
 
     /// Whether so many bytes of a reply may be written in this turn: few may at any time.
@@ -181,6 +192,26 @@ impl Shared {
         }
     }
 
+    /// Ready if a connection may read in this turn. If not, its task is woken in the next one: before those that have read
+    /// in this one, unless it has. Whoever has only just come reads at once.
+    pub(crate) fn poll_may_read(&self, last: &LastRead, context: &Context<'_>) -> Poll<()> {
+        if !self.reads.are_over() || last.is_none() {
+            return Poll::Ready(());
+        }
+        if last.is_of(&self.reads) {
+            self.reads.stop(context.waker());
+        } else {
+            self.postpone(context.waker());
+        }
+        Poll::Pending
+    }
+
+    /// Counts what a connection has read.
+    pub(crate) fn have_read(&self, last: &LastRead, bytes: usize) {
+        last.is_now(&self.reads);
+        self.reads.count(bytes);
+    }
+
     /// The task is woken in the next turn.
     pub(crate) fn postpone(&self, waker: &Waker) {
         self.postponed.borrow_mut().push(waker.clone());
@@ -191,10 +222,12 @@ impl Shared {
     }
 
     /// A turn begins.
-    pub(crate) fn go_on(&self) {
+    pub(crate) fn go_on(&self, turn: &Waker) {
+        self.reads.begin_turn(turn, self.clock.refreshed());
         self.lines_left.set(LINES_PER_TURN);
         self.writes_left.set(WRITTEN_PER_TURN);
         self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
+        self.reads.wake_served();
     }
 
     /// Whether the owner has something to do.
@@ -202,14 +235,15 @@ impl Shared {
         !self.arrived.borrow().is_empty()
             || !self.poured.borrow().is_empty()
             || !self.postponed.borrow().is_empty()
+            || self.reads.are_over()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
     }
 
     /// Gives memory back to the system if much has been let go.
     pub(crate) fn look_at_memory(&self) {
-        let connections = self.http2_connections.get() * HTTP2_CONNECTION;
-        self.memory.look(self.replies.held() + self.bodies.held() + connections, &self.clock);
+        let http2 = self.http2_connections.get() * HTTP2_CONNECTION + self.http2_streams.get() * HTTP2_STREAM;
+        self.memory.look(self.replies.held() + self.bodies.held() + http2, &self.clock);
     }
 
     pub(crate) fn turn_is_over(&self) -> bool {

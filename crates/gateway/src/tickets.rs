@@ -69,6 +69,14 @@ impl Tickets {
         true
     }
 
+    /// Whether somebody waits for a reply that has not come.
+    pub(crate) fn waits(&self, ticket: Ticket) -> bool {
+        let slot = self.slots.get(ticket.index());
+        slot.is_some_and(|slot| {
+            slot.generation == ticket.generation() && slot.waker.is_some() && slot.reply.is_none()
+        })
+    }
+
     /// Wakes the tasks whose replies have come.
     pub(crate) fn wake_replied(&mut self) {
         let mut replied = std::mem::take(&mut self.replied);
@@ -110,12 +118,15 @@ mod tests {
     fn a_ticket_of_the_past_reaches_nobody() {
         let mut tickets = Tickets::default();
         let first = tickets.open(Waker::noop().clone());
+        assert!(tickets.waits(first));
         assert!(tickets.reply(first, vec![1].into()));
+        assert!(!tickets.waits(first));
         assert!(!tickets.reply(first, vec![2].into()), "a second reply");
         assert_eq!(tickets.take_reply(first).map(|reply| reply.bytes), Some(vec![1]));
         tickets.close(first);
         let second = tickets.open(Waker::noop().clone());
         assert_ne!(first, second);
+        assert!(tickets.waits(second) && !tickets.waits(first));
         assert!(!tickets.reply(first, vec![3].into()));
         assert!(tickets.take_reply(second).is_none());
         assert!(!tickets.reply(Ticket(77), vec![].into()));

@@ -5,12 +5,14 @@
 //! which one look at the sockets brought has been served. It wakes the future when the turn is to end; tokio
 //! then looks at the sockets once more without waiting, and polls the future. Under load that look brings the
 //! next turn's requests, and a turn costs one epoll_wait; otherwise two.
+//!
+//! Where the sockets never get empty some task is always ready, and the hook is not called. Then `reads` wakes the future.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::clock::Millis;
 use crate::shared::Shared;
@@ -45,7 +47,6 @@ pub(crate) struct Turning {
     before_sleep: Cell<Option<*mut BeforeSleep<'static>>>,
     /// The panic of `before_sleep`, which must not unwind through the runtime.
     panic: RefCell<Option<Box<dyn Any + Send>>>,
-    waker: RefCell<Option<Waker>>,
 }
 
 impl Turning {
@@ -57,7 +58,6 @@ impl Turning {
             outcome: Cell::default(),
             before_sleep: Cell::new(None),
             panic: RefCell::default(),
-            waker: RefCell::default(),
         }
     }
 
@@ -87,16 +87,15 @@ impl Turning {
     /// at which waking a task costs no system call.
     pub(crate) fn poll(&self, context: &Context<'_>, deadline: Millis, begun: &mut bool) -> Poll<()> {
         if *begun {
+            if self.shared.reads.are_over() {
+                self.over.set(true);
+            }
             return if self.over.get() { Poll::Ready(()) } else { Poll::Pending };
         }
         *begun = true;
-        let mut waker = self.waker.borrow_mut();
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-            *waker = Some(context.waker().clone());
-        }
         self.shared.deadlines.set_turn(deadline);
         // Who has waited for this turn goes first.
-        self.shared.go_on();
+        self.shared.go_on(context.waker());
         self.shared.tickets.borrow_mut().wake_replied();
         Poll::Pending
     }
@@ -105,15 +104,14 @@ impl Turning {
     pub(crate) fn before_park(&self) {
         if !self.over.get() && self.must_end() {
             self.over.set(true);
-            if let Some(waker) = &*self.waker.borrow() {
-                waker.wake_by_ref();
-            }
+            self.shared.reads.wake_turn();
         }
     }
 
     /// The runtime's hook: the loop has waited, or looked without waiting.
     pub(crate) fn after_unpark(&self) {
         self.shared.clock.refresh();
+        self.shared.reads.begin(self.shared.clock.refreshed());
     }
 
     fn must_end(&self) -> bool {

@@ -2,19 +2,27 @@
 
 mod harness;
 
+use std::io::Write;
 use std::net::TcpStream;
 
 use gateway::Limits;
 use harness::Running;
+use socket2::{Domain, Socket, Type};
 
 #[test]
 fn want_of_descriptors_neither_spins_nor_ends_the_server() {
     let running = Running::start(Limits::default());
     limit_descriptors(64);
-    let mut clients = Vec::new();
-    while let Ok(stream) = TcpStream::connect(running.address) {
-        clients.push(stream);
-    }
+    // More than there are descriptors for on the other side. Those that say nothing give way.
+    let new = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let silent: Vec<_> = std::iter::repeat_with(new).take(40).collect();
+    silent.iter().for_each(|socket| socket.connect(&running.address.into()).unwrap());
+    running.until(|server| server.counters().accepted == 40);
+    assert_eq!(running.run(|server| server.counters().accept_errors), 0);
+    drop(silent);
+    running.until(|server| server.counters().open == 0);
+
+    let clients = fill(&running, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     running.until(|server| server.counters().accept_errors > 0);
     // A loop that tries again at once fails thousands of times in the time that these commands take.
     (0..100).for_each(|_| running.run(|_| ()));
@@ -22,6 +30,16 @@ fn want_of_descriptors_neither_spins_nor_ends_the_server() {
     drop(clients);
     running.until(|server| server.counters().open == 0);
     assert_eq!(running.connect().get("/").status, 200);
+}
+
+/// Connects for as long as there are descriptors; each client sends something.
+fn fill(running: &Running, bytes: &str) -> Vec<TcpStream> {
+    let mut clients = Vec::new();
+    while let Ok(mut stream) = TcpStream::connect(running.address) {
+        stream.write_all(bytes.as_bytes()).unwrap();
+        clients.push(stream);
+    }
+    clients
 }
 
 fn limit_descriptors(count: u64) {

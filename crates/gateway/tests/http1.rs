@@ -25,6 +25,37 @@ fn a_connection_is_kept_and_a_body_comes_back() {
 }
 
 #[test]
+fn every_answer_has_the_id_of_its_request() {
+    let running = Running::start(Limits::default());
+    let mut client = running.connect();
+    let (first, second) = (client.get("/id"), client.get("/id"));
+    assert!(first.id().len() == 16 && first.id().bytes().all(|digit| digit.is_ascii_hexdigit()));
+    assert_eq!((first.id().as_bytes(), second.id().as_bytes()), (&*first.body, &*second.body));
+    assert_ne!(first.id(), second.id());
+    for length in [1, 36, 37, 128] {
+        let sent = "i".repeat(length);
+        let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: {sent}\r\n\r\n");
+        let reply = client.send(request("/id")).reply();
+        assert_eq!((reply.id(), &*reply.body), (&*sent, sent.as_bytes()));
+        for path in ["/big/100000", "/malformed", "/status/204", "/status/304"] {
+            let reply = client.send(request(path)).reply();
+            assert_eq!(reply.id(), sent, "{path}");
+            if reply.closes() {
+                client = running.connect();
+            }
+        }
+        assert_eq!(client.send(request("/own-id")).reply().id(), "the application's");
+    }
+    let insane = "GET /id HTTP/1.1\r\nHost: a\r\nX-Request-Id: a b\r\n\r\n";
+    let reply = client.send(insane).reply();
+    assert_eq!((reply.id().len(), reply.id().as_bytes()), (16, &*reply.body));
+    let reply = client.send("HEAD /id HTTP/1.1\r\nHost: a\r\nX-Request-Id: h\r\n\r\n").reply_to_head();
+    assert_eq!(reply.id(), "h");
+    let reply = client.send("GET /% HTTP/1.1\r\nHost: a\r\nX-Request-Id: bad\r\n\r\n").reply();
+    assert_eq!((reply.status, reply.id()), (400, "bad"));
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order() {
     let running = Running::start(Limits::default());
     let mut client = running.connect();

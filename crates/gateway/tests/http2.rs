@@ -8,7 +8,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use frames::{frame, headers, raw, read_to_end};
+use frames::{
+    DATA, GO_AWAY, HEADERS, NO_TABLE, RESET, error_of, frame, headers, next_of, post, raw, read_to_end,
+    status_of, window,
+};
 use gateway::Limits;
 use harness::{Event, PATIENCE, Running};
 use http_body_util::{BodyExt, Full};
@@ -49,6 +52,42 @@ fn requests_and_bodies_arrive_and_come_back() {
         let response = client.send_request(request("POST", "/echo", large.clone())).await.unwrap();
         assert_eq!(response.headers()["content-length"], "3000000");
         assert!(body(response).await == large);
+    });
+}
+
+#[test]
+fn every_answer_has_the_id_of_its_request() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        let response = client.send_request(request("GET", "/id", "")).await.unwrap();
+        let id = response.headers()["x-request-id"].clone();
+        assert!(id.len() == 16 && body(response).await == id.as_bytes());
+        for length in [1, 36, 37, 128] {
+            let sent = "i".repeat(length);
+            for path in ["/id", "/big/100000", "/malformed", "/status/204", "/%ff", "/own-id"] {
+                let mut asked = request("GET", path, "");
+                asked.headers_mut().insert("x-request-id", sent.parse().unwrap());
+                let response = client.send_request(asked).await.unwrap();
+                let ids: Vec<_> = response.headers().get_all("x-request-id").iter().collect();
+                assert_eq!(ids, [if path == "/own-id" { "the application's" } else { &*sent }], "{path}");
+            }
+        }
+    });
+}
+
+#[test]
+fn more_headers_than_the_library_takes_are_an_error_that_is_answered() {
+    let running = Running::start(Limits::default());
+    with_client(&running, async |mut client| {
+        for count in [24_573, 24_577, 32_769, 100_000] {
+            let path = format!("/headers/{count}");
+            let response = client.send_request(request("GET", &path, "")).await.expect("an answer");
+            assert_eq!(response.status(), 500, "{count}");
+            let problem = body(response).await;
+            assert!(String::from_utf8_lossy(&problem).contains("more headers than"), "{problem:?}");
+        }
+        let response = client.send_request(request("GET", "/headers/200", "")).await.unwrap();
+        assert_eq!((response.status().as_u16(), response.headers()["x-199"].as_bytes()), (200, &b""[..]));
     });
 }
 
@@ -200,7 +239,6 @@ fn idle_connections_and_clients_that_take_nothing_are_closed() {
     let mut idle = raw(&running, &[]);
     read_to_end(&mut idle);
     // So is one whose head is not complete.
-    const END_STREAM: u8 = 1;
     let mut begun = raw(&running, &[]);
     begun.write_all(&headers(1, END_STREAM, "/")).unwrap();
     read_to_end(&mut begun);
@@ -212,6 +250,47 @@ fn idle_connections_and_clients_that_take_nothing_are_closed() {
     assert_eq!(running.run(|server| server.counters().requests), 1);
 }
 
+#[test]
+fn connections_that_wait_for_their_clients_give_way_to_those_that_come() {
+    let running = Running::start(Limits { max_connections: 6, ..Limits::default() });
+    let saying = |settings: &[u8], bytes: &[u8]| {
+        let read = running.run(|server| server.counters().bytes_in);
+        let mut stream = raw(&running, settings);
+        stream.write_all(bytes).unwrap();
+        let until = read + (33 + settings.len() + bytes.len()) as u64;
+        running.until(move |server| server.counters().bytes_in >= until);
+        stream
+    };
+    let reader = saying(&window(0), &headers(1, END_STREAM | END_HEADERS, "/"));
+    let body = saying(&[], &headers(1, END_HEADERS, "/echo"));
+    let head = saying(&[], &headers(1, END_STREAM, "/"));
+    let mut idle = saying(NO_TABLE, &headers(1, END_STREAM | END_HEADERS, "/"));
+    assert_eq!(status_of(&next_of(&mut idle, 1).1), 200);
+    let silent = saying(&[], &[]);
+    // One of its requests runs, however many others do not come.
+    let requests = [headers(1, END_HEADERS, "/echo"), headers(3, END_STREAM | END_HEADERS, "/hold")].concat();
+    let mut runs = saying(NO_TABLE, &requests);
+    let ticket = running.held();
+    let mut others = Vec::new();
+    for mut stream in [head, silent, idle, body, reader] {
+        let mut client = running.connect();
+        client.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        others.push((client, running.held()));
+        let (kind, payload) = next_of(&mut stream, u32::MAX);
+        assert_eq!((kind, error_of(kind, &payload)), (GO_AWAY, 0));
+        read_to_end(&mut stream);
+    }
+    assert_eq!(running.connect().reply().status, 503);
+    assert!(running.release(ticket));
+    assert_eq!(status_of(&next_of(&mut runs, 3).1), 200);
+    for (mut client, ticket) in others {
+        assert!(running.release(ticket));
+        assert_eq!(client.reply().body, b"released");
+    }
+    let counters = running.run(|server| server.counters());
+    assert_eq!((counters.refused, counters.gone), (1, 0));
+}
+
 /// `X: x…`, 4,000 bytes, to be remembered in HPACK's dynamic table, where it is [`REMEMBERED`].
 fn remembered() -> Vec<u8> {
     let length = [0x7f, (4000 - 127) as u8 & 0x7f | 0x80, ((4000 - 127) >> 7) as u8];
@@ -221,18 +300,20 @@ fn remembered() -> Vec<u8> {
 const REMEMBERED: u8 = 0x80 | 62;
 
 /// [`headers`] that four long ones are added to.
-fn long_headers(stream: u32, first: &[u8]) -> Vec<u8> {
-    let block = [&[0x82, 0x86, 0x84, 0x01, 1, b'a'], first, &[REMEMBERED; 3]].concat();
-    frame(1, 4, stream, &block)
+fn long_headers(stream: u32, flags: u8, path: &str, first: &[u8]) -> Vec<u8> {
+    let path = [&[0x04, path.len() as u8], path.as_bytes()].concat();
+    let block = [&[0x83, 0x86, 0x01, 1, b'a'], &path[..], first, &[REMEMBERED; 3]].concat();
+    frame(HEADERS, flags, stream, &block)
 }
 
 #[test]
 fn heads_count_among_bodies_until_their_requests_end() {
     let running = Running::start(Limits { max_bodies: 100_000, ..Limits::default() });
     let mut stream = raw(&running, &[]);
-    stream.write_all(&long_headers(1, &remembered())).unwrap();
+    stream.write_all(&long_headers(1, END_STREAM | END_HEADERS, "/hold", &remembered())).unwrap();
     for id in (3..40).step_by(2) {
-        stream.write_all(&long_headers(id, &[REMEMBERED])).unwrap();
+        let request = long_headers(id, END_STREAM | END_HEADERS, "/hold", &[REMEMBERED]);
+        stream.write_all(&request).unwrap();
     }
     running.until(|server| server.counters().rejects == [(503, 14)]);
     drop(stream);
@@ -241,6 +322,28 @@ fn heads_count_among_bodies_until_their_requests_end() {
         let response = client.send_request(request("POST", "/echo", vec![b'y'; 90_000])).await.unwrap();
         assert_eq!(response.status(), 200, "the memory is given back");
     });
+}
+
+#[test]
+fn heads_whose_bodies_do_not_come_give_way() {
+    let running = Running::start(Limits { max_bodies: 100_000, ..Limits::default() });
+    let mut stream = raw(&running, NO_TABLE);
+    stream.write_all(&long_headers(1, END_HEADERS, "/echo", &remembered())).unwrap();
+    for id in (3..40).step_by(2) {
+        stream.write_all(&long_headers(id, END_HEADERS, "/echo", &[REMEMBERED])).unwrap();
+    }
+    running.until(|server| server.counters().rejects == [(408, 14)]);
+    assert_eq!(status_of(&next_of(&mut stream, 1).1), 408, "the first");
+    with_client(&running, async |mut client| {
+        for _ in 0..10 {
+            let response = client.send_request(request("GET", "/", "")).await.unwrap();
+            assert_eq!(response.status(), 200);
+            let response = client.send_request(request("POST", "/echo", vec![b'y'; 10_000])).await.unwrap();
+            assert_eq!(response.status(), 200);
+        }
+    });
+    stream.write_all(&frame(DATA, END_STREAM, 39, b"the last")).unwrap();
+    assert_eq!(status_of(&next_of(&mut stream, 39).1), 200);
 }
 
 #[test]
@@ -330,4 +433,109 @@ fn the_host_is_a_header_and_what_contradicts_itself_is_refused() {
             assert_eq!(sender.send_request(asked).await.unwrap().status(), status, "{headers:?}");
         }
     });
+}
+
+/// The flags END_STREAM and END_HEADERS.
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+const EXPECTING: (&str, &str) = ("expect", "100-continue");
+
+/// RFC 9110, 10.1.1: a client may wait for it for ever.
+#[test]
+fn a_client_that_waits_with_its_body_is_told_to_send_it() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, NO_TABLE);
+    for id in [1, 3] {
+        stream.write_all(&post(id, END_HEADERS, "/echo", &[EXPECTING])).unwrap();
+        let (kind, block) = next_of(&mut stream, id);
+        assert_eq!((kind, status_of(&block)), (HEADERS, 100));
+        stream.write_all(&frame(DATA, 0, id, b"one ")).unwrap();
+        stream.write_all(&frame(DATA, END_STREAM, id, b"two")).unwrap();
+        let (kind, block) = next_of(&mut stream, id);
+        assert_eq!((kind, status_of(&block)), (HEADERS, 200));
+        assert_eq!(next_of(&mut stream, id), (DATA, b"one two".to_vec()));
+    }
+    assert_eq!(running.run(|server| server.counters().requests), 2);
+}
+
+#[test]
+fn a_client_whose_body_comes_at_once_or_is_refused_is_told_nothing_else() {
+    let limits = Limits { max_body: 100, max_bodies: 3000, ..Limits::default() };
+    let running = Running::start(limits);
+    let mut stream = raw(&running, NO_TABLE);
+    let mut ask = |id: u32, request: Vec<u8>, status: u16| {
+        stream.write_all(&request).unwrap();
+        let (kind, block) = next_of(&mut stream, id);
+        assert_eq!((kind, status_of(&block)), (HEADERS, status), "stream {id}");
+    };
+    let begin = |id, more: &[(&str, &str)]| post(id, END_HEADERS, "/echo", &[&[EXPECTING], more].concat());
+    let at_once = [begin(1, &[]), frame(DATA, END_STREAM, 1, b"body")].concat();
+    ask(1, at_once, 200);
+    ask(3, post(3, END_HEADERS | END_STREAM, "/echo", &[EXPECTING]), 200);
+    ask(5, begin(5, &[("content-length", "101")]), 413);
+    ask(7, post(7, END_HEADERS, "/echo", &[("expect", "tea")]), 417);
+    ask(9, post(9, END_HEADERS, "/%00", &[EXPECTING]), 400);
+    let long = "x".repeat(120);
+    let heads: Vec<_> = (0..25).map(|_| ("x", &*long)).collect();
+    ask(11, begin(11, &heads), 503);
+    assert_eq!(running.run(|server| server.counters().rejects), [(400, 1), (413, 1), (417, 1), (503, 1)]);
+}
+
+#[test]
+fn a_client_that_was_told_to_send_its_body_and_leaves_is_forgotten() {
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, NO_TABLE);
+    stream.write_all(&post(1, END_HEADERS, "/echo", &[EXPECTING])).unwrap();
+    assert_eq!(status_of(&next_of(&mut stream, 1).1), 100);
+    stream.write_all(&frame(RESET, 0, 1, &8_u32.to_be_bytes())).unwrap();
+    stream.write_all(&headers(3, END_STREAM | END_HEADERS, "/")).unwrap();
+    assert_eq!(status_of(&next_of(&mut stream, 3).1), 200);
+    let counters = running.run(|server| server.counters());
+    assert_eq!((counters.requests, counters.rejects), (1, vec![]), "nobody waits for an answer");
+}
+
+/// RFC 9113, 6.5.2.
+#[test]
+fn a_window_that_no_window_can_have_is_an_error_of_flow_control() {
+    const FLOW_CONTROL_ERROR: u32 = 3;
+    let running = Running::start(Limits::default());
+    let ended = |mut stream: TcpStream| {
+        let (kind, payload) = next_of(&mut stream, u32::MAX);
+        assert_eq!((kind, error_of(kind, &payload)), (GO_AWAY, FLOW_CONTROL_ERROR));
+        read_to_end(&mut stream);
+    };
+    ended(raw(&running, &window(1 << 31)));
+    let mut later = raw(&running, &[NO_TABLE, &window((1 << 31) - 1)].concat());
+    later.write_all(&headers(1, END_STREAM | END_HEADERS, "/")).unwrap();
+    assert_eq!(status_of(&next_of(&mut later, 1).1), 200);
+    later.write_all(&frame(4, 0, 0, &[window(65535), window(u32::MAX)].concat())).unwrap();
+    ended(later);
+    running.until(|server| server.counters().open == 0);
+}
+
+#[test]
+fn a_peer_that_answers_no_ping_loses_its_connection() {
+    const PING: u8 = 6;
+    const ACK: u8 = 1;
+    let (idle, write) = (Duration::from_millis(600), Duration::from_millis(200));
+    let running = Running::start(Limits { idle_timeout: idle, write_timeout: write, ..Limits::default() });
+    let mut deaf = raw(&running, &[]);
+    let mut fine = raw(&running, NO_TABLE);
+    for stream in [&mut deaf, &mut fine] {
+        // What runs keeps the connection from being idle.
+        stream.write_all(&headers(1, END_STREAM | END_HEADERS, "/hold")).unwrap();
+        running.held();
+    }
+    let mut pings = 0;
+    while pings < 4 {
+        let (kind, _, payload) = frames::read_frame(&mut fine).expect("it goes on");
+        if kind == PING {
+            pings += 1;
+            fine.write_all(&frame(PING, ACK, 0, &payload)).unwrap();
+        }
+    }
+    read_to_end(&mut deaf);
+    fine.write_all(&headers(3, END_STREAM | END_HEADERS, "/")).unwrap();
+    assert_eq!(status_of(&next_of(&mut fine, 3).1), 200);
 }

@@ -105,7 +105,7 @@ fn a_producer_that_is_killed_while_nothing_can_be_written_does_not_stay() {
     assert_eq!(taking.report().connections.len(), 1);
     reset(producer);
     until_gone(&mut taking);
-    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false };
+    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false, is_harm: false };
     taking.server.reply(ticket, Answer::Failed(failure).write());
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_millis(500) {

@@ -83,7 +83,7 @@ fn what_a_producer_that_has_gone_did_not_get_acknowledged_is_not_tried_for_ever(
     // The answer to the hello has not been read, so the connection is reset.
     drop(producer);
     taking.until("the connection is seen to be gone", |taking| taking.report().connections.is_empty());
-    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false };
+    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false, is_harm: false };
     taking.server.reply(ticket, Answer::Failed(failure).write());
     // Two pauses would be over.
     let begin = Instant::now();
@@ -98,7 +98,7 @@ fn a_producer_that_leaves_while_its_bucket_rests_ends_the_trials() {
     let mut taking = Taking::on(terms(), Limits::default());
     let mut producer = greeted(&mut taking);
     producer.write_all(lines(0..2).as_bytes()).unwrap();
-    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false };
+    let failure = Failure { code: "53100".into(), error: "no space".into(), is_final: false, is_harm: false };
     for _ in 0..2 {
         let (ticket, _, text) = taking.bucket();
         assert_eq!(text, lines(0..2), "tried again while its producer waits");

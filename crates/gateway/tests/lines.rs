@@ -41,7 +41,7 @@ fn a_bucket_that_was_not_written_comes_again() {
     let mut taking = Taking::on(terms(), Limits::default());
     let mut client = taking.connect();
     client.write_all(lines(0..2).as_bytes()).unwrap();
-    let failure = Failure { code: "42501".into(), error: "no".into(), is_final: true };
+    let failure = Failure { code: "42501".into(), error: "no".into(), is_final: true, is_harm: false };
     for _ in 0..2 {
         let (ticket, _, text) = taking.bucket();
         assert_eq!(text, lines(0..2));
@@ -120,7 +120,7 @@ fn an_error_that_will_not_pass_ends_an_acknowledged_connection() {
     let (ticket, ..) = taking.bucket();
     taking.server.reply(ticket, stored(0));
     let (ticket, ..) = taking.bucket();
-    let failure = Failure { code: "55000".into(), error: "over".into(), is_final: true };
+    let failure = Failure { code: "55000".into(), error: "over".into(), is_final: true, is_harm: false };
     taking.server.reply(ticket, Answer::Failed(failure).write());
     taking.until("the connection is closed", |taking| {
         let _ = client.shutdown(Shutdown::Write);
@@ -164,7 +164,12 @@ fn a_bucket_that_comes_before_the_one_before_it_is_sent_again() {
     client.write_all(lines(0..200).as_bytes()).unwrap();
     let (first, ..) = taking.bucket();
     let (second, ..) = taking.bucket();
-    let gap = Failure { code: "55000".into(), error: "line 101 comes after line 0".into(), is_final: true };
+    let gap = Failure {
+        code: "55000".into(),
+        error: "line 101 comes after line 0".into(),
+        is_final: true,
+        is_harm: false,
+    };
     taking.server.reply(second, Answer::Failed(gap.clone()).write());
     taking.rests();
     taking.server.reply(first, stored(100));
@@ -193,7 +198,8 @@ fn buckets_behind_one_that_fails_are_given_up_with_their_memory() {
         client.write_all(line.repeat(200).as_bytes()).unwrap();
         let (first, ..) = taking.bucket();
         taking.until("the second of the round", |taking| !taking.poured.is_empty());
-        let failure = Failure { code: "42501".into(), error: format!("no {round}"), is_final: true };
+        let failure =
+            Failure { code: "42501".into(), error: format!("no {round}"), is_final: true, is_harm: false };
         taking.server.reply(first, Answer::Failed(failure).write());
         taking.until("the connection is closed", |taking| {
             let _ = client.shutdown(Shutdown::Write);

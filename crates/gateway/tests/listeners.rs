@@ -4,15 +4,17 @@ mod harness;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use harness::{Client, Event, PATIENCE, Running};
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, SockFilter, Socket, Type};
 
 #[test]
 fn ipv6_is_served_beside_ipv4() {
@@ -224,6 +226,60 @@ fn who_has_connected_before_the_listener_goes_is_served() {
         assert!(client.send(&REQUEST[sent.len()..]).reply().closes());
         running.until(|server| server.is_drained());
     }
+}
+
+/// A duplicate of the socket of this process that listens on a port.
+fn listening(port: u16) -> Socket {
+    (3..200)
+        .filter_map(|descriptor| {
+            // SAFETY: a number that is none of a descriptor is an error of the duplication.
+            unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().ok()
+        })
+        .map(Socket::from)
+        .find(|socket| {
+            let address = socket.local_addr().ok().and_then(|address| address.as_socket());
+            socket.is_listener().unwrap_or_default() && address.is_some_and(|address| address.port() == port)
+        })
+        .expect("the listener")
+}
+
+#[test]
+fn a_server_that_drains_waits_for_the_end_of_handshakes() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let running = Running::listening(Limits::default(), address.parse().unwrap());
+        let listener = listening(running.address.port());
+        // What a client sends after its first packet, the SYN, gets lost until the server gives its listener a filter of its own.
+        let filter = [(0x30, 0, 0, 13), (0x45, 0, 1, 2), (6, 0, 0, u32::MAX), (6, 0, 0, 0)];
+        let filter = filter.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k));
+        listener.attach_filter(&filter).unwrap();
+        let mut client = running.connect();
+        client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(20));
+        drop(listener);
+        running.run(Server::drain);
+        // It sends again after 200 ms.
+        assert_eq!(client.reply().body, b"hello", "{address}");
+        running.until(|server| server.is_drained());
+    }
+}
+
+#[test]
+fn a_handshake_that_never_ends_does_not_keep_a_server_from_going() {
+    let running = Running::start(Limits::default());
+    let listener = listening(running.address.port());
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    // The answer to its first packet never reaches the client.
+    let filter = [(0x30, 0, 0, 13), (0x45, 0, 1, 2), (6, 0, 0, 0), (6, 0, 0, u32::MAX)];
+    socket.attach_filter(&filter.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k))).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.connect(&SockAddr::from(running.address)).unwrap_err();
+    std::thread::sleep(Duration::from_millis(20));
+    drop(listener);
+    let begin = Instant::now();
+    running.run(Server::drain);
+    running.until(|server| server.is_drained());
+    let took = begin.elapsed();
+    assert!((Duration::from_millis(500)..Duration::from_secs(5)).contains(&took), "{took:?}");
 }
 
 #[test]

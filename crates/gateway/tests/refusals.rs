@@ -3,10 +3,11 @@
 mod harness;
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use gateway::Limits;
-use harness::{PATIENCE, Running};
+use harness::{Client, PATIENCE, Running};
 
 /// Sends bytes on a connection of their own: the answer, after which the connection must end.
 fn refused(running: &Running, bytes: impl AsRef<[u8]>) -> u16 {
@@ -106,18 +107,150 @@ fn bodies_beyond_the_memory_for_all_get_503() {
     assert_eq!(running.connect().send(&second).reply().body.len(), 200);
 }
 
+/// A request for `/echo` whose body is of this length.
+fn post(length: usize, sent: usize) -> String {
+    format!("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(sent))
+}
+
+/// Sends bodies that lack their last byte, and returns when the server holds them, or has refused them.
+fn stall(running: &Running, count: usize, length: usize) -> Vec<Client<TcpStream>> {
+    let bytes = post(length, length - 1);
+    let until = running.run(|server| server.counters().bytes_in) + (count * bytes.len()) as u64;
+    let send = |_| {
+        let mut client = running.connect();
+        client.send(&bytes);
+        client
+    };
+    let clients = (0..count).map(send).collect();
+    running.until(move |server| server.counters().bytes_in >= until);
+    clients
+}
+
 #[test]
-fn a_connection_too_many_gets_503() {
+fn a_body_that_has_not_grown_for_longest_gives_way() {
+    let running = Running::start(Limits { max_bodies: 1000, ..Limits::default() });
+    let mut first = stall(&running, 1, 450);
+    let mut second = stall(&running, 1, 402);
+    for _ in 0..10 {
+        assert_eq!(running.connect().send(post(500, 500)).reply().status, 200);
+        assert_eq!(running.run(|server| server.counters().rejects), [(408, 1)]);
+    }
+    assert_eq!(first[0].reply().status, 408);
+    assert!(first[0].is_closed());
+    second[0].send("x");
+    assert_eq!(second[0].reply().body.len(), 402);
+}
+
+#[test]
+fn a_body_that_comes_byte_by_byte_gives_way_before_one_that_came_later() {
+    let running = Running::start(Limits { max_bodies: 1000, ..Limits::default() });
+    let [mut slow, mut quick] = [running.connect(), running.connect()];
+    let held = |bytes| running.until(move |server| server.counters().bytes_in >= bytes);
+    let head = post(500, 0).len() as u64;
+    slow.send(post(500, 400));
+    held(head + 400);
+    quick.send(post(500, 400));
+    held(2 * head + 800);
+    for byte in 1..=20 {
+        slow.send("x");
+        held(2 * head + 800 + byte);
+    }
+    quick.send("x".repeat(60));
+    held(2 * head + 880);
+    slow.send("x");
+    held(2 * head + 881);
+    assert_eq!(running.connect().send(post(300, 300)).reply().status, 200);
+    assert_eq!(slow.reply().status, 408);
+    assert_eq!(quick.send("x".repeat(40)).reply().status, 200);
+}
+
+#[test]
+fn small_bodies_and_large_ones_give_way_apart_from_each_other() {
+    let running = Running::start(Limits { max_bodies: 400_000, ..Limits::default() });
+    let mut large = stall(&running, 1, 100_001);
+    let _small = stall(&running, 40, 10_001);
+    assert_eq!(running.run(|server| server.counters().rejects), [(408, 10)]);
+    let mut small = stall(&running, 1, 8_001);
+    let _large = stall(&running, 10, 100_001);
+    assert_eq!(large[0].reply().status, 408, "large ones were too many, then");
+    assert_eq!(small[0].send("x").reply().status, 200);
+}
+
+#[test]
+fn large_bodies_that_nothing_can_take_away_leave_room_for_small_ones() {
+    let running = Running::start(Limits { max_bodies: 1_000_000, ..Limits::default() });
+    let mut first = running.connect();
+    first.send(post(900_000, 900_000).replacen("/echo", "/hold", 1));
+    let ticket = running.held();
+    assert_eq!(refused(&running, post(60_000, 60_000)), 503);
+    assert_eq!(running.connect().send(post(16_000, 16_000)).reply().status, 200);
+    assert!(running.release(ticket));
+    assert_eq!(first.reply().status, 200);
+}
+
+#[test]
+fn a_connection_too_many_gets_503_while_requests_run_on_all_others() {
     let running = Running::start(Limits { max_connections: 2, ..Limits::default() });
     let mut clients = [running.connect(), running.connect()];
-    clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status, 200));
+    let tickets = clients.each_mut().map(|client| {
+        client.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        running.held()
+    });
     let mut third = running.connect();
     let reply = third.reply();
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
     assert!(reply.header("x-request-id").is_some());
     assert!(third.is_closed());
-    clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status, 200));
+    tickets.iter().for_each(|ticket| assert!(running.release(*ticket)));
+    clients.iter_mut().for_each(|client| assert_eq!(client.reply().status, 200));
     assert_eq!(running.run(|server| server.counters().refused), 1);
+}
+
+/// Connects, sends something, and returns when the server has read it.
+fn saying(running: &Running, bytes: impl AsRef<[u8]>) -> Client<TcpStream> {
+    let (accepted, read) = running.run(|server| (server.counters().accepted, server.counters().bytes_in));
+    let mut client = running.connect();
+    client.send(bytes.as_ref());
+    let until = read + bytes.as_ref().len() as u64;
+    running.until(move |server| server.counters().accepted > accepted && server.counters().bytes_in >= until);
+    client
+}
+
+#[test]
+fn connections_that_wait_for_their_clients_give_way_to_those_that_come() {
+    let running = Running::start(Limits { max_connections: 7, ..Limits::default() });
+    let mut reader = saying(&running, "GET /big/20000000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut body = saying(&running, post(10, 9));
+    let mut head = saying(&running, "GET / HTTP/1.1\r\n");
+    let [mut first, mut second] = [running.connect(), running.connect()];
+    let mut runs = running.connect();
+    assert_eq!((first.get("/").status, second.get("/").status, first.get("/").status), (200, 200, 200));
+    let mut silent = saying(&running, "");
+    runs.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    let ticket = running.held();
+    let held = || {
+        let mut client = running.connect();
+        client.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+        let ticket = running.held();
+        (client, ticket)
+    };
+    let mut others = Vec::new();
+    for client in [&mut silent, &mut second, &mut first, &mut body, &mut head] {
+        others.push(held());
+        assert!(client.is_closed());
+    }
+    others.push(held());
+    // What has been sent before comes, but not all.
+    let mut taken = Vec::new();
+    let _ = reader.stream.read_to_end(&mut taken);
+    assert!(taken.len() < 20_000_000);
+    assert_eq!(running.connect().reply().status, 503);
+    for (mut client, ticket) in others.into_iter().chain([(runs, ticket)]) {
+        assert!(running.release(ticket));
+        assert_eq!(client.reply().body, b"released");
+    }
+    running.until(|server| server.counters().open == 0);
+    assert_eq!(running.run(|server| (server.counters().refused, server.counters().gone)), (1, 0));
 }
 
 fn quick() -> Limits {

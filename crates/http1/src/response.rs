@@ -28,6 +28,8 @@ pub struct ResponseHead<'a> {
     pub date: Option<&'a str>,
     /// The Server to write, if the block has none.
     pub server: Option<&'a str>,
+    /// The X-Request-Id to write, if the block has none: visible ASCII.
+    pub request_id: Option<&'a [u8]>,
 }
 
 /// Whether a response of this status has no body, whatever was asked (RFC 9110, 6.4.1; 205 in 15.3.6).
@@ -38,7 +40,7 @@ pub fn is_bodiless(status: u16) -> bool {
 impl ResponseHead<'_> {
     /// Appends the head.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(160 + self.header_block.len());
+        out.reserve(192 + self.header_block.len());
         write_status_line(out, self.status);
         out.extend_from_slice(self.header_block);
         if !matches!(self.status, 204 | 304) {
@@ -47,8 +49,9 @@ impl ResponseHead<'_> {
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        write_header(out, b"date: ", self.date);
-        write_header(out, b"server: ", self.server);
+        write_header(out, b"x-request-id: ", self.request_id);
+        write_header(out, b"date: ", self.date.map(str::as_bytes));
+        write_header(out, b"server: ", self.server.map(str::as_bytes));
         out.extend_from_slice(match self.persistence {
             Persistence::Keep => b"\r\n",
             Persistence::KeepOld => b"connection: keep-alive\r\n\r\n",
@@ -70,9 +73,9 @@ fn write_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn write_header(out: &mut Vec<u8>, name: &[u8], value: Option<&str>) {
+fn write_header(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
     let Some(value) = value else { return };
     out.extend_from_slice(name);
-    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
 }

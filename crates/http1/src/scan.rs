@@ -115,6 +115,8 @@ fn check_request_line(line: &[u8], limits: &Limits) -> Result<(), Reject> {
     let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
     match version {
         b"HTTP/1.1" | b"HTTP/1.0" => Ok(()),
+        // Of a later version everything is as in HTTP/1.1 (RFC 9110, 2.5).
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Ok(()),
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {

@@ -65,6 +65,23 @@ fn http_1_0_closes_unless_asked_and_needs_no_host() {
     assert!(!seen[0].expects_continue);
 }
 
+/// RFC 9110, 2.5.
+#[test]
+fn a_later_version_of_http_1_is_read_as_http_1_1() {
+    let later = |bytes: &[u8], minor: char| {
+        read(String::from_utf8_lossy(bytes).replace("HTTP/1.1", &format!("HTTP/1.{minor}")).as_bytes())
+    };
+    for minor in ['2', '9'] {
+        assert_eq!(later(STREAM, minor).unwrap(), whole(), "{minor}");
+    }
+    for count in [1, 63, 64, 65, 99] {
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "x: y\r\n".repeat(count));
+        assert_eq!(later(text.as_bytes(), '2').unwrap()[0].headers, count + 1);
+    }
+    let none = format!("GET / HTTP/1.2\r\n{}\r\n", "x: y\r\n".repeat(101));
+    assert_eq!(read(none.as_bytes()).unwrap_err().status, 431);
+}
+
 #[test]
 fn a_percent_that_begins_no_escape_stands_for_itself_in_a_query() {
     let seen = read(b"GET /?discount=50%&x=%zz HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();

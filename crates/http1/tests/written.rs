@@ -16,12 +16,13 @@ fn head(status: u16) -> ResponseHead<'static> {
         persistence: Persistence::Keep,
         date: Some("Sun, 06 Nov 1994 08:49:37 GMT"),
         server: Some("howdah"),
+        request_id: Some(b"one-1"),
     }
 }
 
 #[test]
-fn a_head_has_status_headers_length_date_and_server() {
-    let expected = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 12\r\n\
+fn a_head_has_status_headers_length_id_date_and_server() {
+    let expected = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 12\r\nx-request-id: one-1\r\n\
                     date: Sun, 06 Nov 1994 08:49:37 GMT\r\nserver: howdah\r\n\r\n";
     assert_eq!(written(head(200)), expected);
 }
@@ -45,7 +46,13 @@ fn a_response_without_content_has_no_length() {
 
 #[test]
 fn the_connection_header_says_what_becomes_of_it() {
-    let closing = ResponseHead { persistence: Persistence::Close, date: None, server: None, ..head(200) };
+    let closing = ResponseHead {
+        persistence: Persistence::Close,
+        date: None,
+        server: None,
+        request_id: None,
+        ..head(200)
+    };
     assert!(written(closing).ends_with("content-length: 12\r\nconnection: close\r\n\r\n"));
     let keeping = ResponseHead { persistence: Persistence::KeepOld, ..closing };
     assert!(written(keeping).ends_with("content-length: 12\r\nconnection: keep-alive\r\n\r\n"));

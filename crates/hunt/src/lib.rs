@@ -1,6 +1,7 @@
 //! Random attacks that run for a time and can be repeated from a seed.
 //!
-//! A hunt is a test whose module is called `hunts`. `make test` gives each a short run with a new seed, `make hunt` an hour.
+//! A hunt is a test whose module is called `hunts`. `make test` gives each a short run with a new seed, `make hunt`
+//! ten minutes, or `HUNT_SECONDS`.
 //! What a hunt does in a round depends on the seed and the number of the round alone, so a failure is repeated with the
 //! `HUNT_SEED` that it prints, from the very round on.
 //!

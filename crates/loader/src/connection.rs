@@ -141,7 +141,7 @@ fn hear(to: &str, replies: &mut BufReader<TcpStream>) -> Result<Option<Said>, Er
 fn hear_all(to: &str, replies: &mut BufReader<TcpStream>, outstanding: &Outstanding) -> Error {
     loop {
         match hear(to, replies) {
-            Ok(Some(Said::Acknowledged(sequence))) => outstanding.acknowledge(sequence),
+            Ok(Some(Said::Acknowledged { sequence, dropped })) => outstanding.acknowledge(sequence, dropped),
             Ok(Some(Said::Other)) => {}
             Ok(Some(Said::Rejected(rejected))) => outstanding.reject(rejected),
             Ok(Some(Said::Error { code, error })) => return Error::Server { code, error },

@@ -29,6 +29,9 @@ pub struct Options {
     pub queue: Option<String>,
     /// The name by which the queue remembers how far the lines are.
     pub producer: String,
+    /// Names by which it may have been told of the same lines before: if it does not know the one above, the first that it knows
+    /// counts.
+    pub former_producers: Vec<String>,
     /// A higher one fences loaders with a lower one.
     pub epoch: i32,
     /// What the listener wants to know.
@@ -44,6 +47,8 @@ pub struct Options {
 pub enum Event<'a> {
     /// The queue has so many lines from this producer already; they are left out.
     Begun {
+        /// Its name.
+        producer: &'a str,
         /// How many.
         skipped: u64,
     },
@@ -81,6 +86,9 @@ pub struct Summary {
     pub rejected: Vec<Rejected>,
     /// How many there are.
     pub rejected_count: u64,
+    /// How many lines are neither stored nor dead letters, as there were as many dead letters as are kept; at least, if a
+    /// connection broke.
+    pub dropped: u64,
 }
 
 /// Sends the lines of a source until all of them are acknowledged.
@@ -89,6 +97,7 @@ pub fn load(options: &Options, source: &Source, watch: &mut dyn FnMut(Event)) ->
         options,
         source,
         watch,
+        producer: None,
         outstanding: Arc::default(),
         pending: VecDeque::new(),
         blocks: source.begin(),
@@ -109,6 +118,7 @@ pub fn load(options: &Options, source: &Source, watch: &mut dyn FnMut(Event)) ->
         skipped,
         rejected: std::mem::take(&mut state.rejected),
         rejected_count: state.rejected_count,
+        dropped: state.dropped,
     })
 }
 
@@ -116,6 +126,8 @@ struct Delivery<'a> {
     options: &'a Options,
     source: &'a Source,
     watch: &'a mut dyn FnMut(Event),
+    /// The name that counts, once it is known.
+    producer: Option<&'a str>,
     outstanding: Arc<Outstanding>,
     /// Blocks to send before those that are read next.
     pending: VecDeque<Arc<Block>>,
@@ -160,16 +172,41 @@ impl Delivery<'_> {
         }
     }
 
-    fn connect_and_send(&mut self) -> Result<(), Error> {
+    /// Connects as a producer.
+    fn connect_as(&self, producer: &str) -> Result<Connection, Error> {
         let options = self.options;
         let hello = Hello {
             queue: options.queue.as_deref(),
-            producer: &options.producer,
+            producer,
             epoch: options.epoch,
             window: options.window,
             token: options.token.as_deref(),
         };
-        let connection = Connection::open(&options.to, &hello)?;
+        Connection::open(&options.to, &hello)
+    }
+
+    /// Connects as the producer that counts.
+    fn connect(&mut self) -> Result<Connection, Error> {
+        if let Some(producer) = self.producer {
+            return self.connect_as(producer);
+        }
+        let options = self.options;
+        let connection = self.connect_as(&options.producer)?;
+        if connection.sequence == 0 {
+            for former in &options.former_producers {
+                let known = self.connect_as(former)?;
+                if known.sequence > 0 {
+                    self.producer = Some(former);
+                    return Ok(known);
+                }
+            }
+        }
+        self.producer = Some(&options.producer);
+        Ok(connection)
+    }
+
+    fn connect_and_send(&mut self) -> Result<(), Error> {
+        let connection = self.connect()?;
         self.resume_behind(connection.sequence)?;
         let window = connection.window;
         let mut sending = connection.listen(&self.outstanding);
@@ -187,7 +224,7 @@ impl Delivery<'_> {
         let acknowledged = self.outstanding.lock().acknowledged;
         if self.skipped.is_none() {
             self.skipped = Some(stored);
-            (self.watch)(Event::Begun { skipped: stored });
+            (self.watch)(Event::Begun { producer: self.producer.unwrap_or_default(), skipped: stored });
         } else if stored < acknowledged {
             self.begin_again(acknowledged, stored)?;
         }
@@ -287,7 +324,7 @@ impl Delivery<'_> {
     fn check_length(&self) -> Result<(), Error> {
         let stored = self.skipped.unwrap_or(0);
         if self.unreadable.is_none() && self.read < stored {
-            let producer = self.options.producer.clone();
+            let producer = self.producer.unwrap_or_default().to_owned();
             return Err(Error::Short { producer, stored, lines: self.read });
         }
         Ok(())

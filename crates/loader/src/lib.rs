@@ -2,8 +2,8 @@
 //! whichever side dies meanwhile.
 //!
 //! - [`Source`]: files and the standard input, compressed or not, as blocks of whole lines (`block`).
-//! - `producer`: the name by which the queue remembers how far these files are.
-//! - `protocol`: what the two sides say to each other.
+//! - `producer`: the names by which the queue may remember how far these files are.
+//! - [`protocol`]: what the two sides say to each other.
 //! - `connection`: one connection, from the hello on.
 //! - `outstanding`: what is sent and not acknowledged, which is kept to be sent again.
 //! - [`load`] (`delivery`): all of it together, with as many connections as it takes.
@@ -18,11 +18,11 @@ mod delivery;
 mod error;
 mod outstanding;
 mod producer;
-mod protocol;
+pub mod protocol;
 mod source;
 
 pub use delivery::{Event, Options, Summary, load};
 pub use error::Error;
-pub use producer::producer_name;
+pub use producer::producer_names;
 pub use protocol::Rejected;
 pub use source::Source;

@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) position: u64,
     pub(crate) rejected: Vec<Rejected>,
     pub(crate) rejected_count: u64,
+    /// Lines that are neither stored nor dead letters.
+    pub(crate) dropped: u64,
     /// Nothing more will be heard on this connection.
     pub(crate) is_over: bool,
 }
@@ -79,9 +81,10 @@ impl Outstanding {
         block.after(state.acknowledged)
     }
 
-    /// All lines up to this one have arrived.
-    pub(crate) fn acknowledge(&self, sequence: u64) {
+    /// All lines up to this one have arrived, of which so many were dropped.
+    pub(crate) fn acknowledge(&self, sequence: u64, dropped: u64) {
         let mut state = self.lock();
+        state.dropped = state.dropped.saturating_add(dropped);
         state.acknowledged = state.acknowledged.max(sequence);
         while let Some(block) = state.blocks.pop_front_if(|block| block.last() <= sequence) {
             state.lines -= block.lines;
@@ -141,9 +144,9 @@ mod tests {
         assert!(outstanding.add(&block(1, 3), WINDOW));
         assert!(!outstanding.add(&block(4, 2), WINDOW), "too many lines");
         assert!(outstanding.add(&block(4, 1), WINDOW));
-        outstanding.acknowledge(2);
+        outstanding.acknowledge(2, 0);
         assert!(!outstanding.add(&block(5, 3), WINDOW), "a block counts until all of it is acknowledged");
-        outstanding.acknowledge(3);
+        outstanding.acknowledge(3, 0);
         assert!(outstanding.add(&block(5, 3), WINDOW));
         assert_eq!(outstanding.lock().acknowledged, 3);
     }
@@ -162,7 +165,7 @@ mod tests {
         let outstanding = Outstanding::default();
         outstanding.add(&block(1, 2), WINDOW);
         outstanding.add(&block(3, 2), WINDOW);
-        outstanding.acknowledge(3);
+        outstanding.acknowledge(3, 0);
         let again = outstanding.take();
         assert_eq!(again.iter().map(|block| block.first).collect::<Vec<_>>(), [3]);
         assert!(outstanding.lock().is_empty() && outstanding.add(&block(3, 4), WINDOW));

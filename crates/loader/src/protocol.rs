@@ -7,17 +7,22 @@ const VERSION: u64 = 1;
 
 /// The first line that a client sends.
 #[derive(Debug)]
-pub(crate) struct Hello<'a> {
-    pub(crate) queue: Option<&'a str>,
-    pub(crate) producer: &'a str,
-    pub(crate) epoch: i32,
-    pub(crate) window: u64,
-    pub(crate) token: Option<&'a str>,
+pub struct Hello<'a> {
+    /// The queue that it means.
+    pub queue: Option<&'a str>,
+    /// Who sends.
+    pub producer: &'a str,
+    /// Its epoch.
+    pub epoch: i32,
+    /// How many lines it wants to have under way.
+    pub window: u64,
+    /// The listener's token.
+    pub token: Option<&'a str>,
 }
 
 impl Hello<'_> {
     /// The line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let mut hello =
             json!({"v": VERSION, "producer": self.producer, "epoch": self.epoch, "window": self.window});
         for (key, value) in [("queue", self.queue), ("token", self.token)] {
@@ -31,9 +36,11 @@ impl Hello<'_> {
 
 /// How much may be under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Window {
-    pub(crate) lines: u64,
-    pub(crate) bytes: usize,
+pub struct Window {
+    /// Lines; one at least.
+    pub lines: u64,
+    /// Bytes; one at least.
+    pub bytes: usize,
 }
 
 /// A line that the server has not stored: it is a dead letter.
@@ -49,25 +56,42 @@ pub struct Rejected {
 
 /// What a server says.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
+pub enum Said {
     /// The last line that the queue has of this producer, and how much may be under way.
-    Hello { sequence: u64, window: Window },
-    /// All lines up to this one are committed and flushed, or dead letters.
-    Acknowledged(u64),
+    Hello {
+        /// The last line.
+        sequence: u64,
+        /// How much.
+        window: Window,
+    },
+    /// All lines up to this one are committed and flushed, or dead letters, but for so many since the last acknowledgement that are
+    /// neither.
+    Acknowledged {
+        /// The last line.
+        sequence: u64,
+        /// How many.
+        dropped: u64,
+    },
     /// A line is a dead letter.
     Rejected(Rejected),
     /// The server will close the connection.
-    Error { code: String, error: String },
+    Error {
+        /// The SQLSTATE or a word.
+        code: String,
+        /// The server's words.
+        error: String,
+    },
     /// What later versions may say beside.
     Other,
 }
 
 impl Said {
     /// A line of the server's, or none if it is not of this protocol.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let said: Value = serde_json::from_str(line).ok()?;
         if let Some(acknowledged) = said.get("$ack") {
-            return Some(Self::Acknowledged(acknowledged.as_u64()?));
+            let dropped = said.get("dropped").map_or(Some(0), Value::as_u64)?;
+            return Some(Self::Acknowledged { sequence: acknowledged.as_u64()?, dropped });
         }
         if let Some(rejected) = said.get("$reject") {
             let sequence = rejected.get("sequence")?.as_u64()?;
@@ -117,7 +141,9 @@ mod tests {
             Said::parse(hello),
             Some(Said::Hello { sequence: 7, window: Window { lines: 5, bytes: 9 } })
         );
-        assert_eq!(Said::parse("{\"$ack\": 12}\n"), Some(Said::Acknowledged(12)));
+        assert_eq!(Said::parse("{\"$ack\": 12}\n"), Some(Said::Acknowledged { sequence: 12, dropped: 0 }));
+        let dropped = Said::Acknowledged { sequence: 12, dropped: 3 };
+        assert_eq!(Said::parse(r#"{"$ack": 12, "dropped": 3}"#), Some(dropped));
         let rejected = Rejected { sequence: 3, code: "22P02".into(), error: "bad".into() };
         assert_eq!(
             Said::parse(r#"{"$reject": {"sequence": 3, "code": "22P02", "error": "bad"}}"#),
@@ -132,12 +158,22 @@ mod tests {
     #[test]
     fn what_later_versions_may_say_is_passed_over() {
         assert_eq!(Said::parse(r#"{"$pause": 5}"#), Some(Said::Other));
-        assert_eq!(Said::parse(r#"{"$ack": 5, "lag": 1}"#), Some(Said::Acknowledged(5)));
+        assert_eq!(
+            Said::parse(r#"{"$ack": 5, "lag": 1}"#),
+            Some(Said::Acknowledged { sequence: 5, dropped: 0 })
+        );
     }
 
     #[test]
     fn what_is_of_no_protocol_is_nothing() {
-        for line in ["HTTP/1.1 400 Bad Request\r\n", "{}", "{\"$ack\": -1}", "{\"$hello\": {\"v\": 1}}", ""] {
+        for line in [
+            "HTTP/1.1 400 Bad Request\r\n",
+            "{}",
+            "{\"$ack\": -1}",
+            "{\"$ack\":1,\"dropped\":-1}",
+            "{\"$hello\": {\"v\": 1}}",
+            "",
+        ] {
             assert_eq!(Said::parse(line), None, "{line}");
         }
     }

@@ -53,6 +53,11 @@ impl Input {
             Ok(Box::new(File::open(&self.path)?))
         }
     }
+
+    /// What is in it, not compressed.
+    pub(crate) fn content(&self) -> io::Result<Box<dyn Read>> {
+        decompressed(Counted { inner: self.open()?, position: Arc::default() })
+    }
 }
 
 impl Source {

@@ -96,9 +96,10 @@ fn serve(stream: TcpStream, manners: Manners, seen: &Mutex<Seen>) {
         if dies && !manners.commits_unheard {
             return;
         }
+        let dropped = bucket.iter().filter(|line| *line == "dropped").count();
         for line in bucket {
             sequence += 1;
-            if line == "bad" {
+            if line == "bad" || line == "dropped" {
                 connection.say(&format!(
                     r#"{{"$reject": {{"sequence": {sequence}, "code": "22P02", "error": "not JSON"}}}}"#
                 ));
@@ -108,7 +109,10 @@ fn serve(stream: TcpStream, manners: Manners, seen: &Mutex<Seen>) {
         if dies {
             return;
         }
-        connection.say(&format!(r#"{{"$ack": {sequence}}}"#));
+        match dropped {
+            0 => connection.say(&format!(r#"{{"$ack": {sequence}}}"#)),
+            _ => connection.say(&format!(r#"{{"$ack": {sequence}, "dropped": {dropped}}}"#)),
+        }
         if connection.ended && connection.held.is_empty() {
             return;
         }
@@ -181,6 +185,7 @@ fn options(server: &Server) -> Options {
         to: server.to.clone(),
         queue: Some("bips".into()),
         producer: "tests".into(),
+        former_producers: Vec::new(),
         epoch: 1,
         token: None,
         window: 100_000,
@@ -273,7 +278,7 @@ fn a_second_call_goes_on_where_the_first_ended() {
     let (summary, events) = load_lines(&server, &lines);
     let summary = summary.unwrap();
     assert_eq!((summary.lines, summary.skipped), (3_000 - 1234, 1234));
-    assert_eq!(events, ["Begun { skipped: 1234 }"]);
+    assert_eq!(events, ["Begun { producer: \"tests\", skipped: 1234 }"]);
     assert!(server.stored() == lines);
     assert_eq!(load_lines(&server, &lines).0.unwrap().lines, 0, "a third has nothing to do");
 }
@@ -309,6 +314,14 @@ fn rejected_lines_are_named_with_their_places() {
     assert!(place(0).0.ends_with("one") && place(0).1 == 2);
     assert!(place(1).0.ends_with("two") && place(1).1 == 4);
     assert_eq!(summary.rejected[1].error, "not JSON");
+}
+
+#[test]
+fn lines_that_are_kept_nowhere_are_counted() {
+    let server = Server::start(vec![Manners { bucket: 2, ..POLITE }]);
+    let lines = ["1", "dropped", "bad", "dropped", "dropped", "6"].map(str::to_owned);
+    let summary = load_lines(&server, &lines).0.unwrap();
+    assert_eq!((summary.lines, summary.rejected_count, summary.dropped), (6, 4, 3));
 }
 
 #[test]

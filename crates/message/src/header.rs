@@ -51,6 +51,8 @@ pub(crate) enum Place {
     Date,
     /// Sent as it is, instead of the one that the gateway would write.
     Server,
+    /// Sent as it is, instead of the one that the gateway would write.
+    RequestId,
     /// Says something about the connection, which is the gateway's: its value may ask to close it.
     Connection,
     /// Left out: about the connection or the framing, which are the gateway's.
@@ -62,6 +64,7 @@ pub(crate) fn place(name: &[u8]) -> Place {
     match name {
         b"date" => Place::Date,
         b"server" => Place::Server,
+        b"x-request-id" => Place::RequestId,
         b"connection" => Place::Connection,
         b"content-length" | b"keep-alive" | b"proxy-connection" | b"te" | b"trailer"
         | b"transfer-encoding" | b"upgrade" => Place::Dropped,

@@ -219,6 +219,13 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+/// The id in a message that [`RequestBuilder`] has written, without a look at the rest of it.
+pub(crate) fn id_in(message: &[u8]) -> Option<&[u8]> {
+    let number = |at| u32_at(message, at).map(|number| number as usize);
+    let text = FIXED + 8 * number(24)?;
+    message.get(text + number(ENDS + 4 * HEADERS)?..text + number(ENDS + 4 * ID)?)
+}
+
 /// A view of a request. Copying it copies pointers.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {

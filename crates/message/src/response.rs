@@ -17,6 +17,7 @@ const FIXED: usize = 8;
 const CLOSE: u16 = 1;
 const HAS_DATE: u16 = 2;
 const HAS_SERVER: u16 = 4;
+const HAS_REQUEST_ID: u16 = 8;
 
 /// A status that no response can have: below 200 it would not end the exchange, above 599 it has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl ResponseBuilder {
     }
 
     /// Appends a header. Headers about the connection and the framing are left out, because they are the
-    /// gateway's; `Connection: close` asks it to close. Date and Server replace the gateway's own.
+    /// gateway's; `Connection: close` asks it to close. Date, Server and X-Request-Id replace the gateway's own.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), BadHeader> {
         let (name, value) = (name.as_ref(), value.as_ref().trim_ascii());
         if !header::is_token(name) {
@@ -74,6 +75,7 @@ impl ResponseBuilder {
             Place::Sent => {}
             Place::Date => self.flags |= HAS_DATE,
             Place::Server => self.flags |= HAS_SERVER,
+            Place::RequestId => self.flags |= HAS_REQUEST_ID,
             Place::Connection => {
                 let mut options = value.split(|&byte| byte == b',');
                 if options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close")) {
@@ -159,6 +161,11 @@ impl<'a> Response<'a> {
     /// Whether the headers have a Server.
     pub fn has_server(&self) -> bool {
         self.flags & HAS_SERVER != 0
+    }
+
+    /// Whether the headers have an X-Request-Id.
+    pub fn has_request_id(&self) -> bool {
+        self.flags & HAS_REQUEST_ID != 0
     }
 
     /// The headers as HTTP/1 writes them, each line ended by CR LF.

@@ -13,6 +13,7 @@ pub struct Full {
 
 /// A line that was longer than the limit. The bucket has its beginning in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TooLong {
     /// Its number in the bucket, from 0.
     pub line: u64,

@@ -1,6 +1,7 @@
 //! A bucket, or a hello, on its way to whoever writes it, and the answer.
 //!
-//! Work is a line of JSON about the bucket, then the bucket's lines as they are. An answer is JSON.
+//! Work is a line of JSON about the bucket, then the bucket's lines as they are. An answer is JSON. Nothing but what was written is
+//! read: what serde passes over it does not look at, so that it need not even be text.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use crate::bucket::TooLong;
 
 /// Who sends, in the acknowledged protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The producer's name.
     pub producer: String,
@@ -31,9 +33,13 @@ pub enum Durability {
 
 /// Where lines go, and how they are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Destination {
     /// The name of the queue or table, which a hello may give.
     pub name: String,
+    /// Who owned the queue when its listener was registered, by name; none is anybody, and of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_owner: Option<String>,
     /// The table's oid; none for a queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
@@ -62,6 +68,7 @@ impl Destination {
 ///
 /// It says all that is to be known: its listener may be gone, or take lines for somewhere else, by the time it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Work {
     /// The listener.
     pub listener: u32,
@@ -78,10 +85,17 @@ pub struct Work {
     /// Lines of which the bucket has the beginning alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_long: Vec<TooLong>,
+    /// Why its one line is to be a dead letter without being tried: it has done harm alone, again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Rejected>,
 }
+
+/// Refused lines of a bucket that are named at most.
+pub const NAMED: usize = 100;
 
 /// A line that has become a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rejected {
     /// Its number in the bucket, from 0.
     pub line: u64,
@@ -93,6 +107,7 @@ pub struct Rejected {
 
 /// What became of a bucket that is committed; of a hello, how far the producer is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Written {
     /// Lines that were stored.
     pub stored: u64,
@@ -111,6 +126,7 @@ pub struct Written {
 
 /// Why nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Failure {
     /// The error's SQLSTATE.
     pub code: String,
@@ -118,6 +134,10 @@ pub struct Failure {
     pub error: String,
     /// Whether trying again is in vain.
     pub is_final: bool,
+    /// Whether the lines themselves may have done it, whatever the server's state is: they have taken too much memory, or the process
+    /// has ended that wrote them.
+    #[serde(default)]
+    pub is_harm: bool,
 }
 
 /// What became of work.
@@ -148,6 +168,20 @@ impl Work {
     }
 }
 
+impl Written {
+    /// Adds what became of a part of the bucket, before which so many lines came.
+    pub fn add(&mut self, part: Written, before: u64) {
+        self.stored += part.stored;
+        self.repeated += part.repeated;
+        self.rejected_count += part.rejected_count;
+        self.dropped += part.dropped;
+        self.sequence = part.sequence;
+        let room = NAMED.saturating_sub(self.rejected.len());
+        let named = part.rejected.into_iter().take(room);
+        self.rejected.extend(named.map(|rejected| Rejected { line: rejected.line + before, ..rejected }));
+    }
+}
+
 impl Answer {
     /// The answer's bytes.
     pub fn write(&self) -> Vec<u8> {
@@ -161,6 +195,7 @@ impl Answer {
                 code: "XX000".into(),
                 error: format!("an executor's answer cannot be read: {error}"),
                 is_final: false,
+                is_harm: false,
             })
         })
     }
@@ -179,7 +214,12 @@ mod tests {
     fn work_and_answers_come_out_as_they_went_in() {
         let origin = Origin { producer: "a\n\"b\"".into(), epoch: 3, first: i64::MAX };
         let too_long = vec![TooLong { line: 2, length: u64::MAX }];
-        let queue = Destination { name: "bips".into(), role: 10, ..Destination::default() };
+        let queue = Destination {
+            name: "bips".into(),
+            queue_owner: Some("ada".into()),
+            role: 10,
+            ..Destination::default()
+        };
         let table = Destination { table: Some(7), rest_column: Some("rest".into()), ..queue.clone() };
         let of = |destination: Destination, origin| Work {
             listener: 4000,
@@ -188,8 +228,10 @@ mod tests {
             origin,
             hello: false,
             too_long: Vec::new(),
+            refused: None,
         };
-        let work = Work { too_long, ..of(table, Some(origin)) };
+        let refused = Some(Rejected { line: 0, code: "53200".into(), error: "much".into() });
+        let work = Work { too_long, refused, ..of(table, Some(origin)) };
         let bytes = [&work.head(), b"{}\nx\n".as_slice()].concat();
         assert_eq!(Work::parse(&bytes).unwrap(), (work, b"{}\nx\n".as_slice()));
         let plain = of(queue, None);

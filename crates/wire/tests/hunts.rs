@@ -4,9 +4,13 @@
 mod hunts {
     use std::time::Duration;
 
-    use hunt::Hunt;
     use hunt::bytes::{assembled, cut, damage};
-    use wire::{Bucket, Cutter, Decision, Full, Hello, Opening, TooLong};
+    use hunt::{Hunt, Rng};
+    use serde_json::Value;
+    use wire::{
+        Answer, Bucket, Cutter, Decision, Destination, Durability, Failure, Full, Hello, Opening, Origin,
+        Rejected, TooLong, Work, Written,
+    };
 
     const PIECES: [&[u8]; 25] = [
         b"{\"$hello\":{\"v\":1,\"producer\":\"p\"}}\n",
@@ -105,5 +109,119 @@ mod hunts {
             lines.push(b'\n');
         }
         (lines, too_long)
+    }
+
+    #[test]
+    fn hellos() {
+        let mut hunt = Hunt::begin("hellos of lines", Duration::from_millis(400));
+        while let Some(mut random) = hunt.next_round() {
+            let mut line = assembled(&mut random, &PIECES, 10);
+            damage(&mut random, &mut line, &PIECES);
+            let Ok(hello) = Hello::parse(&line) else { continue };
+            let said: Value = serde_json::from_slice(&line).expect("JSON, as it was read");
+            let Some(Value::Object(said)) = said.get("$hello") else { continue };
+            let text = |key: &str| said.get(key).and_then(Value::as_str).map(str::to_owned);
+            let expected = Hello {
+                v: said["v"].as_u64().expect("a version") as u32,
+                queue: text("queue"),
+                producer: text("producer").expect("a name"),
+                epoch: said.get("epoch").map_or(1, |epoch| epoch.as_i64().expect("a number") as i32),
+                window: said.get("window").and_then(Value::as_u64),
+                token: text("token"),
+            };
+            assert_eq!(hello, expected, "{}", line.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn work_and_answers() {
+        let mut hunt = Hunt::begin("work and answers about lines", Duration::from_millis(400));
+        while let Some(mut random) = hunt.next_round() {
+            let work = work(&mut random);
+            let lines: Vec<u8> =
+                (0..random.usize(0..40)).map(|_| *random.choice(b"{}\n\r\0x\xff").unwrap()).collect();
+            let mut bytes = [work.head(), lines.clone()].concat();
+            let read = Work::parse(&bytes).expect("what was written");
+            assert_eq!(read, (work, &lines[..]));
+            damage(&mut random, &mut bytes, &PIECES);
+            if let Ok((read, lines)) = Work::parse(&bytes) {
+                let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+                assert!(serde_json::from_slice::<Value>(&bytes[..end]).is_ok(), "{}", bytes.escape_ascii());
+                assert_eq!(lines, bytes.get(end + 1..).unwrap_or_default());
+                assert_eq!(Work::parse(&read.head()).expect("what was written").0, read);
+            }
+            let answer = answer(&mut random);
+            let mut bytes = answer.write();
+            assert_eq!(Answer::parse(&bytes), answer);
+            damage(&mut random, &mut bytes, &PIECES);
+            let read = Answer::parse(&bytes);
+            assert_eq!(Answer::parse(&read.write()), read);
+            let is_json = serde_json::from_slice::<Value>(&bytes).is_ok();
+            let is_unreadable =
+                matches!(&read, Answer::Failed(failure) if failure.code == "XX000" && !failure.is_final);
+            assert!(is_json || is_unreadable, "{}", bytes.escape_ascii());
+        }
+    }
+
+    fn text(random: &mut Rng) -> String {
+        let length = random.usize(0..40);
+        (0..length)
+            .map(|_| if random.bool() { random.char('\0'..='\u{7f}') } else { random.char(..) })
+            .collect()
+    }
+
+    fn some<T>(random: &mut Rng, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
+        if random.bool() { Some(value(random)) } else { None }
+    }
+
+    fn work(random: &mut Rng) -> Work {
+        let durabilities = [Durability::Commit, Durability::RemoteApply, Durability::Memory];
+        let destination = Destination {
+            name: text(random),
+            queue_owner: some(random, text),
+            table: some(random, |random| random.u32(..)),
+            role: random.u32(..),
+            search_path: text(random),
+            durability: durabilities[random.usize(0..3)],
+            line_column: some(random, text),
+            rest_column: some(random, text),
+        };
+        let too_long = |random: &mut Rng| TooLong { line: random.u64(..), length: random.u64(..) };
+        Work {
+            listener: random.u32(..),
+            destination,
+            longest_line: random.usize(..),
+            origin: some(random, |random| Origin {
+                producer: text(random),
+                epoch: random.i32(..),
+                first: random.i64(..),
+            }),
+            hello: random.bool(),
+            too_long: (0..random.usize(0..3)).map(|_| too_long(random)).collect(),
+            refused: some(random, rejected),
+        }
+    }
+
+    fn rejected(random: &mut Rng) -> Rejected {
+        Rejected { line: random.u64(..), code: text(random), error: text(random) }
+    }
+
+    fn answer(random: &mut Rng) -> Answer {
+        if random.bool() {
+            return Answer::Failed(Failure {
+                code: text(random),
+                error: text(random),
+                is_final: random.bool(),
+                is_harm: random.bool(),
+            });
+        }
+        Answer::Written(Written {
+            stored: random.u64(..),
+            repeated: random.u64(..),
+            rejected_count: random.u64(..),
+            dropped: random.u64(..),
+            rejected: (0..random.usize(0..3)).map(|_| rejected(random)).collect(),
+            sequence: random.i64(..),
+        })
     }
 }

@@ -7,6 +7,7 @@ create table http.route (
   function text not null,
   role regrole not null,
   search_path text not null,
+  owner text,
   primary key (method, pattern));
 comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -14,6 +15,8 @@ comment on column http.route.pattern is 'Path with {name} for a segment and {*re
 comment on column http.route.function is 'The function with its argument types';
 comment on column http.route.role is 'The role that requests run as';
 comment on column http.route.search_path is 'search_path at registration, in which names resolve';
+comment on column http.route.owner is
+  'Who owned the function at registration, by name; null is anybody. Another''s function of the same name does not answer';
 
 create table http.handler (
   name text not null primary key,
@@ -54,8 +57,6 @@ select pg_catalog.pg_extension_config_dump('http.route', '');
 select pg_catalog.pg_extension_config_dump('http.handler', '');
 select pg_catalog.pg_extension_config_dump('http.listener', '');
 
-grant select on http.route, http.handler, http.listener to howdah_admin;
-
 -- What configures. These functions run as their caller, and only their rows are written as the extension's owner, so that nobody
 -- else can write the tables: ARCHITECTURE.md, "Whose code runs as whom".
 
@@ -64,8 +65,9 @@ language sql stable
 return (
   select pg_catalog.string_agg(pg_catalog.quote_ident(name), ', ' order by place) operator(pg_catalog.||) ', pg_temp'
   from pg_catalog.unnest(pg_catalog.current_schemas(false)) with ordinality as path (name, place)
-  where name operator(pg_catalog.<>) 'pg_temp');
-comment on function http.registration_path() is 'The schemas of the search_path, pg_temp last';
+  -- A session's own has a number, by which it is another session's next.
+  where not pg_catalog.starts_with(name::pg_catalog.text, 'pg_temp'));
+comment on function http.registration_path() is 'The schemas of the search_path without those for what is temporary, and pg_temp last';
 
 create function http.route(
   method text, pattern text, function text, role text default 'howdah_web',
@@ -135,4 +137,3 @@ comment on column http.listeners.gateway is 'Process id of the gateway; null if 
 comment on column http.listeners.error is 'Why the gateway could not bind it; it tries again every second';
 revoke all on function http.read_ports() from public;
 grant execute on function http.read_ports() to howdah_admin;
-grant select on http.listeners to howdah_admin;

@@ -25,20 +25,32 @@ comment on column queue.dead_letters.error is 'Why it is here';
 comment on column queue.dead_letters.message is 'The message, or the row as JSON';
 comment on column queue.dead_letters.line is 'The line as it arrived, 8 KiB of it at most';
 comment on column queue.dead_letters.line_length is 'Bytes that the line had';
-grant select on queue.dead_letters to public;
-
 create function queue.exhume(queue integer, into_table oid, qty integer)
-returns setof queue.dead_letter
+returns table (
+  place text, message jsonb, headers jsonb, line bytea, listener integer, column_names text[], column_values text[])
 language sql volatile set search_path = pg_catalog, pg_temp
 as $body$
-  delete from queue.dead_letter d
-  where ctid = any (array(
-    select e.ctid from queue.dead_letter e
-    where (e.queue = exhume.queue or e.into_table = exhume.into_table) and (e.line is null or octet_length(e.line) = e.line_length)
-    order by e.buried_at limit exhume.qty for update skip locked))
-  returning d.*
+  select d.ctid::text, d.message, d.headers, d.line, d.listener, d.column_names, d.column_values
+  from queue.dead_letter d
+  where (d.queue = exhume.queue or d.into_table = exhume.into_table)
+    and (d.line is null or d.column_names is not null or d.msg_id is null and octet_length(d.line) = d.line_length)
+    -- What a policy has refused to who sent it stays refused: policies do not bind a table's owner.
+    and (d.into_table is null or d.sqlstate is distinct from '42501')
+  order by d.buried_at, d.msg_id, d.ctid limit exhume.qty for update skip locked
 $body$;
-comment on function queue.exhume(integer, oid, integer) is 'Removes dead letters and returns them, but for lines that were cut; queue.redrive() calls it';
+comment on function queue.exhume(integer, oid, integer) is
+  'Locks dead letters and returns them, but for lines that were cut or that a policy has refused; queue.redrive() calls it';
+
+create function queue.settle(sent text[], kept text[], sqlstates text[], errors text[]) returns void
+language sql volatile set search_path = pg_catalog, pg_temp
+as $body$
+  delete from queue.dead_letter d where d.ctid = any (settle.sent::tid[]);
+  update queue.dead_letter d set sqlstate = k.sqlstate, error = k.error, buried_at = now()
+  from unnest(settle.kept::tid[], settle.sqlstates, settle.errors) k (place, sqlstate, error)
+  where d.ctid = k.place
+$body$;
+comment on function queue.settle(text[], text[], text[], text[]) is
+  'Removes letters that were sent again, and says of the others why they were not; queue.redrive() calls it';
 
 create function queue.redrive(
   queue_name text, qty integer default null, line_column text default null, rest_column text default null)
@@ -46,7 +58,7 @@ returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_redrive';
 comment on function queue.redrive(text, integer, text, text) is
-  'Sends dead letters of a queue to it again, all or the oldest; returns how many. Lines of which only a part was kept stay';
+  'Sends dead letters of a queue to it again, all or the oldest; returns how many. What cannot be sent stays as it is, and says why';
 
 create function queue.redrive(
   into_table regclass, qty integer default null, line_column text default null, rest_column text default null)
@@ -54,7 +66,7 @@ returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_redrive_into_table';
 comment on function queue.redrive(regclass, integer, text, text) is
-  'Inserts lines that were refused into their table again, all or the oldest; returns how many are rows now. Lines of which only a part was kept stay';
+  'Inserts lines that were refused into their table again, as its owner, all or the oldest, but for those that a policy has refused; returns how many are rows now. What cannot be inserted stays as it is, and says why';
 
 create function queue.discard(queue integer, into_table oid, before timestamptz) returns bigint
 language sql volatile set search_path = pg_catalog, pg_temp
@@ -81,4 +93,6 @@ as 'MODULE_PATHNAME', 'howdah_queue_discard_dead_letters_of_table';
 comment on function queue.discard_dead_letters(regclass, timestamptz) is
   'Throws lines away that were refused by a table, all or those that were buried before a time; returns how many';
 
-revoke all on function queue.exhume(integer, oid, integer), queue.discard(integer, oid, timestamptz) from public;
+revoke all on function
+  queue.exhume(integer, oid, integer), queue.settle(text[], text[], text[], text[]), queue.discard(integer, oid, timestamptz)
+from public;

@@ -60,3 +60,15 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_forget_producer_of_table';
 comment on function queue.forget_producer(regclass, text) is
   'Forgets how far a producer of a table is, for one that will not come back: what it sends again doubles. False if it is not known';
+
+create function queue.producers(queue_name text) returns table (producer text, epoch integer, sequence bigint)
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_producers';
+comment on function queue.producers(text) is
+  'How far each producer of a queue is: its epoch and the number of its last row';
+
+create function queue.producers(into_table regclass) returns table (producer text, epoch integer, sequence bigint)
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_queue_producers_of_table';
+comment on function queue.producers(regclass) is
+  'How far each producer of a table is: its epoch and the number of its last line';

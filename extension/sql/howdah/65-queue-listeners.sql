@@ -4,6 +4,7 @@ create table queue.listener (
   port integer primary key check (port between 1 and 65535),
   address text not null,
   queue text,
+  queue_owner text,
   into_table regclass,
   role regrole not null,
   search_path text not null,
@@ -21,6 +22,8 @@ comment on table queue.listener is 'Listeners for lines; change them by queue.li
 comment on column queue.listener.address is
   'Host name, address, * or folder of UNIX sockets; empty for all that howdah.listen_addresses allows';
 comment on column queue.listener.queue is 'The queue that lines go into';
+comment on column queue.listener.queue_owner is
+  'Who owned the queue at registration, by name; null is anybody. Another''s queue of the same name gets no lines';
 comment on column queue.listener.into_table is 'The table that lines go into';
 comment on column queue.listener.role is 'The role that lines are written as';
 comment on column queue.listener.search_path is 'search_path at registration, in which triggers and the like resolve names';
@@ -41,8 +44,6 @@ alter table queue.listener enable always trigger changed;
 select pg_catalog.pg_extension_config_dump(
   'queue.listener',
   'where into_table is null or exists (select from pg_catalog.pg_class c where c.oid operator(pg_catalog.=) into_table)');
-
-grant select on queue.listener to howdah_admin;
 
 create function queue.listen(
   port integer, queue text default null, into_table regclass default null, address text default '',
@@ -66,7 +67,7 @@ comment on function queue.unlisten(integer) is
 create function queue.read_listeners()
 returns table (
   port integer, gateway integer, way text, connections integer, received bigint, stored bigint, repeated bigint,
-  rejected bigint, refused bigint, failing boolean, code text, error text, error_at timestamptz)
+  rejected bigint, dropped bigint, refused bigint, failing boolean, code text, error text, error_at timestamptz)
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_listeners_wrapper';
 comment on function queue.read_listeners() is 'What the view queue.listeners shows of each gateway';
@@ -83,7 +84,7 @@ create view queue.listeners as
 select
   l.port, l.queue, l.into_table, l.role, l.durability, p.bound, p.gateway, r.way, coalesce(r.connections, 0) as connections,
   coalesce(r.received, 0) as received, coalesce(r.stored, 0) as stored, coalesce(r.repeated, 0) as repeated,
-  coalesce(r.rejected, 0) as rejected, coalesce(r.refused, 0) as refused, coalesce(r.failing, false) as failing,
+  coalesce(r.rejected, 0) as rejected, coalesce(r.dropped, 0) as dropped, coalesce(r.refused, 0) as refused, coalesce(r.failing, false) as failing,
   coalesce(p.error, r.error) as error, r.code, r.error_at
 from queue.listener l
 left join (
@@ -99,7 +100,10 @@ comment on column queue.listeners.way is 'How rows are written, and why; null un
 comment on column queue.listeners.received is 'Lines that came since the gateway began to listen, empty ones included';
 comment on column queue.listeners.stored is 'Lines whose rows are committed';
 comment on column queue.listeners.repeated is 'Lines that were left out because their producer had sent them before';
-comment on column queue.listeners.rejected is 'Lines that have become dead letters';
+comment on column queue.listeners.rejected is
+  'Lines that were refused, and have become dead letters but for those that were dropped';
+comment on column queue.listeners.dropped is
+  'Lines that were refused and not kept, as there were howdah.queue_dead_letters already';
 comment on column queue.listeners.refused is 'Connections that were turned away';
 comment on column queue.listeners.failing is 'Whether nothing can be written now; lines wait, and it is tried again';
 comment on column queue.listeners.error is 'The last error: of binding, of writing, or why a connection was turned away';
@@ -123,4 +127,3 @@ grant execute on function
     integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
 to howdah_admin;
-grant select on queue.listeners, queue.connections to howdah_admin;

@@ -14,6 +14,12 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'howdah_queue_arrivals';
 comment on function queue.arrivals(text) is 'How many rows may have become free since the server started';
 
+create function queue.check_owner(queue_name text) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'howdah_queue_check_owner';
+comment on function queue.check_owner(text) is
+  'For routes whose client names the queue: in a request an error unless its owner may become the current user, or that is howdah_web';
+
 create function queue.answer_later(
   queue_name text, arrivals bigint, milliseconds integer, any_row boolean default false)
 returns void
@@ -22,85 +28,58 @@ as 'MODULE_PATHNAME', 'howdah_queue_answer_later';
 comment on function queue.answer_later(text, bigint, integer, boolean) is
   'Has a request that found nothing run again when rows may be free; its answer is sent when the time is over, after a minute at the latest. Requests to which any row is as good take turns';
 
--- Casts to json may be somebody's, and raise for one row: that must not stop those behind it.
-create function queue.json_of("rows" anyarray) returns json[]
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $body$
-declare
-  every json[] := '{}';
-  one json;
-begin
-  begin
-    return array(select to_json(r) from unnest("rows") r);
-  exception when others then
-    -- What comes of others, of the server or of a cancel is no fault of a row.
-    if left(sqlstate, 2) in ('40', '53', '55', '57', '58') then
-      raise;
-    end if;
-  end;
-  for place in 1..cardinality("rows") loop
-    begin
-      one := to_json("rows"[place]);
-    exception when others then
-      if left(sqlstate, 2) in ('40', '53', '55', '57', '58') then
-        raise;
-      end if;
-      one := null;
-    end;
-    every := every || one;
-  end loop;
-  return every;
-end
-$body$;
-comment on function queue.json_of(anyarray) is 'Rows as JSON; null for each whose conversion raises an error';
+create function queue.read_as_json(queue_name text, qty integer, vt interval)
+returns table (msg_id bigint, read_ct integer, "row" json)
+language c volatile rows 100 set search_path = pg_catalog, pg_temp
+as 'MODULE_PATHNAME', 'howdah_queue_read_as_json';
+comment on function queue.read_as_json(text, integer, interval) is
+  'Rows or messages as JSON, as many as one response has room for: leased, or taken out if vt is null. What cannot be JSON, or is too large for any response, is null';
 
 create function queue.rows_as_json(queue_name text, qty integer, leased boolean, vt interval)
 returns table (msg_id bigint, read_ct integer, "row" json)
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 declare
-  of_type regtype;
-  taken json[];
+  are_messages boolean;
   ids bigint[];
   counts integer[];
+  taken json[];
+  refused boolean;
 begin
   if qty is null or qty not between 0 and 10000 then
     raise exception using errcode = '22023', message = format('qty must be from 0 to 10000, and is %s', coalesce(qty::text, 'null'));
   end if;
-  select q.row_type into of_type from queue.queue q where q.name = rows_as_json.queue_name;
-  if of_type is not null and leased then
-    return query execute format(
-      'select l.msg_id, l.read_ct, case when l."row" is not null then
-         json_build_object(''msg_id'', l.msg_id, ''read_ct'', l.read_ct, ''row'', l."row") end
-       from (
-         select array_agg(r.msg_id) as ids, array_agg(r.read_ct) as counts, array_agg(r."row") as "rows"
-         from queue.read($1, $2, $3, null::%s) r) read
-       cross join unnest(read.ids, read.counts, queue.json_of(read."rows")) l (msg_id, read_ct, "row")', of_type)
-    using queue_name, qty, vt;
-  elsif of_type is not null then
-    begin
-      execute format('select array_agg(to_json(r)) from queue.take($1, $2, null::%s) r', of_type)
-      into taken using queue_name, qty;
-    exception when others then
-      if left(sqlstate, 2) in ('40', '53', '55', '57', '58') then
-        raise;
-      end if;
-      -- Rows that cannot be JSON are leased, which counts, and stay; those behind them are handed out.
-      select array_agg(r.msg_id), array_agg(r.read_ct), array_agg(r."row" -> 'row') into ids, counts, taken
-      from queue.rows_as_json(queue_name, qty, true, '30 seconds') r where r."row" is not null;
-      perform queue.ack(queue_name, ids, read_cts => counts);
-    end;
-    return query select null::bigint, null::integer, t from unnest(taken) t;
-  elsif leased then
-    return query select r.msg_id, r.read_ct, to_json(r)
-    from queue.read(queue_name, extract(epoch from vt)::integer, qty) r;
-  else
-    return query select r.msg_id, r.read_ct, to_json(r) from queue.pop(queue_name, qty) r;
+  select q.row_type is null into are_messages from queue.queue q where q.name = rows_as_json.queue_name;
+  if leased then
+    return query select r.msg_id, r.read_ct,
+      case
+        when are_messages or r."row" is null then r."row"
+        else json_build_object('msg_id', r.msg_id, 'read_ct', r.read_ct, 'row', r."row")
+      end
+    from queue.read_as_json(queue_name, qty, vt) r;
+    return;
   end if;
+  begin
+    select array_agg(r."row"), bool_or(r."row" is null) into taken, refused
+    from queue.read_as_json(queue_name, qty, null) r;
+    if refused then
+      raise exception using errcode = 'HQ001', message = 'a row cannot be answered';
+    end if;
+  exception when sqlstate 'HQ001' then
+    -- Rows that cannot be answered are leased, which counts, and stay; those behind them are handed out.
+    select array_agg(r.msg_id), array_agg(r.read_ct), array_agg(r."row") into ids, counts, taken
+    from queue.read_as_json(queue_name, qty, '30 seconds') r where r."row" is not null;
+    if are_messages then
+      perform queue.delete(queue_name, ids, counts);
+    else
+      perform queue.ack(queue_name, ids, counts);
+    end if;
+  end;
+  return query select null::bigint, null::integer, t from unnest(taken) t;
 end
 $body$;
 comment on function queue.rows_as_json(text, integer, boolean, interval) is
-  'Rows or messages as JSON: leased for a time, or taken out. A leased row that cannot be JSON is null';
+  'Rows or messages as JSON: leased for a time, or taken out. A leased row that cannot be answered is null';
 
 create function queue.ack_batch(queue_name text, batch text) returns bigint
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -149,6 +128,7 @@ declare
   arrivals bigint := queue.arrivals(http_read.queue);
   answer json;
 begin
+  perform queue.check_owner(http_read.queue);
   if vt is null or vt < '1 second' or vt > '1 day' then
     raise exception using errcode = '22023', message = format('vt must be from a second to a day, and is %s', coalesce(vt::text, 'null'));
   end if;
@@ -180,6 +160,7 @@ create function queue.http_ack(queue text, batch text) returns json
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $body$
 begin
+  perform queue.check_owner(http_ack.queue);
   return json_build_object('acknowledged', queue.ack_batch(http_ack.queue, batch));
 end
 $body$;
@@ -191,6 +172,7 @@ as $body$
 begin
   -- An unknown queue is the client's mistake.
   perform queue.arrivals(http_take.queue);
+  perform queue.check_owner(http_take.queue);
   return json_build_object(
     'rows', coalesce(
       (select json_agg(r."row") from queue.rows_as_json(http_take.queue, qty, false, null) r), '[]'));

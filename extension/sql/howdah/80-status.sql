@@ -143,7 +143,6 @@ revoke all on function
 grant execute on function
   http.read_workers(), http.read_refusals(), http.read_log(), http.read_databases(), http.read_stats(), http.read_sizes()
 to howdah_admin;
-grant select on http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes to howdah_admin;
 
 -- The supervisor looks at this database when the transaction of `create extension` has committed.
 create function http.announce_extension() returns void

@@ -1,9 +1,12 @@
 //! Sets of rows that a function returns.
 
+use std::ops::ControlFlow;
+
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData, TupleDesc, Tuplestorestate};
 use pgrx::prelude::*;
 
 use super::Call;
+use crate::pg;
 use crate::queue::refuse::refuse;
 
 /// The rows of a call that returns a set.
@@ -44,6 +47,24 @@ impl Returned {
         }
     }
 
+    /// Whether the statement that has made the call expects rows of this description.
+    ///
+    /// # Safety
+    /// The description lives.
+    pub unsafe fn are_expected(call: Call, descriptor: TupleDesc) -> bool {
+        // SAFETY: by contract; PostgreSQL's description lives as long as the call.
+        unsafe {
+            let result = (*call.raw()).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+            if result.is_null() || (*result).expectedDesc.is_null() {
+                return true;
+            }
+            let expected = (*result).expectedDesc;
+            let type_of = |descriptor, place| pg::attribute(descriptor, place).atttypid;
+            let is_alike = |place| type_of(expected, place) == type_of(descriptor, place);
+            (*expected).natts == (*descriptor).natts && (0..(*descriptor).natts as usize).all(is_alike)
+        }
+    }
+
     /// Rows as the function is declared to return them.
     pub fn declared(call: Call) -> Returned {
         let mut descriptor: TupleDesc = std::ptr::null_mut();
@@ -67,6 +88,34 @@ impl Returned {
             let descriptor = pg_sys::CreateTemplateTupleDesc(1);
             pg_sys::TupleDescInitEntry(descriptor, 1, c"msg_id".as_ptr(), pg_sys::INT8OID, -1, 0);
             Returned::rows(call, descriptor)
+        }
+    }
+
+    /// Rows that nobody else sees, of this description, which lives as long as they. They go with the subtransaction.
+    pub fn apart(descriptor: TupleDesc) -> Returned {
+        // SAFETY: inside a transaction.
+        let store = unsafe { pg_sys::tuplestore_begin_heap(false, false, pg_sys::work_mem) };
+        Returned { store, descriptor }
+    }
+
+    /// Shows the rows one by one, by their columns and whole, until it is enough, and frees all.
+    ///
+    /// # Safety
+    /// They are [`apart`](Returned::apart).
+    pub unsafe fn show(self, mut row: impl FnMut(&[Datum], Datum) -> ControlFlow<()>) {
+        // SAFETY: by contract. What a slot has is there until it gets the next row.
+        unsafe {
+            let slot = pg_sys::MakeSingleTupleTableSlot(self.descriptor, &pg_sys::TTSOpsMinimalTuple);
+            while pg_sys::tuplestore_gettupleslot(self.store, true, false, slot) {
+                let width = (*self.descriptor).natts;
+                pg_sys::slot_getsomeattrs_int(slot, width);
+                let columns = std::slice::from_raw_parts((*slot).tts_values, width as usize);
+                if row(columns, pg_sys::ExecFetchSlotHeapTupleDatum(slot)).is_break() {
+                    break;
+                }
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::tuplestore_end(self.store);
         }
     }
 

@@ -4,15 +4,21 @@
 
 use std::ffi::{CStr, CString};
 
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
 use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
+use crate::authority::name_of;
 use crate::guard::{PgError, Report, attempt};
+use crate::ingest::blame::Refusal;
 use crate::ingest::{self, Keep, Target};
 use crate::pg;
+use crate::queue::definition::{self, Definition};
+use crate::queue::refuse::refuse_with_hint;
+use crate::request::Runner;
+use crate::request::author;
 use crate::request::identity::{self, Identity};
 use crate::request::transaction::{self, Leftovers, Scope};
-use crate::request::{Runner, changes};
 use crate::shared::shared;
 use crate::worker::{signals, watch};
 
@@ -37,11 +43,11 @@ impl Lines {
     pub fn run(&mut self, bytes: &[u8], runner: &mut Runner) -> Answer {
         let (work, lines) = match Work::parse(bytes) {
             Ok(parsed) => parsed,
-            Err(error) => return failed("XX000", format!("a bucket cannot be read: {error}"), false),
+            Err(error) => return failed("XX000", format!("a bucket cannot be read: {error}")),
         };
         // SAFETY: on the main thread, outside a transaction.
-        if changes::configuration_is_stale() && unsafe { runner.refresh(None) }.is_err() {
-            return failed("58000", "the configuration cannot be read".into(), false);
+        if unsafe { runner.refresh_if_unlocked() }.is_err() {
+            return failed("58000", "the configuration cannot be read".into());
         }
         let present = present(runner, &work);
         let work = Work { destination: present.clone().unwrap_or(work.destination), ..work };
@@ -49,7 +55,7 @@ impl Lines {
         match self.prepare(&work.destination).and_then(|role| write(role, &work, lines)) {
             // What is sent again is known to be there: an answer too few does no harm.
             Ok(_) if work.origin.is_some() && was_interrupted(cancels) => {
-                failed("57014", "the wait for the commit was cancelled".into(), false)
+                failed("57014", "the wait for the commit was cancelled".into())
             }
             Ok((written, way)) => {
                 if present.is_some() {
@@ -60,7 +66,9 @@ impl Lines {
             }
             Err(error) => {
                 let is_final = Self::is_final(&error, &work);
-                failed(error.sqlstate(), error.message.clone(), is_final)
+                let is_harm = watch::has_taken_too_much();
+                let (code, error) = (error.sqlstate().to_owned(), error.message);
+                Answer::Failed(Failure { code, error, is_final, is_harm })
             }
         }
     }
@@ -123,8 +131,8 @@ fn text(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-fn failed(code: &str, error: String, is_final: bool) -> Answer {
-    Answer::Failed(Failure { code: code.to_owned(), error, is_final })
+fn failed(code: &str, error: String) -> Answer {
+    Answer::Failed(Failure { code: code.to_owned(), error, is_final: false, is_harm: false })
 }
 
 /// Writes a bucket and commits it; of a hello, its epoch, and says how far the producer is. With it, which way rows
@@ -156,7 +164,11 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
     let keep = Keep { line: destination.line_column.clone(), rest: destination.rest_column.clone() };
     let target = match destination.table {
         Some(table) => Target::table(Oid::from(table), keep),
-        None => Target::queue(&destination.name, keep),
+        None => {
+            let queue = definition::find(&destination.name);
+            check_owner(&queue, destination);
+            Target::of_queue(queue, keep)
+        }
     };
     let origin = work.origin.as_ref().map(|origin| ingest::Sender {
         producer: &origin.producer,
@@ -164,20 +176,25 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
         first: origin.first,
     });
     target.check();
-    let way = target.way();
+    let way = target.hold().way();
     if work.hello {
         let flushed = destination.durability != Durability::Memory;
         let sequence = origin.map_or(0, |sender| target.greet(&sender, flushed));
         return (Written { sequence, ..Written::default() }, way);
     }
+    let refused = work.refused.as_ref().map(refusal);
     let bucket = ingest::Bucket {
         lines,
         origin,
         listener: work.listener as i32,
         cut: &work.too_long,
         longest: work.longest_line,
+        refused: refused.as_ref(),
     };
     let done = ingest::write(&target, &bucket);
+    if let Some(sender) = origin.filter(|_| destination.durability != Durability::Memory) {
+        target.cover_repeated(&sender, &done);
+    }
     let rejected = done.rejected.into_iter().map(|line| wire::Rejected {
         line: line.line,
         code: String::from_utf8_lossy(&line.sqlstate).into_owned(),
@@ -192,4 +209,26 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
         sequence: done.sequence,
     };
     (written, way)
+}
+
+/// A listener names its queue by text, and the row type's code runs as the listener's role. So the queue has to be that of whoever
+/// owned it when the listener was registered, or of whoever might register it ([`author`]).
+fn check_owner(queue: &Definition, destination: &Destination) {
+    let Some(registered) = &destination.queue_owner else { return };
+    if !author::may_answer(queue.owner, registered, Oid::from(destination.role)) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!(
+                "queue {} is {}'s now, and was {registered}'s when the listener was registered",
+                queue.name,
+                name_of(queue.owner)
+            ),
+            "If that is right, register the listener anew by queue.listen().",
+        );
+    }
+}
+
+fn refusal(refused: &wire::Rejected) -> Refusal {
+    let sqlstate = refused.code.as_bytes().try_into().unwrap_or(*b"XX000");
+    Refusal { sqlstate, message: refused.error.clone() }
 }

@@ -15,12 +15,3 @@ pub fn keep() {
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
     }
 }
-
-/// Gives what is free back to the kernel.
-pub fn give_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: what is in use stays.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}

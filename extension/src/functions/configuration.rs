@@ -10,6 +10,7 @@ use crate::entry::{Returned, columns, sql_function, unfailing_callback};
 use crate::queue::refuse::refuse_with_hint;
 use crate::shared::workers::Kind;
 use crate::shared::{attached, shared, wake};
+use crate::transaction_end::TransactionEnd;
 
 sql_function!(
     /// `http.read_ports`
@@ -75,17 +76,20 @@ pub unsafe fn changed(relation: Oid) {
 
 unfailing_callback! {
     unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT};
-        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT) || !CHANGED.take() {
-            return;
+        let Some(end) = TransactionEnd::of(event) else { return };
+        if CHANGED.take() && end == TransactionEnd::Committed {
+            committed();
         }
-        // SAFETY: PostgreSQL's own variable.
-        let database = unsafe { pg_sys::MyDatabaseId };
-        let Some(shared) = attached().filter(|_| event == XACT_EVENT_COMMIT) else { return };
-        for (index, worker) in shared.workers_of(database) {
-            if worker.kind() == Kind::Gateway {
-                wake::wake(Kind::Gateway, index);
-            }
+    }
+}
+
+/// Wakes the gateways of this database: its configuration may have changed.
+pub fn committed() {
+    let Some(shared) = attached() else { return };
+    // SAFETY: PostgreSQL's own variable.
+    for (index, worker) in shared.workers_of(unsafe { pg_sys::MyDatabaseId }) {
+        if worker.kind() == Kind::Gateway {
+            wake::wake(Kind::Gateway, index);
         }
     }
 }

@@ -24,6 +24,7 @@ sql_function!(
                 entry.stored.load(Relaxed) as i64,
                 entry.repeated.load(Relaxed) as i64,
                 entry.rejected.load(Relaxed) as i64,
+                entry.dropped.load(Relaxed) as i64,
                 entry.refused.load(Relaxed) as i64,
                 entry.failing.load(Relaxed),
                 some(entry.code.get()),

@@ -14,8 +14,8 @@ use crate::gateway::names::Names;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::plan;
 use crate::request::table::Listener;
-use crate::settings;
 use crate::shared::shared;
+use crate::{log_line, settings};
 
 sql_function!(
     /// `http.listen(port, address)`
@@ -74,7 +74,7 @@ pub fn check_listener(port: u16, address: &str) {
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
-        pgrx::warning!("howdah.listen_addresses has {name}, but {reason}");
+        log_line::warning!("howdah.listen_addresses has {name}, but {reason}");
     }
     if addresses.is_empty() && !(address.is_empty() && allowed.is_empty()) {
         refuse_with_hint(

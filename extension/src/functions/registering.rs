@@ -11,15 +11,15 @@ use pgrx::prelude::*;
 use router::Router;
 
 use crate::authority::{
-    as_role, check_role, function_name, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner,
-    with_path,
+    NothingOpen, as_role, check_role, function_name, name_of, refuse_restricted, rows_as_owner, run_as_owner,
+    value_as_owner, with_path,
 };
 use crate::entry::{Call, sql_function};
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::function::Function;
 use crate::request::inputs::Input;
-use crate::request::plan;
 use crate::request::types::Types;
+use crate::request::{plan, temporary};
 
 sql_function!(
     /// `http.route(method, pattern, function, role, search_path)`
@@ -33,18 +33,20 @@ sql_function!(
         let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
         let function_as_it_is = check_function(function);
         run_as_owner(
-            "insert into http.route as r (method, pattern, function, role, search_path) values ($1, $2, $3, $4, $5)
+            "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
-             set function = excluded.function, role = excluded.role, search_path = excluded.search_path",
+             set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
+               owner = excluded.owner",
             &[
-                method.into(),
+                method.as_str().into(),
                 pattern.into(),
                 function_name(function).into(),
                 role.into(),
                 path.text().into(),
+                name_of(function_as_it_is.owner()).into(),
             ],
         );
-        check_routes();
+        check_route(&method, pattern);
         check_parameters(pattern, &function_as_it_is);
         Datum::null()
     }
@@ -73,8 +75,15 @@ sql_function!(
         let priority: i32 = call.need(2, "priority");
         let role = check_role(call.need_text(3, "role"));
         let path = SearchPath::of(call, 4);
-        // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
-        as_role(role, &path.0, || unsafe { plan::for_statement(statement, &types()).release() });
+        let nothing_open = NothingOpen::required("what the planner calls for the statement");
+        let reads_temporary = as_role(role, &path.0, &nothing_open, || {
+            // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
+            let plan = unsafe { plan::for_statement(statement, &types()) };
+            let reads_temporary = plan.relations().any(temporary::is_temporary_relation);
+            plan.release();
+            reads_temporary
+        });
+        temporary::refuse_if(reads_temporary, "a statement over a table or view");
         run_as_owner(
             "insert into http.handler as h (name, statement, priority, role, search_path) values ($1, $2, $3, $4, $5)
              on conflict (name) do update
@@ -108,6 +117,7 @@ impl SearchPath {
     /// That of an argument; null stands for no schema of anybody's.
     pub fn of(call: Call, place: usize) -> SearchPath {
         let text = call.text(place).unwrap_or("pg_temp");
+        temporary::refuse_in_path(text);
         // What SQL passes as text has no byte 0.
         SearchPath(CString::new(text).unwrap_or_default())
     }
@@ -172,18 +182,22 @@ fn types() -> Types {
     unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) }
 }
 
-/// An error if a route is malformed, or two conflict.
-fn check_routes() {
-    let routes = rows_as_owner("select r.method, r.pattern from http.route r", &[], |row| {
-        Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??))
-    });
+/// An error if a route is malformed, or conflicts with another. Those that can match the same paths have the same text up to
+/// the first parameter: what the others cost does not grow with each route that is added.
+fn check_route(method: &str, pattern: &str) {
+    let beginning = pattern.split('{').next().unwrap_or_default();
+    let others = rows_as_owner(
+        "select r.pattern from http.route r
+         where r.method = $1 and starts_with(r.pattern, $2) and r.pattern <> $3",
+        &[method.into(), beginning.into(), pattern.into()],
+        |row| row.get::<String>(1).ok().flatten(),
+    );
     let mut router = Router::new();
-    for (method, pattern) in &routes {
-        if let Err(error) = router.insert(method, pattern, 0) {
-            refuse(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                &format!("route {method} {pattern}: {error}"),
-            );
-        }
+    let added = others.iter().try_for_each(|other| router.insert(method, other, 0));
+    if let Err(error) = added.and_then(|()| router.insert(method, pattern, 0)) {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("route {method} {pattern}: {error}"),
+        );
     }
 }

@@ -6,7 +6,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::entry::sql_function;
-use crate::guard::direct;
+use crate::guard::{PgError, direct, unwind};
+use crate::request::arguments::coded_body;
 use crate::request::{current, params};
 
 /// Most fields that are read.
@@ -139,8 +140,14 @@ fn form(name: &str) -> Vec<String> {
 }
 
 fn fields<'a>(request: &Request<'a>) -> Vec<Field<'a>> {
-    let Some(content_type) = request.header("content-type").and_then(form::ContentType::parse) else {
+    let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
         return Vec::new();
+    };
+    if let Some(message) = coded_body(request) {
+        unwind(PgError { sqlstate: *b"PT415", message, ..PgError::default() });
+    }
+    let Some(content_type) = form::ContentType::parse(content_type) else {
+        refuse("the Content-Type cannot be read");
     };
     match form::body::parse(&content_type, request.body(), MAX_FIELDS) {
         Ok(fields) => fields.unwrap_or_default(),

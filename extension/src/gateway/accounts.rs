@@ -8,10 +8,10 @@ use ::gateway::{ConnectionReport, LinesReport, Server, Trouble};
 use pgrx::pg_sys;
 
 use super::listeners::Listeners;
-use crate::log_rate;
 use crate::shared::intakes::{IntakeEntry, ShipperEntry};
 use crate::shared::shared;
 use crate::worker::Worker;
+use crate::{log_line, log_rate};
 
 /// How old what the views show may be.
 const FRESH: Duration = Duration::from_millis(20);
@@ -125,6 +125,7 @@ impl Accounts {
         entry.stored.store(sum(|report| report.stored), Relaxed);
         entry.repeated.store(sum(|report| report.repeated), Relaxed);
         entry.rejected.store(sum(|report| report.rejected), Relaxed);
+        entry.dropped.store(sum(|report| report.dropped), Relaxed);
         entry.refused.store(sum(|report| report.refused), Relaxed);
         let is_failing = reports.iter().any(|report| report.is_failing);
         entry.failing.store(is_failing, Relaxed);
@@ -140,7 +141,7 @@ impl Accounts {
             if is_failing && log_rate::allows(log_rate::Kind::Server) {
                 // Who was turned away is not logged: anybody could fill the log so.
                 let Trouble { code, error } = trouble;
-                pgrx::log!(
+                log_line::log!(
                     "howdah: queue.listen({port}) cannot store lines, and tries again: {code}: {error}"
                 );
             }

@@ -5,7 +5,7 @@
 //! none waits for what another's trigger does. Buckets get a part of the exchange's memory, so that requests find room
 //! beside them.
 
-use ::gateway::{FairQueue, Poured, Server, Ticket};
+use ::gateway::{FairQueue, Poured, Server};
 use exchange::Full;
 use wire::{Answer, Failure};
 
@@ -42,25 +42,29 @@ impl Buckets {
                     continue;
                 }
                 Err(Full::TooLarge) => {
-                    let answer = failure("54000", "the bucket is larger than howdah.request_memory", true);
-                    server.reply(poured.ticket, answer);
+                    server.reply(poured.ticket, too_large());
                 }
             }
             self.waiting.take(turn);
         }
     }
 
-    /// The stream has ended: its bucket need not be written.
-    pub fn forget(&mut self, ticket: Ticket) {
-        self.waiting.retain(|poured| poured.ticket != ticket);
+    /// Drops the buckets of streams that have ended: they need not be written.
+    pub fn forget_gone(&mut self, server: &Server) {
+        self.waiting.retain(|poured| server.waits(poured.ticket));
     }
 }
 
 /// The answer about a bucket whose executor has ended.
 pub fn died() -> Vec<u8> {
-    failure("57P01", "the process that wrote the bucket has ended", false)
+    let error = "the process that wrote the bucket has ended";
+    let failure = Failure { code: "57P01".into(), error: error.into(), is_final: false, is_harm: true };
+    Answer::Failed(failure).write()
 }
 
-fn failure(code: &str, error: &str, is_final: bool) -> Vec<u8> {
-    Answer::Failed(Failure { code: code.into(), error: error.into(), is_final }).write()
+/// The answer about a bucket that is too large for the exchange: without some of its lines it may not be.
+fn too_large() -> Vec<u8> {
+    let error = "the bucket is larger than howdah.request_memory";
+    let failure = Failure { code: "54000".into(), error: error.into(), is_final: true, is_harm: true };
+    Answer::Failed(failure).write()
 }

@@ -76,6 +76,8 @@ pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     OVERDUE.store(false, Relaxed);
     // Written by this thread alone, and read by its own signal handler: no need to lock the bus.
     let number = WORK.load(Relaxed);
+    // SAFETY: a variable of PostgreSQL's; a cancel that came while nothing ran is void.
+    unsafe { pg_sys::QueryCancelPending = 0 };
     WORK.store(number + 1, Relaxed);
     let result = admission::asked_for(work);
     WORK.store(number + 2, Relaxed);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Ticket};
+use ::gateway::Arrived;
 
 /// A request that waits.
 pub struct Waiting {
@@ -90,15 +90,5 @@ impl FairTurns {
     pub fn take_all(&mut self) -> impl Iterator<Item = Waiting> {
         let queues = std::mem::take(self).queues;
         queues.into_iter().flatten()
-    }
-
-    /// Drops the request of a client that has gone.
-    pub fn forget(&mut self, ticket: Ticket) {
-        for queue in &mut self.queues {
-            if let Some(place) = queue.iter().position(|waiting| waiting.arrived.ticket == ticket) {
-                queue.remove(place);
-            }
-        }
-        self.ring.retain(|&endpoint| !self.queues[endpoint].is_empty());
     }
 }

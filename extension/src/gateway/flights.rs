@@ -7,7 +7,7 @@ mod late;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server, Ticket};
+use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server, Ticket, TicketMap};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use gates::Gates;
 use late::{expired, record_left, settle, waited_too_long};
@@ -15,7 +15,7 @@ use message::Request;
 
 use super::buckets;
 use super::parked::{Ended, Parked, Waited};
-use super::refusals::{Refusals, Refused};
+use super::refusals::{Refusals, Refused, counters};
 use super::waiting::{self, Waiting};
 use crate::out_of_memory::may_fail;
 use crate::queue::later::{LATER, Later};
@@ -35,6 +35,8 @@ pub struct Flights {
     database: usize,
     /// By the number of their slot.
     flights: Vec<Option<Flight>>,
+    /// The slots of those whose clients wait.
+    slots: TicketMap<usize>,
     load: Load,
     /// Those for which there is no room in the exchange yet.
     waiting: Waiting,
@@ -112,6 +114,11 @@ impl Flight {
 /// Why a response is not sent although there is one.
 pub const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_responses allows";
 
+/// Why a request does not wait, for an executor or for rows.
+const NO_ROOM_TO_WAIT: &str = "the gateway holds as many requests that wait as howdah.max_waiting allows";
+
+/// Requests that have waited for too long and are answered in one turn.
+const LATE: usize = 512;
 /// Bytes of a request that is kept while it runs, so that it can be run again.
 const KEPT: usize = 4 << 10;
 /// Bytes of responses that one turn takes. With more about to come the loop does not sleep.
@@ -131,6 +138,7 @@ impl Flights {
             ingest: worker.lane_number_of(crate::shared::INGEST),
             database: worker.database,
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
+            slots: TicketMap::default(),
             load: Load::default(),
             waiting: Waiting::default(),
             parked: Parked::new(worker.index),
@@ -163,10 +171,27 @@ impl Flights {
     fn submit_again(&mut self, arrived: Arrived, gate: u32, waited: Option<Waited>, server: &mut Server) {
         let request = waiting::Request { arrived, gate, since: Instant::now(), waited };
         if !self.waiting.is_empty() || !self.has_share(gate) {
-            self.waiting.push(request);
+            self.keep_waiting(request, server);
         } else if let Err(request) = self.try_submit(request, server) {
-            self.waiting.push(request);
+            self.keep_waiting(request, server);
         }
+    }
+
+    /// Keeps a request until there is room in the exchange. If those that wait hold as much as they may, it is refused, as they
+    /// have come before it; unless its route can take it now: those of another may have filled the memory.
+    fn keep_waiting(&mut self, request: waiting::Request, server: &mut Server) {
+        let Err(request) = self.waiting.push(request, memory_to_wait()) else { return };
+        let may_go = self.waiting.has_none_of(request.gate) && self.has_share(request.gate);
+        let stuck = if may_go { self.try_submit(request, server) } else { Err(request) };
+        stuck.unwrap_or_else(|request| self.refuse_to_wait(&request, server));
+    }
+
+    /// Answers a request for which there is no room among those that wait.
+    pub fn refuse_to_wait(&mut self, request: &waiting::Request, server: &mut Server) {
+        let refused =
+            Refused { ticket: request.arrived.ticket, id: &id_of(&request.arrived), gate: request.gate };
+        let unrun = Unrun { status: 503, cancelled: false, waited: request.since.elapsed() };
+        self.refusals.refuse(server, refused, &Problem::new(503, NO_ROOM_TO_WAIT), unrun);
     }
 
     /// Whether another request of a gate may go into the exchange. One gate gets half of its slots and blocks, so that
@@ -186,7 +211,9 @@ impl Flights {
     pub fn retry(&mut self, server: &mut Server) {
         let patience = settings::QUEUE_TIMEOUT.get().min(settings::REQUEST_TIMEOUT.get());
         let patience = Duration::from_millis(patience as u64);
-        while let Some(late) = self.waiting.late(patience) {
+        let now = Instant::now();
+        for _ in 0..LATE {
+            let Some(late) = self.waiting.late(patience, now) else { break };
             let refused = Refused { ticket: late.arrived.ticket, id: &id_of(&late.arrived), gate: late.gate };
             self.refusals.refuse(server, refused, &waited_too_long(), expired(late.since.elapsed()));
         }
@@ -238,6 +265,7 @@ impl Flights {
             waited,
         };
         self.load.count += 1;
+        self.slots.extend(flight.ticket.map(|waits| (waits, ticket.slot() as usize)));
         self.gates.gain(&flight);
         self.flights[ticket.slot() as usize] = Some(flight);
     }
@@ -245,6 +273,9 @@ impl Flights {
     /// Takes out a flight that holds its slot no longer.
     fn land(&mut self, slot: usize) -> Option<Flight> {
         let flight = self.flights[slot].take()?;
+        if let Some(ticket) = flight.ticket {
+            self.slots.remove(&ticket);
+        }
         self.load.lose(&flight);
         self.gates.lose(&flight);
         if let Some(listener) = flight.bucket_of {
@@ -273,6 +304,7 @@ impl Flights {
     pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
         let bytes = poured.bytes();
         let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;
+        self.slots.insert(poured.ticket, ticket.slot() as usize);
         self.flights[ticket.slot() as usize] = Some(Flight {
             ticket: Some(poured.ticket),
             exchange: ticket,
@@ -372,6 +404,7 @@ impl Flights {
                     flight.answered = Some(503);
                     self.refusals.answer(server, flight.refused(ticket), &Problem::new(503, lack));
                     flight.ticket = None;
+                    self.slots.remove(&ticket);
                 } else {
                     completion.append_to(&mut flight.response);
                     self.load.responses += more;
@@ -400,7 +433,7 @@ impl Flights {
         server: &mut Server,
     ) {
         match outcome {
-            Outcome::Answered(code) if code & LATER != 0 => self.park(flight, ticket, server),
+            Outcome::Answered(code) if code & LATER != 0 => self.park(flight, ticket, code, server),
             Outcome::Answered(_) => {
                 server.reply(ticket, flight.response);
             }
@@ -414,11 +447,18 @@ impl Flights {
         }
     }
 
-    /// Keeps an answer until rows come or its time is over.
-    fn park(&mut self, mut flight: Flight, ticket: Ticket, server: &mut Server) {
+    /// Keeps an answer until rows come or its time is over, if there is room for it.
+    fn park(&mut self, mut flight: Flight, ticket: Ticket, code: u32, server: &mut Server) {
         let later = Later::read(&flight.response);
         flight.response.drain(..Later::LENGTH.min(flight.response.len()));
         match (later, flight.kept) {
+            (Some(_), Some(kept)) if !self.parked.has_room(&kept, &flight.response, memory_to_wait()) => {
+                // Its executor has recorded what it would have got.
+                let recorded = (code & !LATER) as u16;
+                counters(flight.gate).iter().for_each(|counters| counters.correct(recorded, 503));
+                let refused = Refused { ticket, id: &flight.id, gate: flight.gate };
+                self.refusals.answer(server, refused, &Problem::new(503, NO_ROOM_TO_WAIT));
+            }
             (Some(later), Some(kept)) => {
                 self.parked.park(later, flight.waited, (kept, flight.gate), flight.response);
             }
@@ -462,11 +502,7 @@ impl Flights {
         if self.parked.forget(ticket) {
             return true;
         }
-        let found = self
-            .flights
-            .iter()
-            .position(|flight| flight.as_ref().is_some_and(|flight| flight.ticket == Some(ticket)));
-        let Some(slot) = found else { return false };
+        let Some(slot) = self.slots.remove(&ticket) else { return false };
         if let Some(flight) = self.flights[slot].as_mut() {
             flight.ticket = None;
             flight.cancelled = Some(Instant::now());
@@ -499,6 +535,11 @@ impl Flights {
 
 fn id_of(arrived: &Arrived) -> String {
     Request::parse(&arrived.request).map(|request| request.id().to_owned()).unwrap_or_default()
+}
+
+/// What those may hold that wait for an executor, and as much those that wait for rows, and those for the inline lane.
+pub fn memory_to_wait() -> usize {
+    settings::MAX_WAITING.get() as usize
 }
 
 fn died() -> Problem {

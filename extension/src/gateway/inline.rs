@@ -10,8 +10,9 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, SMALL_REPLY, Server, Ticket};
+use ::gateway::{Arrived, SMALL_REPLY, Server};
 use exchange::NO_GATE;
+use literal::exponent;
 use message::Request;
 use pgrx::pg_sys;
 
@@ -20,17 +21,20 @@ use super::fair_turns::{FairTurns, Waiting};
 use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
+use super::waiting::REQUEST;
 use crate::at_rest::AtRest;
-use crate::log_rate;
 use crate::request::problem::Problem;
 use crate::request::{Done, Lane, Runner, admission, transaction};
 use crate::settings::{self, Inline as Mode};
 use crate::shared::routes::{Measured, RouteCounters};
 use crate::shared::{now_us, shared};
+use crate::{log_line, log_rate};
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
 pub struct Inline {
     queue: FairTurns,
+    /// Bytes that those hold that wait.
+    held: usize,
     shared: SharedTransaction,
     /// The endpoint that pg_stat_activity shows.
     shown: Option<usize>,
@@ -42,7 +46,7 @@ const BUDGET: Duration = Duration::from_millis(1);
 /// Requests that an endpoint must have answered in executors before it is known to be short.
 const PROBATION: u64 = 8;
 /// Bytes of a request that may run here. What one has to read of it, as JSON say, it may read without looking whether it
-/// is cancelled.
+/// is cancelled. A number like `1e131071`, which PostgreSQL may write out where it looks for nothing, is long as well.
 const LONGEST: usize = 16 << 10;
 /// For how many deadlines plans may be made: the first plan reads catalogs that nothing has read yet.
 const PLANNING: i32 = 3;
@@ -53,7 +57,13 @@ const BAN: Duration = Duration::from_secs(2);
 impl Inline {
     /// With nothing that waits, in a process that is at rest now.
     pub fn new(at_rest: AtRest) -> Inline {
-        Inline { queue: FairTurns::default(), shared: SharedTransaction::default(), shown: None, at_rest }
+        Inline {
+            queue: FairTurns::default(),
+            held: 0,
+            shared: SharedTransaction::default(),
+            shown: None,
+            at_rest,
+        }
     }
 
     /// Whether nothing waits.
@@ -61,26 +71,34 @@ impl Inline {
         self.queue.is_empty()
     }
 
+    /// Whether another request of so many bytes finds room, where all may hold so many.
+    pub fn has_room(&self, size: usize, limit: usize) -> bool {
+        self.held + REQUEST + size <= limit
+    }
+
     /// Takes a request in that has come at `since`.
     ///
     /// # Safety
     /// [`Request::parse`] has accepted it.
     pub unsafe fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
+        self.held += REQUEST + arrived.request.len();
         self.queue.push(Waiting { arrived, endpoint, since });
     }
 
     /// Gives up all that waits: another table has other endpoints at their places.
     pub fn take_waiting(&mut self) -> Vec<(Arrived, Instant)> {
+        self.held = 0;
         self.queue.take_all().map(|waiting| (waiting.arrived, waiting.since)).collect()
     }
 
-    /// Drops the request of a client that has gone.
-    pub fn forget(&mut self, ticket: Ticket) {
-        self.queue.forget(ticket);
-    }
-
     /// Whether a request of so many bytes for these endpoints may run here.
-    pub fn may_run(&mut self, runner: &mut Runner, endpoints: Range<usize>, size: usize) -> bool {
+    pub fn may_run(
+        &mut self,
+        runner: &mut Runner,
+        endpoints: Range<usize>,
+        request: &Request<'_>,
+        size: usize,
+    ) -> bool {
         // Handlers that are asked one after the other must run as the same role to share a transaction.
         settings::INLINE.get() != Mode::Off
             && size <= LONGEST
@@ -93,6 +111,7 @@ impl Inline {
                         && self.reads_only(runner, place, counters)
                 })
             })
+            && !has_large_exponent(request)
     }
 
     /// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
@@ -180,7 +199,7 @@ impl Inline {
             if self.shown.replace(endpoint) != Some(endpoint) {
                 runner.show(endpoint);
             }
-            goes_on || shares && runner.assume(endpoint) && !is_serializable() && self.shared.begin(now)
+            goes_on || shares && assume(runner, endpoint) && !is_serializable() && self.shared.begin(now)
         }
     }
 
@@ -209,7 +228,9 @@ impl Inline {
         if self.shared.is_open()
             && let Some(left) = self.at_rest.left_in_transaction()
         {
-            pgrx::log!("howdah: a request has left {left}; the transaction that it has shared is aborted");
+            log_line::log!(
+                "howdah: a request has left {left}; the transaction that it has shared is aborted"
+            );
             runner.forget_plans();
             // SAFETY: between two requests.
             unsafe { transaction::abort() };
@@ -227,6 +248,11 @@ impl Inline {
         now: Instant,
     ) -> Instant {
         let Some(Waiting { arrived, endpoint, since }) = self.queue.pop() else { return now };
+        self.held -= REQUEST + arrived.request.len();
+        if !server.waits(arrived.ticket) {
+            // Its client has gone meanwhile. So many may have that the time counts.
+            return Instant::now();
+        }
         // SAFETY: the contract of [`Inline::push`], and nothing has changed it.
         let request = unsafe { Request::parse_again(&arrived.request) };
         let waited = now.saturating_duration_since(since);
@@ -268,12 +294,27 @@ impl Inline {
     }
 }
 
+/// Puts in force what an endpoint runs with. False if that fails, or takes longer than a request may.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+unsafe fn assume(runner: &mut Runner, endpoint: usize) -> bool {
+    // SAFETY: by contract.
+    runner.runs_as_assumed(endpoint) || unsafe { deadline::within(|| runner.assume(endpoint)) }.result
+}
+
 /// Whether an endpoint's times so far, and its record here, let it run in a gateway.
 fn is_short(counters: &RouteCounters) -> bool {
     let threshold = settings::INLINE_THRESHOLD.get() as f32;
     counters.mean_us().is_some_and(|mean| mean < threshold)
         && counters.inline_banned_until.load(Relaxed) < now_us()
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
+}
+
+/// Whether a number of the request is short as it is spelled alone. Headers have few: to look through those of a browser takes 0.3 µs.
+fn has_large_exponent(request: &Request<'_>) -> bool {
+    let texts = [request.raw_path().as_bytes(), request.query_string().as_bytes(), request.body()];
+    texts.into_iter().any(exponent::has_large)
 }
 
 unsafe fn run_with_deadline(

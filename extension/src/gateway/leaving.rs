@@ -2,7 +2,8 @@
 //!
 //! 1. It announces its end: each response says `Connection: close`, and it goes on as before. So hardly a connection idles
 //!    when it stops, on which a client could send just then.
-//! 2. Where the database goes on being served it waits until another gateway listens and has taken over its UNIX sockets.
+//! 2. Where the database goes on being served it waits until another gateway listens and has taken over its UNIX sockets,
+//!    however long that takes: somebody may hold a lock on what the other has to read first.
 //! 3. It stops accepting, and answers what it has.
 //! 4. It ends; what takes longer than `howdah.drain_timeout` is cut off.
 
@@ -14,7 +15,7 @@ use ::gateway::Server;
 use super::listeners::Listeners;
 use crate::settings;
 use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
-use crate::shared::{shared, wake};
+use crate::shared::{now_us, shared, wake};
 use crate::worker::Worker;
 
 /// For how long a gateway that others replace announces its end.
@@ -50,11 +51,14 @@ impl Leaving {
             // They take its UNIX sockets over.
             others(worker).for_each(|(index, _)| wake::wake(Kind::Gateway, index));
         }
-        if let Leaving::Announced(since) = *self
-            && may_stop_accepting(since, worker, listeners, server)
-        {
-            *self = Leaving::Draining(Instant::now() + time_to_drain());
-            server.drain();
+        if let Leaving::Announced(since) = *self {
+            if may_stop_accepting(since, worker, listeners, server) {
+                *self = Leaving::Draining(Instant::now() + time_to_drain());
+                server.drain();
+            } else if is_served(worker) {
+                // However long it waits for another, what it has gets its time afterwards.
+                worker.entry().leave_since.store(now_us(), SeqCst);
+            }
         }
     }
 
@@ -77,7 +81,7 @@ fn time_to_drain() -> Duration {
 
 fn may_stop_accepting(since: Instant, worker: &Worker, listeners: &Listeners, server: &Server) -> bool {
     let database = worker.database();
-    if database.gateways_wanted.load(Relaxed) == 0 {
+    if !is_served(worker) {
         let announcement = Duration::from_millis(database.announce_ms.load(SeqCst).into());
         let is_announced = !database.is_drained.load(SeqCst) || since.elapsed() >= announcement;
         return is_announced;
@@ -86,7 +90,12 @@ fn may_stop_accepting(since: Instant, worker: &Worker, listeners: &Listeners, se
         others(worker).any(|(_, other)| other.listens.load(SeqCst) && other.state() == WorkerState::Running)
             && !listeners.have_paths(server)
     };
-    since.elapsed() >= ANNOUNCEMENT.max(time_to_drain()) || since.elapsed() >= ANNOUNCEMENT && is_replaced()
+    since.elapsed() >= ANNOUNCEMENT && is_replaced()
+}
+
+/// Whether the database goes on being served.
+fn is_served(worker: &Worker) -> bool {
+    worker.database().gateways_wanted.load(Relaxed) > 0
 }
 
 /// The gateways of the same database that stay.

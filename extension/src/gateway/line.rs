@@ -9,11 +9,11 @@
 //! The others look for something of their own, and all of them look again each time.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ::gateway::Ticket;
+use ::gateway::{Ticket, TicketQueues};
 
 use super::parked::{Ended, PAUSE, Request, Waited};
 use crate::queue;
@@ -22,10 +22,10 @@ use crate::shared::shared;
 
 /// Those who wait for rows of one queue.
 pub struct Line {
-    /// Those that are content with any row, whose turn is first at the front.
-    alike: VecDeque<Request>,
-    /// Those that look for something of their own, with the arrivals before they looked.
-    own: Vec<(u64, Request)>,
+    /// Those who wait, with the arrivals before they looked. The turn is first at the front.
+    standing: TicketQueues<Wish, (u64, Request)>,
+    /// When each is answered at last.
+    times: BTreeSet<(Instant, Ticket)>,
     /// Arrivals after which one of those that are alike has looked, or will.
     seen: u64,
     /// Arrivals after which all of the others have looked.
@@ -39,8 +39,17 @@ pub struct Line {
     looked: Instant,
     /// When all of the others were sent to look last.
     own_looked: Instant,
-    /// No answer is due before.
-    first_until: Instant,
+    /// Those that wait since before are yet to be sent for that.
+    own_before: Option<Instant>,
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    /// Content with any row.
+    Alike,
+    /// Something of their own.
+    Own,
 }
 
 /// Looks that are under way, and what came of those that are not.
@@ -92,8 +101,8 @@ impl Line {
     pub fn new(later: &Later) -> Line {
         let now = Instant::now();
         Line {
-            alike: VecDeque::new(),
-            own: Vec::new(),
+            standing: TicketQueues::default(),
+            times: BTreeSet::new(),
             seen: later.arrivals,
             own_seen: None,
             turns: Rc::default(),
@@ -101,21 +110,22 @@ impl Line {
             is_stale: true,
             looked: now,
             own_looked: now,
-            first_until: now + REST,
+            own_before: None,
         }
     }
 
     /// Whether nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.alike.is_empty() && self.own.is_empty()
+        self.standing.is_empty()
     }
 
     /// Takes in a request that has looked and found nothing.
     pub fn push(&mut self, request: Request, later: &Later, turn: Option<Turn>) {
-        self.first_until = self.first_until.min(request.until);
+        let ticket = request.arrived.ticket;
+        self.times.insert((request.until, ticket));
         self.is_stale = true;
         if !later.any_row {
-            self.own.push((later.arrivals, request));
+            self.standing.push_back(Wish::Own, ticket, (later.arrivals, request));
             self.own_seen = None;
             return;
         }
@@ -128,14 +138,22 @@ impl Line {
         match turn {
             Some(turn) => {
                 turn.find_nothing();
-                self.alike.push_front(request);
+                self.standing.push_front(Wish::Alike, ticket, (later.arrivals, request));
             }
-            None => self.alike.push_back(request),
+            None => self.standing.push_back(Wish::Alike, ticket, (later.arrivals, request)),
         }
     }
 
-    /// Sends to look whose turn it is, and answers those whose time is over.
-    pub fn follow(&mut self, queue: u32, gateway: usize, now: Instant, ended: &mut Vec<Ended>) {
+    /// Sends to look whose turn it is, and answers those whose time is over: so many at most, the others later.
+    pub fn follow(
+        &mut self,
+        queue: u32,
+        gateway: usize,
+        now: Instant,
+        at_most: usize,
+        ended: &mut Vec<Ended>,
+    ) {
+        let full = ended.len() + at_most;
         let memory = shared().queues.entry(queue as usize);
         if !memory.is_called(gateway) {
             // First the call, then the look at arrivals and times: no change between is missed.
@@ -143,10 +161,10 @@ impl Line {
             self.is_stale = true;
         }
         self.learn_time(queue, now);
-        self.end_the_late(now, ended);
+        self.end_the_late(now, full, ended);
         let arrivals = memory.arrivals();
-        self.send_alike(arrivals, now, ended);
-        self.send_own(arrivals, now, ended);
+        self.send_alike(arrivals, now, full, ended);
+        self.send_own(arrivals, now, full, ended);
     }
 
     /// Finds out when a row may become free by itself. While somebody has the queue's lock, it is tried again.
@@ -155,30 +173,28 @@ impl Line {
             && let Some(lock) = shared().queues.try_lock(queue as usize)
         {
             let clock = queue::now();
-            let in_future = |time: i64| Duration::from_micros((time - clock).max(0) as u64) + MARGIN;
+            // What was given back has been free since the beginning of time.
+            let in_future =
+                |time: i64| Duration::from_micros(time.saturating_sub(clock).max(0) as u64) + MARGIN;
             self.free_at = lock.next_time(clock).map(|time| now + in_future(time));
             self.is_stale = false;
         }
     }
 
-    fn end_the_late(&mut self, now: Instant, ended: &mut Vec<Ended>) {
-        if now < self.first_until {
-            return;
+    fn end_the_late(&mut self, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+        while ended.len() < full
+            && let Some(&(until, ticket)) = self.times.first()
+            && until <= now
+        {
+            self.times.pop_first();
+            ended.extend(self.forget(ticket).map(Ended::Answered));
         }
-        let is_late = |request: &Request| now >= request.until;
-        let (late, alike) = self.alike.drain(..).partition::<Vec<_>, _>(is_late);
-        self.alike = alike.into();
-        let own = self.own.extract_if(.., |(_, request)| is_late(request)).map(|(_, request)| request);
-        ended.extend(late.into_iter().chain(own).map(Ended::Answered));
-        let rest = self.alike.iter().chain(self.own.iter().map(|(_, request)| request));
-        let first = rest.map(|request| request.until).min().unwrap_or(now + REST);
-        self.first_until = first.max(now + PAUSE);
     }
 
-    fn send_alike(&mut self, arrivals: u64, now: Instant, ended: &mut Vec<Ended>) {
-        let turns = &self.turns;
+    fn send_alike(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+        let turns = Rc::clone(&self.turns);
         let mut looks = turns.following.take();
-        if self.alike.is_empty() {
+        if self.standing.has_none(Wish::Alike) {
             // Who comes has looked.
             return;
         }
@@ -190,6 +206,10 @@ impl Line {
         if looks == 0 && self.alike_due().is_some_and(|due| now >= due) {
             looks = 1;
         }
+        let room = full.saturating_sub(ended.len());
+        // They follow in the next turn.
+        turns.following.set(looks.saturating_sub(room));
+        looks = looks.min(room);
         if looks == 0 {
             return;
         }
@@ -197,30 +217,49 @@ impl Line {
         let more = looks.min(usize::try_from(rows).unwrap_or(usize::MAX));
         turns.rows.set(rows - more as u64);
         self.looked = now;
-        for request in self.alike.drain(..(looks + more).min(self.alike.len())) {
-            let waited = Waited { until: request.until, turn: Some(Turn::new(turns)), arrivals };
+        for _ in 0..looks + more {
+            let Some((_, request)) = self.standing.pop(Wish::Alike) else { return };
+            self.times.remove(&(request.until, request.arrived.ticket));
+            let waited = Waited { until: request.until, turn: Some(Turn::new(&turns)), arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }
 
-    fn send_own(&mut self, arrivals: u64, now: Instant, ended: &mut Vec<Ended>) {
+    fn send_own(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
         let all = self.own_due().is_some_and(|due| now >= due);
         if !all && self.own_seen == Some(arrivals) {
             return;
         }
         if all {
             self.own_looked = now;
+            self.own_before = Some(now);
         }
-        self.own_seen = Some(arrivals);
-        for (_, request) in self.own.extract_if(.., |(seen, _)| all || *seen != arrivals) {
+        let room = full.saturating_sub(ended.len());
+        let looks = |seen: u64, request: &Request| {
+            seen != arrivals || self.own_before.is_some_and(|all| request.since < all)
+        };
+        let own = self.standing.iter(Wish::Own);
+        let chosen = own.filter(|(_, (seen, request))| looks(*seen, request)).map(|(ticket, _)| ticket);
+        let chosen: Vec<Ticket> = chosen.take(room).collect();
+        self.own_seen = (chosen.len() < room).then_some(arrivals);
+        for ticket in chosen {
+            let Some(request) = self.forget(ticket) else { continue };
             let waited = Waited { until: request.until, turn: None, arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }
 
+    /// Answers so many whatever their time.
+    pub fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended>) {
+        for _ in 0..at_most {
+            let Some(&(_, ticket)) = self.times.first() else { return };
+            ended.extend(self.forget(ticket).map(Ended::Answered));
+        }
+    }
+
     /// When one of those that are alike looks again though nobody has said anything.
     fn alike_due(&self) -> Option<Instant> {
-        let waits = !self.alike.is_empty() && self.turns.under_way.get() == 0;
+        let waits = !self.standing.has_none(Wish::Alike) && self.turns.under_way.get() == 0;
         let rested = self.looked + REST;
         let due = self.free_at.map_or(rested, |free_at| free_at.max(self.looked + PAUSE).min(rested));
         waits.then_some(due)
@@ -230,28 +269,21 @@ impl Line {
     fn own_due(&self) -> Option<Instant> {
         let rested = self.own_looked + REST;
         let due = self.free_at.map_or(rested, |free_at| free_at.max(self.own_looked + OWN_PAUSE).min(rested));
-        (!self.own.is_empty()).then_some(due)
+        (!self.standing.has_none(Wish::Own)).then_some(due)
     }
 
     /// When somebody looks again or is answered, whatever is said.
     pub fn due(&self, now: Instant) -> Instant {
         let stale = self.is_stale.then_some(now);
-        let times = [Some(self.first_until), stale, self.alike_due(), self.own_due()];
+        let first_until = self.times.first().map(|(until, _)| *until);
+        let times = [first_until, stale, self.alike_due(), self.own_due()];
         times.into_iter().flatten().min().unwrap_or(now)
     }
 
-    /// Drops the request of a client that has gone. False if it is not here.
-    pub fn forget(&mut self, ticket: Ticket) -> bool {
-        let is_its = |request: &Request| request.arrived.ticket == ticket;
-        if let Some(place) = self.alike.iter().position(is_its) {
-            return self.alike.remove(place).is_some();
-        }
-        let place = self.own.iter().position(|(_, request)| is_its(request));
-        place.map(|place| self.own.remove(place)).is_some()
-    }
-
-    /// All who wait.
-    pub fn into_requests(self) -> impl Iterator<Item = Request> {
-        self.alike.into_iter().chain(self.own.into_iter().map(|(_, request)| request))
+    /// Takes out the request of a client that has gone, or whose wait is over. None if it is not here.
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
+        let (_, (_, request)) = self.standing.remove(ticket)?;
+        self.times.remove(&(request.until, ticket));
+        Some(request)
     }
 }

@@ -12,9 +12,9 @@ use registry::Refused;
 use super::names::Names;
 use crate::intake::Intake;
 use crate::request::table::Listener;
-use crate::settings;
 use crate::shared::shared;
 use crate::worker::Worker;
+use crate::{log_line, settings};
 
 /// What this gateway listens on.
 pub struct Listeners {
@@ -28,6 +28,9 @@ pub struct Listeners {
     ending: Vec<(u32, Instant)>,
     next_id: u32,
     failed: Option<Instant>,
+    /// When this gateway last let an address go. For a moment this may stand in the way of others of the same port: its socket
+    /// is closed in the next turn, and those of the other gateways of this database in theirs.
+    let_go: Option<Instant>,
     /// What was last said of each address that could not be bound: said once.
     complaints: HashMap<String, String>,
     names: Names,
@@ -110,6 +113,7 @@ impl Listeners {
             ending: Vec::new(),
             next_id: 1,
             failed: None,
+            let_go: None,
             complaints: HashMap::new(),
             names: Names::of_gateway(worker.wake_fd()),
         }
@@ -118,7 +122,17 @@ impl Listeners {
     /// Whether something could not be bound or resolved, and should be tried again.
     pub fn should_retry(&mut self) -> bool {
         self.failed.is_some_and(|failed| failed.elapsed() > RETRY || self.can_take_over())
+            || self.retry_soon()
             || self.names.have_news()
+    }
+
+    /// Whether something could not be bound that may be free in the next turn.
+    pub fn retry_soon(&self) -> bool {
+        self.failed.is_some() && self.has_just_let_go()
+    }
+
+    fn has_just_let_go(&self) -> bool {
+        self.let_go.is_some_and(|let_go| let_go.elapsed() < RETRY)
     }
 
     /// Whether a UNIX socket that could not be bound is that of a gateway that leaves.
@@ -207,6 +221,7 @@ impl Listeners {
 
     fn let_go(&mut self, name: &str, server: &mut Server) {
         if let Some(bound) = self.bound.remove(name) {
+            self.let_go = Some(Instant::now());
             server.unlisten(bound.id);
             // Lines that a plain connection has sent are nowhere else: they wait for as long as this process lives.
             if bound.terms.is_none() {
@@ -242,7 +257,7 @@ impl Listeners {
         };
         match result {
             Ok(()) => {
-                pgrx::log!("howdah listens on {name}");
+                log_line::log!("howdah listens on {name}");
                 self.complaints.remove(&name);
                 ports.forget_complaint(text, port, self.gateway);
                 if terms.is_some() {
@@ -253,7 +268,10 @@ impl Listeners {
             }
             Err(reason) => {
                 self.failed = Some(Instant::now());
-                self.complain(name, reason);
+                // Until then it may be this gateway's own.
+                if !self.has_just_let_go() {
+                    self.complain(name, reason);
+                }
             }
         }
     }
@@ -262,7 +280,7 @@ impl Listeners {
         let (address, port) = split(&name);
         shared().ports.complain(address, port, self.database, self.gateway, &reason);
         if self.complaints.get(&name) != Some(&reason) {
-            pgrx::log!("howdah cannot listen on {name}: {reason}; it tries again");
+            log_line::log!("howdah cannot listen on {name}: {reason}; it tries again");
             self.complaints.insert(name, reason);
         }
     }

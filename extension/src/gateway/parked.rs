@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Ticket};
+use ::gateway::{Arrived, Ticket, TicketMap};
 
 use super::line::{Line, Turn};
+use super::waiting::REQUEST;
 use crate::queue::later::Later;
 use crate::shared::shared;
 
@@ -18,6 +19,10 @@ pub struct Parked {
     gateway: usize,
     /// By the number of the queue's entry in shared memory.
     lines: HashMap<u32, Line>,
+    /// In which of them each stands.
+    places: TicketMap<u32>,
+    /// Bytes that they hold.
+    held: usize,
     /// Nothing is due before; none if nothing waits.
     due: Option<Instant>,
 }
@@ -34,6 +39,16 @@ pub struct Request {
     pub until: Instant,
     /// Since when it waits, this time.
     pub since: Instant,
+}
+
+impl Request {
+    fn size(&self) -> usize {
+        size(&self.arrived, &self.answer)
+    }
+}
+
+fn size(arrived: &Arrived, answer: &[u8]) -> usize {
+    REQUEST + arrived.request.len() + answer.len()
 }
 
 /// What a request that waited takes with it when it runs again.
@@ -56,11 +71,19 @@ pub enum Ended {
 
 /// Between two looks at the times: no request is late by more.
 pub const PAUSE: Duration = Duration::from_millis(5);
+/// Requests that one look ends at most, over all queues, each of which has the same share. A turn takes a millisecond or two for
+/// them.
+const ENDED: usize = 512;
 
 impl Parked {
     /// None yet, in the gateway of this number.
     pub fn new(gateway: usize) -> Parked {
-        Parked { gateway, lines: HashMap::new(), due: None }
+        Parked { gateway, lines: HashMap::new(), places: TicketMap::default(), held: 0, due: None }
+    }
+
+    /// Whether another request finds room, where all may hold so many bytes.
+    pub fn has_room(&self, arrived: &Arrived, answer: &[u8], limit: usize) -> bool {
+        self.held + size(arrived, answer) <= limit
     }
 
     /// Takes a request in, which may have waited before.
@@ -79,6 +102,8 @@ impl Parked {
             later.arrivals.max(at_least).min(shared().queues.entry(later.queue as usize).arrivals());
         let (until, turn) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.turn));
         let request = Request { arrived, gate, answer, until, since };
+        self.held += request.size();
+        self.places.insert(request.arrived.ticket, later.queue);
         self.lines.entry(later.queue).or_insert_with(|| Line::new(&later)).push(request, &later, turn);
         self.due = Some(since);
     }
@@ -88,21 +113,26 @@ impl Parked {
         Some(self.due?.saturating_duration_since(Instant::now()))
     }
 
-    /// Those that wait no longer. With `hurry` nobody does.
+    /// Those that wait no longer, as many as one turn may end. With `hurry` nobody does.
     pub fn end(&mut self, hurry: bool) -> Vec<Ended> {
         let mut ended = Vec::new();
         if self.lines.is_empty() {
             return ended;
         }
         let now = Instant::now();
-        if hurry {
-            let all = self.lines.drain().flat_map(|(_, line)| line.into_requests());
-            ended.extend(all.map(Ended::Answered));
-        }
+        let share = (ENDED / self.lines.len()).max(1);
         for (queue, line) in &mut self.lines {
-            line.follow(*queue, self.gateway, now, &mut ended);
+            if hurry {
+                line.answer(share, &mut ended);
+            } else {
+                line.follow(*queue, self.gateway, now, share, &mut ended);
+            }
         }
         self.lines.retain(|_, line| !line.is_empty());
+        for Ended::Again(request, _) | Ended::Answered(request) in &ended {
+            self.held -= request.size();
+            self.places.remove(&request.arrived.ticket);
+        }
         let first = self.lines.values().map(|line| line.due(now)).min();
         self.due = first.map(|first| first.max(now + PAUSE));
         ended
@@ -110,6 +140,9 @@ impl Parked {
 
     /// Drops the request of a client that has gone. False if it is not here.
     pub fn forget(&mut self, ticket: Ticket) -> bool {
-        self.lines.values_mut().any(|line| line.forget(ticket))
+        let line = self.places.remove(&ticket).and_then(|queue| self.lines.get_mut(&queue));
+        let Some(request) = line.and_then(|line| line.forget(ticket)) else { return false };
+        self.held -= request.size();
+        true
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ::gateway::{Counters, Server, Ticket};
 use exchange::NO_GATE;
 
+use crate::log_line;
 use crate::request::problem::Problem;
 use crate::shared::routes::{RouteCounters, RouteKind, Unrun};
 use crate::shared::shared;
@@ -59,7 +60,9 @@ impl Refusals {
             let (id, route, status) = (refused.id, label(refused.gate), problem.status);
             let reason = problem.detail.as_deref().unwrap_or_default();
             let more = self.more();
-            pgrx::log!("howdah: http request {id}{route} answered {status} by the gateway: {reason}{more}");
+            log_line::log!(
+                "howdah: http request {id}{route} answered {status} by the gateway: {reason}{more}"
+            );
         }
         server.reply(refused.ticket, problem.write(Vec::new(), refused.id));
     }
@@ -97,7 +100,7 @@ impl Refusals {
         self.noticed = errors;
         if self.may_tell(new) {
             let (more, open) = (self.more(), counters.open);
-            pgrx::log!(
+            log_line::log!(
                 "howdah: {new} http requests answered with 5xx by the gateway, which has {open} connections: \
                  http.refusals has the statuses{more}"
             );

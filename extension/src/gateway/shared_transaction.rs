@@ -81,6 +81,7 @@ impl SharedTransaction {
             let ended = attempt(Report::Log, || {
                 runner.end_plans();
                 pg::PopActiveSnapshot();
+                transaction::give_up_what_commits_run();
                 pg::CommitTransactionCommand();
                 transaction::forget_session(false);
             });

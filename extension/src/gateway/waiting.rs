@@ -2,12 +2,15 @@
 //!
 //! Those of each gate stand in a queue of their own: a route that has its share of the exchange keeps no other waiting.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Ticket};
+use ::gateway::{Arrived, Ticket, TicketQueues};
 
 use super::parked::Waited;
+
+/// What a request holds beside its bytes while it waits, wherever that is: its stream and its task in the event loop, and its
+/// place here.
+pub const REQUEST: usize = 5 << 10;
 
 /// A request that waits.
 pub struct Request {
@@ -21,11 +24,19 @@ pub struct Request {
     pub waited: Option<Waited>,
 }
 
+impl Request {
+    fn size(&self) -> usize {
+        REQUEST + self.arrived.request.len()
+    }
+}
+
 /// All that wait.
 #[derive(Default)]
 pub struct Waiting {
-    /// By gate, each in the order of arrival; none is empty.
-    queues: BTreeMap<u32, VecDeque<Request>>,
+    /// By gate, each in the order of arrival.
+    queues: TicketQueues<u32, Request>,
+    /// Bytes that they hold.
+    held: usize,
 }
 
 impl Waiting {
@@ -34,54 +45,52 @@ impl Waiting {
         self.queues.is_empty()
     }
 
-    /// Takes a request in, behind those of its gate.
-    pub fn push(&mut self, request: Request) {
-        self.queues.entry(request.gate).or_default().push_back(request);
+    /// Whether none of this gate waits.
+    pub fn has_none_of(&self, gate: u32) -> bool {
+        self.queues.has_none(gate)
+    }
+
+    /// Takes a request in, behind those of its gate, if they hold no more than so many bytes together. Gives it back if
+    /// not.
+    pub fn push(&mut self, request: Request, limit: usize) -> Result<(), Request> {
+        if self.held + request.size() > limit {
+            return Err(request);
+        }
+        self.held += request.size();
+        self.queues.push_back(request.gate, request.arrived.ticket, request);
+        Ok(())
     }
 
     /// Takes the request in again that was given out last.
     pub fn put_back(&mut self, request: Request) {
-        self.queues.entry(request.gate).or_default().push_front(request);
+        self.held += request.size();
+        self.queues.push_front(request.gate, request.arrived.ticket, request);
     }
 
     /// Whose turn it is: the gate whose first request has waited longest, of those that may be chosen.
     pub fn first(&self, may_be: impl Fn(u32) -> bool) -> Option<u32> {
-        let fronts = self.queues.iter().filter(|(gate, _)| may_be(**gate));
-        let first = fronts.min_by_key(|(_, queue)| queue.front().map(|request| request.since));
-        first.map(|(&gate, _)| gate)
+        let fronts = self.queues.fronts().filter(|(gate, _)| may_be(*gate));
+        fronts.min_by_key(|(_, request)| request.since).map(|(gate, _)| gate)
     }
 
     /// The first request of a gate.
     pub fn pop(&mut self, gate: u32) -> Option<Request> {
-        self.take(gate, VecDeque::pop_front)
+        let request = self.queues.pop(gate)?;
+        self.held -= request.size();
+        Some(request)
     }
 
     /// One that has waited for longer than this.
-    pub fn late(&mut self, patience: Duration) -> Option<Request> {
-        let is_late = |request: &Request| request.since.elapsed() > patience;
-        let (&gate, _) = self.queues.iter().find(|(_, queue)| queue.front().is_some_and(is_late))?;
+    pub fn late(&mut self, patience: Duration, now: Instant) -> Option<Request> {
+        let is_late = |request: &Request| now.saturating_duration_since(request.since) > patience;
+        let (gate, _) = self.queues.fronts().find(|(_, request)| is_late(request))?;
         self.pop(gate)
     }
 
     /// Takes out the request of a client that has gone. None if it is not here.
     pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
-        let place =
-            |queue: &VecDeque<Request>| queue.iter().position(|request| request.arrived.ticket == ticket);
-        let found = self.queues.iter().find_map(|(&gate, queue)| Some((gate, place(queue)?)));
-        let (gate, place) = found?;
-        self.take(gate, |queue| queue.remove(place))
-    }
-
-    fn take(
-        &mut self,
-        gate: u32,
-        which: impl FnOnce(&mut VecDeque<Request>) -> Option<Request>,
-    ) -> Option<Request> {
-        let queue = self.queues.get_mut(&gate)?;
-        let taken = which(queue);
-        if queue.is_empty() {
-            self.queues.remove(&gate);
-        }
-        taken
+        let (_, request) = self.queues.remove(ticket)?;
+        self.held -= request.size();
+        Some(request)
     }
 }

@@ -1,6 +1,6 @@
-//! Which errors are a line's fault. Any other is the server's, the target's or the caller's: the bucket is kept.
+//! Whose fault an error is. What is no line's fault is raised, and the bucket is kept.
 
-use ndjson::{Fault, Reason};
+use ndjson::Reason;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -17,14 +17,47 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Whether a line is to blame for an error. `by_policy`: a policy of the target has refused a row.
-pub fn is_a_lines_fault(error: &PgError, by_policy: bool) -> bool {
+/// Whose fault an error of the target's is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The line's: nothing but another line would do.
+    Line,
+    /// The server's, another transaction's, or a right that is missing: every line waits until that is mended.
+    Server,
+    /// The target's or the line's, such as a table that a trigger does not find. Whether other rows can be stored tells.
+    Unknown,
+}
+
+/// Whose fault it is that the target has refused rows. `by_policy`: a policy of the target has refused one.
+pub fn fault(error: &PgError, by_policy: bool) -> Fault {
     match &error.sqlstate {
-        [b'2', b'1' | b'2' | b'3', ..] | [b'4', b'4', ..] | [b'P', b'0', ..] => true,
-        b"54000" => true,
-        b"42501" => by_policy,
-        _ => false,
+        _ if is_the_servers(error) => Fault::Server,
+        [b'2', b'1' | b'2' | b'3', ..] | [b'4', b'4', ..] | [b'P', b'0', ..] | b"54000" => Fault::Line,
+        b"42501" if by_policy => Fault::Line,
+        _ if is_raised(error) => Fault::Line,
+        b"42501" => Fault::Server,
+        _ => Fault::Unknown,
     }
+}
+
+/// Whether an error would come whatever the values are: it is of a connection, of the transaction, of the server's means or state.
+pub fn is_the_servers(error: &PgError) -> bool {
+    ["08", "25", "40", "53", "55", "57", "58"].iter().any(|class| error.sqlstate().starts_with(class))
+}
+
+/// Whether somebody's PL/pgSQL has raised an error by RAISE, and so has meant the row, with an SQLSTATE that may be any.
+fn is_raised(error: &PgError) -> bool {
+    routine(error) == "exec_stmt_raise"
+}
+
+/// Whether PostgreSQL has missed a right.
+pub fn lacks_a_right(error: &PgError) -> bool {
+    error.sqlstate() == "42501" && !is_raised(error)
+}
+
+/// The function in PostgreSQL's sources that has raised an error.
+fn routine(error: &PgError) -> &str {
+    error.more.as_ref().map_or("", |more| &more.routine)
 }
 
 /// Raises an error that is no line's fault, as a panic: what the frames between here and the caller's guard own is freed.
@@ -64,8 +97,8 @@ impl From<PgError> for Refusal {
     }
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Refusal {
+impl From<ndjson::Fault> for Refusal {
+    fn from(fault: ndjson::Fault) -> Refusal {
         let sqlstate = match fault.reason {
             Reason::NotUtf8 => *b"22021",
             Reason::Zero => *b"22P05",

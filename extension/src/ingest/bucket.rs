@@ -5,10 +5,11 @@ use pgrx::pg_sys::Datum;
 
 use super::arena::Arena;
 use super::blame::Refusal;
-use super::columns::Columns;
+use super::columns::{Column, Columns};
 use super::letters::Letters;
 use super::scratch::Scratch;
-use super::{Bucket, Target, Written};
+use super::target::Held;
+use super::{Bucket, Written};
 
 /// Rows that lines have become.
 pub struct Rows<'a> {
@@ -49,6 +50,29 @@ impl<'a> Rows<'a> {
         &self.given[place * self.width..(place + 1) * self.width]
     }
 
+    /// Columns, by their number, that some lines have and others lack.
+    pub fn uneven(&self) -> Vec<usize> {
+        let rows = || (0..self.len()).map(|place| self.given(place));
+        let Some(first) = rows().next() else { return Vec::new() };
+        if rows().all(|given| given == first) {
+            return Vec::new();
+        }
+        let is_uneven = |column: &Column| rows().any(|given| given[column.place] != first[column.place]);
+        let columns = self.columns.all().iter().enumerate();
+        columns.filter(|(_, column)| is_uneven(column)).map(|(number, _)| number).collect()
+    }
+
+    /// Gives the rows whose lines lack a column this value, as if the lines had it.
+    pub fn fill_in(&mut self, column: usize, value: Option<Datum>) {
+        let place = self.columns.column(column).place;
+        for at in (place..self.given.len()).step_by(self.width) {
+            if !std::mem::replace(&mut self.given[at], true) {
+                self.values[at] = value.unwrap_or(Datum::null());
+                self.nulls[at] = value.is_none();
+            }
+        }
+    }
+
     /// The line that a row was.
     pub fn line(&self, place: usize) -> Line<'a> {
         self.sources[place]
@@ -57,7 +81,7 @@ impl<'a> Rows<'a> {
 
 /// Reads the lines of a bucket but for so many at its start.
 pub fn read<'a>(
-    target: &Target,
+    target: &Held<'_>,
     bucket: &Bucket<'a>,
     repeated: u64,
     written: &mut Written,
@@ -74,6 +98,9 @@ pub fn read<'a>(
         written.received += 1;
         if line.number < repeated {
             written.repeated += 1;
+        } else if let Some(refusal) = bucket.refused {
+            let length = cut.map_or(line.bytes.len() as u64, |cut| cut.length);
+            letters.add_cut(line, length, refusal.clone());
         } else if let Some(cut) = cut {
             letters.add_cut(line, cut.length, Refusal::too_long(bucket.longest));
         } else if line.bytes.len() > bucket.longest {
@@ -133,18 +160,7 @@ impl<'a> Reader<'a> {
     fn fill(&mut self, start: usize, line: &[u8]) -> Result<(), Refusal> {
         let text = utf8(line)?;
         if self.rows.columns.need_objects {
-            self.rest.clear();
-            let mut number = 0;
-            ndjson::members(text, |key, value| {
-                number += 1;
-                match self.rows.columns.find(number - 1, key) {
-                    Some(column) => self.set(start, column, value),
-                    None => {
-                        self.keep_rest(key, value);
-                        Ok(())
-                    }
-                }
-            })?;
+            self.fill_values(start, text)?;
         } else {
             ndjson::check(text)?;
         }
@@ -154,24 +170,88 @@ impl<'a> Reader<'a> {
             self.set(start, column, Value::Nested(&rest))?;
             self.rest = rest;
         }
-        match self.rows.columns.line {
-            Some(column) => self.set(start, column, Value::Nested(text)),
-            None => Ok(()),
+        if let Some(column) = self.rows.columns.line {
+            self.set(start, column, Value::Nested(text))?;
         }
+        self.check_what_is_left_null(start)
     }
 
-    /// Of a key that comes twice the last counts.
+    /// Of a key that comes twice the last counts. What comes before it is converted as well, which costs less than to look
+    /// for others of its name; only where something is refused it is left out.
+    fn fill_values(&mut self, start: usize, text: &str) -> Result<(), Refusal> {
+        let Err(refusal) = self.set_values(start, text, |_| true) else { return Ok(()) };
+        let Some(counts) = self.members_that_count(text) else { return Err(refusal) };
+        let row = start..start + self.rows.width;
+        self.rows.nulls[row.clone()].fill(true);
+        self.rows.given[row].fill(false);
+        self.set_values(start, text, |number| counts[number])
+    }
+
+    /// Sets the values of a line's members, of those with a column only the ones that count.
+    fn set_values(
+        &mut self,
+        start: usize,
+        text: &str,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<(), Refusal> {
+        self.rest.clear();
+        let mut number = 0;
+        ndjson::members(text, |key, value| {
+            number += 1;
+            match self.rows.columns.find(number - 1, key) {
+                Some(column) if counts(number - 1) => self.set(start, column, value),
+                Some(_) => Ok(()),
+                None => {
+                    self.keep_rest(key, value);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    /// Which members of a line are the last of their column; none if no column comes twice, or the line is no object.
+    fn members_that_count(&mut self, text: &str) -> Option<Vec<bool>> {
+        let mut columns = Vec::new();
+        let read: Result<(), Refusal> = ndjson::members(text, |key, _| {
+            columns.push(self.rows.columns.find(columns.len(), key));
+            Ok(())
+        });
+        read.ok()?;
+        let mut is_known = vec![false; self.rows.columns.all().len()];
+        let mut counts: Vec<bool> = columns
+            .iter()
+            .rev()
+            .map(|column| column.is_some_and(|column| !std::mem::replace(&mut is_known[column], true)))
+            .collect();
+        counts.reverse();
+        let comes_twice = columns.iter().zip(&counts).any(|(column, counts)| column.is_some() && !counts);
+        comes_twice.then_some(counts)
+    }
+
+    /// A domain may not be null, and has not been asked where its key does not come.
+    fn check_what_is_left_null(&mut self, start: usize) -> Result<(), Refusal> {
+        for place in 0..self.rows.columns.null_if_missing.len() {
+            let column = self.rows.columns.null_if_missing[place];
+            let column = self.rows.columns.column(column);
+            if !self.rows.given[start + column.place] {
+                column.input.take_null(&self.scratch)?;
+            }
+        }
+        Ok(())
+    }
+
     fn set(&mut self, start: usize, column: usize, value: Value<'_>) -> Result<(), Refusal> {
         let column = self.rows.columns.column(column);
         let place = start + column.place;
         self.rows.given[place] = true;
         self.rows.nulls[place] = value == Value::Null;
-        if value != Value::Null {
-            self.rows.values[place] = match column.kind.convert(value, &mut self.rows.arena) {
-                Some(datum) => datum,
-                None => column.input.convert(value, &mut self.rows.arena, &self.scratch)?,
-            };
+        if value == Value::Null {
+            return column.input.take_null(&self.scratch);
         }
+        self.rows.values[place] = match column.kind.convert(value, &mut self.rows.arena) {
+            Some(datum) => datum,
+            None => column.input.convert(value, &mut self.rows.arena, &self.scratch)?,
+        };
         Ok(())
     }
 

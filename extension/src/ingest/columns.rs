@@ -10,8 +10,9 @@ use pgrx::pg_sys::{self, Oid};
 use super::convert::Kind;
 use super::input::Input;
 use super::target::Keep;
+use crate::queue::layout;
 use crate::queue::refuse::{refuse, refuse_with_hint};
-use crate::queue::segment::Opened;
+use crate::queue::shape::Shape;
 
 /// A column that lines fill.
 pub struct Column {
@@ -37,6 +38,8 @@ pub struct Columns {
     pub line: Option<usize>,
     /// The column that gets the keys that have no column.
     pub rest: Option<usize>,
+    /// Columns of domains that are null where a line has no key for them: none in a table, which has defaults.
+    pub null_if_missing: Vec<usize>,
     columns: Vec<Column>,
     by_name: HashMap<Vec<u8>, usize>,
     /// The keys of the last line in their order, as they were written, and their columns: lines of one sender are alike.
@@ -48,9 +51,11 @@ const REMEMBERED: usize = 64;
 
 impl Columns {
     /// The columns of a composite type.
-    pub fn of_type(row_type: Oid, keep: &Keep) -> Columns {
-        // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
-        unsafe { Columns::of(pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1), keep) }
+    pub fn of_type(row_type: &Shape, keep: &Keep) -> Columns {
+        let mut columns = Columns::of_table(row_type, keep);
+        let domains = columns.columns.iter().enumerate().filter(|(_, column)| column.input.is_domain());
+        columns.null_if_missing = domains.map(|(number, _)| number).collect();
+        columns
     }
 
     /// A message: the line, whatever JSON it is.
@@ -67,6 +72,7 @@ impl Columns {
             need_objects: false,
             line: Some(0),
             rest: None,
+            null_if_missing: Vec::new(),
             columns: vec![column],
             by_name: HashMap::new(),
             last: Vec::new(),
@@ -74,16 +80,9 @@ impl Columns {
     }
 
     /// The columns of a table, but for generated ones.
-    pub fn of_table(table: &Opened, keep: &Keep) -> Columns {
-        // SAFETY: the table is open.
-        unsafe { Columns::of((***table).rd_att, keep) }
-    }
-
-    /// # Safety
-    /// The descriptor lives.
-    unsafe fn of(descriptor: pg_sys::TupleDesc, keep: &Keep) -> Columns {
-        // SAFETY: by contract.
-        let attributes = unsafe { crate::queue::layout::attributes(descriptor) };
+    pub fn of_table(table: &Shape, keep: &Keep) -> Columns {
+        // SAFETY: the shape keeps its descriptor.
+        let attributes = unsafe { layout::attributes(table.columns()) };
         let mut by_name = HashMap::new();
         let mut columns = Vec::new();
         for (place, attribute) in attributes.iter().enumerate() {
@@ -117,6 +116,7 @@ impl Columns {
             need_objects: true,
             line,
             rest,
+            null_if_missing: Vec::new(),
             columns,
             by_name,
             last: Vec::new(),

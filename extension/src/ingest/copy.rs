@@ -4,15 +4,15 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys;
 
 use super::columns::Column;
 use super::encode::Encoder;
 use super::scratch::Scratch;
-use super::table;
 use crate::entry::callback;
 use crate::guard::PgError;
 use crate::pg;
+use crate::queue::segment::Opened;
 use crate::subtransaction::in_subtransaction;
 
 thread_local! {
@@ -32,9 +32,8 @@ callback! {
 }
 
 /// Writes the encoder's rows into these columns of the table, in a subtransaction. Returns how many there are now.
-pub fn copy(table: Oid, columns: &[&Column], encoder: &mut Encoder<'_, '_>) -> Result<u64, PgError> {
-    let table = table::open(table);
-    let relation = *table;
+pub fn copy(table: &Opened, columns: &[&Column], encoder: &mut Encoder<'_, '_>) -> Result<u64, PgError> {
+    let relation = **table;
     // A trigger may put lines itself: what was the source before is it again.
     let before = SOURCE.replace(std::ptr::from_mut(encoder).cast());
     // A COPY that fails leaves what it had for the end of the transaction, in which there may be thousands.

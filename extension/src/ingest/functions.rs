@@ -29,7 +29,7 @@ sql_function!(
             first: call.need(4, "sequence"),
         });
         let longest = settings::LONGEST_LINE.get() as usize;
-        let bucket = Bucket { lines, origin, listener: 0, cut: &[], longest };
+        let bucket = Bucket { lines, origin, listener: 0, cut: &[], longest, refused: None };
         let written = write_in_parts(&target, &bucket);
         let returned = Returned::declared(call);
         let count = |count: u64| Some(Datum::from(count as i64));

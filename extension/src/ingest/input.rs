@@ -1,13 +1,15 @@
 //! Values by the types' own input functions, each call in a subtransaction, as version 15 knows no soft errors.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
+use std::ptr::null_mut;
 
 use ndjson::Value;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 
 use super::arena::Arena;
-use super::blame::{Refusal, is_a_lines_fault, raise};
+use super::blame::{Refusal, is_the_servers, lacks_a_right, raise};
 use super::scratch::Scratch;
+use crate::guard::PgError;
 use crate::pg;
 use crate::subtransaction::in_subtransaction;
 
@@ -20,6 +22,10 @@ pub struct Input {
     length: i16,
     by_value: bool,
     is_json: bool,
+    /// The type that a domain is of, and its modifier.
+    base: Option<(Oid, i32)>,
+    /// Once it has been asked, why a domain does not take null, if it does not.
+    null: Option<Option<Refusal>>,
 }
 
 impl Input {
@@ -33,8 +39,11 @@ impl Input {
             pg_sys::fmgr_info_cxt(name, &mut *function, pg_sys::CurTransactionContext);
             let (mut length, mut by_value) = (0, false);
             pg_sys::get_typlenbyval(kind, &mut length, &mut by_value);
-            let is_json = matches!(pg_sys::getBaseType(kind), pg_sys::JSONOID | pg_sys::JSONBOID);
-            Input { function, parameter, modifier, length, by_value, is_json }
+            let mut base_modifier = modifier;
+            let base = pg_sys::getBaseTypeAndTypmod(kind, &mut base_modifier);
+            let is_json = matches!(base, pg_sys::JSONOID | pg_sys::JSONBOID);
+            let base = (base != kind).then_some((base, base_modifier));
+            Input { function, parameter, modifier, length, by_value, is_json, base, null: None }
         }
     }
 
@@ -51,22 +60,56 @@ impl Input {
         arena: &mut Arena,
         scratch: &Scratch,
     ) -> Result<Datum, Refusal> {
-        let converted = scratch.with(|| self.call(value));
-        converted.map(|datum| self.keep(datum, arena))
-    }
-
-    fn call(&mut self, value: Value<'_>) -> Result<Datum, Refusal> {
-        let text = c_string(value, self.is_json);
-        let pointer = text.as_ptr().cast_mut();
-        let (function, parameter, modifier) = (&raw mut *self.function, self.parameter, self.modifier);
-        // SAFETY: a string that ends with NUL; nothing with a destructor lives in the closure.
-        let converted =
-            unsafe { in_subtransaction(|| pg::InputFunctionCall(function, pointer, parameter, modifier)) };
-        match converted {
-            Ok(datum) => Ok(datum),
-            Err(error) if is_a_lines_fault(&error, false) => Err(error.into()),
+        match scratch.with(|| self.call(value)) {
+            Ok(datum) => Ok(self.keep(datum, arena)),
+            Err(error) if self.is_the_values_fault(&error, value, scratch) => Err(error.into()),
             Err(error) => raise(error),
         }
+    }
+
+    /// Whether the type is a domain.
+    pub fn is_domain(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Whether null is a value of the type: a domain may refuse it, which is asked once for a bucket.
+    pub fn take_null(&mut self, scratch: &Scratch) -> Result<(), Refusal> {
+        if self.base.is_none() {
+            return Ok(());
+        }
+        if self.null.is_none() {
+            self.null = match scratch.with(|| self.call_with(null_mut())) {
+                Ok(_) => Some(None),
+                Err(error) if is_the_servers(&error) || lacks_a_right(&error) => raise(error),
+                Err(error) => Some(Some(error.into())),
+            };
+        }
+        match &self.null {
+            Some(Some(refusal)) => Err(refusal.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn call(&mut self, value: Value<'_>) -> Result<Datum, PgError> {
+        let text = c_string(value, self.is_json);
+        self.call_with(text.as_ptr().cast_mut())
+    }
+
+    /// Calls the function with a string, or for null.
+    fn call_with(&mut self, pointer: *mut c_char) -> Result<Datum, PgError> {
+        let (function, parameter, modifier) = (&raw mut *self.function, self.parameter, self.modifier);
+        // SAFETY: a string that ends with NUL, or none; nothing with a destructor lives in the closure.
+        unsafe { in_subtransaction(|| pg::InputFunctionCall(function, pointer, parameter, modifier)) }
+    }
+
+    /// Whatever an input function raises is, whichever its class: no other line need wait for it. But a domain's check may
+    /// lack a right, and would refuse every value.
+    fn is_the_values_fault(&self, error: &PgError, value: Value<'_>, scratch: &Scratch) -> bool {
+        if is_the_servers(error) {
+            return false;
+        }
+        let lacking = self.base.filter(|_| lacks_a_right(error));
+        lacking.is_none_or(|(kind, modifier)| scratch.with(|| Input::of(kind, modifier).call(value)).is_err())
     }
 
     /// A copy in the arena of what is somewhere in PostgreSQL's memory.

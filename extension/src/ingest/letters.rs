@@ -3,10 +3,11 @@
 use ndjson::Line;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys;
+use wire::work::NAMED;
 
 use super::blame::Refusal;
 use super::target::Place;
-use super::{NAMED, Rejected, Target, Written};
+use super::{Rejected, Target, Written};
 use crate::authority::{run_as_owner, value_as_owner};
 use crate::settings;
 
@@ -31,6 +32,16 @@ impl<'a> Letters<'a> {
     /// None yet.
     pub fn new() -> Letters<'a> {
         Letters { count: 0, lines: Vec::new(), most: (settings::DEAD_LETTERS.get() as usize).max(NAMED) }
+    }
+
+    /// None yet of lines that are dead letters already: each that is refused again is named.
+    pub fn named() -> Letters<'a> {
+        Letters { most: usize::MAX, ..Letters::new() }
+    }
+
+    /// The lines that were refused, by their numbers.
+    pub fn refused(self) -> impl Iterator<Item = (u64, Refusal)> {
+        self.lines.into_iter().map(|(line, _, refusal)| (line.number, refusal))
     }
 
     /// Notes a line that is refused.

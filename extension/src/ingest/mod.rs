@@ -8,7 +8,7 @@
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
 //! - [`table`]: tables as targets; [`copy`] with [`mod@encode`], and [`insert`]: the two ways into them.
 //! - [`progress`]: what producers have had committed in tables.
-//! - [`blame`]: which errors are a line's fault.
+//! - [`blame`]: whose fault an error is.
 //! - [`letters`]: lines that were refused, and dead letters.
 //! - [`functions`]: what SQL calls.
 
@@ -18,6 +18,7 @@ pub mod bucket;
 pub mod columns;
 pub mod convert;
 pub mod copy;
+mod defaults;
 pub mod encode;
 pub mod functions;
 pub mod input;
@@ -32,9 +33,11 @@ pub mod target;
 pub use target::{Keep, Target};
 
 use pgrx::prelude::*;
+use wire::work::NAMED;
 
+use self::blame::Refusal;
 use self::letters::Letters;
-use self::target::Place;
+use self::target::{Held, Place};
 use crate::queue::producer;
 use crate::queue::refuse::refuse_with_hint;
 
@@ -52,6 +55,8 @@ pub struct Bucket<'a> {
     pub cut: &'a [wire::TooLong],
     /// Bytes of a line at most.
     pub longest: usize,
+    /// Why its lines are dead letters without being tried.
+    pub refused: Option<&'a Refusal>,
 }
 
 /// A producer that numbers its lines, empty and bad ones too.
@@ -84,9 +89,6 @@ pub struct Written {
     pub dropped: u64,
 }
 
-/// Refused lines that are named at most.
-pub const NAMED: usize = 100;
-
 /// A line that was refused.
 #[derive(Clone, Debug)]
 pub struct Rejected {
@@ -102,22 +104,38 @@ pub struct Rejected {
 /// the line to the dead letters; any other error is raised.
 pub fn write(target: &Target, bucket: &Bucket) -> Written {
     target.check();
+    let held = target.hold();
     // Read before the producer's other transactions are waited for: the bucket before this one may be under way.
-    let mut read = Read::of(target, bucket, 0);
-    let last = bucket.origin.and_then(|sender| target.resume(&sender));
-    let repeated = bucket.origin.map_or(0, |sender| repeated(&sender, last, bucket.listener));
-    if repeated > 0 {
-        read = Read::of(target, bucket, repeated);
+    let mut read = Read::of(&held, bucket, 0);
+    if let Some(sender) = bucket.origin {
+        producer::check(sender.producer, "line", sender.epoch, sender.first, read.rows.lines as usize);
     }
-    let Read { rows, mut letters, mut written } = read;
+    let last = bucket.origin.and_then(|sender| target.resume(&sender));
+    let lines = read.rows.lines as usize;
+    let repeated = bucket.origin.map_or(0, |sender| repeated(&sender, lines, last, bucket.listener));
+    if repeated > 0 {
+        read = Read::of(&held, bucket, repeated);
+    }
+    let Read { mut rows, mut letters, mut written } = read;
     let origin = bucket.origin.map(|sender| sender.until(rows.lines, last));
     written.sequence = origin.as_ref().map_or(0, |origin| origin.sequence);
     if let (Place::Table(table), Some(origin)) = (&target.place, &origin) {
         progress::note(*table, origin);
     }
-    store::store(target, &rows, origin.as_ref(), &mut written, &mut letters);
+    store::store(&held, &mut rows, origin.as_ref(), &mut written, &mut letters);
     letters.bury(target, bucket.listener, &mut written);
     written
+}
+
+/// Writes lines that were refused before, without asking whether the current user may. Those that are refused again, by their
+/// numbers, and why; nothing is noted of them.
+pub fn write_again(target: &Target, lines: &[u8], listener: i32) -> Vec<(u64, Refusal)> {
+    let bucket = Bucket { lines, origin: None, listener, cut: &[], longest: usize::MAX, refused: None };
+    let (mut letters, mut written) = (Letters::named(), Written::default());
+    let held = target.hold();
+    let mut rows = bucket::read(&held, &bucket, 0, &mut written, &mut letters);
+    store::store(&held, &mut rows, None, &mut written, &mut letters);
+    letters.refused().collect()
 }
 
 /// A bucket that has been read.
@@ -129,7 +147,7 @@ struct Read<'a> {
 
 impl<'a> Read<'a> {
     /// Reads a bucket but for so many lines at its start.
-    fn of(target: &Target, bucket: &Bucket<'a>, repeated: u64) -> Read<'a> {
+    fn of(target: &Held<'_>, bucket: &Bucket<'a>, repeated: u64) -> Read<'a> {
         let (mut letters, mut written) = (Letters::new(), Written::default());
         let rows = bucket::read(target, bucket, repeated, &mut written, &mut letters);
         Read { rows, letters, written }
@@ -148,8 +166,8 @@ pub fn write_in_parts(target: &Target, bucket: &Bucket) -> Written {
     loop {
         let (part, count) = part(rest);
         rest = &rest[part.len()..];
-        let origin =
-            bucket.origin.map(|sender| Sender { first: sender.first.saturating_add(lines), ..sender });
+        let behind = |sender: Sender<'_>| producer::number(sender.producer, sender.first, lines);
+        let origin = bucket.origin.map(|sender| Sender { first: behind(sender), ..sender });
         written.add(write(target, &Bucket { lines: part, origin, ..*bucket }), lines as u64);
         lines += count as i64;
         if rest.is_empty() {
@@ -189,23 +207,21 @@ impl Written {
 impl Sender<'_> {
     /// How far the producer is after so many lines.
     fn until(&self, lines: u64, last: Option<i64>) -> crate::queue::append::Origin {
-        let sequence = self.first.saturating_add(lines as i64 - 1).max(last.unwrap_or(i64::MIN));
+        let next = producer::number(self.producer, self.first, lines as i64);
+        let sequence = next.saturating_sub(1).max(last.unwrap_or(i64::MIN));
         crate::queue::append::Origin { producer: self.producer.to_owned(), epoch: self.epoch, sequence }
     }
 }
 
-/// How many lines at the start of a bucket are there already.
-fn repeated(sender: &Sender, last: Option<i64>, listener: i32) -> u64 {
-    let Some(last) = last else {
-        // Of a listener's producers the hello is known: one that is not has been forgotten since.
-        if listener != 0 {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                &format!("producer {} is not known any more", sender.producer),
-                "Say hello again.",
-            );
-        }
-        return 0;
-    };
-    producer::repeated(sender.producer, "line", sender.first, last)
+/// How many of a bucket's lines are there already: those at its start.
+fn repeated(sender: &Sender, lines: usize, last: Option<i64>, listener: i32) -> u64 {
+    // Of a listener's producers the hello is known: one that is not has been forgotten since.
+    if last.is_none() && listener != 0 {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("producer {} is not known any more", sender.producer),
+            "Say hello again.",
+        );
+    }
+    producer::repeated(sender.producer, "line", sender.first, lines, last)
 }

@@ -29,6 +29,15 @@ pub fn note(table: Oid, origin: &Origin) {
     run_as_owner(statement, &arguments);
 }
 
+/// How far each producer of a table is.
+pub fn all(table: Oid) -> Vec<Origin> {
+    let query = "select producer, epoch, sequence from queue.progress where into_table = $1";
+    rows_as_owner(query, &[table.into()], |row| {
+        let producer = row.get::<String>(1).ok()??;
+        Some(Origin { producer, epoch: row.get(2).ok()??, sequence: row.get(3).ok()?? })
+    })
+}
+
 /// Forgets a producer, after its other transactions. False if it was not known.
 pub fn forget(table: Oid, producer: &str) -> bool {
     producer::lock(("table", table.to_u32()), producer);

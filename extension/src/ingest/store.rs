@@ -1,21 +1,21 @@
 //! Writing rows. Those that the target refuses are found by halving.
 
-use std::collections::HashMap;
+use pgrx::pg_sys::{self, Datum, TupleDesc};
 
-use pgrx::pg_sys::{self, Datum, Oid};
-
-use super::blame::{is_a_lines_fault, raise};
+use super::blame::{Fault, fault, raise};
 use super::bucket::Rows;
 use super::columns::Column;
 use super::encode::Encoder;
 use super::letters::Letters;
 use super::table::{self, Way};
-use super::target::Place;
-use super::{Target, Written, copy, insert};
+use super::target::{Held, HeldPlace};
+use super::{Written, copy, defaults, insert};
 use crate::guard::PgError;
 use crate::queue::append::{self, Origin, Source};
 use crate::queue::definition::Definition;
 use crate::queue::functions::messages;
+use crate::queue::producer;
+use crate::queue::shape::Shape;
 use crate::subtransaction::in_subtransaction;
 
 /// Halvings until rows are written one by one.
@@ -26,72 +26,150 @@ trait Sink {
     /// Writes the rows at these places, in a subtransaction. Returns how many there are now.
     fn write(&mut self, places: &[u32]) -> Result<u64, PgError>;
 
-    /// Whether a policy of the target has refused a row.
-    fn is_by_policy(&self, _error: &PgError) -> bool {
-        false
-    }
+    /// Whose fault an error of [`Sink::write`] is.
+    fn fault(&self, error: &PgError) -> Fault;
 }
 
-/// Stores the rows of a bucket.
+/// Stores the rows of a bucket, in their order.
 pub fn store<'a>(
-    target: &Target,
-    rows: &Rows<'a>,
+    target: &Held<'_>,
+    rows: &mut Rows<'a>,
     origin: Option<&Origin>,
     written: &mut Written,
     letters: &mut Letters<'a>,
 ) {
     match &target.place {
-        Place::Queue(queue) => {
-            let places: Vec<u32> = (0..rows.len() as u32).collect();
-            let mut sink = QueueSink { queue, rows, origin, is_noted: false };
-            written.stored += halve(&mut sink, rows, &places, letters);
-            if let (Some(origin), false) = (origin, sink.is_noted) {
-                append::note(queue, origin);
-            }
+        HeldPlace::Messages(queue) => {
+            written.stored += store_in_queue(queue, None, rows, origin, letters);
         }
-        Place::Table(table) => {
+        HeldPlace::Rows(queue, shape) => {
+            shape.check();
+            written.stored += store_in_queue(queue, Some(shape), rows, origin, letters);
+        }
+        HeldPlace::Table(shape) => {
+            shape.check();
             check_constraints_at_once();
-            let way = table::way(&table::open(*table), &rows.columns);
-            for places in groups(rows) {
-                let mut sink = TableSink::new(*table, way, rows, places[0]);
-                written.stored += halve(&mut sink, rows, &places, letters);
+            let way = table::way(shape.relation(), &rows.columns);
+            if way == Way::Copy {
+                defaults::fill_in(shape.relation(), rows);
             }
+            let mut halving = Halving::new(rows, letters);
+            // Columns that a line lacks get their defaults, and one statement treats all its rows alike.
+            let are_alike = |one: &u32, next: &u32| rows.given(*one as usize) == rows.given(*next as usize);
+            for alike in places(rows).chunk_by(are_alike) {
+                halving.halve(&mut TableSink::new(shape, way, rows, alike[0]), alike);
+            }
+            halving.try_suspects(|place| TableSink::new(shape, way, rows, place));
+            written.stored += halving.stored;
         }
     }
 }
 
-/// Writes rows; those that cannot be written are letters. Returns how many were.
-fn halve<'a>(sink: &mut dyn Sink, rows: &Rows<'a>, places: &[u32], letters: &mut Letters<'a>) -> u64 {
-    let (mut stored, mut failures) = (0, 0);
-    let mut waiting = vec![places];
-    while let Some(part) = waiting.pop() {
-        if part.is_empty() {
-            continue;
-        }
-        let error = match sink.write(part) {
-            Ok(count) => {
-                stored += count;
+/// Stores rows in a queue, messages if they have no shape; how many.
+fn store_in_queue<'a>(
+    queue: &Definition,
+    shape: Option<&Shape>,
+    rows: &Rows<'a>,
+    origin: Option<&Origin>,
+    letters: &mut Letters<'a>,
+) -> u64 {
+    let mut halving = Halving::new(rows, letters);
+    let mut sink = QueueSink { queue, shape, rows, origin, is_noted: false };
+    halving.halve(&mut sink, &places(rows));
+    if let (Some(origin), false) = (origin, sink.is_noted)
+        && producer::last(queue, &origin.producer).as_ref() != Some(origin)
+    {
+        append::note(queue, origin);
+    }
+    halving.stored
+}
+
+fn places(rows: &Rows<'_>) -> Vec<u32> {
+    (0..rows.len() as u32).collect()
+}
+
+/// Writing the rows of a bucket, and finding those that cannot be written.
+struct Halving<'h, 'a> {
+    rows: &'h Rows<'a>,
+    letters: &'h mut Letters<'a>,
+    /// How many rows there are now.
+    stored: u64,
+    /// Whether the target has taken rows: so what others of the bucket fail of is theirs.
+    has_taken_any: bool,
+    /// Rows that have failed alone, with an error that may be the target's.
+    suspects: Vec<(u32, PgError)>,
+    /// How often a part was halved, or has become a suspect.
+    halvings: usize,
+}
+
+impl<'h, 'a> Halving<'h, 'a> {
+    fn new(rows: &'h Rows<'a>, letters: &'h mut Letters<'a>) -> Halving<'h, 'a> {
+        Halving { rows, letters, stored: 0, has_taken_any: false, suspects: Vec::new(), halvings: 0 }
+    }
+
+    /// Writes rows; those that cannot be written are letters, or suspects.
+    fn halve(&mut self, sink: &mut dyn Sink, places: &[u32]) {
+        let mut waiting = vec![places];
+        while let Some(part) = waiting.pop() {
+            if part.is_empty() {
                 continue;
             }
-            Err(error) => error,
-        };
-        if !is_a_lines_fault(&error, sink.is_by_policy(&error)) {
-            raise(error);
+            let error = match self.write(sink, part) {
+                Ok(()) => continue,
+                Err(error) => error,
+            };
+            let fault = sink.fault(&error);
+            // A target that takes nothing is not asked for each row.
+            let is_in_vain = fault == Fault::Unknown && !self.has_taken_any && self.halvings > HALVINGS;
+            if fault == Fault::Server || is_in_vain {
+                raise(error);
+            }
+            match part {
+                [place] if fault == Fault::Line => self.bury(*place, error),
+                [place] => {
+                    self.halvings += 1;
+                    self.suspects.push((*place, error));
+                }
+                _ => {
+                    self.halvings += 1;
+                    let size = if self.halvings > HALVINGS { 1 } else { part.len().div_ceil(2) };
+                    waiting.extend(part.rchunks(size));
+                }
+            }
         }
-        if let [place] = part {
-            letters.add(rows.line(*place as usize), error.into());
-            continue;
-        }
-        failures += 1;
-        let size = if failures > HALVINGS { 1 } else { part.len().div_ceil(2) };
-        waiting.extend(part.rchunks(size));
     }
-    stored
+
+    /// Writes each suspect once more: others change what is there meanwhile. If the target has taken nothing, it may be the target
+    /// that is to be mended.
+    fn try_suspects<S: Sink>(&mut self, sink: impl Fn(u32) -> S) {
+        for (place, error) in std::mem::take(&mut self.suspects) {
+            if !self.has_taken_any {
+                raise(error);
+            }
+            let mut sink = sink(place);
+            let Err(error) = self.write(&mut sink, &[place]) else { continue };
+            if sink.fault(&error) == Fault::Server {
+                raise(error);
+            }
+            self.bury(place, error);
+        }
+    }
+
+    fn write(&mut self, sink: &mut dyn Sink, places: &[u32]) -> Result<(), PgError> {
+        self.stored += sink.write(places)?;
+        self.has_taken_any = true;
+        Ok(())
+    }
+
+    fn bury(&mut self, place: u32, error: PgError) {
+        self.letters.add(self.rows.line(place as usize), error.into());
+    }
 }
 
 /// Into a queue.
 struct QueueSink<'r, 'a> {
     queue: &'r Definition,
+    shape: Option<&'r Shape>,
     rows: &'r Rows<'a>,
     origin: Option<&'r Origin>,
     /// Whether the queue knows how far the producer is.
@@ -102,23 +180,36 @@ impl Sink for QueueSink<'_, '_> {
     fn write(&mut self, places: &[u32]) -> Result<u64, PgError> {
         let whole = places.len() == self.rows.len();
         let origin = self.origin.filter(|_| whole);
-        let mut part = Part { rows: self.rows, places };
+        let (queue, part) = (self.queue, Part { rows: self.rows, places });
         // SAFETY: appending goes through pgrx's bindings, whose errors unwind.
-        unsafe { in_subtransaction(|| append_part(self.queue, &mut part, origin))? };
+        unsafe {
+            in_subtransaction(|| match self.shape {
+                Some(shape) => append_rows(queue, shape, part, origin),
+                None => append_messages(queue, &part, origin),
+            })?;
+        }
         self.is_noted |= origin.is_some();
         Ok(places.len() as u64)
     }
+
+    fn fault(&self, error: &PgError) -> Fault {
+        // No code of a user's runs here.
+        match fault(error, false) {
+            Fault::Unknown => Fault::Server,
+            known => known,
+        }
+    }
 }
 
-fn append_part(queue: &Definition, part: &mut Part<'_, '_>, origin: Option<&Origin>) {
-    if queue.row_type.is_some() {
-        append::append(queue, part, origin);
-    } else {
-        append::write(queue, part.count(), 0, origin, &mut |table, place, position| {
-            let (values, nulls) = part.row(place);
-            messages::form(table, position, (!nulls[0]).then_some(values[0]), None)
-        });
-    }
+fn append_rows(queue: &Definition, shape: &Shape, part: Part<'_, '_>, origin: Option<&Origin>) {
+    append::append(queue, &mut OfType { part, shape }, origin);
+}
+
+fn append_messages(queue: &Definition, part: &Part<'_, '_>, origin: Option<&Origin>) {
+    append::write(queue, part.places.len(), 0, origin, &mut |table, place, position| {
+        let (values, nulls) = part.row(place);
+        messages::form(table, position, (!nulls[0]).then_some(values[0]), None)
+    });
 }
 
 /// Some rows of a bucket.
@@ -127,26 +218,42 @@ struct Part<'r, 'a> {
     places: &'r [u32],
 }
 
-impl Source for Part<'_, '_> {
+impl Part<'_, '_> {
+    fn row(&self, place: usize) -> (&[Datum], &[bool]) {
+        self.rows.row(self.places[place] as usize)
+    }
+}
+
+/// Rows of a row type.
+struct OfType<'r, 'a> {
+    part: Part<'r, 'a>,
+    shape: &'r Shape,
+}
+
+impl Source for OfType<'_, '_> {
     fn count(&self) -> usize {
-        self.places.len()
+        self.part.places.len()
+    }
+
+    fn row_type(&self) -> TupleDesc {
+        self.shape.columns()
     }
 
     fn row(&mut self, place: usize) -> (&[Datum], &[bool]) {
-        self.rows.row(self.places[place] as usize)
+        self.part.row(place)
     }
 }
 
 /// Into a table: rows whose lines have the same columns.
 struct TableSink<'r, 'a> {
-    table: Oid,
+    table: &'r Shape,
     way: Way,
     rows: &'r Rows<'a>,
     columns: Vec<&'r Column>,
 }
 
 impl<'r, 'a> TableSink<'r, 'a> {
-    fn new(table: Oid, way: Way, rows: &'r Rows<'a>, example: u32) -> TableSink<'r, 'a> {
+    fn new(table: &'r Shape, way: Way, rows: &'r Rows<'a>, example: u32) -> TableSink<'r, 'a> {
         let given = rows.given(example as usize);
         let columns: Vec<&Column> = rows.columns.all().iter().filter(|column| given[column.place]).collect();
         // COPY takes an empty list of columns for all of them.
@@ -157,38 +264,21 @@ impl<'r, 'a> TableSink<'r, 'a> {
 
 impl Sink for TableSink<'_, '_> {
     fn write(&mut self, places: &[u32]) -> Result<u64, PgError> {
+        // Triggers and defaults have run since.
+        self.table.check();
         match self.way {
             Way::Copy => {
                 let mut encoder = Encoder::new(self.rows, places, &self.columns);
-                copy::copy(self.table, &self.columns, &mut encoder)
+                copy::copy(self.table.relation(), &self.columns, &mut encoder)
             }
-            Way::Insert(_) => insert::insert(self.table, &self.columns, self.rows, places),
+            Way::Insert(_) => insert::insert(self.table.oid(), &self.columns, self.rows, places),
         }
     }
 
-    fn is_by_policy(&self, error: &PgError) -> bool {
-        self.way != Way::Copy && insert::is_by_policy(error, self.table, &self.columns)
+    fn fault(&self, error: &PgError) -> Fault {
+        let by_policy = self.way != Way::Copy && insert::is_by_policy(error, self.table.oid(), &self.columns);
+        fault(error, by_policy)
     }
-}
-
-/// Rows by the columns that their lines have: the others get defaults, and one statement treats all rows alike.
-fn groups(rows: &Rows<'_>) -> Vec<Vec<u32>> {
-    let mut groups: Vec<Vec<u32>> = Vec::new();
-    let mut numbers: HashMap<&[bool], usize> = HashMap::new();
-    let mut last: Option<(&[bool], usize)> = None;
-    for place in 0..rows.len() {
-        let given = rows.given(place);
-        let number = match last {
-            Some((same, number)) if same == given => number,
-            _ => *numbers.entry(given).or_insert_with(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            }),
-        };
-        last = Some((given, number));
-        groups[number].push(place as u32);
-    }
-    groups
 }
 
 /// From here on deferrable constraints are checked by each statement, so that a row that violates one is found; as

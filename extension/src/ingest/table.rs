@@ -6,9 +6,10 @@ use pgrx::pg_sys::{self, AclMode, AclResult, Oid};
 use pgrx::prelude::*;
 
 use super::columns::Columns;
-use crate::authority::table_name;
+use crate::authority::{name_of, table_name};
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::segment::Opened;
+use crate::request::{plan, standing};
 
 /// How rows are written into a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +32,8 @@ impl Way {
 
 const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
 
-/// An error unless the current user may insert into the table, or into some column of it. Locks the table, as inserting
+/// An error unless the current user may insert into the table, or into some column of it, and name what is in its schema: a
+/// number names a table as well. Locks the table, as inserting
 /// does, until the transaction ends.
 pub fn check(table: Oid) {
     // SAFETY: look-ups inside a transaction.
@@ -42,6 +44,10 @@ pub fn check(table: Oid) {
             refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, "the table does not exist");
         }
         let user = pg_sys::GetUserId();
+        let schema = pg_sys::get_rel_namespace(table);
+        if !standing::may_use(schema, user) {
+            refuse_schema(schema, user);
+        }
         if !may_insert_somewhere(table, user) {
             refuse_user(table, user);
         }
@@ -62,6 +68,17 @@ pub fn may_insert_somewhere(table: Oid, user: Oid) -> bool {
 fn may_insert(table: Oid) -> bool {
     // SAFETY: look-ups inside a transaction.
     unsafe { pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), INSERT) == AclResult::ACLCHECK_OK }
+}
+
+fn refuse_schema(schema: Oid, user: Oid) -> ! {
+    // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL, or null.
+    let name = unsafe { plan::string(pg_sys::get_namespace_name(schema)) };
+    let [quoted, user] = [&name, &name_of(user)].map(pgrx::spi::quote_identifier::<&String>);
+    refuse_with_hint(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        &format!("permission denied for schema {name}"),
+        &format!("Its owner may allow it: grant usage on schema {quoted} to {user}."),
+    )
 }
 
 fn refuse_user(table: Oid, user: Oid) -> ! {

@@ -6,11 +6,12 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
 use super::columns::Columns;
-use super::{Sender, progress, table};
+use super::{Sender, Written, progress, table};
 use crate::queue::append::{self, Origin};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse;
+use crate::queue::shape::Shape;
 
 /// Where lines go, and what becomes of what has no column.
 pub struct Target {
@@ -38,7 +39,12 @@ pub struct Keep {
 impl Target {
     /// The queue of this name; an error if there is none.
     pub fn queue(name: &str, keep: Keep) -> Target {
-        Target { place: Place::Queue(definition::find(name)), keep }
+        Target::of_queue(definition::find(name), keep)
+    }
+
+    /// This queue.
+    pub fn of_queue(queue: Rc<Definition>, keep: Keep) -> Target {
+        Target { place: Place::Queue(queue), keep }
     }
 
     /// The table, view or foreign table that this is.
@@ -46,15 +52,7 @@ impl Target {
         Target { place: Place::Table(table), keep }
     }
 
-    /// How rows are written, and why so.
-    pub fn way(&self) -> String {
-        match &self.place {
-            Place::Queue(_) => "into the queue's segment".into(),
-            Place::Table(table) => table::way(&table::open(*table), &self.columns()).describe(),
-        }
-    }
-
-    /// An error unless the current user may write. From here on what the lines are converted to stays what it is, until the
+    /// An error unless the current user may write. From here on others do not alter what the lines are converted to, until the
     /// transaction ends.
     pub fn check(&self) {
         // SAFETY: reads a variable of PostgreSQL's.
@@ -85,15 +83,29 @@ impl Target {
     pub fn greet(&self, sender: &Sender, flushed: bool) -> i64 {
         let last = self.last(sender);
         let sequence = last.as_ref().map_or(0, |last| last.sequence);
+        // An error if there is no number for the next line.
+        producer::number(sender.producer, sequence, 2);
         let is_known = last.is_some_and(|last| last.epoch == sender.epoch);
         if !is_known || (flushed && sequence > 0) {
-            let origin = Origin { producer: sender.producer.to_owned(), epoch: sender.epoch, sequence };
-            match &self.place {
-                Place::Queue(queue) => append::note(queue, &origin),
-                Place::Table(table) => progress::note(*table, &origin),
-            }
+            self.note(sender, sequence);
         }
         sequence
+    }
+
+    /// Has this commit say how far a producer is if it says nothing else of lines that are there already: those may be committed without
+    /// a flush, or before a standby has them, and are about to be acknowledged again.
+    pub fn cover_repeated(&self, sender: &Sender, written: &Written) {
+        if written.repeated > 0 && written.stored == 0 {
+            self.note(sender, written.sequence);
+        }
+    }
+
+    fn note(&self, sender: &Sender, sequence: i64) {
+        let origin = Origin { producer: sender.producer.to_owned(), epoch: sender.epoch, sequence };
+        match &self.place {
+            Place::Queue(queue) => append::note(queue, &origin),
+            Place::Table(table) => progress::note(*table, &origin),
+        }
     }
 
     fn last(&self, sender: &Sender) -> Option<Origin> {
@@ -103,14 +115,50 @@ impl Target {
         }
     }
 
+    /// The target while lines are converted and stored. It has been checked.
+    pub fn hold(&self) -> Held<'_> {
+        let place = match &self.place {
+            Place::Queue(queue) => match queue.shape() {
+                Some(shape) => HeldPlace::Rows(queue, shape),
+                None => HeldPlace::Messages(queue),
+            },
+            Place::Table(table) => HeldPlace::Table(Shape::of(table::open(*table))),
+        };
+        Held { place, keep: &self.keep }
+    }
+}
+
+/// A target that nobody alters: neither others nor code that conversions call.
+pub struct Held<'t> {
+    pub(super) place: HeldPlace<'t>,
+    keep: &'t Keep,
+}
+
+/// What lines go into, and what columns that has.
+pub enum HeldPlace<'t> {
+    /// A queue of messages.
+    Messages(&'t Definition),
+    /// A queue of rows.
+    Rows(&'t Definition, Shape),
+    /// A table, view or foreign table.
+    Table(Shape),
+}
+
+impl Held<'_> {
     /// The columns that lines fill.
     pub fn columns(&self) -> Columns {
         match &self.place {
-            Place::Queue(queue) => match queue.row_type {
-                Some(row_type) => Columns::of_type(row_type, &self.keep),
-                None => Columns::message(),
-            },
-            Place::Table(table) => Columns::of_table(&table::open(*table), &self.keep),
+            HeldPlace::Messages(_) => Columns::message(),
+            HeldPlace::Rows(_, shape) => Columns::of_type(shape, self.keep),
+            HeldPlace::Table(shape) => Columns::of_table(shape, self.keep),
+        }
+    }
+
+    /// How rows are written, and why so.
+    pub fn way(&self) -> String {
+        match &self.place {
+            HeldPlace::Table(shape) => table::way(shape.relation(), &self.columns()).describe(),
+            _ => "into the queue's segment".into(),
         }
     }
 }

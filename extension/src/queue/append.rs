@@ -5,7 +5,7 @@
 
 use claims::{Batch, Span};
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{self, BulkInsertState, Datum, HeapTuple, MemoryContext, TupleTableSlot};
+use pgrx::pg_sys::{self, BulkInsertState, Datum, HeapTuple, MemoryContext, TupleDesc, TupleTableSlot};
 
 use super::definition::Definition;
 use super::layout::Layout;
@@ -20,6 +20,8 @@ use super::{LATEST, now, rotation, wake, write_behind};
 pub trait Source {
     /// How many there are.
     fn count(&self) -> usize;
+    /// As what the values were made: they are stored as nothing else. It lives as long as the source.
+    fn row_type(&self) -> TupleDesc;
     /// The values of a row, and which of them are null. They need to live until the next call.
     fn row(&mut self, place: usize) -> (&[Datum], &[bool]);
 }
@@ -30,11 +32,11 @@ pub trait Source {
 /// It checks no rights: [`Definition::check`] does, as whoever sends. The caller has a transaction and an active snapshot,
 /// without which PostgreSQL stores no large values. Those who wait for rows are woken at the commit.
 pub fn append(queue: &Definition, source: &mut dyn Source, origin: Option<&Origin>) -> Span {
-    let row_type = queue.typed("queue.send for messages");
     let mut layout: Option<Layout> = None;
-    let count = source.count();
+    let (count, row_type) = (source.count(), source.row_type());
     write(queue, count, 0, origin, &mut |rows, place, position| {
-        let layout = layout.get_or_insert_with(|| layout_for_writing(queue, rows, row_type));
+        // SAFETY: the source outlives the layout.
+        let layout = layout.get_or_insert_with(|| unsafe { Layout::of(queue.id, rows, row_type) });
         let (values, nulls) = source.row(place);
         // SAFETY: the source has values of the row type.
         unsafe { layout.of_values(values, nulls, position) }
@@ -50,17 +52,12 @@ pub fn note(queue: &Definition, origin: &Origin) {
     let last = {
         let mut lock = queue.lock();
         let last = lock.next.saturating_sub(1);
-        let told = &mut lock.segments[segment.number].told;
-        *told = (last + 1).max(*told);
+        let memory = &mut lock.segments[segment.number];
+        memory.is_clean = false;
+        memory.told = memory.told.max(last + 1);
         last
     };
     ledger::append(&segment, &[Row::Mark(last)], Some(origin));
-}
-
-/// The layout for writing.
-pub fn layout_for_writing(queue: &Definition, rows: &Opened, row_type: pg_sys::Oid) -> Layout {
-    // SAFETY: PostgreSQL's own variable. The layout lives longer than the bucket's memory, in which this is called.
-    within(unsafe { pg_sys::CurTransactionContext }, || Layout::of(queue.id, rows, row_type))
 }
 
 /// Runs `work` with what it allocates in a memory context. After an error PostgreSQL chooses the context.
@@ -116,9 +113,7 @@ fn reserve(queue: &Definition, segment: &Segment, count: u64, until: i64) -> (Sp
     let span = Span { first: lock.next, end: lock.next + count };
     lock.next = span.end;
     let memory = &mut lock.segments[segment.number];
-    memory.is_clean = false;
-    memory.told = span.end;
-    memory.watch.reserve(transaction, span, until.max(i64::MIN + 1), &server);
+    memory.reserve(transaction, span, count as usize, until.max(i64::MIN + 1), &server);
     (span, now())
 }
 

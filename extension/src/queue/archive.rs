@@ -20,17 +20,48 @@ pub fn last(queue: &Definition) -> u64 {
     }
     let lock = pg_sys::AccessShareLock as i32;
     let Some(archive) = Opened::table(table(queue), lock) else { return 0 };
-    let Some(by_number) = archive.index_by(1, lock) else { return 0 };
+    let is_by_number = |index: &Opened| index.is_ordered_by(&[1], false);
+    match archive.indexes(lock).into_iter().find(is_by_number) {
+        Some(by_number) => highest_by(&archive, &by_number),
+        // Its primary key was dropped.
+        None => highest(&archive),
+    }
+}
+
+fn highest_by(archive: &Opened, by_number: &Opened) -> u64 {
     // SAFETY: table and index are open. Without a snapshot the scan takes one itself.
     unsafe {
-        let scan = pg_sys::systable_beginscan_ordered(*archive, *by_number, null_mut(), 0, null_mut());
+        let scan = pg_sys::systable_beginscan_ordered(**archive, **by_number, null_mut(), 0, null_mut());
         let tuple = pg_sys::systable_getnext_ordered(scan, pg_sys::ScanDirection::BackwardScanDirection);
-        let mut last = 0;
-        if !tuple.is_null() {
-            let mut is_null = false;
-            last = pg_sys::heap_getattr(tuple, 1, (**archive).rd_att, &mut is_null).value() as i64;
-        }
+        let last = if tuple.is_null() { 0 } else { number_of(archive, tuple) };
         pg_sys::systable_endscan_ordered(scan);
-        u64::try_from(last).unwrap_or_default()
+        last
     }
+}
+
+fn highest(archive: &Opened) -> u64 {
+    // SAFETY: the table is open. Without a snapshot the scan takes one itself.
+    unsafe {
+        let scan = pg_sys::systable_beginscan(**archive, Oid::INVALID, false, null_mut(), 0, null_mut());
+        let mut last = 0;
+        loop {
+            pgrx::check_for_interrupts!();
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            last = number_of(archive, tuple).max(last);
+        }
+        pg_sys::systable_endscan(scan);
+        last
+    }
+}
+
+/// # Safety
+/// A row of the archive, whose first column is its number.
+unsafe fn number_of(archive: &Opened, tuple: pg_sys::HeapTuple) -> u64 {
+    let mut is_null = false;
+    // SAFETY: by contract.
+    let number = unsafe { pg_sys::heap_getattr(tuple, 1, (***archive).rd_att, &mut is_null) };
+    u64::try_from(number.value() as i64).unwrap_or_default()
 }

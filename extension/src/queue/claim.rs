@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, Span, Watch, block_of};
+use claims::watch::Obstacle;
+use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, Span, block_of};
 use pgrx::pg_sys;
 
 use super::definition::Definition;
 use super::ledger::{self, Row, Scan, Sight};
 use super::look::{Look, WORK};
-use super::memory::{self, Locked};
+use super::memory::{self, Locked, Removal, SegmentMemory, Watch};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
 use super::{LATEST, SEGMENTS, archive, now, rotation, savepoints, wake};
@@ -104,6 +105,14 @@ impl Haul {
         self.rows.push(chosen);
     }
 
+    /// Leaves out the rows that others have.
+    fn leave_out(&mut self, others: &[Haul]) {
+        let has =
+            |other: &Haul, position| other.rows.binary_search_by_key(&position, |row| row.position).is_ok();
+        self.rows.retain(|row| !others.iter().any(|other| has(other, row.position)));
+        self.live = self.rows.iter().filter(|row| !row.is_dead).count();
+    }
+
     /// Cuts off the rows from this place on.
     fn split_off(&mut self, place: usize) -> Haul {
         let rows = self.rows.split_off(place);
@@ -154,10 +163,18 @@ pub struct Search<'a> {
     end: u64,
 }
 
-/// The segments to look through next, and up to which position.
+/// The segments to look through next, from where on, and up to which position.
 struct Window {
-    is_within: [bool; SEGMENTS],
+    starts: [Option<u64>; SEGMENTS],
     end: u64,
+}
+
+/// What was found in a segment's part of a block, before anything of it is claimed.
+struct Looked {
+    haul: Haul,
+    obstacles: Vec<Obstacle>,
+    /// Up to where it was looked.
+    upto: u64,
 }
 
 impl<'a> Search<'a> {
@@ -186,7 +203,8 @@ impl<'a> Search<'a> {
             let server = Server::now();
             let now = lock.clock();
             let window = self.window(&mut lock, now, &server)?;
-            let is_closed = |number: &usize| window.is_within[*number] && self.opened[*number].is_none();
+            let is_closed =
+                |number: &usize| window.starts[*number].is_some() && self.opened[*number].is_none();
             let closed: Vec<usize> = (0..SEGMENTS).filter(is_closed).collect();
             if closed.is_empty() {
                 let hauls =
@@ -226,16 +244,16 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The segment with the lowest positions is looked through up to where the next one begins. Where both have positions of
-    /// one block, as when writers went over from one to the other, the block is looked through in both.
+    /// The segment with the lowest positions is looked through up to where the next one begins. Where several have positions of
+    /// one block, as when writers went over from one to the other, the block is looked through in all of them.
     fn window(&self, state: &mut memory::State, now: i64, server: &Server) -> Option<Window> {
         let starts = self.starts(state, now, server).map(|start| start.filter(|start| *start < self.end));
         let lowest = starts.iter().flatten().copied().min()?;
         let end = block_of(lowest) + BLOCK;
         let above = starts.iter().flatten().copied().filter(|start| *start >= end).min().unwrap_or(self.end);
-        let is_within = starts.map(|start| start.is_some_and(|start| start < end));
-        let is_alone = is_within.iter().filter(|is_within| **is_within).count() == 1;
-        Some(Window { is_within, end: if is_alone { above } else { end } })
+        let starts = starts.map(|start| start.filter(|start| *start < end));
+        let is_alone = starts.iter().flatten().count() == 1;
+        Some(Window { starts, end: if is_alone { above } else { end } })
     }
 
     /// Claims rows of the window, all at one moment.
@@ -248,53 +266,97 @@ impl<'a> Search<'a> {
         server: &Server,
     ) -> Vec<Haul> {
         lock.latest = now;
-        let mut hauls: Vec<Haul> = Vec::new();
-        let (mut missing, mut floor) = (wanted.count, self.floor);
-        for number in (0..SEGMENTS).filter(|number| window.is_within[*number]) {
-            let Some(segment) = &self.opened[number] else { continue };
-            let mut haul = Haul::of(segment.clone());
-            let wanted = Wanted { count: missing, ..wanted };
-            self.choose(&mut lock.segments[number].watch, &mut haul, server, wanted, now, window.end);
-            missing -= haul.live;
-            if let Some(last) = haul.rows.iter().rfind(|row| !row.is_dead) {
-                floor = floor.max(last.position + 1);
+        let mut within = (0..SEGMENTS).filter(|number| window.starts[*number].is_some());
+        let mut hauls = match (within.next(), within.next()) {
+            (Some(number), None) => {
+                self.choose(&mut lock.segments[number], number, server, wanted, now, window.end)
             }
-            if !haul.rows.is_empty() {
-                hauls.push(haul);
-            }
-            if missing == 0 {
-                break;
-            }
-        }
-        self.floor = floor;
+            _ => self.choose_of_several(lock, window, wanted, now, server),
+        };
+        hauls.retain(|haul| !haul.rows.is_empty());
+        let last = |haul: &Haul| haul.rows.iter().rfind(|row| !row.is_dead).map(|row| row.position);
+        self.floor = hauls.iter().filter_map(last).map(|last| last + 1).fold(self.floor, u64::max);
         in_order(hauls)
+    }
+
+    /// Claims the lowest rows of a block that several segments have a part of: so all are looked through before any is claimed.
+    fn choose_of_several(
+        &mut self,
+        lock: &mut Locked,
+        window: &Window,
+        wanted: Wanted,
+        now: i64,
+        server: &Server,
+    ) -> Vec<Haul> {
+        let mut found = Vec::new();
+        for (opened, start) in self.opened.iter().zip(window.starts) {
+            let (Some(segment), Some(start)) = (opened, start) else { continue };
+            let span = Span { first: start, end: lock.segments[segment.number].watch.end().max(start) };
+            let mut haul = Haul::of(segment.clone());
+            let mut look = Look::new(&mut haul, wanted, now);
+            let upto = look.through(span, window.end, block_of(start), server);
+            let obstacles = std::mem::take(&mut look.obstacles);
+            found.push(Looked { haul, obstacles, upto });
+        }
+        let end = end_of(&found, wanted.count);
+        found.iter_mut().for_each(|looked| looked.cut(end));
+        if wanted.fate != Fate::Shown && found.iter().any(|looked| !looked.haul.rows.is_empty()) {
+            // As in `choose`.
+            transactions::current();
+        }
+        for looked in &found {
+            let number = looked.haul.segment.number;
+            if wanted.fate == Fate::Shown {
+                self.seen[number] = looked.upto;
+                continue;
+            }
+            let memory = &mut lock.segments[number];
+            self.pass(&mut memory.watch, number, looked, now, server);
+            claim_rows(self.queue, memory, &looked.haul, wanted.fate, now, server);
+        }
+        found.into_iter().map(|looked| looked.haul).collect()
+    }
+
+    /// Moves a segment's cursor and ranges past what was looked through.
+    fn pass(&mut self, watch: &mut Watch, number: usize, looked: &Looked, now: i64, server: &Server) {
+        let seen = &mut self.seen[number];
+        while let Some(range) = watch.next_range_from(self.floor.max(*seen), now)
+            && range.span.first < looked.upto
+        {
+            let upto = range.span.end.min(looked.upto);
+            watch.passed(range, upto, 0, &looked.obstacles, server);
+            *seen = upto;
+        }
     }
 
     /// Looks through a segment up to `end` until enough rows are chosen, and claims them.
     fn choose(
         &mut self,
-        watch: &mut Watch,
-        haul: &mut Haul,
+        memory: &mut SegmentMemory,
+        number: usize,
         server: &Server,
         wanted: Wanted,
         now: i64,
         end: u64,
-    ) {
-        let seen = &mut self.seen[haul.segment.number];
+    ) -> Vec<Haul> {
+        let Some(segment) = &self.opened[number] else { return Vec::new() };
+        let mut haul = Haul::of(segment.clone());
+        let seen = &mut self.seen[number];
         if wanted.fate == Fate::Shown {
+            let watch = &memory.watch;
             let span = Span { first: watch.lowest().max(*seen), end: watch.end() };
-            *seen = Look::new(haul, wanted, now).through(span, end, block_of(span.first), server);
-            return;
+            *seen = Look::new(&mut haul, wanted, now).through(span, end, block_of(span.first), server);
+            return vec![haul];
         }
         let mut work = WORK;
         while haul.live < wanted.count
             && haul.rows.len() < SLICE
             && work > 0
-            && let Some(range) = watch.next_range_from(self.floor.max(*seen), now)
+            && let Some(range) = memory.watch.next_range_from(self.floor.max(*seen), now)
             && range.span.first < end
         {
             let before = haul.rows.len();
-            let mut look = Look::new(haul, wanted, now);
+            let mut look = Look::new(&mut haul, wanted, now);
             look.work = work;
             let upto = look.through(range.span, end, range.rows_from, server);
             work = look.work;
@@ -303,19 +365,45 @@ impl<'a> Search<'a> {
                 // The transaction gets its number. It may fail: before the cursor passes the rows.
                 transactions::current();
             }
-            watch.passed(range, upto, rows_from, &obstacles, server);
+            memory.watch.passed(range, upto, rows_from, &obstacles, server);
             *seen = upto;
-            watch_claims(self.queue, watch, haul, before, wanted.fate, now, server);
+            watch_claims(self.queue, memory, &haul, before, wanted.fate, now, server);
             // Ranges may overlap: the next look must see what is claimed.
-            write_claims(haul, before, wanted.fate, now, watch.cursor());
+            write_claims(&haul, before, wanted.fate, now, memory.watch.cursor());
         }
         haul.rows.sort_unstable_by_key(|row| row.position);
+        vec![haul]
     }
 }
 
-/// Cuts hauls of several segments so that all their rows are in the order of their positions.
+impl Looked {
+    /// Leaves out what is at `end` or above.
+    fn cut(&mut self, end: u64) {
+        self.upto = self.upto.min(end);
+        self.haul.split_off(self.haul.rows.partition_point(|row| row.position < end));
+        self.obstacles.retain(|obstacle| obstacle.span.first < end);
+        self.obstacles.iter_mut().for_each(|obstacle| obstacle.span.end = obstacle.span.end.min(end));
+    }
+}
+
+/// The position after the last row that is wanted: so many that are not dead are below, or all.
+fn end_of(found: &[Looked], count: usize) -> u64 {
+    let rows = found.iter().flat_map(|looked| &looked.haul.rows);
+    let mut live: Vec<u64> = rows.filter(|row| !row.is_dead).map(|row| row.position).collect();
+    live.sort_unstable();
+    live.dedup();
+    count.checked_sub(1).and_then(|last| live.get(last)).map_or(u64::MAX, |last| last + 1)
+}
+
+/// Cuts hauls of several segments so that all their rows are in the order of their positions. What several have is handed out
+/// once: after the restore of a backup, say, whose rows were moved while it was made.
 pub fn in_order(hauls: Vec<Haul>) -> Vec<Haul> {
     let mut rest = hauls;
+    for place in 1..rest.len() {
+        let (before, others) = rest.split_at_mut(place);
+        others[0].leave_out(before);
+    }
+    rest.retain(|haul| !haul.rows.is_empty());
     let mut ordered = Vec::with_capacity(rest.len());
     while rest.len() > 1 {
         rest.sort_unstable_by_key(|haul| haul.rows[0].position);
@@ -378,20 +466,26 @@ fn open_these(queue: &Definition, numbers: &[usize], purpose: Purpose) -> Vec<Se
 }
 
 /// The segments that are not drained.
-fn order(state: &memory::State) -> Vec<usize> {
+pub fn order(state: &memory::State) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..SEGMENTS).filter(|number| !state.segments[*number].watch.is_drained()).collect();
     order.sort_by_key(|number| state.segments[*number].watch.lowest());
     order
 }
 
+/// Whether all segments that are not drained are among these: rows may be moved to one that had none.
+pub fn are_open(segments: &[Segment], state: &memory::State) -> bool {
+    order(state).iter().all(|number| segments.iter().any(|segment| segment.number == *number))
+}
+
 /// After a restart: the next position is found in the ledgers, or above the archive, and everything is to be looked at.
 pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     let segments: Vec<Segment> = (0..SEGMENTS).map(|number| Segment::open(queue, number, purpose)).collect();
     let archived = archive::last(queue);
+    let pages: Vec<u32> = segments.iter().map(|segment| rotation::pages(segment, 0)).collect();
     let mut lock = queue.lock();
     if !lock.is_known {
-        learn_locked(&mut lock, &segments);
+        learn_locked(&mut lock, &segments, &pages);
         lock.next = lock.next.max(archived + 1);
         if queue.is_unlogged && lock.segments.iter().all(|segment| segment.told == 0) {
             // A crash has emptied the ledgers, and nobody knows the last number. There was none for each microsecond, so the
@@ -402,20 +496,28 @@ pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     segments
 }
 
-fn learn_locked(lock: &mut Locked, segments: &[Segment]) {
+fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
     let server = Server::now();
     let lasts: Vec<Last> = segments.iter().map(|segment| last_of(segment, &server)).collect();
-    let ends: Vec<u64> = lasts.iter().map(|last| last.end).collect();
+    let ends: Vec<u64> =
+        segments.iter().zip(&lasts).map(|(segment, last)| end_of_positions(segment, &server, last)).collect();
     lock.next = ends.iter().copied().max().unwrap_or(0).max(1);
     lock.open = ends.iter().position(|end| *end == lock.next).unwrap_or(0);
     lock.latest = 0;
-    lock.tidied = 0;
+    (lock.tidied, lock.tidied_at, lock.measured, lock.kept_up) = (0, 0, 0, 0);
     for (place, segment) in segments.iter().enumerate() {
         let memory = &mut lock.segments[place];
-        memory.is_clean = segment.rows.pages() == 0;
+        memory.is_clean = rotation::is_empty(segment, 0);
         // It may have survivors: without them the open segment would have none to give way to.
-        memory.is_small = segment.rows.pages() <= rotation::worth_compacting();
+        memory.is_small = rotation::has_room(segment, pages[place]);
         memory.told = lasts[place].told;
+        // No snapshot is as old as the start of the server, unless a transaction of before is prepared.
+        let before = transactions::first_since_start() - 1;
+        (memory.moved, memory.received) = (before, before);
+        (memory.moving, memory.carried) = (0, 0);
+        memory.count(0, 0);
+        (memory.looked, memory.took, memory.removal) = (0, 0, Removal::None);
+        memory.is_swollen = false;
         memory.watch.begin(ends[place]);
     }
     // SAFETY: PostgreSQL's own state. On a standby rows come that this memory does not hear of.
@@ -436,8 +538,16 @@ fn last_of(segment: &Segment, server: &Server) -> Last {
             Last { told: span.end, end: block_of(span.first) + BLOCK }
         }
         Some(Row::Mark(position)) => Last { told: position + 1, end: position + 1 },
-        None => Last { told: 0, end: 1 },
+        Some(Row::Moved) | None => Last { told: 0, end: 1 },
     }
+}
+
+/// The position after the last that a ledger speaks of, or one above: if the last block has very many rows not all are read.
+fn end_of_positions(segment: &Segment, server: &Server, last: &Last) -> u64 {
+    let start = block_of(last.end - 1);
+    let rows = Scan::downwards(segment, server, Sight::All).take_while(|row| row.place() >= start);
+    let ends: Vec<u64> = rows.map(|row| row.end()).take(WORK).collect();
+    if ends.len() == WORK { last.end } else { ends.into_iter().fold(1, u64::max) }
 }
 
 /// Finds out at times whether others have written to the ledgers: COPY, a restore, the apply of logical replication. Then
@@ -467,37 +577,62 @@ fn look_again(lock: &mut Locked, number: usize, last: &Last) {
 }
 
 /// Claims rows that have been chosen.
-pub fn claim_rows(queue: &Definition, watch: &mut Watch, haul: &Haul, fate: Fate, now: i64, server: &Server) {
-    watch_claims(queue, watch, haul, 0, fate, now, server);
-    write_claims(haul, 0, fate, now, watch.cursor());
+pub fn claim_rows(
+    queue: &Definition,
+    memory: &mut SegmentMemory,
+    haul: &Haul,
+    fate: Fate,
+    now: i64,
+    server: &Server,
+) {
+    watch_claims(queue, memory, haul, 0, fate, now, server);
+    write_claims(haul, 0, fate, now, memory.watch.cursor());
 }
 
 /// Puts the rows from the place `from` on on the watch list.
 fn watch_claims(
     queue: &Definition,
-    watch: &mut Watch,
+    memory: &mut SegmentMemory,
     haul: &Haul,
     from: usize,
     fate: Fate,
     now: i64,
     server: &Server,
 ) {
-    for claim in claims_on(&haul.rows[from..], fate, now, watch.cursor()) {
-        watch_claim(queue, haul.segment.number, watch, claim.span, claim.until, server);
+    for claim in claims_on(&haul.rows[from..], fate, now, memory.watch.cursor()) {
+        watch_claim(queue, haul.segment.number, memory, claim.span, claim.until, server);
     }
 }
 
-/// Puts positions on the watch list that the current transaction claims.
+/// Puts positions on the watch list that the current transaction claims, and counts those that it consumes.
 pub fn watch_claim(
     queue: &Definition,
     segment: usize,
-    watch: &mut Watch,
+    memory: &mut SegmentMemory,
     span: Span,
     until: i64,
     server: &Server,
 ) {
-    watch.claimed(transactions::top(), span, until, server);
+    memory.watch.claimed(transactions::top(), span, until, server);
+    if until == FOR_GOOD {
+        memory.consumed += span.len();
+    }
     savepoints::claimed(queue, segment, span);
+}
+
+/// The current transaction is about to truncate so many rows: whoever looks before its end finds none of them, and its rollback, also
+/// to a savepoint, brings all of them back. So to the watch list it is like a claim on every position.
+pub fn claim_all(queue: &Definition, rows: usize) {
+    let mut lock = queue.lock();
+    let server = Server::now();
+    for (number, memory) in lock.segments.iter_mut().enumerate() {
+        let span = Span { first: memory.watch.lowest(), end: memory.watch.end() };
+        if !span.is_empty() {
+            watch_claim(queue, number, memory, span, FOR_GOOD, &server);
+        }
+    }
+    drop(lock);
+    wake::claimed(queue, rows, Fate::Consumed);
 }
 
 fn write_claims(haul: &Haul, from: usize, fate: Fate, now: i64, cursor: u64) {

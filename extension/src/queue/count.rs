@@ -2,12 +2,12 @@
 
 use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
 
-use super::claim::open;
+use super::claim::{are_open, open};
 use super::definition::Definition;
 use super::ledger::{Row, Scan};
 use super::now;
 use super::segment::{Purpose, Segment};
-use super::transactions::Server;
+use super::transactions::{Moment, Server};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,18 +22,26 @@ pub struct Count {
     pub newest: Option<i64>,
 }
 
-/// Counts what is not consumed.
+/// Counts what is not consumed, all at one moment: rows are moved from one segment to another meanwhile.
 pub fn count(queue: &Definition) -> Count {
-    let segments = open(queue, Purpose::Look);
-    let lowest: Vec<u64> = {
-        let lock = queue.lock();
-        segments.iter().map(|segment| lock.segments[segment.number].watch.lowest()).collect()
-    };
-    let mut count = Count::default();
-    for (segment, lowest) in segments.iter().zip(lowest) {
-        count.add_segment(segment, lowest);
+    loop {
+        let segments = open(queue, Purpose::Look);
+        let (lowest, moment) = {
+            let lock = queue.lock();
+            if !are_open(&segments, &lock) {
+                // Rows were moved meanwhile to one that had none.
+                continue;
+            }
+            // Under the lock: what is below has been consumed by then.
+            let lowest = |segment: &Segment| lock.segments[segment.number].watch.lowest();
+            (segments.iter().map(lowest).collect::<Vec<u64>>(), Moment::now())
+        };
+        let mut count = Count::default();
+        for (segment, lowest) in segments.iter().zip(lowest) {
+            count.add_segment(segment, lowest, &moment);
+        }
+        return count;
     }
-    count
 }
 
 /// Positions that have been given out.
@@ -42,10 +50,10 @@ pub fn given_out(queue: &Definition) -> i64 {
 }
 
 impl Count {
-    fn add_segment(&mut self, segment: &Segment, from: u64) {
+    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment) {
         let (server, now) = (Server::now(), now());
         let mut block = Block::new(from);
-        for row in Scan::upwards(segment, &server, block.start) {
+        for row in Scan::upwards_as_of(segment, &server, moment, block.start) {
             let (Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) = row else { continue };
             if block_of(span.first) != block.start {
                 self.add_block(&mut block, now);

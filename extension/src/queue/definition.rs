@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 use super::SEGMENTS;
 use super::memory::{Locked, QueueMemory};
 use super::refuse::{refuse, refuse_with_hint};
+use super::shape::Shape;
 use crate::authority::current_user;
 use crate::entry::unfailing_callback;
 use crate::shared::shared;
@@ -240,6 +241,17 @@ impl Definition {
         }
     }
 
+    /// The same for who has waited since: the right may be gone, or the queue, also if there is another of its name.
+    pub fn check_again(&self, right: Right) {
+        // SAFETY: inside a transaction, and in no planning.
+        unsafe { pg_sys::AcceptInvalidationMessages() };
+        let now = find(&self.name);
+        if now.id != self.id {
+            refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, &format!("queue {} was dropped", self.name));
+        }
+        now.check(right);
+    }
+
     /// Whether the current user may do this.
     pub fn allows(&self, right: Right) -> bool {
         self.allows_role(current_user(), right)
@@ -301,6 +313,16 @@ impl Definition {
         }
     }
 
+    /// Keeps the queue from being dropped until the transaction ends. That it has gone already is seen by who looks it up again.
+    pub fn hold(&self) {
+        self.hold_row_type();
+        let rows = relation(&format!("rows_{}_1", self.id));
+        if rows != Oid::INVALID {
+            // SAFETY: inside a transaction; the lock brings the news of what it has waited for.
+            unsafe { pg_sys::LockRelationOid(rows, pg_sys::AccessShareLock as i32) };
+        }
+    }
+
     /// Keeps the row type as it is until the transaction ends. What is converted, stored or handed out from here on has one
     /// and the same type: whoever alters it waits, and has been waited for. It comes before the locks on a segment, as in
     /// ALTER TYPE, whose trigger reaches the segments last.
@@ -314,7 +336,12 @@ impl Definition {
         }
     }
 
-    /// The same for values that have been formed already; an error if the type has been altered since.
+    /// The same while code of users runs that is not to alter it either; none for a queue of messages.
+    pub fn shape(&self) -> Option<Shape> {
+        self.row_type.map(Shape::of_type)
+    }
+
+    /// The same as [`Definition::hold_row_type`] for values that have been formed already; an error if the type has been altered since.
     pub fn hold_row_type_of_values(&self) {
         let Some(row_type) = self.row_type else { return };
         // SAFETY: look-ups of a composite type inside a transaction.
@@ -322,15 +349,18 @@ impl Definition {
         let before = version();
         self.hold_row_type();
         if version() != before {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-                &format!(
-                    "type {} was altered while its rows were on their way to the queue",
-                    type_name(row_type)
-                ),
-                "Try again.",
-            );
+            self.refuse_altered();
         }
+    }
+
+    /// An error: the row type has been altered meanwhile.
+    pub fn refuse_altered(&self) -> ! {
+        let row_type = type_name(self.row_type.unwrap_or(Oid::INVALID));
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            &format!("type {row_type} was altered while its rows were on their way"),
+            "Try again.",
+        )
     }
 
     /// An error, which names the right function, unless the queue is one of messages.

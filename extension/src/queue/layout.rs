@@ -42,6 +42,25 @@ pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_
     unsafe { (0..(*descriptor).natts as usize).map(|place| pg::attribute(descriptor, place)).collect() }
 }
 
+/// Whether values of the one are values of the other as they are.
+///
+/// # Safety
+/// Both descriptors live.
+pub unsafe fn have_same_columns(one: TupleDesc, other: TupleDesc) -> bool {
+    // SAFETY: by contract.
+    let [one, other] = unsafe { [attributes(one), attributes(other)] };
+    let as_stored = |column: &pg_sys::FormData_pg_attribute| {
+        (column.attisdropped, column.atttypid, column.attlen, column.attalign)
+    };
+    one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| as_stored(one) == as_stored(other))
+}
+
+/// The descriptor of a composite type as it is now, a copy in the current memory context.
+pub fn descriptor_of(row_type: Oid) -> TupleDesc {
+    // SAFETY: a composite type, inside a transaction.
+    unsafe { pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1) }
+}
+
 fn name(attribute: &pg_sys::FormData_pg_attribute) -> &CStr {
     // SAFETY: a name in a catalog ends with NUL.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }
@@ -60,14 +79,15 @@ fn is_stored_as(column: Oid, attribute: Oid) -> bool {
 }
 
 impl Layout {
-    /// The layout of a table of the queue of this number, and its row type. The descriptor of the type is kept by PostgreSQL
-    /// until the end of the query. An error if the table has no column for one of the type's attributes: values would be lost,
-    /// or be null.
-    pub fn of(queue: u32, rows: &Opened, row_type: Oid) -> Layout {
-        // SAFETY: the table is open; the type's descriptor is a copy in the current memory context.
+    /// The layout of a table of the queue of this number, and its row type, as whose rows are made or wanted. An error if the
+    /// table has no column for one of the type's attributes: values would be lost, or be null.
+    ///
+    /// # Safety
+    /// The descriptor lives as long as the layout.
+    pub unsafe fn of(queue: u32, rows: &Opened, row_type: TupleDesc) -> Layout {
+        // SAFETY: the table is open, the rest by contract.
         unsafe {
             let table = (***rows).rd_att;
-            let row_type = pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1);
             let (own, wanted) = (attributes(table), attributes(row_type));
             let alike = own.len() == wanted.len() + 1
                 && own[1..].iter().zip(&wanted).all(|(column, attribute)| {
@@ -83,11 +103,6 @@ impl Layout {
             layout.check_complete(queue);
             layout
         }
-    }
-
-    /// The descriptor of the row type.
-    pub fn row_type(&self) -> TupleDesc {
-        self.row_type
     }
 
     fn check_complete(&self, queue: u32) {
@@ -144,12 +159,20 @@ impl Layout {
         unsafe {
             let from = tuple.t_data.cast::<u8>();
             let offset = usize::from((*tuple.t_data).t_hoff);
-            let count = pg_sys::HeapTupleHeaderGetNatts(tuple.t_data) as usize - 1;
+            let stored = pg_sys::HeapTupleHeaderGetNatts(tuple.t_data) as usize - 1;
+            let count = (*self.row_type).natts as usize;
             let bits = from.add(HEADER);
-            let is_set = |place: usize| *bits.add((place + 1) / 8) >> ((place + 1) % 8) & 1 == 1;
+            let mut mask = (*tuple.t_data).t_infomask;
+            let has_nulls = mask & pg_sys::HEAP_HASNULL as u16 != 0;
+            if stored < count {
+                // PostgreSQL would give what is missing the default that the row type, a table, got with its new column.
+                mask |= pg_sys::HEAP_HASNULL as u16;
+            }
+            let is_set = |place: usize| {
+                place < stored && (!has_nulls || *bits.add((place + 1) / 8) >> ((place + 1) % 8) & 1 == 1)
+            };
             let data = from.add(offset + POSITION);
             let length = tuple.t_len as usize - offset - POSITION;
-            let mask = (*tuple.t_data).t_infomask;
             self.write(mask, count, is_set, None, data, length)
         }
     }
@@ -165,17 +188,18 @@ impl Layout {
             let mut tuple: HeapTupleData = std::mem::zeroed();
             tuple.t_data = header;
             tuple.t_len = pgrx::varsize_any(header.cast()) as u32;
-            if !self.columns.is_empty() {
+            let count = pg_sys::HeapTupleHeaderGetNatts(header) as usize;
+            // What is missing in a row of a table has a default.
+            if !self.columns.is_empty() || count < (*self.row_type).natts as usize {
                 return self.take_apart(&mut tuple, position);
             }
             let from = header.cast::<u8>();
             let offset = usize::from((*header).t_hoff);
-            let count = pg_sys::HeapTupleHeaderGetNatts(header) as usize + 1;
             let bits = from.add(HEADER);
             let is_set =
                 |place: usize| place == 0 || *bits.add((place - 1) / 8) >> ((place - 1) % 8) & 1 == 1;
             let (data, length) = (from.add(offset), tuple.t_len as usize - offset);
-            let mut made = self.write((*header).t_infomask, count, is_set, Some(position), data, length);
+            let mut made = self.write((*header).t_infomask, count + 1, is_set, Some(position), data, length);
             pg_sys::heap_copytuple(&mut made)
         }
     }

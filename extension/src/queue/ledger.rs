@@ -8,8 +8,10 @@ use claims::{Batch, Claim, Span};
 use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
 use pgrx::prelude::*;
 
-use super::segment::{Opened, Segment};
-use super::transactions::Server;
+use super::refuse::refuse_with_hint;
+use super::segment::{Opened, PRODUCER, Segment};
+use super::transactions::{Moment, Server};
+use crate::authority::table_name;
 
 /// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence.
 pub const COLUMNS: i32 = 11;
@@ -17,6 +19,8 @@ pub const COLUMNS: i32 = 11;
 const FIXED: i32 = 8;
 /// `reads` of a batch.
 const BATCH: i32 = -1;
+/// `reads` of a mark that says that rows were moved.
+const MOVED: i32 = -2;
 
 /// Who has sent rows, and how far: a producer of the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +42,42 @@ pub enum Row {
     Claim(Claim),
     /// Nothing but numbers that were given out.
     Mark(u64),
+    /// Rows were moved to another segment. It is a mark at position 0.
+    Moved,
+}
+
+impl Row {
+    /// The first position that it says something of; none if it is a mark.
+    pub fn first(&self) -> Option<u64> {
+        match self {
+            Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. }) => Some(span.first),
+            Row::Mark(_) | Row::Moved => None,
+        }
+    }
+
+    /// The position after those that it speaks of.
+    pub fn end(&self) -> u64 {
+        match self {
+            Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. }) => span.end,
+            Row::Mark(position) => position + 1,
+            Row::Moved => 0,
+        }
+    }
+
+    /// Where it is in the order of the ledger.
+    pub fn place(&self) -> u64 {
+        match self {
+            Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. }) => span.first,
+            Row::Mark(position) => *position,
+            Row::Moved => 0,
+        }
+    }
+}
+
+/// Whether rows were moved to another segment since this one was truncated, or are being moved.
+pub fn has_moved(segment: &Segment) -> bool {
+    let server = Server::now();
+    Scan::upwards(segment, &server, 0).take_while(|row| row.place() == 0).any(|row| row == Row::Moved)
 }
 
 /// Which transactions' rows are seen, besides those of the own and of committed ones.
@@ -56,6 +96,7 @@ pub struct Scan<'a> {
     scan: pg_sys::IndexScanDesc,
     slot: *mut TupleTableSlot,
     direction: pg_sys::ScanDirection::Type,
+    moment: Option<&'a Moment>,
 }
 
 impl<'a> Scan<'a> {
@@ -64,6 +105,14 @@ impl<'a> Scan<'a> {
         let key = (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE);
         let direction = pg_sys::ScanDirection::ForwardScanDirection;
         Scan::begin(segment, server, Sight::InProgress, Some((key, from)), direction)
+    }
+
+    /// The same as it was at a moment: whoever has committed since counts as in progress. So what is moved from one ledger to
+    /// another meanwhile is in one of them.
+    pub fn upwards_as_of(segment: &Segment, server: &'a Server, moment: &'a Moment, from: u64) -> Scan<'a> {
+        let mut scan = Scan::upwards(segment, server, from);
+        scan.moment = Some(moment);
+        scan
     }
 
     /// All rows, the last first.
@@ -86,7 +135,7 @@ impl<'a> Scan<'a> {
                 Sight::All => pg_sys::SnapshotType::SNAPSHOT_ANY,
             };
             let slot = pg_sys::table_slot_create(*segment.ledger, null_mut());
-            let scan = index_beginscan(segment, &segment.by_first, &mut *snapshot, key.is_some());
+            let scan = index_beginscan(segment, segment.by_first(), &mut *snapshot, key.is_some());
             let mut keys: pg_sys::ScanKeyData = std::mem::zeroed();
             let pointer = match key {
                 Some(((strategy, function), from)) => {
@@ -97,8 +146,22 @@ impl<'a> Scan<'a> {
                 None => null_mut(),
             };
             pg_sys::index_rescan(scan, pointer, key.is_some().into(), null_mut(), 0);
-            Scan { server, snapshot, scan, slot, direction }
+            Scan { server, snapshot, scan, slot, direction, moment: None }
         }
+    }
+
+    /// The transaction that has written the row of the slot, if it has not committed.
+    fn in_progress(&self) -> pg_sys::TransactionId {
+        let known = self.snapshot.xmin;
+        let Some(moment) = self.moment.filter(|_| known == pg_sys::TransactionId::INVALID) else {
+            return known;
+        };
+        // SAFETY: the slot holds a row of a table, on a pinned page.
+        let writer = unsafe {
+            let tuple = pg_sys::ExecFetchSlotHeapTuple(self.slot, false, null_mut());
+            pg_sys::htup::HeapTupleHeaderGetXmin((*tuple).t_data)
+        };
+        if moment.has(writer) { known } else { writer }
     }
 
     fn read(&self) -> Row {
@@ -110,12 +173,14 @@ impl<'a> Scan<'a> {
             let int = |column: usize| value(column).value() as i32;
             let (first, count, reads) = (long(0) as u64, int(4) as u64, int(5));
             let span = Span { first, end: first + count };
-            let busy = match self.snapshot.xmin {
+            let busy = match self.in_progress() {
                 pg_sys::TransactionId::INVALID => 0,
                 transaction => self.server.widen(transaction),
             };
             let (at, until) = (long(1), long(2));
-            if count == 0 {
+            if count == 0 && reads == MOVED {
+                Row::Moved
+            } else if count == 0 {
                 Row::Mark(first)
             } else if reads == BATCH {
                 Row::Batch(Batch { span, at, until, low: int(6) as u32, high: int(7) as u32, writer: busy })
@@ -185,8 +250,11 @@ pub fn append_frozen(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
 }
 
 fn insert(segment: &Segment, rows: &[Row], origin: Option<&Origin>, options: i32) {
-    let by_first = Index::of(&segment.by_first);
+    // That of producers is for rows that have one.
+    let is_wanted = |index: &&Opened| origin.is_some() || !std::ptr::eq(*index, segment.by_producer());
+    let indexes: Vec<Index> = segment.indexes.iter().filter(is_wanted).filter_map(Index::of).collect();
     for (place, row) in rows.iter().enumerate() {
+        pgrx::check_for_interrupts!();
         let mut values = values_of(row);
         let mut nulls = [false; COLUMNS as usize];
         match origin.filter(|_| place + 1 == rows.len()) {
@@ -202,9 +270,8 @@ fn insert(segment: &Segment, rows: &[Row], origin: Option<&Origin>, options: i32
             let ledger = *segment.ledger;
             let tuple = pg_sys::heap_form_tuple((*ledger).rd_att, values.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::heap_insert(ledger, tuple, pg_sys::GetCurrentCommandId(true), options, null_mut());
-            by_first.insert(&mut values[..1], segment, &mut (*tuple).t_self);
-            if !nulls[8] {
-                Index::of(&segment.by_producer).insert(&mut values[8..], segment, &mut (*tuple).t_self);
+            for index in &indexes {
+                index.insert(&values, &nulls, segment, &mut (*tuple).t_self);
             }
             pg_sys::heap_freetuple(tuple);
         }
@@ -221,6 +288,7 @@ fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
         }
         Row::Claim(claim) => (claim.span, claim.at, claim.until, claim.read_at, claim.reads, 0, 0),
         Row::Mark(first) => (Span { first: *first, end: *first }, super::now(), 0, 0, 0, 0, 0),
+        Row::Moved => (Span { first: 0, end: 0 }, super::now(), 0, 0, MOVED, 0, 0),
     };
     values[..8].copy_from_slice(&[
         long(span.first as i64),
@@ -235,7 +303,7 @@ fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
     values
 }
 
-/// An index of a ledger.
+/// An index of a ledger that rows are put into.
 struct Index<'a> {
     index: &'a Opened,
     /// What PostgreSQL wants to know at each insertion.
@@ -243,21 +311,55 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(index: &'a Opened) -> Index<'a> {
+    /// None if it is not to have rows yet, or no more. An error if it is none of ours, nor like them.
+    fn of(index: &'a Opened) -> Option<Index<'a>> {
         // SAFETY: the index is open; the description is in the current memory context.
-        Index { index, description: unsafe { pg_sys::BuildIndexInfo(**index) } }
+        unsafe {
+            if !(*(***index).rd_index).indisready {
+                return None;
+            }
+            let description = pg_sys::BuildIndexInfo(**index);
+            let is_plain = (*(***index).rd_rel).relam == pg_sys::BTREE_AM_OID
+                && (*description).ii_Expressions.is_null()
+                && !(*description).ii_Unique;
+            let is_by_producer = (*description).ii_IndexAttrNumbers[0] == PRODUCER[0];
+            if !is_plain || !(*description).ii_Predicate.is_null() && !is_by_producer {
+                refuse_with_hint(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    &format!(
+                        "the ledger of a queue has an index of another kind: {}",
+                        table_name((***index).rd_id)
+                    ),
+                    "Drop the index: the queue does not need it.",
+                );
+            }
+            Some(Index { index, description })
+        }
     }
 
     /// # Safety
-    /// The values are those of the index's columns, and belong to the row at `place`.
-    unsafe fn insert(&self, values: &mut [Datum], segment: &Segment, place: *mut pg_sys::ItemPointerData) {
-        let mut nulls = [false; 3];
-        // SAFETY: by contract.
+    /// The values and nulls are those of the row at `place`.
+    unsafe fn insert(
+        &self,
+        values: &[Datum; COLUMNS as usize],
+        nulls: &[bool; COLUMNS as usize],
+        segment: &Segment,
+        place: *mut pg_sys::ItemPointerData,
+    ) {
+        // SAFETY: the description is of an index of the ledger, and by contract.
         unsafe {
+            let description = &*self.description;
+            // The only condition that one of these has is that there is a producer.
+            if !description.ii_Predicate.is_null() && nulls[PRODUCER[0] as usize - 1] {
+                return;
+            }
+            let columns = &description.ii_IndexAttrNumbers[..description.ii_NumIndexAttrs as usize];
+            let mut keys: Vec<Datum> = columns.iter().map(|column| values[*column as usize - 1]).collect();
+            let mut are_null: Vec<bool> = columns.iter().map(|column| nulls[*column as usize - 1]).collect();
             pg_sys::index_insert(
                 **self.index,
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
+                keys.as_mut_ptr(),
+                are_null.as_mut_ptr(),
                 place,
                 *segment.ledger,
                 pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO,

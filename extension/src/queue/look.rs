@@ -78,7 +78,7 @@ impl<'a> Look<'a> {
                     block.add_batch(batch);
                 }
                 Row::Claim(claim) => block.add_claim(claim),
-                Row::Mark(_) => {}
+                Row::Mark(_) | Row::Moved => {}
             }
         }
         self.through_block(&mut block, seen, span.end, server).unwrap_or(all.end)

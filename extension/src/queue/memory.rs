@@ -7,27 +7,115 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
-use claims::Watch;
+use claims::{Entry, Span};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::SEGMENTS;
 use super::refuse::refuse_with_hint;
+use super::transactions::Server;
+use crate::pg;
 use crate::settings::MAX_WORKERS_EVER as MAX_WORKERS;
+
+/// The cursor and the watch list of a segment.
+pub type Watch = claims::Watch<Places>;
+
+/// The places of a watch list, which stand behind all queues.
+pub struct Places {
+    first: *mut Entry,
+    count: usize,
+}
+
+impl AsRef<[Entry]> for Places {
+    fn as_ref(&self) -> &[Entry] {
+        // SAFETY: so many are there, and whoever has the queue's lock alone uses them.
+        unsafe { std::slice::from_raw_parts(self.first, self.count) }
+    }
+}
+
+impl AsMut<[Entry]> for Places {
+    fn as_mut(&mut self) -> &mut [Entry] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.count) }
+    }
+}
+
+/// Places of a watch list: for each transaction that can run at once, for what waits for times, and some to spare. In the
+/// postmaster, once it knows how many processes there may be.
+pub fn places() -> usize {
+    const SPARE: usize = 32;
+    // SAFETY: PostgreSQL's own variables.
+    let transactions = unsafe { pg_sys::MaxBackends + pg::max_prepared_xacts };
+    transactions as usize + SPARE
+}
 
 /// What is known of a segment.
 #[repr(C)]
 pub struct SegmentMemory {
     /// Where free rows may be.
     pub watch: Watch,
-    /// Whether its tables are known to be empty.
+    /// Whether its tables are known to be empty, but for a few marks in the ledger.
     pub is_clean: bool,
     /// Whether it was compacted and has not been written to since: but for a few rows it is empty, and may be written to.
     pub is_small: bool,
-    /// When somebody last found out whether it can be truncated.
+    /// Whether its ledger was many times as large as its rows when somebody last looked.
+    pub is_swollen: bool,
+    /// How many rows were written to it since it was truncated, roughly: also those of transactions that were rolled back. Who
+    /// looks through its ledger puts both numbers right.
+    pub rows: u64,
+    /// How many of them were consumed, roughly.
+    pub consumed: u64,
+    /// How many had been when somebody last asked whether little is left.
+    pub consumed_before: u64,
+    /// When somebody last looked through its ledger to find out whether it can be truncated, or saw no reason to.
     pub looked: i64,
+    /// How many microseconds that took.
+    pub took: i64,
+    /// Whether what stays in it is moved to another.
+    pub removal: Removal,
     /// Above the last position that its ledger speaks of, as far as is known.
     pub told: u64,
+    /// The last transaction that has moved rows to another segment, or none if it is 0: it is truncated once every snapshot sees
+    /// them there.
+    pub moved: u64,
+    /// The last transaction that has moved rows to it, or none if it is 0: what stays is not frozen before every snapshot sees it here.
+    pub received: u64,
+    /// Where the next rows are to be moved from; 0 for the beginning.
+    pub moving: u64,
+    /// Pages of its ledger that say how far producers of other segments are.
+    pub carried: u32,
+}
+
+/// How far what stays in a segment is moved to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Removal {
+    /// It is not.
+    None = 0,
+    /// Whoever comes by moves a slice.
+    UnderWay,
+    /// All was moved; it is to be looked whether something is left.
+    Done,
+}
+
+impl SegmentMemory {
+    /// Positions from a span are given out to a transaction, which will write so many rows. See [`Watch::reserve`].
+    pub fn reserve(&mut self, transaction: u64, span: Span, rows: usize, until: i64, server: &Server) {
+        self.is_clean = false;
+        self.told = self.told.max(span.end);
+        self.rows += rows as u64;
+        self.watch.reserve(transaction, span, until, server);
+    }
+
+    /// How many of its rows are not consumed, roughly.
+    pub fn live(&self) -> u64 {
+        self.rows.saturating_sub(self.consumed)
+    }
+
+    /// So many rows of it are not consumed, and so many were.
+    pub fn count(&mut self, live: u64, consumed: u64) {
+        (self.rows, self.consumed, self.consumed_before) = (live + consumed, consumed, consumed);
+    }
 }
 
 /// What the lock of a queue protects.
@@ -43,6 +131,12 @@ pub struct State {
     pub open: usize,
     /// When somebody last tried to truncate a segment.
     pub tidied: i64,
+    /// The next position then.
+    pub tidied_at: u64,
+    /// When a taker last looked how large the segments are.
+    pub measured: i64,
+    /// When a segment was last truncated, or an executor tried.
+    pub kept_up: i64,
     /// The segments.
     pub segments: [SegmentMemory; SEGMENTS],
 }
@@ -51,6 +145,11 @@ impl State {
     /// The time as it is for this queue: it never goes back, whatever the clock does.
     pub fn clock(&self) -> i64 {
         super::now().max(self.latest + 1)
+    }
+
+    /// Somebody begins to truncate: takers leave it to them for a while.
+    pub fn note_tidying(&mut self) {
+        (self.tidied, self.tidied_at) = (super::now(), self.next);
     }
 
     /// The earliest time at which a row may become free by itself, as far as that is known.
@@ -109,10 +208,20 @@ impl Queues {
     }
 
     /// The queues, on memory full of zeros. In the postmaster.
-    pub fn new(entries: &'static [QueueMemory]) -> Queues {
-        for entry in entries {
-            // SAFETY: nobody else is attached yet.
-            unsafe { pg_sys::ConditionVariableInit(entry.waiting.get()) };
+    ///
+    /// # Safety
+    /// At `places` there are [`places`] for each segment of each queue, zeros too, which nothing else uses.
+    pub unsafe fn new(entries: &'static [QueueMemory], places: *mut Entry) -> Queues {
+        let count = self::places();
+        for (number, entry) in entries.iter().enumerate() {
+            // SAFETY: nobody else is attached yet; the places by contract.
+            unsafe {
+                pg_sys::ConditionVariableInit(entry.waiting.get());
+                for (segment, memory) in (*entry.state.get()).segments.iter_mut().enumerate() {
+                    let first = places.add((number * SEGMENTS + segment) * count);
+                    (&raw mut memory.watch).write(Watch::on(Places { first, count }));
+                }
+            }
         }
         // SAFETY: the tranche has been asked for.
         Queues { entries, locks: unsafe { pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()) } }
@@ -164,8 +273,8 @@ impl Queues {
         number
     }
 
-    /// Queues of this database that have rows, consumed or not, and in which nobody has tried to truncate for so many
-    /// microseconds; as of now somebody has.
+    /// Queues of this database that have rows, consumed or not, and of which for so many microseconds nobody has truncated a
+    /// segment, nor an executor tried to; as of now one has.
     pub fn neglected(&self, microseconds: i64) -> Vec<u32> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
@@ -177,9 +286,9 @@ impl Queues {
             }
             let mut lock = self.lock(*number);
             let has_rows = lock.is_known && lock.segments.iter().any(|segment| !segment.is_clean);
-            let is_neglected = has_rows && now - lock.tidied >= microseconds;
+            let is_neglected = has_rows && now - lock.kept_up >= microseconds;
             if is_neglected {
-                lock.tidied = now;
+                lock.kept_up = now;
             }
             is_neglected
         };

@@ -9,12 +9,15 @@
 //! - [`settle`]: claims on positions that are named.
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
+//! - [`shape`]: the columns that values are made for, held until they are stored.
+//! - [`row_text`]: rows as texts and back, for dead letters.
+//! - [`unfolded`]: how long values are as texts, before any is made.
 //! - [`archive`]: the archive of a queue of messages.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
 //! - [`rotation`]: which segment is written to, and truncating.
-//! - [`compact`]: truncating a segment of which few rows are left.
+//! - [`compact`]: truncating a segment of which few rows are left; [`shift`]: moving what stays, if it is much.
 //! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
@@ -41,13 +44,17 @@ pub mod page;
 pub mod producer;
 pub mod refuse;
 pub mod rotation;
+pub mod row_text;
 pub mod rows;
 pub mod savepoints;
 pub mod scratch;
 pub mod segment;
 pub mod settle;
+pub mod shape;
+pub mod shift;
 pub mod tidy;
 pub mod transactions;
+pub mod unfolded;
 pub mod upkeep;
 pub mod wake;
 pub mod write_behind;

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use claims::{Batch, Span, spans};
 use pgrx::pg_sys::HeapTupleData;
-use pgrx::prelude::*;
 
 use super::page::{Page, Reader, position_of};
 use super::segment::Segment;
+use crate::log_line;
 
 /// Pages around the place where rows should be, to be looked at in turn.
 const NEIGHBOURHOODS: [u32; 3] = [8, 64, 1024];
@@ -37,7 +37,7 @@ pub fn fetch(
     search.order.hand_out_waiting(true);
     if !search.missing.is_empty() {
         let count: u64 = search.missing.iter().map(Span::len).sum();
-        warning!("{count} rows of a queue are missing: somebody has changed its tables");
+        log_line::warning!("{count} rows of a queue are missing: somebody has changed its tables");
     }
 }
 

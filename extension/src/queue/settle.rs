@@ -5,7 +5,7 @@ use std::rc::Rc;
 use claims::{BLOCK, Block, Claim, Span, State, block_of};
 use pgrx::pg_sys;
 
-use super::claim::{Chosen, Fate, Haul, claim_rows, in_order, open, watch_claim};
+use super::claim::{Chosen, Fate, Haul, are_open, claim_rows, in_order, open, watch_claim};
 use super::definition::Definition;
 use super::ledger::{self, Row, Scan};
 use super::memory::Locked;
@@ -60,6 +60,10 @@ fn settle_slice(queue: &Definition, named: &[Named], until: i64) -> Vec<Haul> {
     loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
+        if !are_open(&segments, &lock) {
+            // Rows were moved meanwhile to one that had none.
+            continue;
+        }
         let server = Server::now();
         // Nobody has the others yet.
         let given_out = named.partition_point(|row| row.position < lock.next);
@@ -140,19 +144,28 @@ fn find_in_block(haul: &mut Haul, named: &[Named], server: &Server, until: i64) 
     Ok(())
 }
 
-fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
+/// What the ledger says of the block of a position.
+pub fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
+    read_block_and_next(segment, position, server).0
+}
+
+/// The same, and a position to which the ledger says nothing of what is above the block.
+pub fn read_block_and_next(segment: &Segment, position: u64, server: &Server) -> (Block, u64) {
     let mut block = Block::new(position);
-    let end = block.start + BLOCK;
+    let (end, mut next) = (block.start + BLOCK, u64::MAX);
     for row in Scan::upwards(segment, server, block.start) {
+        if row.place() >= end {
+            next = row.place();
+            break;
+        }
         match row {
-            Row::Batch(batch) if batch.span.first < end => block.add_batch(batch),
-            Row::Claim(claim) if claim.span.first < end => block.add_claim(claim),
-            Row::Mark(position) if position < end => {}
-            _ => break,
+            Row::Batch(batch) => block.add_batch(batch),
+            Row::Claim(claim) => block.add_claim(claim),
+            Row::Mark(_) | Row::Moved => {}
         }
     }
     block.settle();
-    block
+    (block, next)
 }
 
 fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server, until: i64) {
@@ -173,17 +186,17 @@ fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server,
                 Row::Claim(Claim { span, at, until, reads, read_at, claimant: 0 })
             })
             .collect();
-        let watch = &mut lock.segments[haul.segment.number].watch;
+        let memory = &mut lock.segments[haul.segment.number];
         for span in rows::spans_of(haul.rows.iter().map(|row| row.position)) {
-            watch_claim(queue, haul.segment.number, watch, span, until, server);
+            watch_claim(queue, haul.segment.number, memory, span, until, server);
         }
-        let cursor = watch.cursor();
+        let cursor = memory.watch.cursor();
         ledger::append(&haul.segment, &merge(claims, cursor), None);
     }
 }
 
 /// Neighbouring claims of one block that are alike become one, but none has positions on both sides of the cursor.
-fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
+pub fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
     let mut merged: Vec<Row> = Vec::with_capacity(claims.len());
     for row in claims {
         if let (Some(Row::Claim(last)), Row::Claim(next)) = (merged.last_mut(), row)
@@ -219,8 +232,8 @@ pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul
         }
         if !haul.rows.is_empty() {
             transactions::current();
-            let watch = &mut lock.segments[haul.segment.number].watch;
-            claim_rows(queue, watch, &haul, fate, now, &server);
+            let memory = &mut lock.segments[haul.segment.number];
+            claim_rows(queue, memory, &haul, fate, now, &server);
             hauls.push(haul);
         }
     }

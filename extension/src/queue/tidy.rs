@@ -18,7 +18,7 @@ thread_local! {
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Truncates what is drained of the queue when the transaction commits.
+/// Truncates what is drained of the queue when the transaction commits, or moves what stays.
 pub fn at_commit(queue: &Definition) {
     DUE.with_borrow_mut(|due| {
         if !due.contains(&queue.name) {
@@ -53,7 +53,7 @@ fn tidy(name: &str) {
     let Some(queue) = definition::look_up(name) else { return };
     // SAFETY: inside a transaction. After an error the subtransaction's end pops the snapshot.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
-    rotation::tidy(&queue, rotation::Effort::Passing);
+    rotation::tidy_in_passing(&queue);
     // SAFETY: pushed above.
     unsafe { pg_sys::PopActiveSnapshot() };
 }

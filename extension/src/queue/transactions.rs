@@ -1,7 +1,11 @@
 //! The server's transactions, as `claims` asks for them.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use claims::{Outcome, Transactions};
 use pgrx::pg_sys::{self, TransactionId};
+
+use crate::shared::shared;
 
 /// The transactions of this server.
 pub struct Server {
@@ -62,6 +66,49 @@ unsafe fn oldest_in_log() -> TransactionId {
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         let variables = pg_sys::TransamVariables;
         (*variables).oldestClogXid
+    }
+}
+
+/// What had been committed at one moment, for however long somebody looks at it.
+pub struct Moment(pg_sys::Snapshot);
+
+impl Moment {
+    /// As of now.
+    pub fn now() -> Moment {
+        // SAFETY: inside a transaction. After an error PostgreSQL gives the snapshot back.
+        Moment(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
+    }
+
+    /// Whether a transaction that has written something and not been rolled back had committed, or is this one.
+    pub fn has(&self, writer: TransactionId) -> bool {
+        // SAFETY: the snapshot is registered.
+        unsafe {
+            pg_sys::TransactionIdIsCurrentTransactionId(writer) || !pg_sys::XidInMVCCSnapshot(writer, self.0)
+        }
+    }
+}
+
+impl Drop for Moment {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: registered by `now`.
+            unsafe { pg_sys::UnregisterSnapshot(self.0) };
+        }
+    }
+}
+
+/// Transactions below this one are from before the start of the server, as far as is known: of those that ran then, those are left
+/// that are prepared. Whoever asks first finds it out, which is the supervisor if nobody else does.
+pub fn first_since_start() -> u64 {
+    let next = Server::now().next;
+    // SAFETY: PostgreSQL's own state. Until a standby is promoted its transactions are another server's.
+    if unsafe { pg_sys::RecoveryInProgress() } {
+        return next;
+    }
+    let known = &shared().header.first_transaction;
+    match known.compare_exchange(0, next, SeqCst, SeqCst) {
+        Ok(_) => next,
+        Err(first) => first,
     }
 }
 

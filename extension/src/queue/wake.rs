@@ -11,12 +11,13 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 
 use super::claim::Fate;
-use super::definition::Definition;
+use super::definition::{Definition, Right};
 use super::memory::QueueMemory;
 use super::{now, savepoints};
 use crate::entry::unfailing_callback;
 use crate::shared::workers::Kind;
 use crate::shared::{self, attached};
+use crate::transaction_end::TransactionEnd;
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
 pub const LONGEST_SLEEP_MS: i64 = 30_000;
@@ -35,6 +36,9 @@ struct Change {
 thread_local! {
     static CHANGES: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
+    /// Queues that this transaction drops.
+    static DROPPED: RefCell<Vec<&'static QueueMemory>> = const { RefCell::new(Vec::new()) };
+    static FOLLOWED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// This transaction has sent rows, which wait until then.
@@ -54,6 +58,29 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
 /// This transaction has removed so many rows, or given them back until then.
 pub fn settled(queue: &Definition, count: usize, until: i64) {
     note(queue, count as u64, count as u64, until);
+}
+
+/// This transaction drops the queue: who waits for its rows is woken when that is committed, and others have been told so.
+pub fn dropped(queue: &Definition) {
+    if !FOLLOWED.replace(true) {
+        // SAFETY: a callback for the life of this session.
+        unsafe { pg_sys::RegisterResourceReleaseCallback(Some(at_release), std::ptr::null_mut()) };
+    }
+    DROPPED.with_borrow_mut(|dropped| dropped.push(queue.memory()));
+}
+
+unfailing_callback! {
+    /// A commit tells others what has changed later than it calls [`at_transaction_end`], and before it releases the last of what it has.
+    unsafe fn at_release(
+        phase: pg_sys::ResourceReleasePhase::Type,
+        is_commit: bool,
+        is_top: bool,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS {
+            DROPPED.take().into_iter().filter(|_| is_commit).for_each(|queue| signal(queue, 1));
+        }
+    }
 }
 
 /// Notes rows that are free `until` then at the earliest: those that were not free before, and those that were.
@@ -90,16 +117,14 @@ pub fn follow_transactions() {
 
 unfailing_callback! {
     unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        use pg_sys::XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
-        if !matches!(event, XACT_EVENT_COMMIT | XACT_EVENT_ABORT | XACT_EVENT_PREPARE) {
-            return;
-        }
+        let Some(end) = TransactionEnd::of(event) else { return };
         savepoints::forget();
         for change in CHANGES.take() {
-            match event {
-                XACT_EVENT_COMMIT => change.commit(),
-                XACT_EVENT_ABORT => change.abort(),
-                _ => {}
+            match end {
+                TransactionEnd::Committed => change.commit(),
+                TransactionEnd::RolledBack => change.abort(),
+                // `prepared_ended` tells of it.
+                TransactionEnd::Prepared => {}
             }
         }
     }
@@ -166,7 +191,8 @@ fn wake(queue: &QueueMemory) {
 }
 
 /// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
-/// milliseconds at least, until rows may be free. `look` says whether it has found any.
+/// milliseconds at least, until rows may be free. `look` says whether it has found any. Whoever is forbidden to take meanwhile
+/// gets an error.
 pub fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
     let waiter = Waiter::new(queue);
     loop {
@@ -175,8 +201,11 @@ pub fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl F
         if look() || left <= 0 {
             return;
         }
-        let due = queue.lock().next_time(now()).map_or(LONGEST_SLEEP_MS, |time| (time - now()) / 1000 + 1);
+        let time = queue.lock().next_time(now());
+        // What was given back has been free since the beginning of time.
+        let due = time.map_or(LONGEST_SLEEP_MS, |time| time.saturating_sub(now()) / 1000 + 1);
         waiter.sleep(seen, due.clamp(pause, LONGEST_SLEEP_MS).min(left));
+        queue.check_again(Right::Take);
     }
 }
 

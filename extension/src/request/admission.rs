@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::effects::is_users;
+use super::effects::{formats_freely, is_users};
 use super::plan::{list_length, nth, string};
-use super::{changes, standing};
+use super::{changes, compiled, standing};
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
 use crate::{pg, settings};
@@ -58,9 +58,12 @@ impl Hooks {
 static ADMITTED: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 /// PostgreSQL's own functions that may compute for long whatever the length of their arguments, and look for no interrupts:
-/// repeat, lpad, rpad, array_fill; of numeric power, exp, ln and log.
-const LONG: [u32; 16] =
-    [873, 874, 879, 880, 1193, 1286, 1622, 1732, 1733, 1734, 1735, 1736, 1737, 1738, 1739, 2169];
+/// repeat, lpad, rpad, array_fill; polygon of a circle; of numeric power, sqrt, exp, ln and log; normalize; xpath, xmlexists,
+/// xpath_exists. Of format see [`formats_freely`].
+const LONG: [u32; 24] = [
+    873, 874, 879, 880, 1193, 1286, 1475, 1622, 1730, 1731, 1732, 1733, 1734, 1735, 1736, 1737, 1738, 1739,
+    2169, 2614, 2931, 3049, 4350, 4351,
+];
 
 /// Asks from now on. Called once in each gateway.
 pub fn watch() {
@@ -88,9 +91,17 @@ pub fn others_watch_calls() -> bool {
     // SAFETY: plain variables of PostgreSQL's.
     let (access, needs) = unsafe { (pg_sys::object_access_hook, pg_sys::needs_fmgr_hook) };
     let previous = PREVIOUS.get();
-    let others_access = match access.map(|hook| hook as usize) {
-        Some(hook) if hook == accessed as *const () as usize => previous.access.is_some(),
-        other => other.is_some(),
+    let others_access = {
+        let mut hook = access;
+        loop {
+            if let Some(next) = compiled::after_ours(hook) {
+                hook = next;
+            } else if hook.is_some_and(|hook| hook as usize == accessed as *const () as usize) {
+                hook = previous.access;
+            } else {
+                break hook.is_some();
+            }
+        }
     };
     let others_calls = match needs.map(|hook| hook as usize) {
         Some(hook) if hook == needed as *const () as usize => previous.needs.is_some(),
@@ -188,17 +199,17 @@ callback! {
     ) -> *mut pg_sys::PlannedStmt {
         // SAFETY: PostgreSQL calls the hook with a whole query.
         unsafe {
+            if ACTIVE.get() && formats_freely(query.cast()) {
+                refuse_format();
+            }
             let statement = match PREVIOUS.get().planner {
                 Some(next) => next(query, text, options, parameters),
                 None => pg::standard_planner(query, text, options, parameters),
             };
             if ACTIVE.get() {
                 let subplans = (*statement).subplans;
-                let custom = has_custom_node((*statement).planTree)
-                    || (0..list_length(subplans)).any(|place| has_custom_node(nth(subplans, place).cast()));
-                if custom {
-                    refuse("a plan with a node that an extension has made does not run in a gateway".into());
-                }
+                refuse_nodes((*statement).planTree);
+                (0..list_length(subplans)).for_each(|place| refuse_nodes(nth(subplans, place).cast()));
                 // An abort waits for the other processes, whatever they run.
                 if (*statement).parallelModeNeeded {
                     refuse("a plan for several processes does not run in a gateway".into());
@@ -212,26 +223,37 @@ callback! {
     }
 }
 
-/// Whether a plan has a node that an extension brings: it may reach another server.
-unsafe fn has_custom_node(plan: *const pg_sys::Plan) -> bool {
+/// An error if a plan has a node that an extension brings, as it may reach another server, or calls `format` with any width. A
+/// function that has been replaced by its body is found here alone.
+unsafe fn refuse_nodes(plan: *const pg_sys::Plan) {
     use pg_sys::NodeTag::*;
     // SAFETY: a plan, or null; the tag tells the type.
     unsafe {
         if plan.is_null() {
-            return false;
+            return;
         }
         let of_list = |list| {
-            (0..list_length(list)).any(|place| has_custom_node(nth(list, place).cast::<pg_sys::Plan>()))
+            (0..list_length(list)).for_each(|place| refuse_nodes(nth(list, place).cast::<pg_sys::Plan>()))
         };
-        let below = match (*plan).type_ {
-            T_CustomScan | T_ForeignScan => true,
+        match (*plan).type_ {
+            T_CustomScan | T_ForeignScan => {
+                refuse("a plan with a node that an extension has made does not run in a gateway".into())
+            }
             T_Append => of_list((*plan.cast::<pg_sys::Append>()).appendplans),
             T_MergeAppend => of_list((*plan.cast::<pg_sys::MergeAppend>()).mergeplans),
-            T_SubqueryScan => has_custom_node((*plan.cast::<pg_sys::SubqueryScan>()).subplan),
-            _ => false,
-        };
-        below || has_custom_node((*plan).lefttree) || has_custom_node((*plan).righttree)
+            T_SubqueryScan => refuse_nodes((*plan.cast::<pg_sys::SubqueryScan>()).subplan),
+            _ => {}
+        }
+        if formats_freely((*plan).targetlist.cast()) || formats_freely((*plan).qual.cast()) {
+            refuse_format();
+        }
+        refuse_nodes((*plan).lefttree);
+        refuse_nodes((*plan).righttree);
     }
+}
+
+fn refuse_format() -> ! {
+    refuse("the function format does not run in a gateway unless its text is known, and has no width that is not".into())
 }
 
 callback! {

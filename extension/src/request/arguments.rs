@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
 use form::body::{Field, File, Value as FieldValue};
 use message::Request;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Datum};
 
 use super::function::Function;
 use super::inputs::{Argument, Input, TypeInput};
@@ -40,9 +41,34 @@ pub enum Value<'a> {
     Request,
 }
 
-/// Why arguments cannot be bound: the client's fault, 400.
+/// Why arguments cannot be bound: the client's fault.
 #[derive(Debug)]
-pub struct BindError(pub String);
+pub struct BindError {
+    /// What is answered.
+    pub status: u16,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl BindError {
+    /// 400.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self { status: 400, detail: detail.into() }
+    }
+}
+
+/// Why a body that is compressed is not read: what stands there is not what its type says (RFC 9110, 8.4). Whoever takes
+/// bytes gets them as they were sent. None if the body is as it is.
+pub fn coded_body(request: &Request<'_>) -> Option<String> {
+    let mut codings =
+        request.headers().filter(|(name, _)| *name == "content-encoding").map(|(_, value)| value);
+    let is_identity = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    let coded = codings.find(|value| !value.split(',').map(str::trim).all(is_identity))?;
+    let shown: String = coded.chars().take(100).collect();
+    Some(format!(
+        "the body's Content-Encoding {shown} is not unpacked here: send the body as it is (identity)"
+    ))
+}
 
 /// The values of the arguments that the request gives, and which these are, as a bit set.
 #[derive(Debug, Default)]
@@ -78,7 +104,7 @@ pub fn bind<'a>(
             None if function.has_default(place) => {}
             None => {
                 let name = argument.name.as_deref().unwrap_or("without a name");
-                return Err(BindError(format!("parameter {name} is missing")));
+                return Err(BindError::bad(format!("parameter {name} is missing")));
             }
         }
     }
@@ -88,15 +114,22 @@ pub fn bind<'a>(
 fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Value<'a>, BindError> {
     Ok(match argument.input {
         Input::Bytes(_) => Value::Bytes(request.body()),
-        _ => Value::Text(Cow::Borrowed(body_text(request)?)),
+        _ => {
+            refuse_coded(request)?;
+            Value::Text(Cow::Borrowed(body_text(request)?))
+        }
     })
+}
+
+fn refuse_coded(request: &Request<'_>) -> Result<(), BindError> {
+    coded_body(request).map_or(Ok(()), |detail| Err(BindError { status: 415, detail }))
 }
 
 fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
     match std::str::from_utf8(request.body()) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        Ok(_) => Err(BindError("the body holds a NUL character".into())),
-        Err(_) => Err(BindError("the body is not UTF-8".into())),
+        Ok(_) => Err(BindError::bad("the body holds a NUL character")),
+        Err(_) => Err(BindError::bad("the body is not UTF-8")),
     }
 }
 
@@ -120,7 +153,7 @@ impl<'a> Source<'_, 'a> {
             return Ok(Some(Value::Request));
         }
         let Some(name) = argument.name.as_deref() else {
-            return Err(BindError("an argument has no name".into()));
+            return Err(BindError::bad("an argument has no name"));
         };
         if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
             return Ok(Some(Value::Text(value.clone())));
@@ -138,7 +171,7 @@ impl<'a> Source<'_, 'a> {
         }
         if self.query.is_none() {
             let pairs = form::urlencoded::parse(self.request.query_string().as_bytes(), MAX_FIELDS);
-            self.query = Some(pairs.map_err(|error| BindError(format!("query string: {error}")))?);
+            self.query = Some(pairs.map_err(|error| BindError::bad(format!("query string: {error}")))?);
         }
         let pairs = self.query.as_deref().unwrap_or_default();
         let mut found = pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -154,7 +187,7 @@ impl<'a> Source<'_, 'a> {
             Some(Body::Json(object)) => match object.get(name) {
                 Some(value) => json::value(value, input)
                     .map(Some)
-                    .map_err(|error| BindError(format!("parameter {name}: {}", error.0))),
+                    .map_err(|error| BindError::bad(format!("parameter {name}: {}", error.detail))),
                 None => Ok(None),
             },
             _ => Ok(None),
@@ -193,20 +226,21 @@ fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
     let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
         return Ok(Body::Other);
     };
+    refuse_coded(request)?;
     let Some(content_type) = form::ContentType::parse(content_type) else {
-        return Err(BindError("the Content-Type cannot be read".into()));
+        return Err(BindError::bad("the Content-Type cannot be read"));
     };
     if content_type.is_json() {
         return match json::object(request.body()) {
             Ok(Some(object)) => Ok(Body::Json(object)),
             Ok(None) => Ok(Body::Other),
-            Err(error) => Err(BindError(format!("the body is not valid JSON: {error}"))),
+            Err(error) => Err(BindError::bad(format!("the body is not valid JSON: {error}"))),
         };
     }
     match form::body::parse(&content_type, request.body(), MAX_FIELDS) {
         Ok(Some(fields)) => Ok(Body::Form(fields)),
         Ok(None) => Ok(Body::Other),
-        Err(error) => Err(BindError(format!("the form cannot be read: {error}"))),
+        Err(error) => Err(BindError::bad(format!("the form cannot be read: {error}"))),
     }
 }
 
@@ -244,7 +278,13 @@ pub unsafe fn convert(
             let parameter = &mut *(*list).params.as_mut_ptr().add(place);
             parameter.ptype = argument.type_oid;
             parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
-            match convert_one(&argument.input, value, request, types) {
+            let converted = convert_one(&argument.input, value, request, types);
+            if argument.is_domain && matches!(value, Value::Null | Value::Many(_)) {
+                let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
+                let memory = pg_sys::CurrentMemoryContext;
+                pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);
+            }
+            match converted {
                 Some(value) => (parameter.value, parameter.isnull) = (value, false),
                 None => (parameter.value, parameter.isnull) = (Datum::from(0), true),
             }
@@ -277,8 +317,9 @@ unsafe fn convert_one(
             (Input::Array { element_type, .. }, Value::Files(files)) if *element_type == types.file => {
                 Some(file_array(files, types))
             }
-            (Input::Array { element, element_type, length, by_value, align, .. }, Value::Many(texts)) => {
-                Some(array(texts, element, *element_type, *length, *by_value, *align))
+            (Input::Array { .. }, Value::Many(texts)) => Some(array(input, texts)),
+            (Input::Array { texts: Some(texts), .. }, Value::Text(text)) => {
+                Some(array_of_text(input, texts, text))
             }
             (
                 Input::Value(input)
@@ -298,7 +339,7 @@ unsafe fn convert_one(
 
 unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
     // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
-    unsafe { pg::InputFunctionCall(input.function, params::c_string(text), input.parameter, input.typmod) }
+    unsafe { pg::InputFunctionCall(input.function(), params::c_string(text), input.parameter, input.typmod) }
 }
 
 unsafe fn file_array(files: &[File<'_>], types: &Types) -> Datum {
@@ -312,38 +353,77 @@ unsafe fn file_array(files: &[File<'_>], types: &Types) -> Datum {
     }
 }
 
-unsafe fn array(
-    texts: &[Option<Cow<'_, str>>],
-    element: &TypeInput,
-    element_type: Oid,
-    length: i16,
-    by_value: bool,
-    align: i8,
-) -> Datum {
+unsafe fn array(input: &Input, texts: &[Option<Cow<'_, str>>]) -> Datum {
     // SAFETY: the contract of `convert`; both arrays have as many places as there are texts.
     unsafe {
         let values = pg::palloc(texts.len().max(1) * size_of::<Datum>()).cast::<Datum>();
         let nulls = pg::palloc(texts.len().max(1)).cast::<bool>();
         for (place, text) in texts.iter().enumerate() {
             *nulls.add(place) = text.is_none();
-            *values.add(place) = match text {
-                Some(text) => input_text(element, text),
-                None => Datum::from(0),
-            };
+            *values.add(place) =
+                Datum::from(text.as_deref().map_or(null_mut(), |text| params::c_string(text)));
         }
         let (mut size, mut lower) = (texts.len() as c_int, 1);
         let dimensions = c_int::from(!texts.is_empty());
-        let array = pg::construct_md_array(
+        array_of_elements(input, values, nulls, texts.len(), (dimensions, &mut size, &mut lower))
+    }
+}
+
+/// An array from its text. PostgreSQL finds the elements as those of `cstring[]`.
+unsafe fn array_of_text(input: &Input, texts: &TypeInput, text: &str) -> Datum {
+    // SAFETY: the contract of `convert`; an array that PostgreSQL has just made. Behind its head are the sizes, then the lower
+    // bounds.
+    unsafe {
+        let array = input_text(texts, text).cast_mut_ptr::<pg_sys::ArrayType>();
+        let (mut values, mut nulls, mut count) = (null_mut(), null_mut(), 0);
+        let (length, align) = (-2, b'c' as _);
+        pg::deconstruct_array(
+            array,
+            pg_sys::CSTRINGOID,
+            length,
+            false,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        let sizes = array.add(1).cast::<c_int>();
+        let shape = ((*array).ndim, sizes, sizes.add((*array).ndim as usize));
+        array_of_elements(input, values, nulls, count as usize, shape)
+    }
+}
+
+/// An array of so many elements, whose texts stand in `values`, and null pointers for nulls: a domain may refuse them. In between it
+/// is looked whether the request is to end, which PostgreSQL does not in an array. The shape is dimensions, sizes, lower bounds.
+unsafe fn array_of_elements(
+    input: &Input,
+    values: *mut Datum,
+    nulls: *mut bool,
+    count: usize,
+    shape: (c_int, *mut c_int, *mut c_int),
+) -> Datum {
+    let Input::Array { element, element_type, length, by_value, align, .. } = input else {
+        // SAFETY: the contract of `convert`.
+        unsafe { params::raise_bad_text() }
+    };
+    // SAFETY: the contract of `convert`; as many places as there are elements.
+    unsafe {
+        for value in (0..count).map(|place| &mut *values.add(place)) {
+            pg::check_for_interrupts();
+            let text = value.cast_mut_ptr();
+            *value = pg::InputFunctionCall(element.function(), text, element.parameter, element.typmod);
+        }
+        let (dimensions, sizes, lower_bounds) = shape;
+        Datum::from(pg::construct_md_array(
             values,
             nulls,
             dimensions,
-            &mut size,
-            &mut lower,
-            element_type,
-            c_int::from(length),
-            by_value,
-            align,
-        );
-        Datum::from(array)
+            sizes,
+            lower_bounds,
+            *element_type,
+            c_int::from(*length),
+            *by_value,
+            *align,
+        ))
     }
 }

@@ -1,20 +1,31 @@
 //! What changes in the catalogs: PostgreSQL's invalidations, as two numbers to compare.
 
 use std::cell::Cell;
+use std::ffi::CStr;
+use std::time::Duration;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::kept_plans;
 use crate::entry::unfailing_callback;
 use crate::pg;
 
 /// pg_db_role_setting, whose number is fixed.
 const SETTINGS_TABLE: Oid = Oid::from_u32(2964);
+/// The catalog cache of schemas.
+const SCHEMAS: i32 = pg_sys::SysCacheIdentifier::NAMESPACEOID as i32;
+/// How long reading what has changed waits for a lock. Meanwhile a worker serves nobody.
+pub const LOCK_TIMEOUT: &CStr = c"20ms";
+/// Time before it is tried again.
+pub const PAUSE: Duration = Duration::from_millis(200);
 /// Configuration tables.
 pub const TABLES_WATCHED: usize = 4;
 
 thread_local! {
     /// Grows with every change of a relation, function, type, schema, cast, role or role membership.
     static EPOCH: Cell<u64> = const { Cell::new(1) };
+    /// Grows with every change of a type, one that is undone included.
+    static TYPES: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
     /// Whether news of functions or roles has come since [`accept`], while a request may have been computing with what was
@@ -31,9 +42,9 @@ pub fn watch() {
     // SAFETY: on the main thread of a worker; the callbacks touch thread-local cells only and cannot fail.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
-        for cache in [pg_sys::SysCacheIdentifier::TYPEOID, pg_sys::SysCacheIdentifier::NAMESPACEOID] {
-            pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(catalog_changed), Datum::from(0));
-        }
+        let types = pg_sys::SysCacheIdentifier::TYPEOID as i32;
+        pg_sys::CacheRegisterSyscacheCallback(types, Some(types_changed), Datum::from(0));
+        pg_sys::CacheRegisterSyscacheCallback(SCHEMAS, Some(schemas_changed), Datum::from(0));
         let functions = pg_sys::SysCacheIdentifier::PROCOID as i32;
         pg_sys::CacheRegisterSyscacheCallback(functions, Some(functions_changed), Datum::from(0));
         for cache in [
@@ -57,6 +68,11 @@ pub fn set_tables(tables: [Oid; TABLES_WATCHED]) {
 /// A number that differs from an earlier one when functions, types, schemas or roles may have changed since.
 pub fn epoch() -> u64 {
     EPOCH.get()
+}
+
+/// A number that differs from an earlier one when a type may have changed since, or been made and given up again.
+pub fn types_epoch() -> u64 {
+    TYPES.get()
 }
 
 /// A number that differs from an earlier one when `ALTER ROLE` or `ALTER DATABASE … SET` may have changed settings since.
@@ -140,15 +156,27 @@ unfailing_callback! {
 }
 
 unfailing_callback! {
-    unsafe fn catalog_changed(_: Datum, _cache: i32, _hash: u32) {
+    unsafe fn types_changed(_: Datum, _cache: i32, _hash: u32) {
+        EPOCH.set(EPOCH.get() + 1);
+        TYPES.set(TYPES.get() + 1);
+    }
+}
+
+unfailing_callback! {
+    unsafe fn schemas_changed(_: Datum, _cache: i32, _hash: u32) {
         EPOCH.set(EPOCH.get() + 1);
     }
 }
 
 unfailing_callback! {
+    /// A plan that has the value of an immutable function in its place depends on the function in no way that PostgreSQL
+    /// notes, and would outlive both the function and the right to it.
     unsafe fn functions_changed(_: Datum, _cache: i32, _hash: u32) {
         EPOCH.set(EPOCH.get() + 1);
         MIDWAY.set(true);
+        kept_plans::forget_domains();
+        // SAFETY: as in `plans_changed`.
+        unsafe { pg::ResetPlanCache() };
     }
 }
 
@@ -156,11 +184,16 @@ unfailing_callback! {
     /// Which policies of row security count, and whether the call of a function may be replaced by its body, is decided by the
     /// role's memberships when a statement is rewritten and planned. When they change, PostgreSQL keeps the plan: before 15.19
     /// and its like in any case, since then unless it depends on policies. A session ends some day, a worker does not. So all
-    /// plans are made anew, those that PL/pgSQL keeps as well.
+    /// plans are made anew, those that PL/pgSQL keeps as well. Before version 16 it also keeps which schemas of the search_path the
+    /// role may use, unless schemas change.
     unsafe fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
         EPOCH.set(EPOCH.get() + 1);
         MIDWAY.set(true);
-        // SAFETY: sets flags and can neither fail nor allocate; plancache.c calls it from callbacks of its own.
-        unsafe { pg::ResetPlanCache() };
+        kept_plans::forget_domains();
+        // SAFETY: set flags and can neither fail nor allocate; plancache.c calls the former from callbacks of its own.
+        unsafe {
+            pg::ResetPlanCache();
+            pg::CallSyscacheCallbacks(SCHEMAS, 0);
+        }
     }
 }

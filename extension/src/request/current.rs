@@ -44,6 +44,19 @@ pub fn with<T>(
     result
 }
 
+/// Runs `work`, which sees no request.
+pub fn hidden<T>(work: impl FnOnce() -> T) -> T {
+    /// Shows it again, after an error as well.
+    struct Shown(Option<Current>);
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _shown = Shown(CURRENT.take());
+    work()
+}
+
 /// Forgets the current request.
 pub fn clear() {
     CURRENT.set(None);

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::plan::{list_length, nth};
 use crate::entry::callback;
 
 /// What a query does, as far as the analyzer's tree tells.
@@ -15,8 +16,8 @@ pub struct Effects {
     pub writes: bool,
     /// It, or a query inside it, has FOR UPDATE or its kin.
     pub locks: bool,
-    /// It reads only and calls functions of PostgreSQL's own and ours alone: it leaves neither cursors nor advisory
-    /// locks nor prepared statements nor large objects behind. A user's function that is declared stable may lie.
+    /// It reads only and calls functions of PostgreSQL's own and ours alone: inside a transaction that only reads it leaves neither
+    /// cursors nor advisory locks nor prepared statements nor large objects behind. A user's function that is declared stable may lie.
     pub leaves_nothing: bool,
 }
 
@@ -87,6 +88,20 @@ unsafe fn has_casts(of_type: Oid) -> bool {
     }
 }
 
+/// Whether a node makes rows, of JSON or XML, say, with a column whose type is a user's, wanted or not.
+unsafe fn has_columns_of_users_type(node: *mut pg_sys::Node) -> bool {
+    use pg_sys::NodeTag::{T_RangeTblFunction, T_TableFunc};
+    // SAFETY: a node of the analyzer; the tag tells the type. The lists are of numbers.
+    unsafe {
+        let types = match (*node).type_ {
+            T_RangeTblFunction => (*node.cast::<pg_sys::RangeTblFunction>()).funccoltypes,
+            T_TableFunc => (*node.cast::<pg_sys::TableFunc>()).coltypes,
+            _ => return false,
+        };
+        (0..list_length(types)).any(|place| may_call_users_code((*(*types).elements.add(place)).oid_value))
+    }
+}
+
 callback! {
     /// Whether a query, or one inside it, calls a function that neither PostgreSQL nor the extension has brought, or has a
     /// value of such a type. A walker of PostgreSQL's.
@@ -96,7 +111,7 @@ callback! {
             if node.is_null() {
                 return false;
             }
-            if is_of_users_type(node) || pg_sys::check_functions_in_node(node, Some(is_users_function), context) {
+            if is_of_users_type(node) || has_columns_of_users_type(node) || pg_sys::check_functions_in_node(node, Some(is_users_function), context) {
                 return true;
             }
             walk(node, calls_users_code, context)
@@ -138,10 +153,77 @@ unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
     }
 }
 
+/// PostgreSQL's own functions that run whatever is behind a name or a number that they are given, a view or a type, and are not
+/// volatile: `array_in`, `record_in`, `domain_in`, `range_in`, `multirange_in`; `table_to_xml`, `query_to_xml`, `cursor_to_xml`,
+/// `table_to_xmlschema` and the like, `schema_to_xml`, `database_to_xml` and theirs; since version 16 `pg_input_is_valid` and
+/// `pg_input_error_info`. `pg_get_partition_constraintdef` and `satisfies_hash_partition` have the constants of a partition's key
+/// computed; `fmgr_sql_validator` has those in a function's body read by the input functions of their types.
+const BY_NAME: [u32; 24] = [
+    2248, 3408, 5028, 750, 2290, 2597, 3834, 4229, 2923, 2924, 2925, 2926, 2927, 2928, 2929, 2930, 2933,
+    2934, 2935, 2936, 2937, 2938, 6210, 6211,
+];
+
 callback! {
     unsafe fn is_users_function(function: Oid, _: *mut c_void) -> bool {
         // SAFETY: called by the walker, inside a guard and a transaction.
-        is_users(function) && unsafe { !is_ours(pg_sys::ProcedureRelationId, function) }
+        BY_NAME.contains(&function.to_u32())
+            || is_users(function) && unsafe { !is_ours(pg_sys::ProcedureRelationId, function) }
+    }
+}
+
+/// Digits of a width that is large.
+const WIDE: usize = 4;
+
+callback! {
+    /// Whether `format` is called, somewhere below a node of the analyzer or the planner, with a text that is not known, or one
+    /// that takes a width from an argument or has a large one: what it returns may be as long as a client likes. A walker of
+    /// PostgreSQL's.
+    pub unsafe fn formats_freely_below(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+        /// `format(text, variadic "any")` and `format(text)`.
+        const FORMAT: [u32; 2] = [3539, 3540];
+        // SAFETY: nodes of the analyzer or the planner; the tag tells the type.
+        unsafe {
+            if node.is_null() {
+                return false;
+            }
+            if (*node).type_ == pg_sys::NodeTag::T_FuncExpr {
+                let call = node.cast::<pg_sys::FuncExpr>();
+                if FORMAT.contains(&(*call).funcid.to_u32()) && !has_known_widths(nth((*call).args, 0).cast()) {
+                    return true;
+                }
+            }
+            walk(node, formats_freely_below, context)
+        }
+    }
+}
+
+/// See [`formats_freely_below`].
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn formats_freely(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: by contract.
+    unsafe { formats_freely_below(node, std::ptr::null_mut()) }
+}
+
+/// Whether a text of `format` is a constant without large widths and those of arguments.
+unsafe fn has_known_widths(text: *mut pg_sys::Node) -> bool {
+    // SAFETY: an argument of type text.
+    unsafe {
+        if (*text).type_ != pg_sys::NodeTag::T_Const {
+            return false;
+        }
+        let constant = text.cast::<pg_sys::Const>();
+        if (*constant).constisnull {
+            return true;
+        }
+        let text = pgrx::varlena_to_byte_slice(pg_sys::pg_detoast_datum_packed(
+            (*constant).constvalue.cast_mut_ptr(),
+        ));
+        !text.contains(&b'*')
+            && text
+                .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
+                .all(|part| part.len() < WIDE || !part[0].is_ascii_digit())
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Target {
         pattern: String,
         /// The function with its argument types.
         function: String,
+        /// Who owned it when it was registered, if that is known.
+        owner: Option<String>,
     },
     /// A statement over the relation `request`.
     Statement {

@@ -4,12 +4,12 @@ use std::ffi::{CString, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::admission;
 use super::inputs::{Argument, Input, arguments};
 use super::plan::{Origin, Plan, string};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, may_execute, version};
 use super::types::Types;
+use super::{admission, stored_body, temporary};
 use crate::guard::direct;
 use crate::pg;
 
@@ -18,12 +18,14 @@ pub struct Function {
     /// Where what lives as long as the function is kept.
     memory: pg_sys::MemoryContext,
     version: FunctionVersion,
+    owner: Oid,
     schema: String,
     name: String,
     arguments: Vec<Argument>,
     defaults: usize,
     result: Oid,
     returns_set: bool,
+    temporary: bool,
     volatile: bool,
     security_definer: bool,
     has_settings: bool,
@@ -34,6 +36,7 @@ pub struct Function {
     is_function: bool,
     source: String,
     standard_body: Option<String>,
+    tree: Option<*mut pg_sys::Query>,
     parse_info: *mut c_void,
 }
 
@@ -87,12 +90,14 @@ impl Function {
             Function {
                 memory: keep,
                 version: version(oid, tuple),
+                owner: row.proowner,
                 schema: string(pg_sys::get_namespace_name(row.pronamespace)),
                 name: string(row.proname.data.as_ptr()),
                 arguments,
                 defaults: row.pronargdefaults as usize,
                 result: row.prorettype,
                 returns_set: row.proretset,
+                temporary: temporary::is_temporary(row.pronamespace),
                 volatile: row.provolatile as u8 == pg_sys::PROVOLATILE_VOLATILE,
                 security_definer: row.prosecdef,
                 has_settings: attribute(tuple, pg_sys::Anum_pg_proc_proconfig).is_some(),
@@ -108,6 +113,8 @@ impl Function {
                         &[Some(Datum::from(oid))],
                     )
                 }),
+                tree: attribute(tuple, pg_sys::Anum_pg_proc_prosqlbody)
+                    .and_then(|body| keep_tree(body, keep)),
                 parse_info: if in_sql { keep_parse_info(tuple, keep) } else { std::ptr::null_mut() },
             }
         }
@@ -131,6 +138,11 @@ impl Function {
     /// Which version of the function this is.
     pub fn version(&self) -> FunctionVersion {
         self.version
+    }
+
+    /// Who owns this version of it.
+    pub fn owner(&self) -> Oid {
+        self.owner
     }
 
     /// Its arguments, in order.
@@ -160,7 +172,9 @@ impl Function {
 
     /// Why a route cannot call it, if so.
     pub fn obstacle(&self) -> Option<&'static str> {
-        if !self.is_function {
+        if self.temporary {
+            Some("a route's function cannot be temporary: it is its session's alone; make it in a schema")
+        } else if !self.is_function {
             Some("a route calls a function, not a procedure or an aggregate")
         } else if let Some(obstacle) = self.pseudo_types() {
             Some(obstacle)
@@ -321,17 +335,17 @@ impl Function {
         self.standard_body.is_some()
     }
 
-    /// The text of the body as a statement, if it has one.
-    pub fn body(&self) -> Option<String> {
-        let Some(body) = &self.standard_body else {
-            return Some(self.source.clone());
-        };
-        let body = body.trim();
-        if let Some(expression) = body.strip_prefix("RETURN ") {
-            return Some(format!("SELECT {expression}"));
-        }
-        let inner = body.strip_prefix("BEGIN ATOMIC")?.trim_end().strip_suffix("END")?;
-        Some(inner.to_owned())
+    /// Its body as it was parsed, if that is one statement; lives as long as the function.
+    pub fn tree(&self) -> Option<*mut pg_sys::Query> {
+        self.tree
+    }
+
+    /// The text of the body. What was parsed when the function was made is written down to be shown, and means nothing: a name
+    /// in it may be another's.
+    pub fn body(&self) -> &str {
+        let Some(body) = self.standard_body.as_deref().map(str::trim) else { return &self.source };
+        let inner = body.strip_prefix("BEGIN ATOMIC").and_then(|rest| rest.trim_end().strip_suffix("END"));
+        inner.unwrap_or(body)
     }
 
     /// What the parser needs to know of the arguments; lives as long as the plan.
@@ -371,6 +385,16 @@ unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<Datum> {
 fn text_of(value: Datum) -> String {
     // SAFETY: an attribute of type text.
     unsafe { string(pg_sys::text_to_cstring(value.cast_mut_ptr())) }
+}
+
+unsafe fn keep_tree(body: Datum, keep: pg_sys::MemoryContext) -> Option<*mut pg_sys::Query> {
+    // SAFETY: an attribute of pg_proc; the tree must outlive the plan, which may be analysed again at any time.
+    unsafe {
+        let previous = pg_sys::MemoryContextSwitchTo(keep);
+        let tree = stored_body::read(body);
+        pg_sys::MemoryContextSwitchTo(previous);
+        tree
+    }
 }
 
 unsafe fn keep_parse_info(tuple: pg_sys::HeapTuple, keep: pg_sys::MemoryContext) -> *mut c_void {

@@ -110,6 +110,11 @@ unsafe fn permission(node: *mut c_void) -> (Oid, pg_sys::AclMode, Oid) {
     }
 }
 
+/// Forgets what was refused and caught: another's tables are not to be named for it.
+pub fn forget() {
+    REFUSED.set(None);
+}
+
 /// The grants that would have let the request pass, as statements; none if they cannot be told.
 ///
 /// # Safety
@@ -124,7 +129,8 @@ pub unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
             crate::worker::transaction::begin();
             let path = identity::enter_safe_path();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-            let grants = match refused {
+            let about_tables = refused.filter(|refused| is_about(refused, message));
+            let grants = match about_tables {
                 Some(refused) => of_tables(&refused),
                 None => by_name(kind, name, role),
             };
@@ -142,6 +148,17 @@ pub unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
             None
         }
     }
+}
+
+/// Whether it is one of these tables that the error names: a handler may have caught a refusal before, and go on to another.
+fn is_about(refused: &Refused, message: &str) -> bool {
+    refused.tables.iter().any(|(relation, _)| {
+        // SAFETY: a look-up inside a transaction; the table may have gone meanwhile.
+        let name = unsafe { pg_sys::get_rel_name(*relation) };
+        // SAFETY: as above; the name ends with NUL.
+        !name.is_null()
+            && message.strip_suffix(&*unsafe { string(name) }).is_some_and(|kind| kind.ends_with(' '))
+    })
 }
 
 fn of_tables(refused: &Refused) -> Vec<String> {

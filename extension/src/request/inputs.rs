@@ -2,8 +2,10 @@
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::kept_plans;
 use super::plan::string;
 use super::types::Types;
+use crate::pg;
 
 /// An argument that requests fill.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub struct Argument {
     pub type_oid: Oid,
     /// What converts text into it.
     pub input: Input,
+    /// Whether its type is a domain: a null, and an array that is made here, must be checked.
+    pub is_domain: bool,
 }
 
 impl Argument {
@@ -48,6 +52,8 @@ pub enum Input {
         align: i8,
         /// The array's own input function, for a text like `{1,2}`.
         whole: TypeInput,
+        /// That of `cstring[]`, which finds the elements of a text as `whole` does; none if it does not.
+        texts: Option<TypeInput>,
     },
     /// `http.request`: the request.
     Request,
@@ -59,11 +65,34 @@ pub enum Input {
 #[derive(Clone, Copy, Debug)]
 pub struct TypeInput {
     /// The function, looked up; lives as long as the plan.
-    pub function: *mut pg_sys::FmgrInfo,
+    function: *mut pg_sys::FmgrInfo,
+    /// [`kept_plans::domains_epoch`] when what it keeps was made.
+    epoch: *mut u64,
     /// Its second argument.
     pub parameter: Oid,
     /// The typmod: that of a domain's base type is the domain's own concern.
     pub typmod: i32,
+}
+
+impl TypeInput {
+    /// The function, which has kept nothing that must be made anew: plans of domains' constraints, say.
+    ///
+    /// # Safety
+    /// Before its `keep` is gone; it does not run.
+    pub unsafe fn function(&self) -> *mut pg_sys::FmgrInfo {
+        let now = kept_plans::domains_epoch();
+        // SAFETY: by contract; what the function keeps is in a memory context that is its own.
+        unsafe {
+            if *self.epoch != now {
+                *self.epoch = now;
+                if !(*self.function).fn_extra.is_null() {
+                    (*self.function).fn_extra = std::ptr::null_mut();
+                    pg::MemoryContextReset((*self.function).fn_mcxt);
+                }
+            }
+        }
+        self.function
+    }
 }
 
 /// The IN and INOUT arguments of a function. What converts them is kept in `keep`.
@@ -93,6 +122,7 @@ pub unsafe fn arguments(
                     name: (!name.is_empty()).then_some(name),
                     type_oid,
                     input: input(type_oid, types, keep),
+                    is_domain: is_domain(type_oid),
                 }
             })
             .collect()
@@ -130,8 +160,38 @@ unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> In
             by_value,
             align,
             whole: type_input(type_oid, keep),
+            texts: is_written_as_texts(type_oid, element_type).then(|| type_input(CSTRING_ARRAY, keep)),
         }
     }
+}
+
+/// `cstring[]`.
+const CSTRING_ARRAY: Oid = Oid::from_u32(1263);
+
+/// Whether the elements of an array stand in its text like those of one of texts: with commas between them. A domain looks at the
+/// whole array.
+unsafe fn is_written_as_texts(array: Oid, element: Oid) -> bool {
+    let (mut length, mut by_value, mut align, mut delimiter) = (0, false, 0, 0);
+    let (mut parameter, mut function) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: inside a transaction; the types exist.
+    unsafe {
+        pg_sys::get_type_io_data(
+            element,
+            pg_sys::IOFuncSelector::IOFunc_input,
+            &mut length,
+            &mut by_value,
+            &mut align,
+            &mut delimiter,
+            &mut parameter,
+            &mut function,
+        );
+        delimiter as u8 == b',' && !is_domain(array)
+    }
+}
+
+unsafe fn is_domain(type_oid: Oid) -> bool {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_DOMAIN }
 }
 
 unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
@@ -142,7 +202,9 @@ unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
         pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
         let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
             .cast::<pg_sys::FmgrInfo>();
-        pg_sys::fmgr_info_cxt(function, info, keep);
-        TypeInput { function: info, parameter, typmod: -1 }
+        let epoch = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<u64>()).cast::<u64>();
+        *epoch = kept_plans::domains_epoch();
+        pg_sys::fmgr_info_cxt(function, info, pg::new_memory_in(keep, c"howdah input"));
+        TypeInput { function: info, epoch, parameter, typmod: -1 }
     }
 }

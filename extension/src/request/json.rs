@@ -54,7 +54,7 @@ fn array(text: &str, element_type: pg_sys::Oid) -> Result<Value<'_>, BindError> 
 /// An array of arrays as PostgreSQL writes it: `{{1,2},{3,4}}`.
 fn write_literal(text: &str, depth: usize, literal: &mut String) -> Result<(), BindError> {
     if depth == 0 {
-        return Err(BindError(format!("an array has at most {MAX_DIMENSIONS} dimensions")));
+        return Err(BindError::bad(format!("an array has at most {MAX_DIMENSIONS} dimensions")));
     }
     literal.push('{');
     for (place, element) in elements(text)?.into_iter().enumerate() {
@@ -84,7 +84,7 @@ fn quote(text: &str, literal: &mut String) {
 }
 
 fn elements(text: &str) -> Result<Vec<&RawValue>, BindError> {
-    serde_json::from_str(text).map_err(|error| BindError(error.to_string()))
+    serde_json::from_str(text).map_err(|error| BindError::bad(error.to_string()))
 }
 
 /// A string without its quotes and escapes. A NUL has no place in PostgreSQL's texts.
@@ -93,9 +93,9 @@ fn string(text: &str) -> Result<Cow<'_, str>, BindError> {
     if !inner.contains('\\') {
         return Ok(Cow::Borrowed(inner));
     }
-    let string: String = serde_json::from_str(text).map_err(|error| BindError(error.to_string()))?;
+    let string: String = serde_json::from_str(text).map_err(|error| BindError::bad(error.to_string()))?;
     if string.contains('\0') {
-        return Err(BindError("the value holds a NUL character".into()));
+        return Err(BindError::bad("the value holds a NUL character"));
     }
     Ok(Cow::Owned(string))
 }

@@ -4,12 +4,15 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`relation`], [`arms`], [`effects`] and
-//!   [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`ready`]: all of it
-//!   together.
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`stored_body`], [`called`], [`relation`],
+//!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
+//!   may answer for the route; [`ready`]: all of it together.
 //! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
-//! - [`identity`] and [`transaction`]: as whom, and in what.
+//! - [`identity`] with [`stored_settings`], and [`transaction`]: as whom, and in what; [`kept_plans`], [`kept_expressions`],
+//!   [`kept_dictionaries`] and [`compiled`]: what of the last one is forgotten then, where [`process_tables`] and [`relations`] find it.
+//! - [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction, and others must not find; of
+//!   libraries if they are [`loaded`].
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON; [`problem`]: from an
 //!   error to the response; [`grants`]: which grant a refusal is about.
@@ -17,40 +20,55 @@
 pub mod admission;
 pub mod arguments;
 pub mod arms;
+pub mod author;
 pub mod body;
+pub mod called;
 pub mod changes;
+pub mod compiled;
 pub mod current;
+pub mod dblink;
 pub mod effects;
 pub mod endpoint;
 pub mod function;
 pub mod grants;
 pub mod identity;
 pub mod inputs;
+pub mod isn;
 pub mod json;
+pub mod kept_dictionaries;
+pub mod kept_expressions;
+pub mod kept_plans;
+pub mod loaded;
 pub mod open;
 pub mod params;
 pub mod plan;
 pub mod problem;
+pub mod process_tables;
 pub mod ready;
 pub mod receiver;
 pub mod relation;
+pub mod relations;
+pub mod replication;
 pub mod rows;
 pub mod run;
 pub mod shape;
 pub mod standing;
+pub mod stored_body;
+pub mod stored_settings;
 pub mod table;
+pub mod temporary;
 pub mod transaction;
 pub mod types;
 
-use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
 use message::Request;
+use pgrx::pg_sys::Oid;
 use router::Match;
 
-use crate::log_rate;
 use crate::settings;
 use crate::shared::workers::WorkerEntry;
+use crate::{log_line, log_rate};
 use endpoint::Endpoint;
 use identity::Identity;
 use open::OpenPlans;
@@ -63,6 +81,8 @@ use transaction::Scope;
 /// Runs requests in this process.
 pub struct Runner {
     table: Option<Table>,
+    /// Before which time it is not read again, after reading has failed.
+    refresh_from: Option<Instant>,
     identity: Identity,
     receiver: Box<Receiver>,
     open: OpenPlans,
@@ -123,9 +143,13 @@ impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it.
     pub fn new(entry: &'static WorkerEntry) -> Self {
         changes::watch();
+        compiled::watch();
         grants::watch();
+        called::watch();
+        stored_body::watch();
         Runner {
             table: None,
+            refresh_from: None,
             identity: Identity::default(),
             receiver: Receiver::new(),
             open: OpenPlans::default(),
@@ -133,19 +157,44 @@ impl Runner {
         }
     }
 
-    /// Reads the configuration again if it has changed. Call it outside a transaction, after invalidations
-    /// have been accepted. With `lock_timeout` a lock on a table is not waited for longer; if reading fails, the
-    /// table stays as it was.
+    /// Reads the configuration again if it has changed; whether it has. Call it outside a transaction, after
+    /// invalidations have been accepted. If reading fails, because somebody holds a lock on a table say, the table stays
+    /// as it was, and it is tried again after [`changes::PAUSE`].
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn refresh(&mut self, lock_timeout: Option<&CStr>) -> Result<(), NoTable> {
-        if self.table.is_some() && !changes::configuration_is_stale() {
-            return Ok(());
+    pub unsafe fn refresh(&mut self) -> Result<bool, NoTable> {
+        let is_due = self.table.is_none() || changes::configuration_is_stale();
+        if !is_due || self.refresh_from.is_some_and(|from| Instant::now() < from) {
+            return Ok(false);
         }
         // SAFETY: by contract.
-        self.table = Some(unsafe { Table::load(&mut self.table, lock_timeout)? });
-        Ok(())
+        let table = match unsafe { Table::load(&mut self.table) } {
+            Ok(table) => table,
+            Err(error) => {
+                self.refresh_from = Some(Instant::now() + changes::PAUSE);
+                return Err(error);
+            }
+        };
+        self.refresh_from = None;
+        let routes = table.endpoints.iter().map(|endpoint| endpoint.registration.role);
+        let listeners = table.intakes.iter().map(|intake| Oid::from(intake.destination.role));
+        // SAFETY: by contract.
+        unsafe { stored_settings::learn(routes.chain(listeners)) };
+        self.table = Some(table);
+        Ok(true)
+    }
+
+    /// The same for what goes on with the table that it has while the new one is locked.
+    ///
+    /// # Safety
+    /// As for [`Self::refresh`].
+    pub unsafe fn refresh_if_unlocked(&mut self) -> Result<(), NoTable> {
+        // SAFETY: by contract.
+        match unsafe { self.refresh() } {
+            Err(NoTable::Failed(error)) if self.table.is_some() && error.sqlstate == *b"55P03" => Ok(()),
+            result => result.map(|_| ()),
+        }
     }
 
     /// The table as last read.
@@ -315,7 +364,7 @@ impl Runner {
         unsafe {
             // In a gateway the places of what waits are those of the table as it is.
             if lane == Lane::Own {
-                self.refresh(None).map_err(no_table)?;
+                self.refresh_if_unlocked().map_err(no_table)?;
             }
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));
@@ -423,7 +472,7 @@ pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: D
         return;
     }
     log_rate::beside(|| {
-        pgrx::log!(
+        log_line::log!(
             "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
             Whose(request),
             request.method(),

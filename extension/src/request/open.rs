@@ -13,11 +13,12 @@ use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
+use super::called::Called;
 use super::grants;
 use super::plan::{self, Plan};
 use super::receiver::Receiver;
 use super::run::{cached_plan, executor_run};
-use crate::pg;
+use crate::{log_line, pg};
 
 /// Nodes of a plan that is kept open; larger plans are started anew, which costs them little.
 const MOST_NODES: usize = 32;
@@ -45,12 +46,6 @@ pub struct OpenPlan {
 }
 
 impl OpenPlans {
-    /// Whether a plan is open as it is now.
-    pub fn has(&self, plan: &Plan) -> bool {
-        // SAFETY: a saved plan.
-        unsafe { (*plan.source).is_valid && self.place(plan).is_some() }
-    }
-
     fn place(&self, plan: &Plan) -> Option<usize> {
         // SAFETY: a saved plan. The address of a source that was dropped may come again; that of the plan, which is
         // held, cannot.
@@ -67,7 +62,13 @@ impl OpenPlans {
     /// # Safety
     /// Inside a guard and the shared transaction, as the endpoint's role. The receiver stays where it is as long
     /// as the transaction.
-    pub unsafe fn run(&mut self, plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
+    pub unsafe fn run(
+        &mut self,
+        plan: &Plan,
+        called: Option<Called>,
+        parameters: pg_sys::ParamListInfo,
+        receiver: &mut Receiver,
+    ) {
         // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
         unsafe {
             if let Some(place) = self.place(plan) {
@@ -77,10 +78,10 @@ impl OpenPlans {
                 executor_run(open.description, plan, false);
                 return;
             }
-            let open = OpenPlan::start(plan, parameters, receiver);
+            let open = OpenPlan::start(plan, called, parameters, receiver);
             executor_run(open.description, plan, false);
             if open.count > 0 && self.plans.len() < MOST_PLANS {
-                pgrx::debug2!("howdah keeps a plan of {} nodes open", open.count);
+                log_line::debug!("howdah keeps a plan of {} nodes open", open.count);
                 self.plans.push(open);
             } else {
                 open.end();
@@ -106,7 +107,12 @@ impl OpenPlans {
 }
 
 impl OpenPlan {
-    unsafe fn start(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) -> OpenPlan {
+    unsafe fn start(
+        plan: &Plan,
+        called: Option<Called>,
+        parameters: pg_sys::ParamListInfo,
+        receiver: &mut Receiver,
+    ) -> OpenPlan {
         // SAFETY: the contract of `OpenPlans::run`. What outlives the request is allocated for the transaction.
         unsafe {
             let memory = pg_sys::CurrentMemoryContext;
@@ -115,7 +121,7 @@ impl OpenPlan {
             let own = pg::makeParamList((*parameters).numParams);
             (*own).paramFetch = (*parameters).paramFetch;
             take_parameters(own, parameters);
-            let cached = cached_plan(plan, own);
+            let cached = cached_plan(plan, called, own);
             let generic = cached == (*plan.source).gplan;
             let description = pg::CreateQueryDesc(
                 plan::nth((*cached).stmt_list, 0).cast(),

@@ -13,18 +13,20 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arms;
+use super::called;
 use super::effects::{self, Effects};
 use super::function::Function;
 use super::inputs::{Argument, Input};
+use super::kept_plans;
 use super::relation::{add_request, request_types};
 use super::rows::{Columns, RowType};
 use super::shape::Shape;
+use super::stored_body;
 use super::transaction::Leftovers;
 use super::types::Types;
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
 use crate::pg;
-use crate::subtransaction::in_subtransaction;
 
 /// A plan that is kept.
 pub struct Plan {
@@ -44,6 +46,8 @@ pub struct Plan {
     effects: Cell<Effects>,
     /// The generation of the plan that `effects` and `columns` are about.
     judged: Cell<c_int>,
+    /// It was planned for the run that is under way.
+    is_planned: Cell<bool>,
     /// How its rows are written as JSON, if they are.
     columns: UnsafeCell<Columns>,
     /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
@@ -63,16 +67,24 @@ pub enum Origin {
     Call,
     /// The function's body, as it was written.
     Text,
-    /// The function's body as PostgreSQL has written down what it had parsed: once what it names is renamed, the
-    /// text is another.
+    /// The function's body as PostgreSQL had parsed it when it was made: [`stored_body`].
     Tree,
 }
 
 impl Plan {
     /// Gives the plan back. Never raises.
     pub fn release(self) {
-        // SAFETY: the source was made by `keep` and is dropped once.
-        unsafe { pg_sys::DropCachedPlan(self.source) }
+        // SAFETY: kept when it was made, and dropped once.
+        unsafe { kept_plans::release(self.source) }
+    }
+
+    /// The tables, views and the like that it names.
+    pub fn relations(&self) -> impl Iterator<Item = Oid> {
+        // SAFETY: a saved plan's list of numbers.
+        unsafe {
+            let list = (*self.source).relationOids;
+            (0..list_length(list)).map(move |place| (*(*list).elements.add(place)).oid_value)
+        }
     }
 
     /// Has a text read again before the next run, as a call would: its names may mean something else by now.
@@ -83,14 +95,21 @@ impl Plan {
         }
     }
 
+    /// Whether it stands for the call of a function.
+    fn is_body(&self) -> bool {
+        matches!(self.origin, Origin::Text | Origin::Tree)
+    }
+
     /// Nothing is written or locked, and nothing volatile is called.
     pub fn reads_only(&self) -> bool {
         self.effects.get().reads_only
     }
 
-    /// What it may leave in the session.
+    /// What the last run may have left in the session. What was planned just before may have run anybody's code, of which the
+    /// statement does not tell: the planner computes constants in indexes, constraints and partitions of the tables that it reads.
     pub fn leftovers(&self) -> Leftovers {
-        if self.effects.get().leaves_nothing { Leftovers::None } else { Leftovers::Possible }
+        let is_planned = self.is_planned.take();
+        if self.effects.get().leaves_nothing && !is_planned { Leftovers::None } else { Leftovers::Possible }
     }
 
     /// Looks at its effects and columns again if it has been planned anew: before it runs first, and after changes.
@@ -102,14 +121,23 @@ impl Plan {
         unsafe {
             let generation = (*self.source).generation;
             if self.judged.replace(generation) != generation {
-                let mut effects = Effects::of(first((*self.source).query_list).cast());
+                self.is_planned.set(true);
+                let query = first((*self.source).query_list).cast();
+                if self.origin == Origin::Tree && !stored_body::is_stored(query) {
+                    self.make_anew("the body of the function was not analysed");
+                }
+                let mut effects = Effects::of(query);
                 effects.leaves_nothing &= !self.arguments.iter().any(|argument| {
                     !matches!(argument.input, Input::Request | Input::File)
                         && effects::may_call_users_code(argument.type_oid)
                 });
-                self.effects.set(effects);
+                let before = self.effects.replace(effects);
                 if self.unsorted && !effects.reads_only {
                     self.make_anew("the statement writes by now");
+                }
+                // A call may refuse it by now.
+                if self.is_body() && (effects.writes, effects.locks) != (before.writes, before.locks) {
+                    self.make_anew("the body of the function does something else by now");
                 }
                 self.renew_columns();
             }
@@ -144,29 +172,6 @@ impl Plan {
     pub fn has_changed(&self) -> bool {
         // SAFETY: a saved plan.
         unsafe { !(*self.source).is_valid || list_length((*self.source).query_list) != 1 }
-    }
-
-    /// Whether a text that stands for a parsed body may have changed. Locks the tables that it names, so that
-    /// what holds now holds until the transaction ends.
-    ///
-    /// # Safety
-    /// Inside a guard and a transaction.
-    pub unsafe fn is_outdated(&self) -> bool {
-        // SAFETY: by contract; a saved plan's list of tables.
-        unsafe {
-            if self.origin != Origin::Tree {
-                return false;
-            }
-            let tables = (*self.source).relationOids;
-            for place in 0..list_length(tables) {
-                if !(*self.source).is_valid {
-                    break;
-                }
-                let table = (*(*tables).elements.add(place)).oid_value;
-                pg::LockRelationOid(table, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            }
-            !(*self.source).is_valid
-        }
     }
 }
 
@@ -206,7 +211,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             0,
             true,
         );
-        pg_sys::SaveCachedPlan(source);
+        kept_plans::keep(source);
         Plan {
             source,
             shape,
@@ -216,6 +221,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             origin: Origin::Statement,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            is_planned: Cell::new(false),
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes,
             scalar: false,
@@ -230,19 +236,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
 /// As for [`for_statement`].
 pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: by contract.
-    unsafe {
-        let body = match function.has_tree() {
-            false => of_body(function, given, types),
-            // PostgreSQL has looked up the names of a tree when the function was made. Its text is looked up by the
-            // role, which need not have a right to their schemas for the call.
-            true => match in_subtransaction(|| of_body(function, given, types)) {
-                Err(error) if error.sqlstate() == "42501" => None,
-                Err(error) => raise(error),
-                Ok(plan) => plan,
-            },
-        };
-        body.unwrap_or_else(|| of_call(function, given, types))
-    }
+    unsafe { of_body(function, given, types).unwrap_or_else(|| of_call(function, given, types)) }
 }
 
 const HANDLER: &str = "a handler's statement";
@@ -279,6 +273,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let queries = analyze(raw, text, &mut parameters);
         let query = only_query(queries, "the call of a route's function");
+        called::refuse_other(query, function.version().oid);
         let effects = Effects::of(query);
         pg_sys::CompleteCachedPlan(
             source,
@@ -293,7 +288,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             !shape.has_columns(),
         );
         let columns = columns_of(source, shape, row_type);
-        pg_sys::SaveCachedPlan(source);
+        kept_plans::keep(source);
         Plan {
             source,
             shape,
@@ -303,6 +298,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             origin: Origin::Call,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            is_planned: Cell::new(false),
             columns: UnsafeCell::new(columns),
             // A function that writes does so while its one row is computed.
             runs_to_end: shape == Shape::Rows,
@@ -325,21 +321,12 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         if given != function.all_given() || !function.body_may_stand_for_call() {
             return None;
         }
-        let text = keep_text(&function.body()?);
-        let statements = pg_sys::pg_parse_query(text);
-        if list_length(statements) != 1 {
-            return None;
-        }
-        let raw = first(statements).cast::<pg_sys::RawStmt>();
-        if !is_plannable((*raw).stmt) {
-            return None;
-        }
         // Of a function that returns nothing every column is computed, and none looked at.
         let returns = shape != Shape::Void;
-        let scalar = returns && lift_scalar_subquery(raw);
-        let info = function.parse_info();
+        let Body { raw, setup, info, scalar } =
+            if function.has_tree() { as_tree(function, returns)? } else { as_text(function, returns)? };
+        let text = keep_text(function.body());
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
-        let setup: pg_sys::ParserSetupHook = Some(parse_as_function);
         let queries = pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
         if list_length(queries) != 1 {
             pg_sys::DropCachedPlan(source);
@@ -349,7 +336,9 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         let columns = result_columns(query);
         // SELECT INTO may hide in a UNION.
         let is_utility = (*query).commandType == pg_sys::CmdType::CMD_UTILITY;
-        if is_utility || (returns && (columns.len() != 1 || !function.returns_as_is(columns[0]))) {
+        let is_other = function.has_tree() && !stored_body::is_stored(query);
+        if is_utility || is_other || (returns && (columns.len() != 1 || !function.returns_as_is(columns[0])))
+        {
             pg_sys::DropCachedPlan(source);
             return None;
         }
@@ -371,7 +360,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             0,
             true,
         );
-        pg_sys::SaveCachedPlan(source);
+        kept_plans::keep(source);
         Some(Plan {
             source,
             shape,
@@ -381,10 +370,53 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             origin: if function.has_tree() { Origin::Tree } else { Origin::Text },
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            is_planned: Cell::new(false),
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes || !returns,
             scalar,
             unsorted: false,
+        })
+    }
+}
+
+/// What PostgreSQL is to analyse for a function's body.
+struct Body {
+    raw: *mut pg_sys::RawStmt,
+    setup: pg_sys::ParserSetupHook,
+    /// What the parser is set up with.
+    info: *mut c_void,
+    /// Whether it was a scalar subquery.
+    scalar: bool,
+}
+
+/// The body of a function as it was written, if it is one statement.
+unsafe fn as_text(function: &Function, returns: bool) -> Option<Body> {
+    // SAFETY: the contract of `of_body`.
+    unsafe {
+        let statements = pg_sys::pg_parse_query(keep_text(function.body()));
+        if list_length(statements) != 1 {
+            return None;
+        }
+        let raw = first(statements).cast::<pg_sys::RawStmt>();
+        if !is_plannable((*raw).stmt) {
+            return None;
+        }
+        let scalar = returns && lift_scalar_subquery(raw);
+        Some(Body { raw, setup: Some(parse_as_function), info: function.parse_info(), scalar })
+    }
+}
+
+/// The body of a function as it was parsed, if it is one statement.
+unsafe fn as_tree(function: &Function, returns: bool) -> Option<Body> {
+    // SAFETY: the contract of `of_body`.
+    unsafe {
+        let query = function.tree()?;
+        let inner = if returns { stored_body::scalar_subquery(query) } else { None };
+        Some(Body {
+            raw: first(pg_sys::pg_parse_query(stored_body::STAND_IN.as_ptr())).cast(),
+            setup: Some(stored_body::parse_as_stored),
+            info: inner.unwrap_or(query).cast(),
+            scalar: inner.is_some(),
         })
     }
 }

@@ -71,6 +71,12 @@ impl Problem {
         (self.status == 503).then_some("1")
     }
 
+    /// What may be sent in place of a body that is compressed (RFC 9110, 15.5.16). An error of a handler's chooses 415 for
+    /// reasons of its own.
+    fn accepted_coding(&self) -> Option<&'static str> {
+        (self.status == 415 && self.sqlstate.is_none()).then_some("identity")
+    }
+
     /// The response, written into `buffer`.
     pub fn write(&self, buffer: Vec<u8>, request_id: &str) -> Vec<u8> {
         let mut builder = match ResponseBuilder::in_buffer(buffer, self.status) {
@@ -82,6 +88,7 @@ impl Problem {
             ("x-request-id", Some(request_id)),
             ("retry-after", self.retry_after()),
             ("allow", self.allow.as_deref()),
+            ("accept-encoding", self.accepted_coding()),
         ];
         for (name, value) in fixed {
             if let Some(value) = value {

@@ -1,6 +1,5 @@
 //! Whether an endpoint can run: its plans made, and made anew when what they were made of has changed.
 
-use super::changes;
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
 use super::identity::{self, Identity};
@@ -8,6 +7,8 @@ use super::plan::{self, Plan};
 use super::standing::{Standing, standing};
 use super::transaction::{self, Leftovers, Scope};
 use super::types::Types;
+use super::{author, changes};
+use crate::authority::with_path;
 use crate::guard::{PgError, Report, attempt};
 
 /// Whether the endpoint's plans are made and still those of role and function as they are now.
@@ -95,6 +96,7 @@ unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
                 Standing::Changed => false,
                 Standing::Unchanged => {
                     is_named(function, &endpoint.registration.target)
+                        && author::obstacle(function, &endpoint.registration).is_none()
                         && plans.iter().all(|plan| function.still_returns(plan, types))
                 }
             },
@@ -107,12 +109,22 @@ unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
     stands
 }
 
+/// The function that a signature names: under the search_path that it was written with, not the endpoint's, in which whoever makes a
+/// type or a function may come before PostgreSQL's own.
+///
+/// # Safety
+/// As for [`Function::look_up`].
+unsafe fn look_up(signature: &str) -> pgrx::pg_sys::Oid {
+    // SAFETY: by contract.
+    with_path(identity::SAFE_PATH, || unsafe { Function::look_up(signature) })
+}
+
 /// Whether this is still the function that the route names: its schema may have been renamed, and another have the
 /// name now.
 unsafe fn is_named(function: &Function, target: &Target) -> bool {
     let Target::Function { function: signature, .. } = target else { return false };
     // SAFETY: the contract of `make_ready`.
-    match unsafe { attempt(Report::Quiet, || Function::look_up(signature)) } {
+    match unsafe { attempt(Report::Quiet, || look_up(signature)) } {
         Ok(named) => named == function.version().oid,
         // Made anew, the plans say so.
         Err(error) if is_lasting(&error) => false,
@@ -138,11 +150,14 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
                 Plans::Made { function: None, plans: vec![plan], checked }
             }
             Target::Function { function, .. } => {
-                let function = Function::of(Function::look_up(function), types);
+                let function = Function::of(look_up(function), types);
                 endpoint.note_version(&function.version());
                 endpoint.refuse_unfit();
                 if let Some(obstacle) = function.obstacle() {
                     pgrx::error!("{obstacle}");
+                }
+                if let Some(obstacle) = author::obstacle(&function, &endpoint.registration) {
+                    refuse_author(obstacle);
                 }
                 if !function.may_be_executed_by(endpoint.registration.role) {
                     refuse_function(&function);
@@ -152,6 +167,17 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
             }
         }
     }
+}
+
+/// Whose the function is may not answer, until somebody says that he may.
+fn refuse_author(obstacle: String) -> ! {
+    pgrx::pg_sys::panic::ErrorReport::new(
+        pgrx::PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION,
+        obstacle,
+        "howdah",
+    )
+    .report(pgrx::PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
 }
 
 /// "Permission denied", and which grant is missing.

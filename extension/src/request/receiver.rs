@@ -187,10 +187,16 @@ impl Receiver {
         unsafe {
             match self.shape {
                 Shape::Text(media) | Shape::Bytes(media) => {
+                    if self.is_too_large(value, 1) {
+                        return;
+                    }
                     let body = pg::pg_detoast_datum_packed(value.cast_mut_ptr());
                     self.write(200, Some(media), &[], contents(body));
                 }
                 Shape::Jsonb => {
+                    if self.is_too_large(value, LEAST_OF_JSONB) {
+                        return;
+                    }
                     let body = jsonb_text(value);
                     self.write(200, Some(MediaType::JSON), &[], body);
                 }
@@ -198,6 +204,24 @@ impl Receiver {
                 Shape::Row | Shape::Rows | Shape::Void => {}
             }
         }
+    }
+
+    /// Whether a value is refused because its text, a byte of it for so many of the value at least, has more bytes than the
+    /// limit. Asked before it is unpacked: a value that is compressed may have a thousand times as many.
+    unsafe fn is_too_large(&mut self, value: Datum, bytes: usize) -> bool {
+        // SAFETY: a value of variable length; nothing is read but its head.
+        let length = unsafe { pg::toast_raw_datum_size(value) }.saturating_sub(pg_sys::VARHDRSZ) / bytes;
+        if length > self.limit {
+            self.refuse_large(length);
+        }
+        length > self.limit
+    }
+
+    fn refuse_large(&mut self, length: usize) {
+        self.answer = Answer::Invalid(format!(
+            "the response has {length} bytes at least, more than howdah.max_response allows ({})",
+            self.limit
+        ));
     }
 
     /// Writes the only row. One whose columns are all null is none.
@@ -274,6 +298,8 @@ impl Receiver {
             );
             let body = if nulls[3] {
                 &[][..]
+            } else if self.is_too_large(values[3], 1) {
+                return;
             } else {
                 contents(pg::pg_detoast_datum_packed(values[3].cast_mut_ptr()))
             };
@@ -338,12 +364,7 @@ impl Receiver {
 
     fn write_parts(&mut self, status: u16, content_type: Option<&[u8]>, headers: &[Header<'_>], body: &[u8]) {
         if body.len() > self.limit {
-            self.answer = Answer::Invalid(format!(
-                "the response has {} bytes, more than howdah.max_response allows ({})",
-                body.len(),
-                self.limit
-            ));
-            return;
+            return self.refuse_large(body.len());
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let headers_len: usize =
@@ -362,6 +383,9 @@ impl Receiver {
         }
     }
 }
+
+/// Bytes of a jsonb value for a byte of its text at most: a number of one digit has its entry, a header and its alignment.
+const LEAST_OF_JSONB: usize = 8;
 
 /// A header of a response.
 struct Header<'a> {

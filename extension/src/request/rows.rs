@@ -214,7 +214,10 @@ unsafe fn output(of_type: Oid, memory: pg_sys::MemoryContext) -> *mut pg_sys::Fm
 }
 
 /// `to_json` for values of a type, which it reads from the expression that calls it.
-unsafe fn to_json(of_type: Oid, memory: pg_sys::MemoryContext) -> *mut pg_sys::FmgrInfo {
+///
+/// # Safety
+/// Inside a transaction; the memory lives as long as the function.
+pub unsafe fn to_json(of_type: Oid, memory: pg_sys::MemoryContext) -> *mut pg_sys::FmgrInfo {
     // SAFETY: nodes of PostgreSQL's, made in memory that lives as long as the function.
     unsafe {
         let function = function_in(Oid::from(pg_sys::F_TO_JSON), memory);

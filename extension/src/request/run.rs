@@ -8,6 +8,7 @@ use message::{Request, ResponseBuilder};
 use pgrx::pg_sys;
 
 use super::arguments::{self, Bound};
+use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::identity::Identity;
@@ -21,10 +22,10 @@ use super::transaction::{self, Begun, Scope};
 use super::types::Types;
 use super::{Whose, changes, grants, params};
 use crate::entry::callback;
-use crate::guard::{PgError, Report, attempt};
+use crate::guard::{self, PgError, Report, attempt};
 use crate::queue::later;
 use crate::worker::watch;
-use crate::{log_rate, pg, settings};
+use crate::{log_line, log_rate, pg, settings};
 
 /// A request on its way through the endpoints.
 pub struct Job<'j, 'r> {
@@ -93,10 +94,12 @@ impl Job<'_, '_> {
             }
             let result = self.run_until_settled(endpoint, path);
             note_outdated_body(endpoint, &result);
-            result.map_err(|mishap| {
+            let result = result.map_err(|mishap| {
                 let mishap = self.name_grant(mishap, role);
                 self.problem(mishap)
-            })
+            });
+            grants::forget();
+            result
         }
     }
 
@@ -153,7 +156,7 @@ impl Job<'_, '_> {
                 if let Some(grant) = unsafe { grants::missing(&error, role) } {
                     if written {
                         let whose = Whose(self.request);
-                        log_rate::beside(|| pgrx::log!("http request {whose}: missing: {grant}"));
+                        log_rate::beside(|| log_line::log!("http request {whose}: missing: {grant}"));
                     }
                     error.hint = Some(grant);
                 }
@@ -168,7 +171,7 @@ impl Job<'_, '_> {
         if let Mishap::Error(error) = mishap
             && let Some(reason) = watch::out_of_memory(error)
         {
-            pgrx::log!("http request {}: {}", self.request.id(), reason.message);
+            log_line::log!("http request {}: {}", self.request.id(), reason.message);
             *error = reason;
         }
     }
@@ -178,8 +181,11 @@ impl Job<'_, '_> {
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
     ) -> Result<Answer, Mishap> {
-        // What an attempt before has asked for went with it.
+        // What an attempt before has asked for went with it, and so did its errors, and those of another request.
         later::take();
+        grants::forget();
+        called::forget();
+        guard::forget_raised();
         let scope = self.scope;
         let mut begun = None;
         let context = ErrorContext { request: self.request };
@@ -234,26 +240,20 @@ impl Job<'_, '_> {
             };
             let bound = match function {
                 Some(function) => arguments::bind(function, self.request, path)
-                    .map_err(|error| Mishap::Problem(Problem::new(400, error.0)))?,
+                    .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))?,
                 None => Bound::default(),
             };
-            let mut place = plan_for(endpoint, bound.given);
-            if let Some(known) = place
-                && is_doubtful(endpoint, known, self.open)
-                && context.guarded(|| is_outdated(endpoint, known))?
-            {
-                endpoint.forget_plans();
-                self.make_ready(endpoint, context)?;
-                place = plan_for(endpoint, bound.given);
-            }
-            let place = match place {
+            let place = match plan_for(endpoint, bound.given) {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
             };
-            let Plans::Made { plans, .. } = &endpoint.plans else {
+            let Plans::Made { plans, function, checked } = &endpoint.plans else {
                 return Err(Mishap::Problem(Problem::new(500, "the endpoint has no plan")));
             };
             let plan = &plans[place];
+            // What stands for a call is the function's own text.
+            let called = function.as_ref().filter(|_| plan.origin == Origin::Call);
+            let called = called.map(|function| Called { version: function.version(), role, epoch: *checked });
             if self.shown && !plan.reads_only() {
                 // Made just now, and not what the gateway has judged.
                 return Err(elsewhere());
@@ -265,8 +265,8 @@ impl Job<'_, '_> {
                 context.guarded(|| {
                     let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
                     match scope {
-                        Scope::Shared => self.open.run(plan, parameters, self.receiver),
-                        Scope::Own { .. } => execute(plan, parameters, self.receiver),
+                        Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
+                        Scope::Own { .. } => execute(plan, called, parameters, self.receiver),
                     }
                     if plan.origin != Origin::Statement {
                         self.receiver.complete();
@@ -300,7 +300,7 @@ impl Job<'_, '_> {
         };
         if !self.shown && is_news() {
             let (whose, title) = (Whose(self.request), endpoint.title.to_string_lossy());
-            pgrx::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
+            log_line::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
         }
         Err(self.broken(endpoint, reason))
     }
@@ -373,16 +373,6 @@ fn elsewhere() -> Mishap {
     Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
 }
 
-/// Whether a plan may be outdated. One that is open in this transaction has its locks, and was right when it got them.
-fn is_doubtful(endpoint: &Endpoint, place: usize, open: &OpenPlans) -> bool {
-    matches!(&endpoint.plans, Plans::Made { plans, .. } if !open.has(&plans[place]))
-}
-
-unsafe fn is_outdated(endpoint: &Endpoint, place: usize) -> bool {
-    // SAFETY: inside a guard and a transaction.
-    matches!(&endpoint.plans, Plans::Made { plans, .. } if unsafe { plans[place].is_outdated() })
-}
-
 fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
     match &endpoint.plans {
         Plans::Made { function: None, .. } => Some(0),
@@ -429,13 +419,21 @@ unsafe fn parameters(
 ///
 /// # Safety
 /// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
-pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mut pg_sys::CachedPlan {
+pub unsafe fn cached_plan(
+    plan: &Plan,
+    called: Option<Called>,
+    parameters: pg_sys::ParamListInfo,
+) -> *mut pg_sys::CachedPlan {
     // SAFETY: by contract.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
         let mut tries = 0;
         loop {
-            let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+            let planning = || pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+            let cached = match called {
+                Some(called) => called.planned((*plan.source).query_string, planning),
+                None => planning(),
+            };
             if plan::list_length((*cached).stmt_list) != 1 {
                 refuse_rules();
             }
@@ -446,6 +444,9 @@ pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mu
                 pg::ReleaseCachedPlan(cached, owner);
                 continue;
             }
+            if let Some(called) = called {
+                called.refuse_if_changed();
+            }
             transaction::renew_snapshot();
             return cached;
         }
@@ -453,11 +454,16 @@ pub unsafe fn cached_plan(plan: &Plan, parameters: pg_sys::ParamListInfo) -> *mu
 }
 
 /// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
-unsafe fn execute(plan: &Plan, parameters: pg_sys::ParamListInfo, receiver: &mut Receiver) {
+unsafe fn execute(
+    plan: &Plan,
+    called: Option<Called>,
+    parameters: pg_sys::ParamListInfo,
+    receiver: &mut Receiver,
+) {
     // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
     unsafe {
         let owner = pg_sys::CurrentResourceOwner;
-        let cached = cached_plan(plan, parameters);
+        let cached = cached_plan(plan, called, parameters);
         // What others have committed while it waited for its locks counts, as in any statement.
         pg::PopActiveSnapshot();
         transaction::take_snapshot();

@@ -75,7 +75,10 @@ pub unsafe fn may_execute(function: Oid, role: Oid) -> bool {
 }
 
 /// Whether a role may name what is in a schema.
-unsafe fn may_use(schema: Oid, role: Oid) -> bool {
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn may_use(schema: Oid, role: Oid) -> bool {
     // SAFETY: the caller's contract.
     unsafe {
         #[cfg(feature = "pg15")]

@@ -1,7 +1,7 @@
 //! The route table: what is configured in this database, compiled for this process.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
@@ -10,9 +10,10 @@ use router::Router;
 
 use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
-use super::{changes, identity, transaction};
+use super::{changes, identity, temporary, transaction};
 use crate::guard::{PgError, Report, attempt};
 use crate::intake::{self, Intake};
+use crate::log_line;
 use crate::worker::connection::SERVED_VERSIONS;
 
 /// Routes, query handlers, and the listeners that SQL asks for.
@@ -63,19 +64,17 @@ pub enum NoTable {
 
 impl Table {
     /// Reads the configuration, as the extension's owner. The plans of what has not changed are kept. The previous
-    /// table is taken once that has succeeded. With `lock_timeout` a lock is not waited for longer.
+    /// table is taken once that has succeeded. A lock is waited for no longer than [`changes::LOCK_TIMEOUT`].
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn load(previous: &mut Option<Table>, lock_timeout: Option<&CStr>) -> Result<Table, NoTable> {
+    pub unsafe fn load(previous: &mut Option<Table>) -> Result<Table, NoTable> {
         changes::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
             attempt(Report::Log, || {
                 crate::worker::transaction::begin();
-                if let Some(lock_timeout) = lock_timeout {
-                    identity::set_local(c"lock_timeout", lock_timeout);
-                }
+                identity::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
                 let configuration = read();
                 pg_sys::CommitTransactionCommand();
                 configuration
@@ -107,7 +106,7 @@ impl Table {
                 && let Err(error) = router.insert(method, pattern, place as u32)
             {
                 // http.route has checked it; a row written past it is not served.
-                pgrx::warning!("howdah does not serve the route {method} {pattern}: {error}");
+                log_line::warning!("howdah does not serve the route {method} {pattern}: {error}");
             }
             let same =
                 kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
@@ -199,7 +198,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner from http.route order by pattern, method",
         None,
         &[],
     )?;
@@ -209,12 +208,17 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 method: row.get::<String>(1)?.unwrap_or_default(),
                 pattern: row.get::<String>(2)?.unwrap_or_default(),
                 function: row.get::<String>(3)?.unwrap_or_default(),
+                owner: row.get::<String>(6)?,
             },
             role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
-            search_path: CString::new(row.get::<String>(5)?.unwrap_or_default()).unwrap_or_default(),
+            search_path: search_path(row.get(5)?),
         })
     })
     .collect()
+}
+
+fn search_path(stored: Option<String>) -> CString {
+    CString::new(temporary::lasting_path(stored.unwrap_or_default())).unwrap_or_default()
 }
 
 fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
@@ -230,7 +234,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
                 statement: row.get::<String>(2)?.unwrap_or_default(),
             },
             role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
-            search_path: CString::new(row.get::<String>(4)?.unwrap_or_default()).unwrap_or_default(),
+            search_path: search_path(row.get(4)?),
         })
     })
     .collect()

@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pgrx::pg_sys;
 
-use super::{changes, identity};
-use crate::at_rest;
-use crate::guard::{Report, attempt};
-use crate::pg;
+use super::{changes, dblink, identity, isn, kept_plans, replication};
+use crate::guard::{Report, attempt, end_process};
+use crate::{at_rest, pg, user_settings};
 
 /// In what a request runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +58,7 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
         if let Scope::Own { .. } = scope {
             take_snapshot();
         }
+        TYPES_EPOCH.set(changes::types_epoch());
         Begun { scope, entered }
     }
 }
@@ -66,6 +66,8 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
 thread_local! {
     /// What had changed in the catalogs when the active snapshot was taken.
     static SNAPSHOT_EPOCH: Cell<u64> = const { Cell::new(0) };
+    /// [`changes::types_epoch`] when the request began.
+    static TYPES_EPOCH: Cell<u64> = const { Cell::new(0) };
     /// Something of the last request's session could not be given up, and must be before the next begins.
     static UNCLEAN: Cell<bool> = const { Cell::new(false) };
 }
@@ -95,8 +97,8 @@ pub unsafe fn renew_snapshot() {
     }
 }
 
-/// Whether a request may have left something in the session: cursors, advisory locks, prepared statements, temporary
-/// tables; or triggers for its end.
+/// Whether a request that shares a transaction may have left something to the next: cursors, advisory locks, prepared
+/// statements, large objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leftovers {
     /// It cannot have.
@@ -105,7 +107,8 @@ pub enum Leftovers {
     Possible,
 }
 
-/// Ends a request that has succeeded: what it has written is committed when this returns.
+/// Ends a request that has succeeded: what it has written is committed when this returns. A transaction of its own gives up
+/// everything: a statement that calls PostgreSQL's own functions alone may run anybody's by a name that it gives them.
 ///
 /// # Safety
 /// Inside a guard, after [`begin`].
@@ -121,47 +124,115 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
                     pg::DropAllPreparedStatements();
                     pg::AtEOXact_LargeObject(true);
                     forget_seed();
+                    isn::be_strict();
                 }
-                identity::leave(begun.entered);
+                distrust_what_was_kept(user_settings::have_changed_meanings());
+                identity::leave_settings(begun.entered);
+                identity::leave_role(begun.entered);
             }
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
-                if leftovers == Leftovers::Possible {
-                    // While role and settings still hold: before version 18 deferred triggers run as whoever is
-                    // current.
-                    pg::AfterTriggerFireDeferred();
-                    // A held cursor would run its query in the commit, as whoever is current then.
-                    pg::PortalHashTableDeleteAll();
-                    pg::Async_UnlistenAll();
-                }
+                // While role and settings still hold: before version 18 deferred triggers run as whoever is current.
+                pg::AfterTriggerFireDeferred();
+                give_up_what_commits_run();
                 pg::disable_timeout(pg::STATEMENT_TIMEOUT, false);
-                identity::leave(begun.entered);
-                let temporary = pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0;
+                distrust_what_was_kept(user_settings::have_changed_meanings());
+                identity::leave_settings(begun.entered);
+                let temporary = may_leave_temporary();
+                // As the role: what has escaped the above has its rights, and may not become another.
                 pg::CommitTransactionCommand();
-                if leftovers == Leftovers::Possible {
-                    clean_up(temporary);
-                }
+                identity::leave_role(begun.entered);
+                // It has come too late: what was committed is answered so.
+                pg_sys::QueryCancelPending = 0;
+                clean_up(temporary);
             }
         }
     }
 }
 
-/// Forgets the session after a commit. What fails here must not look as if the commit had: whoever is told so
-/// sends again what is there already.
-unsafe fn clean_up(temporary: bool) {
-    // SAFETY: inside a guard, outside a transaction; nothing with a destructor is held.
+/// Has what was kept meanwhile forgotten if the request has changed what texts mean, or types: what it has kept has constants or
+/// types that others must not find.
+fn distrust_what_was_kept(has_changed_meanings: bool) {
+    if has_changed_meanings || TYPES_EPOCH.get() != changes::types_epoch() {
+        kept_plans::forget_at_next();
+    }
+}
+
+/// Gives up what would run or begin in the commit, as whoever is current then: the queries of held cursors, LISTEN.
+///
+/// # Safety
+/// Inside a guard and a transaction, before its commit.
+pub unsafe fn give_up_what_commits_run() {
+    // SAFETY: by contract.
     unsafe {
-        if attempt(Report::Log, || forget_session(temporary)).is_err() {
+        pg::PortalHashTableDeleteAll();
+        pg::Async_UnlistenAll();
+    }
+}
+
+/// Whether the transaction may have made temporary objects. A schema of temporary objects can be written to by its own name, of
+/// which the transaction knows nothing; but nothing is made without an id.
+unsafe fn may_leave_temporary() -> bool {
+    // SAFETY: inside a transaction; PostgreSQL's own variables.
+    unsafe {
+        let (mut schema, mut toast) = (pg_sys::Oid::INVALID, pg_sys::Oid::INVALID);
+        pg_sys::GetTempNamespaceState(&raw mut schema, &raw mut toast);
+        pg_sys::MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE != 0
+            || schema != pg_sys::Oid::INVALID && has_id()
+    }
+}
+
+/// Forgets the session after a commit. What fails here must not look as if the commit had: whoever is told so
+/// sends again what is there already. So neither a cancel nor the end of the process comes in between, and temporary objects are
+/// left to [`tidy`]: to drop them takes locks.
+unsafe fn clean_up(temporary: bool) {
+    // SAFETY: inside a guard, outside a transaction; nothing with a destructor is held. An error sets the count back.
+    unsafe {
+        let before = pg_sys::InterruptHoldoffCount;
+        pg_sys::InterruptHoldoffCount += 1;
+        let cleaned = attempt(Report::Log, || forget_session(false));
+        pg_sys::InterruptHoldoffCount = before;
+        if cleaned.is_err() {
             abort();
         }
+        UNCLEAN.set(UNCLEAN.get() || temporary);
     }
+}
+
+/// For how long [`tidy`] waits for a lock at most, in milliseconds.
+const LONGEST_WAIT: c_int = 1000;
+
+/// Drops the temporary objects that the last request has left. To be called when its answer has left. A process that cannot, as
+/// somebody holds a lock, ends: no other request is to meet them, or to wait.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+pub unsafe fn tidy() {
+    if !UNCLEAN.get() {
+        return;
+    }
+    // SAFETY: by contract; nothing with a destructor is held.
+    unsafe {
+        let before = pg_sys::LockTimeout;
+        pg_sys::LockTimeout = if before > 0 { before.min(LONGEST_WAIT) } else { LONGEST_WAIT };
+        if attempt(Report::Log, || forget_session(true)).is_err() {
+            at_rest::abort();
+            // Else its end would try it once more, and wait without a limit. Who gets the schema next empties it before.
+            pg_sys::SetTempNamespaceState(pg_sys::Oid::INVALID, pg_sys::Oid::INVALID);
+            end_process(
+                "a howdah worker ends, because it cannot drop what a request has left in temporary objects",
+            );
+        }
+        pg_sys::LockTimeout = before;
+    }
+    UNCLEAN.set(false);
 }
 
 /// `XACT_FLAGS_ACCESSEDTEMPNAMESPACE` of access/xact.h.
 const XACT_FLAGS_ACCESSEDTEMPNAMESPACE: c_int = 1 << 0;
 
 /// Gives up what outlives a transaction: held cursors, session advisory locks, prepared statements,
-/// currval, temporary tables. Each call returns at once where there is nothing.
+/// currval, temporary tables, connections of dblink, isn's weakness, replication slots. Each call returns at once where there is nothing.
 ///
 /// # Safety
 /// Inside a guard, outside a transaction.
@@ -178,6 +249,9 @@ pub unsafe fn forget_session(temporary: bool) {
             pg::ResetTempTableNamespace();
             pg::CommitTransactionCommand();
         }
+        dblink::close_connections();
+        isn::be_strict();
+        replication::forget();
     }
 }
 
@@ -206,7 +280,9 @@ pub unsafe fn abort() {
         ABORTING.store(true, Relaxed);
         // The cancel that has come this far is over.
         pg_sys::QueryCancelPending = 0;
+        let has_changed_meanings = user_settings::have_changed_meanings();
         at_rest::abort();
+        distrust_what_was_kept(has_changed_meanings);
         let cleaned = attempt(Report::Log, || forget_session(true));
         if cleaned.is_err() {
             at_rest::abort();

@@ -1,6 +1,6 @@
 //! The databases that the settings list.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use pgrx::pg_sys;
 use registry::{Allowance, Text};
@@ -63,10 +63,6 @@ pub struct Database {
     pub name: Text<8>,
     oid: AtomicU32,
     state: AtomicU32,
-    /// Commands that now need the database empty: while it is not 0, nobody starts a worker for it.
-    withdrawals: AtomicU32,
-    /// Process id of the backend that withdrew it last.
-    withdrawn_by: AtomicI32,
     /// Gateways that the settings ask for.
     pub gateways_wanted: AtomicU32,
     /// How many listeners take lines, those that are closing included: with any, the lane of incoming rows needs executors.
@@ -93,7 +89,7 @@ impl Database {
         self.set_state(DatabaseState::Missing);
     }
 
-    /// The database's oid; invalid while it is missing.
+    /// The database's oid; of one that is missing invalid, once its last worker has gone.
     pub fn oid(&self) -> pg_sys::Oid {
         pg_sys::Oid::from(self.oid.load(SeqCst))
     }
@@ -132,19 +128,8 @@ impl Database {
         !matches!(self.state(), DatabaseState::Unused | DatabaseState::Draining)
     }
 
-    /// Keeps workers away until [`Database::give_back`]. The backend `pid` does so for a command.
-    pub fn withdraw(&self, pid: i32) {
-        self.withdrawn_by.store(pid, SeqCst);
-        self.withdrawals.fetch_add(1, SeqCst);
-    }
-
-    /// Ends one withdrawal.
-    pub fn give_back(&self) {
-        self.withdrawals.fetch_sub(1, SeqCst);
-    }
-
-    /// Whether a command needs the database empty, and whose it is.
-    pub fn withdrawn(&self) -> Option<i32> {
-        (self.withdrawals.load(SeqCst) > 0).then(|| self.withdrawn_by.load(SeqCst))
+    /// Whether it is listed and exists.
+    pub fn is_there(&self) -> bool {
+        self.is_listed() && self.state() != DatabaseState::Missing
     }
 }

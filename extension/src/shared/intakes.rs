@@ -32,8 +32,10 @@ pub struct IntakeEntry {
     pub stored: AtomicU64,
     /// Lines that producers had sent before.
     pub repeated: AtomicU64,
-    /// Lines that have become dead letters.
+    /// Lines that were refused.
     pub rejected: AtomicU64,
+    /// Those of them that were not kept as dead letters.
+    pub dropped: AtomicU64,
     /// Connections that were turned away.
     pub refused: AtomicU64,
     /// Whether nothing can be written now.

@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use registry::{Entry, Key, Places, Text};
 
 use super::now_us;
+use crate::log_line;
 
 /// Counters of different routes share no cache line.
 pub const ALIGNMENT: usize = 128;
@@ -339,7 +340,7 @@ impl Routes {
             entry.database.store(key.database.to_u32(), Release);
         });
         if place.is_none() && !self.room.overflowed.swap(true, Relaxed) {
-            pgrx::log!(
+            log_line::log!(
                 "howdah: no room for the statistics and the limit of {} {}: howdah.max_routes is {}; raise it and restart the server",
                 key.method,
                 key.pattern,

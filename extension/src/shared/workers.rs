@@ -81,7 +81,7 @@ pub struct WorkerEntry {
     pid: AtomicI32,
     leave: AtomicBool,
     started: AtomicI64,
-    /// When the supervisor asked it to leave, by [`super::now_us`].
+    /// When the supervisor asked it to leave, by [`super::now_us`]; of a gateway that waits for another to take its place, now.
     pub leave_since: AtomicU64,
     /// Requests that have ended, whatever their answer.
     pub requests: AtomicU64,

@@ -23,13 +23,16 @@ pub struct Row {
 /// `datconnlimit` of a database whose removal has begun.
 const INVALID: i32 = -2;
 
-/// All databases; none if they cannot be read now.
+/// All databases; none if they cannot be read now. A lock is not waited for: whoever can log in may have others wait for the table.
 pub fn databases() -> Option<Vec<Row>> {
     transaction(Report::Log, || {
         // SAFETY: inside a transaction. A plain scan, as the index of a catalog cannot be relied on without a database.
         unsafe {
-            let relation =
-                pg_sys::table_open(pg_sys::DatabaseRelationId, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+            if !pg_sys::ConditionalLockRelationOid(pg_sys::DatabaseRelationId, lock) {
+                return None;
+            }
+            let relation = pg_sys::table_open(pg_sys::DatabaseRelationId, pg_sys::NoLock as pg_sys::LOCKMODE);
             let scan = pg_sys::table_beginscan_catalog(relation, 0, std::ptr::null_mut());
             let mut rows = Vec::new();
             loop {
@@ -40,11 +43,12 @@ pub fn databases() -> Option<Vec<Row>> {
                 rows.push(row(tuple));
             }
             pg_sys::heap_endscan(scan);
-            pg_sys::table_close(relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            rows
+            pg_sys::table_close(relation, lock);
+            Some(rows)
         }
     })
     .ok()
+    .flatten()
 }
 
 /// # Safety

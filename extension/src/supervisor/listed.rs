@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::SeqCst;
 
-use pgrx::{log, pg_sys};
+use pgrx::pg_sys;
 
 use super::LOOK;
 use super::catalog::{self, Row};
-use crate::settings;
 use crate::shared::Shared;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::routes::RouteCounters;
+use crate::{log_line, settings};
 
 /// For how many microseconds the figures of a route are kept once it is gone: it may only have been registered anew.
 const KEPT_US: u64 = 5_000_000;
@@ -52,9 +52,10 @@ impl Listed {
 
     /// Whether a withdrawal has ended since the last look.
     fn notice_withdrawals(&mut self) -> bool {
+        self.shared.header.withdrawals.end_those_of_the_gone();
         let mut returned = false;
         for (database, before) in self.shared.databases.iter().zip(&mut self.withdrawn) {
-            let now = database.withdrawn().is_some();
+            let now = self.shared.withdrawn_by(database).is_some();
             returned |= *before && !now;
             *before = now;
         }
@@ -71,10 +72,19 @@ impl Listed {
         let oids: HashSet<pg_sys::Oid> = rows.iter().map(|row| row.oid).collect();
         self.shared.routes.give_back(|number, counters| is_over(self.shared, &oids, number, counters, now));
         self.take(&names);
-        for database in self.shared.databases.iter().filter(|database| database.is_listed()) {
+        let mut found = Vec::new();
+        for (index, database) in
+            self.shared.databases.iter().enumerate().filter(|(_, entry)| entry.is_listed())
+        {
             let name = database.name.get();
-            assess(database, rows.iter().find(|row| row.name == name), self.shared);
+            let row = rows.iter().find(|row| row.name == name);
+            if row.is_none_or(|row| row.oid != database.oid()) {
+                forget(database, self.shared.is_staffed(index));
+            }
+            found.extend(row.map(|row| (database, row)));
         }
+        // Once all have let go of what is theirs no more: names may have been swapped.
+        found.into_iter().for_each(|(database, row)| assess(database, row));
     }
 
     /// Frees the entries of databases that are listed no more, once their workers are gone.
@@ -85,9 +95,7 @@ impl Listed {
                 continue;
             }
             database.set_state(DatabaseState::Draining);
-            let staffed =
-                self.shared.workers.iter().any(|worker| !worker.is_free() && worker.database() == index);
-            if !staffed && database.withdrawn().is_none() {
+            if !self.shared.is_staffed(index) {
                 database.set_oid(pg_sys::InvalidOid);
                 database.set_state(DatabaseState::Unused);
             }
@@ -110,7 +118,7 @@ impl Listed {
             }
         }
         if surplus != self.surplus && !surplus.is_empty() {
-            log!(
+            log_line::log!(
                 "howdah: no room for the databases {}: howdah.max_databases is {}; set it to {} or more and restart the server",
                 surplus.join(", "),
                 self.shared.databases.len(),
@@ -130,21 +138,23 @@ impl Listed {
             *logged = state;
             let name = database.name.get();
             match state {
-                DatabaseState::Serving => log!("howdah: serving database \"{name}\""),
+                DatabaseState::Serving => log_line::log!("howdah: serving database \"{name}\""),
                 DatabaseState::NoExtension => {
-                    log!(
+                    log_line::log!(
                         "howdah: database \"{name}\" has no extension howdah; run in it: create extension howdah"
                     )
                 }
-                DatabaseState::Missing => log!("howdah: database \"{name}\" does not exist"),
-                DatabaseState::Closed => log!("howdah: database \"{name}\" does not allow connections"),
-                DatabaseState::WrongEncoding => {
-                    log!("howdah: database \"{name}\" is not served: its encoding is not UTF8")
+                DatabaseState::Missing => log_line::log!("howdah: database \"{name}\" does not exist"),
+                DatabaseState::Closed => {
+                    log_line::log!("howdah: database \"{name}\" does not allow connections")
                 }
-                DatabaseState::WrongVersion => log!(
+                DatabaseState::WrongEncoding => {
+                    log_line::log!("howdah: database \"{name}\" is not served: its encoding is not UTF8")
+                }
+                DatabaseState::WrongVersion => log_line::log!(
                     "howdah: database \"{name}\" has a version of the extension that this library does not serve; run in it: alter extension howdah update; if its version is newer than the library, restart the server with the newer library"
                 ),
-                DatabaseState::Draining => log!("howdah: database \"{name}\" is no longer served"),
+                DatabaseState::Draining => log_line::log!("howdah: database \"{name}\" is no longer served"),
                 DatabaseState::Unused | DatabaseState::Probing => {}
             }
         }
@@ -178,25 +188,26 @@ fn is_idle(shared: &Shared, number: u32) -> bool {
     gate.running == 0 && gate.parked == 0 && !runs
 }
 
+/// The name is another database's now, or nobody's. While workers are there, the entry is still theirs.
+fn forget(database: &Database, is_staffed: bool) {
+    database.set_state(DatabaseState::Missing);
+    if !is_staffed {
+        database.set_oid(pg_sys::InvalidOid);
+    }
+}
+
 /// Sets a database's state by its row in the catalog. What only a worker can find out inside is probed.
-fn assess(database: &Database, row: Option<&Row>, shared: &Shared) {
-    let Some(row) = row else {
-        database.set_state(DatabaseState::Missing);
+fn assess(database: &Database, row: &Row) {
+    if database.oid() != row.oid && database.oid() != pg_sys::InvalidOid {
+        // The workers of the old one are going.
         return;
-    };
+    }
     let state = match row {
         Row { utf8: false, .. } => DatabaseState::WrongEncoding,
         Row { open: false, .. } => DatabaseState::Closed,
-        // A database of the same name, but another one: the workers of the old one are gone, or going.
-        Row { oid, .. } if *oid != database.oid() => DatabaseState::Probing,
         _ if database.state() == DatabaseState::Serving => return,
         _ => DatabaseState::Probing,
     };
-    if row.oid != database.oid() && shared.workers_of(database.oid()).next().is_some() {
-        // Its entry is still theirs.
-        database.set_state(DatabaseState::Missing);
-        return;
-    }
     database.set_oid(row.oid);
     database.set_state(state);
 }

@@ -110,7 +110,7 @@ impl Roster {
         let database = &self.shared.databases[worker.database()];
         // A worker that finds nothing to serve says so in the database's state.
         let wanted = matches!(database.state(), DatabaseState::Serving | DatabaseState::Probing);
-        let planned = worker.asked_to_leave() || database.withdrawn().is_some() || !wanted;
+        let planned = worker.asked_to_leave() || self.shared.withdrawn_by(database).is_some() || !wanted;
         ends.unplanned |= !planned;
         let failed = !planned && now < since + FAILED_WITHIN.as_micros() as u64;
         let pause = &mut self.pauses[pause_index(worker.database(), worker.kind(), worker.lane())];
@@ -142,7 +142,7 @@ impl Roster {
         wake::drain(kind, index);
         let ticket = entry.take(kind, lane, database, served.oid());
         // The entry is taken before the withdrawal is looked at; whoever withdraws does it the other way round.
-        if served.withdrawn().is_some() {
+        if self.shared.withdrawn_by(served).is_some() {
             entry.give_up();
             return Err(NotStarted::Withdrawn);
         }

@@ -1,18 +1,19 @@
-//! What fits into the worker processes that the server has.
+//! What fits into the worker processes that the server has, and into `howdah.max_workers`.
 //!
 //! `max_worker_processes` is shared with parallel queries, logical replication and other extensions. The
-//! platform leaves two for parallel queries; every served database gets a gateway and an executor in any case.
+//! platform leaves two for parallel queries; every served database gets a gateway and an executor in any case. One for
+//! which there is no room for both is not served.
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use ::gateway::LineShares;
-use pgrx::{log, pg_sys};
+use pgrx::pg_sys;
 
-use crate::settings;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::workers::Kind;
 use crate::shared::{INGEST, LANES, Shared};
+use crate::{log_line, settings};
 
 /// Worker processes that are left for parallel queries.
 const FOR_PARALLEL_QUERY: usize = 2;
@@ -22,25 +23,21 @@ const BELIEVED_FOR: u64 = 60_000_000;
 /// The limits, and what the log has of them.
 #[derive(Default)]
 pub struct Sizing {
-    /// Worker processes that the platform may have, the supervisor aside.
+    /// Gateways and executors that the platform may have.
     budget: usize,
     /// How many it had when a start was refused, and until when that counts.
     refused: Option<(usize, u64)>,
-    /// The shortage that the log has.
-    logged: Option<Shortage>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shortage {
-    Slots(u32),
-    Entries(u32),
+    /// How many worker processes and entries were wanted when the log last said that there are too few.
+    logged_slots: Option<u32>,
+    logged_entries: Option<u32>,
 }
 
 impl Sizing {
     /// Takes note of a reload: shortages are logged again.
     pub fn forget(&mut self) {
         self.refused = None;
-        self.logged = None;
+        self.logged_slots = None;
+        self.logged_entries = None;
     }
 
     /// Counts what the settings ask for, and what there is.
@@ -59,12 +56,17 @@ impl Sizing {
         header.worker_processes_needed.store((others + needed) as u32, Relaxed);
         header.workers_wanted.store(wanted as u32, Relaxed);
         let processes = processes();
-        self.budget = processes.saturating_sub(others);
+        self.budget = processes.saturating_sub(others).min(shared.workers.len());
         let short = header.worker_processes_needed.load(Relaxed) as usize > processes;
         header.short_of_slots.store(short || self.refused.is_some(), SeqCst);
         if short {
             self.log_slots(shared);
         }
+    }
+
+    /// How many workers there are beyond what the settings leave room for.
+    pub fn surplus(&self, staff: &Staff) -> usize {
+        (staff.workers + staff.missing).saturating_sub(self.budget)
     }
 
     /// How many more workers may start beyond a gateway and an executor of each served database.
@@ -87,33 +89,34 @@ impl Sizing {
     /// A start was refused for want of an entry.
     pub fn refused_entry(&mut self, shared: &Shared) {
         let wanted = shared.header.workers_wanted.load(Relaxed);
-        if self.is_new(Shortage::Entries(wanted)) {
-            log!(
+        if self.logged_entries.replace(wanted) != Some(wanted) {
+            log_line::log!(
                 "howdah: all {} workers are in use; set howdah.max_workers to {wanted} or more and restart the server",
                 shared.workers.len()
             );
         }
     }
 
-    /// More executors were wanted than there is room for.
+    /// More workers were wanted than there is room for.
     pub fn out_of_room(&mut self, shared: &Shared) {
-        self.log_slots(shared);
+        let is_refused = self.refused.is_some();
+        if is_refused || self.budget < shared.workers.len() {
+            self.log_slots(shared);
+        } else {
+            self.refused_entry(shared);
+        }
     }
 
     fn log_slots(&mut self, shared: &Shared) {
         let wanted = shared.header.worker_processes_wanted.load(Relaxed);
-        if self.is_new(Shortage::Slots(wanted)) {
-            log!(
+        if self.logged_slots.replace(wanted) != Some(wanted) {
+            log_line::log!(
                 "howdah: max_worker_processes is {}, too few for all workers; set it to {} or more ({} for the fewest executors) and restart the server",
                 processes(),
                 wanted,
                 shared.header.worker_processes_needed.load(Relaxed)
             );
         }
-    }
-
-    fn is_new(&mut self, shortage: Shortage) -> bool {
-        self.logged.replace(shortage) != Some(shortage)
     }
 }
 
@@ -129,26 +132,59 @@ pub struct Staff {
 impl Staff {
     /// Counts.
     pub fn count(shared: &Shared) -> Staff {
-        let serving = |database: &Database| {
-            use DatabaseState::{Probing, Serving};
-            matches!(database.state(), Serving | Probing) && database.withdrawn().is_none()
-        };
         let mut staff = Staff::default();
         // A database is served by a gateway and an executor at least; by one for lines, too, if it takes any.
         let mut there = vec![[false; 1 + LANES]; shared.databases.len()];
         for worker in shared.workers.iter().filter(|worker| !worker.is_free()) {
             staff.workers += 1;
-            let post = if worker.kind() == Kind::Gateway { 0 } else { 1 + worker.lane() };
-            there[worker.database()][post] = true;
+            match worker.kind() {
+                // One that leaves waits for the one that replaces it.
+                Kind::Gateway => there[worker.database()][0] |= !worker.asked_to_leave(),
+                Kind::Executor => there[worker.database()][1 + worker.lane()] = true,
+            }
         }
-        for (database, mut there) in
-            shared.databases.iter().zip(there).filter(|(database, _)| serving(database))
-        {
+        let served = served(shared);
+        let all = shared.databases.iter().zip(there).zip(served);
+        for ((database, mut there), _) in all.filter(|(_, place)| *place == Place::Has) {
             there[1 + INGEST] |= !takes_lines(database);
             staff.missing += there.iter().filter(|there| !**there).count();
         }
         staff
     }
+}
+
+/// Whether a database is served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// It shall not be.
+    NotWanted,
+    /// Others have all room.
+    None,
+    /// It has room for a gateway and an executor.
+    Has,
+}
+
+/// Which databases are served: as many as there is room for. Those that are served already come first, so that none loses
+/// its place to one of which nobody knows whether it has the extension.
+pub fn served(shared: &Shared) -> Vec<Place> {
+    const LEAST: usize = 2;
+    let slots = processes().saturating_sub(others() - FOR_PARALLEL_QUERY);
+    let mut room = shared.workers.len().min(slots);
+    let mut places = vec![Place::NotWanted; shared.databases.len()];
+    if shared.header.stopping.load(SeqCst) {
+        return places;
+    }
+    for state in [DatabaseState::Serving, DatabaseState::Probing] {
+        for (database, place) in shared.databases.iter().zip(&mut places) {
+            let stays = !database.is_drained.load(SeqCst) && shared.withdrawn_by(database).is_none();
+            // A worker may report its state meanwhile.
+            if stays && database.state() == state && *place == Place::NotWanted {
+                *place = if room < LEAST { Place::None } else { Place::Has };
+                room = room.saturating_sub(LEAST);
+            }
+        }
+    }
+    places
 }
 
 /// Whether a database needs executors for lines.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use super::roster::NotStarted;
-use super::sizing::{self, Staff};
+use super::sizing::{self, Place, Staff};
 use super::{LOOK, Supervisor};
 use crate::settings;
 use crate::shared::databases::{Database, DatabaseState};
@@ -33,17 +33,16 @@ const ORPHANED: u64 = 500_000;
 impl Supervisor {
     /// Starts whom the databases lack, and asks to leave whom they can spare. Returns how long the supervisor may rest.
     pub(super) fn staff(&mut self, now: u64) -> Duration {
-        let stopping = self.shared.header.stopping.load(SeqCst);
+        let served = sizing::served(self.shared);
+        if served.iter().any(|place| *place == Place::None) {
+            self.sizing.out_of_room(self.shared);
+        }
         let mut rest = LOOK;
-        for index in 0..self.shared.databases.len() {
-            let database = &self.shared.databases[index];
-            let state = database.state();
-            let is_wanted = database.withdrawn().is_none() && !database.is_drained.load(SeqCst);
-            let stays = !stopping && is_wanted;
-            rest = rest.min(match state {
+        for (index, place) in served.into_iter().enumerate() {
+            rest = rest.min(match self.shared.databases[index].state() {
                 DatabaseState::Unused => continue,
-                DatabaseState::Probing if stays => self.probe(index, now),
-                DatabaseState::Serving if stays => self.serve(index, now),
+                DatabaseState::Probing if place == Place::Has => self.probe(index, now),
+                DatabaseState::Serving if place == Place::Has => self.serve(index, now),
                 _ => self.leave(index),
             });
         }
@@ -62,21 +61,23 @@ impl Supervisor {
         let gateways = settings::GATEWAYS.get() as usize;
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(gateways as u32, Relaxed);
-        let mut rest = self.bring_to(Post::GATEWAY, gateways, index, now);
+        let mut rest = self.bring_to(Post::GATEWAY, gateways, gateways, index, now);
         for lane in [HTTP, INGEST] {
             let executors = self.executors_wanted(lane, index, now);
             database.executors_wanted[lane].store(executors.wanted as u32, Relaxed);
-            let there = self.bring_to(Post::executor(lane), executors.wanted, index, now);
+            let there = self.bring_to(Post::executor(lane), executors.fewest, executors.wanted, index, now);
             rest = rest.min(executors.rest).min(there);
         }
         rest
     }
 
     /// Starts workers of a kind, or asks one to leave, until as many as wanted are there.
-    fn bring_to(&mut self, post: Post, wanted: usize, index: usize, now: u64) -> Duration {
+    fn bring_to(&mut self, post: Post, fewest: usize, wanted: usize, index: usize, now: u64) -> Duration {
         let there = post.count(self.shared, index);
-        let room = self.sizing.room(&Staff::count(self.shared), now);
-        if there > wanted || (there > 1 && room < 0) {
+        let staff = Staff::count(self.shared);
+        // Others who take all processes, parallel queries say, do not get those of the fewest.
+        let kept = if self.sizing.surplus(&staff) > 0 || staff.missing > 0 { 1 } else { fewest };
+        if there > wanted || (there > kept && self.sizing.room(&staff, now) < 0) {
             release_idlest(self.shared, index, post);
             return SOON;
         }
@@ -123,10 +124,10 @@ impl Supervisor {
         if let Some(backlog) = self.backlogs.look(self.shared, index, lane, now) {
             let grow = backlog.wait_us >= PATIENCE && staff.ready == staff.there;
             let wanted = if grow { (there + backlog.requests.min(there)).min(most) } else { there };
-            return Wanted { wanted, rest: SOON };
+            return Wanted { fewest, wanted, rest: SOON };
         }
         let shrink = staff.long_idle > 0 && there > fewest;
-        Wanted { wanted: there - usize::from(shrink), rest: if staff.busy > 0 { BUSY } else { LOOK } }
+        Wanted { fewest, wanted: there - usize::from(shrink), rest: if staff.busy > 0 { BUSY } else { LOOK } }
     }
 
     /// Empties a database: gateways first, then executors.
@@ -170,7 +171,7 @@ impl Supervisor {
         let drain = settings::DRAIN_TIMEOUT.get() as u64 * 1000;
         let database: &Database = &self.shared.databases[worker.database()];
         match worker.kind() {
-            Kind::Gateway if database.withdrawn().is_some() => drain.min(WITHDRAWAL),
+            Kind::Gateway if self.shared.withdrawn_by(database).is_some() => drain.min(WITHDRAWAL),
             // It announces its end first, and cuts off by itself what is late.
             Kind::Gateway => {
                 2 * drain + 1000 * u64::from(database.announce_ms.load(SeqCst)) + GATEWAYS_OWN_TIME
@@ -209,8 +210,9 @@ impl Post {
     }
 }
 
-/// How many executors a lane should have, and when to look again.
+/// How many executors a lane should have, and at least has, and when to look again.
 struct Wanted {
+    fewest: usize,
     wanted: usize,
     rest: Duration,
 }

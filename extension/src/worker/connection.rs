@@ -3,10 +3,10 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::port;
 use super::transaction::transaction;
 use crate::guard::Report;
 use crate::shared::databases::DatabaseState;
-use crate::user_settings;
 
 /// Versions of the extension's SQL that this library serves.
 pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
@@ -47,7 +47,6 @@ pub fn prepare() -> Result<(Extension, pg_sys::Oid), DatabaseState> {
         let _ = transaction(Report::Quiet, || Spi::run("create role howdah_web nologin"));
     }
     let role = transaction(Report::Log, become_web).unwrap_or_else(|_| fail());
-    user_settings::connected();
     Ok((extension, role))
 }
 
@@ -86,10 +85,11 @@ fn web_role() -> Option<pg_sys::Oid> {
     (role != pg_sys::InvalidOid).then_some(role)
 }
 
-/// Makes the role the session user, as `SET SESSION AUTHORIZATION` would, and the one that RESET returns to.
+/// Makes the role the session user, as `SET SESSION AUTHORIZATION` would, and the one that RESET returns to; the process's
+/// client as well.
 fn become_web() -> pg_sys::Oid {
     let role = web_role().unwrap_or_else(|| error!("role \"{WEB_ROLE}\" does not exist"));
-    // SAFETY: constant strings, inside a transaction; the authenticated user is a superuser.
+    // SAFETY: constant strings, inside a transaction; the authenticated user is a superuser. Once, as a worker that fails here ends.
     unsafe {
         pg_sys::SetConfigOption(
             c"session_authorization".as_ptr(),
@@ -97,6 +97,7 @@ fn become_web() -> pg_sys::Oid {
             pg_sys::GucContext::PGC_BACKEND,
             pg_sys::GucSource::PGC_S_OVERRIDE,
         );
+        port::make(c"howdah_web".as_ptr());
     }
     role
 }

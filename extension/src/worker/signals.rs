@@ -22,7 +22,7 @@ static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// Cancels that have come to this executor, be they consumed or not.
 static CANCELS: AtomicU64 = AtomicU64::new(0);
 
-/// Installs the handlers and lets signals in.
+/// Installs the handlers and lets signals in. Cancels come later, by [`take_cancels`].
 ///
 /// A gateway sleeps in epoll, which knows neither latches nor signals that came just before: so its
 /// handlers also write to its eventfd.
@@ -32,13 +32,13 @@ pub fn install(kind: Kind, index: usize) {
         Kind::Gateway => [
             (libc::SIGTERM, Some(terminate_and_wake)),
             (libc::SIGHUP, Some(reload_and_wake)),
-            (libc::SIGINT, Some(cancel_and_wake)),
+            (libc::SIGINT, Some(ignore)),
             (libc::SIGUSR1, Some(procsignal_and_wake)),
         ],
         Kind::Executor => [
             (libc::SIGTERM, Some(pg::die)),
             (libc::SIGHUP, Some(pg::SignalHandlerForConfigReload)),
-            (libc::SIGINT, Some(cancel_and_count)),
+            (libc::SIGINT, Some(ignore)),
             (libc::SIGUSR1, Some(pg::procsignal_sigusr1_handler)),
         ],
     };
@@ -50,6 +50,26 @@ pub fn install(kind: Kind, index: usize) {
         pg::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
         pg_sys::BackgroundWorkerUnblockSignals();
     }
+}
+
+/// Takes cancels from now on. At the start there is nothing to cancel, and nobody to catch it: the process would end.
+pub fn take_cancels(kind: Kind) {
+    let handler: pg_sys::pqsigfunc = match kind {
+        Kind::Gateway => Some(cancel_and_wake),
+        Kind::Executor => Some(cancel_and_count),
+    };
+    // SAFETY: both are safe inside a signal.
+    unsafe { pg::pqsignal(libc::SIGINT, handler) };
+}
+
+/// For a process that runs nothing of anybody's.
+pub fn ignore_cancels() {
+    // SAFETY: it does nothing.
+    unsafe { pg::pqsignal(libc::SIGINT, Some(ignore)) };
+}
+
+infallible_callback! {
+    unsafe fn ignore(_signal: c_int) {}
 }
 
 /// Sets the function that tells, inside SIGUSR2, whether the request that runs is the one to cancel.

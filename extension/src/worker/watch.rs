@@ -9,24 +9,31 @@
 //! alike. The error is raised where PostgreSQL looks for interrupts, and so never inside an allocation, which may not fail in
 //! a library in Rust or C++.
 //!
+//! Where PostgreSQL looks for none, as in the input of an array or of JSON, the process gets little more of the kernel meanwhile:
+//! PostgreSQL's own allocation fails then, which is the error. Not if a library of others is there, which may not stand that; not
+//! at a transaction's end.
+//!
 //! The timeout goes on from request to request, because setting it asks for the time: a short request costs two stores.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pgrx::pg_sys;
 
-use super::signals;
+use super::{libraries, own_memory, signals};
 use crate::entry::infallible_callback;
 use crate::guard::PgError;
 use crate::request::transaction;
-use crate::{pg, settings};
+use crate::shared::now_us;
+use crate::{log_line, pg, settings};
 
 /// Milliseconds between two strikes.
 const TICK: i32 = 25;
+/// Microseconds between two looks at what short requests have left.
+const LOOK_EVERY: u64 = 100_000;
 /// Milliseconds that a request may go on after its cancel.
 const GRACE: i32 = 5000;
 
-/// Bytes that a request may take after its cancel in any case.
+/// Bytes that [`a_little_more`] is at least.
 const LITTLE: i64 = 64 << 20;
 
 /// The timeout's number among PostgreSQL's; negative where there is none.
@@ -46,23 +53,19 @@ static LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Bytes of this process when it began, and before the request that runs.
 static FIRST: AtomicI64 = AtomicI64::new(0);
 static BEFORE: AtomicI64 = AtomicI64::new(0);
-/// The open file that tells them.
-static FILE: AtomicI32 = AtomicI32::new(-1);
-/// Bytes of a page.
-static PAGE: AtomicI64 = AtomicI64::new(4096);
+/// When it was last looked at between two requests, by [`now_us`].
+static LOOKED: AtomicU64 = AtomicU64::new(0);
 /// Whether the process is being ended.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Begins. Called once in each executor.
 pub fn register() {
-    // SAFETY: on the main thread of a worker whose timeouts PostgreSQL has initialised; plain calls. The file is closed with
-    // the process.
-    unsafe {
-        PAGE.store(libc::sysconf(libc::_SC_PAGESIZE), Relaxed);
-        FILE.store(libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC), Relaxed);
-        NUMBER.store(pg::RegisterTimeout(pg::USER_TIMEOUT, Some(strike)), Relaxed);
-    }
-    let now = own_bytes().unwrap_or(0);
+    // SAFETY: on the main thread of a worker whose timeouts PostgreSQL has initialised.
+    let number = unsafe { pg::RegisterTimeout(pg::USER_TIMEOUT, Some(strike)) };
+    NUMBER.store(number, Relaxed);
+    // SAFETY: the callback lives as long as the process.
+    unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
+    let now = own_memory::bytes().unwrap_or(0);
     FIRST.store(now, Relaxed);
     BEFORE.store(now, Relaxed);
 }
@@ -83,15 +86,21 @@ pub fn end() {
     WORK.store(WORK.load(Relaxed) + 1, Relaxed);
     CANCELLED.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
+    own_memory::lift_limit();
     // SAFETY: PostgreSQL's own variable.
     unsafe { pg_sys::QueryCancelPending = 0 };
 }
 
-/// Whether this process should make room for another, because it has kept much of what the last request has taken. To be
-/// asked when the answer has left.
+/// Whether this process should make room for another, because it has kept more of what requests have taken than
+/// `howdah.kept_memory` allows. To be asked when an answer has left. A request that a strike has met may have left much at once;
+/// what others leave adds up.
 pub fn should_make_room() -> bool {
-    // What no strike has met was too short to take much.
-    STRUCK.load(Relaxed) + 1 == WORK.load(Relaxed) && has_kept_much()
+    let (was_struck, now) = (STRUCK.load(Relaxed) + 1 == WORK.load(Relaxed), now_us());
+    if !was_struck && now < LOOKED.load(Relaxed) + LOOK_EVERY {
+        return false;
+    }
+    LOOKED.store(now, Relaxed);
+    has_kept_much()
 }
 
 /// Nothing runs for a while.
@@ -105,7 +114,7 @@ pub fn rest() {
 /// Notes what the process has now, between two requests: caches grow.
 pub fn take_stock() {
     if WORK.load(Relaxed) & 1 == 0
-        && let Some(now) = own_bytes()
+        && let Some(now) = own_memory::bytes()
     {
         BEFORE.store(now, Relaxed);
     }
@@ -116,10 +125,15 @@ pub fn cancelled() {
     let _ = CANCELLED.compare_exchange(0, 1, Relaxed, Relaxed);
 }
 
+/// Whether what runs has taken too much memory.
+pub fn has_taken_too_much() -> bool {
+    EXCESS.load(Relaxed) != 0
+}
+
 /// The error of a request that was cancelled because of its memory.
 pub fn out_of_memory(error: &PgError) -> Option<PgError> {
     let excess = EXCESS.load(Relaxed);
-    (excess != 0 && error.sqlstate() == "57014").then(|| PgError {
+    (excess != 0 && matches!(error.sqlstate(), "57014" | "53200")).then(|| PgError {
         sqlstate: *b"53200",
         message: format!(
             "the request has taken {} MB of memory, more than howdah.handler_memory allows ({} MB)",
@@ -131,6 +145,25 @@ pub fn out_of_memory(error: &PgError) -> Option<PgError> {
     })
 }
 
+/// Voids the cancel of a request that has taken too much memory, once most of it is free again: whoever has caught the error goes
+/// on without what it was taken for. Whether it is void.
+pub fn recover() -> bool {
+    if EXCESS.load(Relaxed) == 0 || ENDING.load(Relaxed) {
+        return false;
+    }
+    own_memory::trim();
+    let is_free = own_memory::bytes().is_some_and(|now| now - BEFORE.load(Relaxed) < LIMIT.load(Relaxed) / 2);
+    if is_free {
+        EXCESS.store(0, Relaxed);
+        CANCELLED.store(0, Relaxed);
+        // SAFETY: PostgreSQL's own variable.
+        unsafe { pg_sys::QueryCancelPending = 0 };
+        // The last: a strike since the error may have lowered it again.
+        own_memory::lift_limit();
+    }
+    is_free
+}
+
 /// Says in the log why the process ends, if it is for what a request did.
 pub fn explain_end() {
     if ENDING.load(Relaxed) {
@@ -139,26 +172,32 @@ pub fn explain_end() {
         } else {
             format!("went on for {} s after it was cancelled", GRACE / 1000)
         };
-        pgrx::log!("howdah executor ends, because its request {reason}");
+        log_line::log!("howdah executor ends, because its request {reason}");
     }
 }
 
-/// Gives back to the kernel what is free, after a request that has taken much.
+/// Looks at what is kept, once what is free has been given back to the kernel where that may be much.
 fn has_kept_much() -> bool {
     // What executors of lines keep on purpose.
     const KEPT: i64 = 128 << 20;
     let much = KEPT.min(LIMIT.load(Relaxed) / 4);
-    let Some(mut now) = own_bytes() else { return false };
-    if now - BEFORE.load(Relaxed) > much {
-        #[cfg(target_env = "gnu")]
-        // SAFETY: what is in use stays.
-        unsafe {
-            libc::malloc_trim(0);
-        }
-        now = own_bytes().unwrap_or(now);
+    let allowed = i64::from(settings::KEPT_MEMORY.get()) << 20;
+    let Some(mut now) = own_memory::bytes() else { return false };
+    let kept = |now: i64| now - FIRST.load(Relaxed);
+    if now - BEFORE.load(Relaxed) > much || kept(now) > allowed {
+        own_memory::trim();
+        now = own_memory::bytes().unwrap_or(now);
     }
     BEFORE.store(now, Relaxed);
-    now - FIRST.load(Relaxed) > LIMIT.load(Relaxed) / 2
+    let has_kept = kept(now) > allowed;
+    if has_kept {
+        log_line::log!(
+            "howdah executor ends and another comes, because it has kept {} MB of memory, more than howdah.kept_memory allows ({} MB)",
+            kept(now) >> 20,
+            allowed >> 20
+        );
+    }
+    has_kept
 }
 
 infallible_callback! {
@@ -168,8 +207,10 @@ infallible_callback! {
         if work & 1 == 1 {
             STRUCK.store(work, Relaxed);
             if !transaction::is_aborting() {
+                // SAFETY: PostgreSQL's own variable.
+                let is_noticed = unsafe { pg_sys::QueryCancelPending } == 0;
                 look_at_cancel();
-                look_at_memory();
+                look_at_memory(is_noticed);
             }
         }
         // SAFETY: registered.
@@ -189,16 +230,43 @@ fn look_at_cancel() {
     }
 }
 
-/// What is cancelled and takes a quarter more all the same will not stop. A little more may be on its way.
-fn look_at_memory() {
-    let Some(now) = own_bytes() else { return };
+/// What has noticed its cancel and takes a quarter more all the same will not stop. A little more may be on its way. Who has not
+/// noticed it, as PostgreSQL does not in the middle of making a text, would not end any sooner.
+fn look_at_memory(is_noticed: bool) {
+    let Some(now) = own_memory::bytes() else { return };
     let (taken, limit, excess) = (now - BEFORE.load(Relaxed), LIMIT.load(Relaxed), EXCESS.load(Relaxed));
-    if excess != 0 && taken > excess + (limit / 4).max(LITTLE) {
-        end_process();
-    } else if excess == 0 && taken > limit {
+    if excess == 0 && taken > limit {
         EXCESS.store(taken, Relaxed);
         cancelled();
         signals::cancel();
+        limit_memory();
+    } else if excess != 0 && !is_noticed {
+        EXCESS.store(taken.max(excess), Relaxed);
+        limit_memory();
+    } else if excess != 0 && taken > excess + a_little_more() {
+        end_process();
+    }
+}
+
+/// Bytes that a request may take after its cancel.
+fn a_little_more() -> i64 {
+    (LIMIT.load(Relaxed) / 4).max(LITTLE)
+}
+
+/// Has PostgreSQL's allocations fail once the request has taken a little more. Where interrupts are held off an error may be the
+/// end of the server: behind the record of a commit. PostgreSQL holds them off once for the signal itself.
+fn limit_memory() {
+    // SAFETY: PostgreSQL's own variables.
+    let may_fail = unsafe { pg_sys::InterruptHoldoffCount <= 1 && pg_sys::CritSectionCount == 0 };
+    if may_fail && !own_memory::is_limited() && libraries::are_all_postgres() {
+        own_memory::limit(a_little_more());
+    }
+}
+
+infallible_callback! {
+    /// Nothing may fail behind the record of a commit.
+    unsafe fn at_transaction_end(_event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        own_memory::lift_limit();
     }
 }
 
@@ -210,20 +278,4 @@ fn end_process() {
         pg_sys::InterruptPending = 1;
         pg::SetLatch(pg_sys::MyLatch);
     }
-}
-
-/// Bytes in memory that are this process's alone: neither shared memory nor pages of files. Safe inside a signal.
-fn own_bytes() -> Option<i64> {
-    let mut text = [0u8; 128];
-    // SAFETY: a buffer of this length.
-    let read = unsafe { libc::pread(FILE.load(Relaxed), text.as_mut_ptr().cast(), text.len(), 0) };
-    // Pages: size, resident, shared.
-    let mut numbers =
-        text.get(..usize::try_from(read).ok()?)?.split(|&byte| byte == b' ').skip(1).map(number);
-    let (resident, shared) = (numbers.next()?, numbers.next()?);
-    Some((resident - shared) * PAGE.load(Relaxed))
-}
-
-fn number(digits: &[u8]) -> i64 {
-    digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit.wrapping_sub(b'0')))
 }

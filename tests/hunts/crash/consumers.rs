@@ -155,12 +155,13 @@ pub fn lease(world: &World, _worker: i32, mut random: Rng) -> Log {
                 );
             }
             6 => {
-                if run(session, "begin") == Outcome::Done && ask(session, &removal(queue, &part)).is_ok() {
+                let removal = removal(queue, &part, random.bool());
+                if run(session, "begin") == Outcome::Done && ask(session, &removal).is_ok() {
                     run(session, "rollback");
                 }
                 run(session, "rollback");
             }
-            _ => drop(ask(session, &removal(queue, &part))),
+            _ => drop(ask(session, &removal(queue, &part, random.bool()))),
         }
         log.reads.extend(reads.into_iter().map(|read| (number, read)));
     });
@@ -195,18 +196,20 @@ pub fn leased(session: &mut Client, queue: &Queue, count: i64, seconds: i64) -> 
     Ok(reads)
 }
 
-/// Removes rows that were read, and notes which were there.
-pub fn removal(queue: &Queue, reads: &[&Read]) -> String {
+/// Removes rows that were read, by receipt or not, and notes which were there.
+pub fn removal(queue: &Queue, reads: &[&Read], by_receipt: bool) -> String {
     let list = |of: &dyn Fn(&Read) -> i64| {
         reads.iter().map(|read| of(read).to_string()).collect::<Vec<_>>().join(",")
     };
     let (ids, origins) = (list(&|read| read.msg_id), list(&|read| i64::from(read.row.origin)));
     let numbers = list(&|read| read.row.number);
+    let receipts = list(&|read| i64::from(read.read_ct));
+    let receipts = if by_receipt { format!(", array[{receipts}]::int[]") } else { String::new() };
     let function = if queue.typed { "ack" } else { "delete" };
     let name = &queue.name;
     format!(
         "insert into taken select '{name}', origin, number
-         from queue.{function}('{name}', array[{ids}]::bigint[]) gone (id)
+         from queue.{function}('{name}', array[{ids}]::bigint[]{receipts}) gone (id)
          join unnest(array[{ids}]::bigint[], array[{origins}]::int[], array[{numbers}]::bigint[]) known (id, origin, number)
          using (id)"
     )

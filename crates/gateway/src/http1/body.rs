@@ -11,6 +11,7 @@ use super::Connection;
 use super::input::Started;
 use crate::bodies::Charge;
 use crate::clock::Millis;
+use crate::places::WaitsFor;
 
 /// Why there is no body.
 pub(super) enum Ending {
@@ -52,16 +53,12 @@ impl Progress {
             Coding::Length(left) => {
                 let used = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= used as u64;
-                self.charge.grow_to(message.len() - self.start + used)?;
                 message.extend_from_slice(&bytes[..used]);
                 used
             }
-            Coding::Chunked(chunked) => {
-                let used = chunked.decode(bytes, message, &self.limits)?;
-                self.charge.grow_to(message.len() - self.start)?;
-                used
-            }
+            Coding::Chunked(chunked) => chunked.decode(bytes, message, &self.limits)?,
         };
+        self.charge.grow_to(message.len() - self.start, self.coding.is_done())?;
         Ok(used)
     }
 }
@@ -92,6 +89,7 @@ impl Connection {
         }
         self.set_body_deadline(&progress, started);
         if !progress.coding.is_done() {
+            self.place.wait(WaitsFor::RestOfRequest);
             poll_fn(|context| self.poll_body(context, &mut progress, &mut started.message)).await?;
         }
         Ok(Some(progress.charge))
@@ -109,6 +107,9 @@ impl Connection {
         let shared = self.place.shared.clone();
         shared.with_read_buffer(|buffer| {
             loop {
+                if let Err(reject) = progress.charge.poll(context) {
+                    return Poll::Ready(Err(Ending::Reject(reject)));
+                }
                 if self.place.link.take_expired() {
                     let late = self.body_deadline(progress, message.len()) <= shared.clock.now();
                     if late {

@@ -11,6 +11,7 @@ use message::{RequestBuilder, RequestLine, Scheme, Version};
 
 use super::Connection;
 use crate::http2::PREFACE;
+use crate::places::WaitsFor;
 use crate::problem::Refusal;
 
 /// How long a client that has connected and said nothing is waited for when its listener drains: on a busy machine a client
@@ -46,6 +47,7 @@ impl Connection {
         let (shared, limits) = (&self.place.shared, self.place.shared.limits());
         let patience = if self.fresh { limits.head_timeout } else { limits.idle_timeout };
         self.place.set_deadline(shared.clock.after(patience));
+        self.place.wait(if self.fresh { WaitsFor::FirstWord } else { WaitsFor::NextRequest });
         if !self.input.is_empty() {
             if let Some(next) = self.parse_input() {
                 return next;
@@ -126,6 +128,7 @@ impl Connection {
 
     /// The first byte of a head has come: from here on the client has as long as a head may take.
     fn start_head_timer(&self) {
+        self.place.wait(WaitsFor::RestOfRequest);
         let timeout = self.place.shared.limits().head_timeout;
         self.place.set_deadline(self.place.shared.clock.after(timeout));
     }

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::Connection;
+use crate::places::WaitsFor;
 
 /// How long a client that is sending may go on before it is cut off.
 const TIME: Duration = Duration::from_secs(2);
@@ -28,6 +29,7 @@ impl Connection {
         if self.stream.shut_down_writing().is_err() {
             return;
         }
+        self.place.wait(WaitsFor::Reader);
         self.place.set_deadline(self.place.shared.clock.after(TIME));
         let mut left = BYTES;
         let shared = self.place.shared.clone();

@@ -18,6 +18,7 @@ mod wait;
 use bytes::BytesMut;
 
 use ::http1::Scanner;
+use message::id::Kept;
 
 use crate::connection::{Peer, Registered};
 use crate::http2;
@@ -78,14 +79,19 @@ impl Connection {
         let charge = match self.read_body(&mut started).await {
             Ok(charge) => charge,
             Err(Ending::Reject(reject)) => {
-                self.answer_and_linger(Refusal::of_message(reject, &started.message)).await;
+                let refusal = Refusal::of_message(reject, &started.message);
+                // What has come of the body is not held until the client has its answer.
+                drop(started);
+                self.answer_and_linger(refusal).await;
                 return false;
             }
             Err(Ending::Gone) => return false,
         };
+        let id = Kept::of(&started.message);
         let Some(reply) = self.reply_to(started.message).await else { return false };
         drop(charge);
-        let shape = Shape { is_head: started.is_head, minor_version: started.minor_version };
+        let Started { is_head, minor_version, .. } = started;
+        let shape = Shape { is_head, minor_version, id: Some(&id) };
         // A client that has ended its side, and is served nevertheless, still gets what it asked for before.
         let keep = started.keep_alive && !(self.ended && self.input.is_empty());
         match self.write_reply(reply, shape, keep).await {
@@ -106,7 +112,7 @@ impl Connection {
 
     async fn answer_and_linger(&mut self, refusal: Refusal) {
         self.place.shared.tally.reject(refusal.reject.status);
-        let shape = Shape { is_head: false, minor_version: 1 };
+        let shape = Shape { is_head: false, minor_version: 1, id: None };
         if self.write_reply(refusal.response().into(), shape, false).await.is_ok() {
             self.linger().await;
         }

@@ -6,9 +6,11 @@ use std::task::{Context, Poll};
 
 use ::http1::{Persistence, Reject, ResponseHead, response::is_bodiless};
 use message::Response;
+use message::id::Kept;
 
 use super::Connection;
 use crate::clock::{Millis, NEVER};
+use crate::places::WaitsFor;
 use crate::problem::Refusal;
 use crate::replies::{Held, Reply};
 use crate::shared::WRITTEN_AT_ONCE;
@@ -18,11 +20,13 @@ pub(crate) const SERVER: &str = "howdah";
 /// Bodies up to this length are copied behind their head: cheaper than a second part to write.
 const COPIED: usize = 16 << 10;
 
-/// What of the request decides about the shape of its response.
+/// What of the request decides about its response.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct Shape<'a> {
     pub is_head: bool,
     pub minor_version: u8,
+    /// None if the response is known to have it.
+    pub id: Option<&'a Kept>,
 }
 
 /// Bytes to be written: `head`, then `body`.
@@ -55,7 +59,12 @@ impl Outgoing<'_> {
 
 impl Connection {
     /// Writes a reply, which holds its memory until it is written. Gives whether the connection goes on.
-    pub(super) async fn write_reply(&mut self, reply: Reply, shape: Shape, keep: bool) -> io::Result<bool> {
+    pub(super) async fn write_reply(
+        &mut self,
+        reply: Reply,
+        shape: Shape<'_>,
+        keep: bool,
+    ) -> io::Result<bool> {
         let mut buffer = self.place.shared.take_write_buffer();
         let (body_start, keep) = self.compose(&reply.bytes, shape, keep, &mut buffer);
         let body = body_start.map_or(&[][..], |start| &reply.bytes[start..]);
@@ -89,9 +98,15 @@ impl Connection {
 
     /// Writes the head and a small body into the buffer. Gives where in the reply a large body begins, and
     /// whether the connection goes on.
-    fn compose(&self, reply: &[u8], shape: Shape, keep: bool, buffer: &mut Vec<u8>) -> (Option<usize>, bool) {
+    fn compose(
+        &self,
+        reply: &[u8],
+        shape: Shape<'_>,
+        keep: bool,
+        buffer: &mut Vec<u8>,
+    ) -> (Option<usize>, bool) {
         let Ok(response) = Response::parse(reply) else {
-            let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
+            let broken = Refusal::of_id(Reject::new(500, "the response was malformed"), shape.id).response();
             return (None, self.compose(&broken, shape, false, buffer).1);
         };
         let keep =
@@ -109,6 +124,7 @@ impl Connection {
                 persistence,
                 date: (!response.has_date()).then_some(date),
                 server: (!response.has_server()).then_some(SERVER),
+                request_id: shape.id.filter(|_| !response.has_request_id()).map(Kept::as_bytes),
             };
             head.write(buffer);
         });
@@ -177,6 +193,7 @@ impl Connection {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending if !outgoing.is_timed => {
                     outgoing.is_timed = true;
+                    self.place.wait(WaitsFor::Reader);
                     self.place.set_deadline(self.write_deadline(outgoing));
                     return Poll::Pending;
                 }

@@ -12,6 +12,7 @@ impl Connection {
     /// Hands the request to the owner and waits for its reply; none if the client leaves before.
     pub(super) async fn reply_to(&mut self, message: Vec<u8>) -> Option<Reply> {
         self.place.set_deadline(NEVER);
+        self.place.stay();
         let (shared, listener) = (self.place.shared.clone(), self.place.link.listener.id);
         let mut message = Some(message);
         let mut in_flight = None;
@@ -52,6 +53,7 @@ impl Connection {
 
     /// Reads once; none at the end of the connection, where `ended` tells a FIN from an error.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Option<usize>> {
+        ready!(self.place.shared.poll_may_read(&self.place.link.last_read, context));
         match ready!(self.stream.poll_read(context, buffer)) {
             Ok(0) => {
                 self.ended = true;
@@ -59,6 +61,7 @@ impl Connection {
             }
             Ok(read) => {
                 add(&self.place.shared.tally.bytes_in, read);
+                self.place.shared.have_read(&self.place.link.last_read, read);
                 Poll::Ready(Some(read))
             }
             Err(_) => Poll::Ready(None),

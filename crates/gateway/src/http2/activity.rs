@@ -2,10 +2,10 @@
 //!
 //! Each reply has the time that it has over HTTP/1. One that its client does not take in time loses its stream, by the
 //! end of the stream's task; other streams go on, as a proxy may carry many clients on one connection. Where no task
-//! waits any more, because hyper has the end of the reply, the connection ends.
+//! waits any more, because h2 has the end of the reply, the connection ends.
 
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use slab::Slab;
 use crate::clock::{Millis, NEVER};
 use crate::connection::Registered;
 use crate::limits::Limits;
+use crate::places::WaitsFor;
 use crate::replies::Held;
 
 /// How long a client that was told to go may take for it when nothing runs, and a stream that was told to end.
@@ -26,10 +27,8 @@ const RESETS_PER_SECOND: u64 = 200;
 /// What is to become of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes on.
+    /// It goes on, or takes no more streams and ends with those it has: [`Activity::is_leaving`].
     Stay,
-    /// It takes no more streams, and ends with those it has.
-    GoAway,
     /// It ends now.
     End,
 }
@@ -39,12 +38,14 @@ pub(super) struct Activity {
     place: Registered,
     /// Streams whose request or reply is not complete.
     streams: Cell<usize>,
+    /// Those whose requests have come whole and have no replies.
+    running: Cell<usize>,
+    /// There has been a stream.
+    has_asked: Cell<bool>,
     /// Replies of which the client has not taken all.
     unsent: RefCell<Slab<Sending>>,
     /// Small replies have come of which it is not known whether they stay.
     are_new: Cell<bool>,
-    /// The stream that has begun last.
-    newest: RefCell<Weak<OpenStream>>,
     /// It was told to go.
     leaving: Cell<bool>,
     resets: Resets,
@@ -120,42 +121,42 @@ impl Activity {
         let activity = Self {
             place,
             streams: Cell::new(0),
+            running: Cell::new(0),
+            has_asked: Cell::new(false),
             unsent: RefCell::default(),
             are_new: Cell::new(false),
-            newest: RefCell::default(),
             leaving: Cell::new(false),
             resets: Resets::default(),
         };
         activity.set_deadline();
+        activity.note_what_is_awaited();
         activity
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    fn limits(&self) -> Limits {
         self.place.shared.limits()
     }
 
     /// A stream has begun; it ends when the result, and all that is made of it, is dropped.
     pub(super) fn open_stream(self: &Rc<Self>) -> Rc<OpenStream> {
         self.streams.set(self.streams.get() + 1);
+        self.has_asked.set(true);
+        let all = &self.place.shared.http2_streams;
+        all.set(all.get() + 1);
+        self.place.shared.reads.count_task();
         self.set_deadline();
-        let stream = Rc::new(OpenStream {
+        Rc::new(OpenStream {
             activity: Rc::clone(self),
             place: Cell::new(None),
+            is_running: Cell::new(false),
             is_answered: Cell::new(false),
-        });
-        self.newest.replace(Rc::downgrade(&stream));
-        stream
-    }
-
-    /// The stream that has begun last.
-    pub(super) fn newest(&self) -> Weak<OpenStream> {
-        self.newest.take()
+        })
     }
 
     /// What is to become of the connection now. Asked whenever its task is polled.
     pub(super) fn judge(&self) -> Verdict {
         let link = &self.place.link;
-        if link.is_aborted() || self.resets.are_too_many() {
+        if link.is_aborted() && !self.gave_way() || self.resets.are_too_many() {
             return Verdict::End;
         }
         if link.take_expired() {
@@ -173,7 +174,30 @@ impl Activity {
         } else if link.is_draining() {
             self.leave();
         }
-        if self.leaving.get() { Verdict::GoAway } else { Verdict::Stay }
+        Verdict::Stay
+    }
+
+    /// Whether another connection has this one's place: the client is told to go, and not waited for.
+    pub(super) fn gave_way(&self) -> bool {
+        self.place.link.place.gave_way()
+    }
+
+    /// Takes note of what the connection waits for: for its client, unless a request runs.
+    pub(super) fn note_what_is_awaited(&self) {
+        if self.running.get() > 0 {
+            return self.place.stay();
+        }
+        self.place.wait(match self.streams.get() {
+            0 if !self.has_asked.get() => WaitsFor::FirstWord,
+            0 => WaitsFor::NextRequest,
+            _ if self.unsent.borrow().is_empty() => WaitsFor::RestOfRequest,
+            _ => WaitsFor::Reader,
+        });
+    }
+
+    /// Whether the client has been told to go, or is to be told so.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.get()
     }
 
     /// Tells the tasks of the streams whose clients are late to end. True if one of them cannot, or does not.
@@ -236,6 +260,7 @@ pub(super) struct OpenStream {
     activity: Rc<Activity>,
     /// Its place among the replies that are being taken, once it is one.
     place: Cell<Option<usize>>,
+    is_running: Cell<bool>,
     is_answered: Cell<bool>,
 }
 
@@ -244,9 +269,25 @@ impl OpenStream {
         self.activity.place.link.listener.id
     }
 
+    /// The request has come whole, and runs.
+    pub(super) fn received(&self) {
+        self.is_running.set(true);
+        let running = &self.activity.running;
+        running.set(running.get() + 1);
+        self.activity.note_what_is_awaited();
+    }
+
     /// The reply is there, with a body or without.
     pub(super) fn answered(&self) {
         self.is_answered.set(true);
+        self.stop_running();
+    }
+
+    fn stop_running(&self) {
+        if self.is_running.take() {
+            let running = &self.activity.running;
+            running.set(running.get() - 1);
+        }
     }
 
     /// The reply is there, its body of this length: from now on the client has to take it.
@@ -284,7 +325,7 @@ impl OpenStream {
         });
     }
 
-    /// The task has ended: hyper has all of the reply.
+    /// The task has ended: h2 has all of the reply.
     pub(super) fn forget_task(&self) {
         self.with_sending(|sending| sending.task = None);
     }
@@ -307,7 +348,10 @@ impl OpenStream {
 impl Drop for OpenStream {
     fn drop(&mut self) {
         let activity = &self.activity;
+        self.stop_running();
         activity.streams.set(activity.streams.get() - 1);
+        let all = &activity.place.shared.http2_streams;
+        all.set(all.get() - 1);
         if !self.is_answered.get() {
             activity.resets.add(activity.place.shared.clock.now());
         }

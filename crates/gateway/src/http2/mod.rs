@@ -1,40 +1,49 @@
-//! HTTP/2, by hyper.
+//! HTTP/2, by h2.
 //!
 //! - `socket`: the connection's bytes, those included that were read to find out the protocol.
+//! - `frames`: follows a client's frames by their lengths.
+//! - `settings`: looks for a window in the client's settings that no window can have.
+//! - `credit`: what the frames of a client are good for.
 //! - `activity`: what goes on on a connection, and when it is late.
+//! - `keep_alive`: finds peers that have vanished.
+//! - `streams`: the life of a stream.
 //! - `request`: from a stream to a message.
 //! - `response`: from a message to a stream.
 //!
-//! hyper is told all its limits, because the defaults are made for other servers. What it does not limit is done
+//! h2 is told all its limits, because the defaults are made for other servers. What it does not limit is done
 //! here: bodies and their duration, idle connections, clients that do not take their responses.
+//!
+//! hyper, which does the same for others, has no way to say `100 Continue` before a body is awaited (RFC 9110, 10.1.1).
 
 mod activity;
+mod credit;
+mod frames;
+mod keep_alive;
 mod request;
 mod response;
+mod settings;
 mod socket;
+mod streams;
 
-use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
+use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::BytesMut;
-use hyper::body::Incoming;
-use hyper::rt::Executor;
-use hyper::server::conn::http2::Builder;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use h2::Reason;
+use h2::server::Builder;
 
-use crate::connection::{Peer, Registered};
-use crate::replies::Reply;
+use crate::connection::{Link, Peer, Registered};
+use crate::limits::Limits;
 use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::this_thread::spawn;
 
-use activity::{Activity, OpenStream, Verdict};
-use response::ReplyBody;
-use socket::Socket;
+use activity::{Activity, Verdict};
+use keep_alive::KeepAlive;
+use response::Piece;
+use socket::{Heard, Socket};
 
 /// What a client that speaks HTTP/2 without being asked sends first (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -50,103 +59,70 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// What is buffered of a stream's response beyond what its client takes.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Spawns hyper's tasks on this thread: one for each stream, right after its service was called.
-#[derive(Clone)]
-struct OnRuntime(Rc<Activity>);
-
-impl<F: Future + 'static> Executor<F> for OnRuntime {
-    fn execute(&self, future: F) {
-        let stream = self.0.newest();
-        spawn(async move {
-            let mut future = pin!(future);
-            poll_fn(|context| {
-                if stream.upgrade().is_some_and(|stream| stream.is_late()) {
-                    // The stream of a task that is dropped is reset, and what is buffered of it is freed.
-                    return Poll::Ready(());
-                }
-                future.as_mut().poll(context).map(drop)
-            })
-            .await;
-            stream.upgrade().into_iter().for_each(|stream| stream.forget_task());
-        });
-    }
-}
-
-fn builder(activity: &Rc<Activity>) -> Builder<OnRuntime> {
-    let limits = activity.limits();
-    let mut builder = Builder::new(OnRuntime(Rc::clone(activity)));
+fn builder(limits: &Limits) -> Builder {
+    let mut builder = Builder::new();
     builder
-        .timer(TokioTimer::new())
-        .auto_date_header(false)
         .max_concurrent_streams(limits.max_streams)
         .max_header_list_size(u32::try_from(limits.max_head).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-        .max_local_error_reset_streams(MAX_ERROR_RESETS)
-        .initial_stream_window_size(STREAM_WINDOW)
+        .max_local_error_reset_streams(Some(MAX_ERROR_RESETS))
+        .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buf_size(SEND_BUFFER)
-        // A peer that has vanished without a word is found by a ping.
-        .keep_alive_interval(limits.idle_timeout / 2)
-        .keep_alive_timeout(limits.write_timeout);
+        .max_send_buffer_size(SEND_BUFFER);
     builder
 }
 
 /// Serves a connection of which `input` has been read.
 pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: BytesMut) {
-    let shared = Rc::clone(&place.shared);
+    let (shared, link) = (Rc::clone(&place.shared), Rc::clone(&place.link));
     let activity = Rc::new(Activity::new(place));
-    let socket = TokioIo::new(Socket::new(stream, input.freeze(), Rc::clone(&shared)));
-    let service = {
-        let activity = Rc::clone(&activity);
-        service_fn(move |request| serve_stream(Rc::clone(&shared), activity.open_stream(), peer, request))
-    };
-    let mut connection = pin!(builder(&activity).serve_connection(socket, service));
-    let mut told = false;
+    let mut connection = pin!(run(&shared, &activity, link, stream, peer, input));
     poll_fn(|context| {
-        let verdict = activity.judge();
-        if verdict == Verdict::End {
+        if activity.judge() == Verdict::End {
             return Poll::Ready(());
         }
-        if verdict == Verdict::GoAway && !told {
-            told = true;
-            connection.as_mut().graceful_shutdown();
-        }
         let ended = connection.as_mut().poll(context).map(drop);
-        if activity.count_what_stays() { Poll::Ready(()) } else { ended }
+        let must_end = activity.count_what_stays() || activity.gave_way();
+        activity.note_what_is_awaited();
+        if must_end { Poll::Ready(()) } else { ended }
     })
     .await;
 }
 
-/// Serves one stream. Dropped before it is done when the client resets the stream or leaves.
-async fn serve_stream(
-    shared: Rc<Shared>,
-    open: Rc<OpenStream>,
+/// Shakes hands, and spawns a task for each stream until the connection is over.
+async fn run(
+    shared: &Rc<Shared>,
+    activity: &Rc<Activity>,
+    link: Rc<Link>,
+    stream: Stream,
     peer: Peer,
-    incoming: hyper::Request<Incoming>,
-) -> Result<hyper::Response<ReplyBody>, Infallible> {
-    let is_head = incoming.method() == hyper::Method::HEAD;
-    let reply = match request::receive(&shared, peer, incoming).await {
-        Ok((message, charge)) => {
-            let reply = wait(&shared, open.listener(), message).await;
-            drop(charge);
-            reply
-        }
-        Err(refusal) => {
-            shared.tally.reject(refusal.reject.status);
-            refusal.response().into()
-        }
-    };
-    Ok(response::response(&shared, reply, is_head, open))
-}
-
-async fn wait(shared: &Rc<Shared>, listener: u32, message: Vec<u8>) -> Reply {
-    let mut message = Some(message);
-    let mut in_flight = None;
+    input: BytesMut,
+) -> Result<(), h2::Error> {
+    let limits = shared.limits();
+    let heard = Rc::new(Heard::new(shared.clock.now()));
+    let socket = Socket::new(stream, input.freeze(), Rc::clone(shared), link, Rc::clone(&heard));
+    let mut connection = builder(&limits).handshake::<_, Piece>(socket).await?;
+    let mut keep_alive = KeepAlive::new(connection.ping_pong(), &limits, Rc::clone(shared));
+    let mut told = false;
     poll_fn(|context| {
-        if let Some(message) = message.take() {
-            in_flight = Some(shared.arrive(listener, message, context.waker()));
+        if activity.is_leaving() && !mem::replace(&mut told, true) {
+            connection.graceful_shutdown();
         }
-        in_flight.as_mut().map_or(Poll::Pending, |in_flight| in_flight.poll_reply())
+        let ending = if activity.gave_way() || keep_alive.poll(context, &heard).is_ready() {
+            Some(Reason::NO_ERROR)
+        } else {
+            while let Poll::Ready(accepted) = connection.poll_accept(context) {
+                let Some(accepted) = accepted else { return Poll::Ready(Ok(())) };
+                let (request, respond) = accepted?;
+                streams::spawn(shared, activity.open_stream(), peer, request, respond);
+            }
+            heard.error()
+        };
+        let Some(reason) = ending else { return Poll::Pending };
+        connection.abrupt_shutdown(reason);
+        // A client that does not even take the farewell is not waited for.
+        let _ = connection.poll_closed(context);
+        Poll::Ready(Ok(()))
     })
     .await
 }

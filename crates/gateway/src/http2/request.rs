@@ -1,37 +1,65 @@
 //! From a stream of HTTP/2 to a message.
 
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
+use h2::RecvStream;
+use h2::server::SendResponse;
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST};
 use http::request::Parts;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
 use ::http1::{Reject, Target, check_expectation, target::check_authority};
 use message::{RequestBuilder, RequestLine, Scheme, Version, id};
 
+use super::response::Piece;
 use crate::bodies::Charge;
 use crate::connection::Peer;
 use crate::limits::Limits;
 use crate::problem::Refusal;
 use crate::shared::Shared;
 
+/// Why there is no request.
+pub(super) enum Unreceived {
+    /// It is answered with an error.
+    Refused(Refusal),
+    /// The client has reset the stream, or left, or broken the protocol: nobody waits for an answer.
+    Gone,
+}
+
+/// Why there is no body.
+enum Ending {
+    Reject(Reject),
+    Gone,
+}
+
+impl From<Reject> for Ending {
+    fn from(reject: Reject) -> Self {
+        Self::Reject(reject)
+    }
+}
+
 /// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too: a few
 /// bytes can name a long one that has come before (RFC 7541, 2.3.2), on many streams at a time.
 pub(super) async fn receive(
     shared: &Rc<Shared>,
     peer: Peer,
-    incoming: hyper::Request<Incoming>,
-) -> Result<(Vec<u8>, Charge), Refusal> {
+    request: http::Request<RecvStream>,
+    respond: &mut SendResponse<Piece>,
+) -> Result<(Vec<u8>, Charge), Unreceived> {
     let limits = shared.limits();
-    let (parts, body) = incoming.into_parts();
-    let mut message = head(&parts, peer, &limits).map_err(|reject| refusal(reject, &parts))?;
+    let (parts, body) = request.into_parts();
+    let mut message =
+        head(&parts, peer, &limits).map_err(|reject| Unreceived::Refused(refusal(reject, &parts)))?;
+    // Whoever expects anything else has been refused.
+    let waiting = parts.headers.contains_key(EXPECT).then_some(respond);
     drop(parts);
     let mut charge = Charge::new(shared);
-    match receive_rest(body, &mut message, &mut charge, &limits).await {
+    match receive_rest(body, waiting, &mut message, &mut charge, &limits).await {
         Ok(()) => Ok((message, charge)),
-        Err(reject) => Err(Refusal::of_message(reject, &message)),
+        Err(Ending::Reject(reject)) => Err(Unreceived::Refused(Refusal::of_message(reject, &message))),
+        Err(Ending::Gone) => Err(Unreceived::Gone),
     }
 }
 
@@ -41,39 +69,62 @@ fn refusal(reject: Reject, parts: &Parts) -> Refusal {
 }
 
 async fn receive_rest(
-    body: Incoming,
+    body: RecvStream,
+    waiting: Option<&mut SendResponse<Piece>>,
     message: &mut Vec<u8>,
     charge: &mut Charge,
     limits: &Limits,
-) -> Result<(), Reject> {
-    charge.grow_to(message.len())?;
-    if hyper::body::Body::is_end_stream(&body) {
+) -> Result<(), Ending> {
+    charge.grow_to(message.len(), body.is_end_stream())?;
+    if body.is_end_stream() {
         return Ok(());
     }
-    read_body(body, message, charge, limits).await
+    read_body(body, waiting, message, charge, limits).await
 }
 
+/// Reads the body. A client that is `waiting` is told to send it, unless it comes by itself.
 async fn read_body(
-    mut body: Incoming,
+    mut body: RecvStream,
+    mut waiting: Option<&mut SendResponse<Piece>>,
     message: &mut Vec<u8>,
     charge: &mut Charge,
     limits: &Limits,
-) -> Result<(), Reject> {
+) -> Result<(), Ending> {
     let (begun, start) = (Instant::now(), message.len());
     let late = |_| Reject::new(408, "the body of the request took too long");
     loop {
         let deadline = begun + limits.body_time(message.len() - start);
-        let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(late)? else { return Ok(()) };
-        let frame = frame.map_err(|_| Reject::bad("the body of the request was cut short"))?;
-        // What is no data is a trailer, which nobody reads.
-        let Ok(chunk) = frame.into_data() else { continue };
+        let next = poll_fn(|context| {
+            if let Err(reject) = charge.poll(context) {
+                return Poll::Ready(Err(reject.into()));
+            }
+            let next = body.poll_data(context).map(|next| next.transpose().map_err(|_| Ending::Gone));
+            if let (true, Some(client)) = (next.is_pending(), waiting.take()) {
+                // A stream that has just been lost is seen at the next look at its body.
+                let _ = client.send_informational(go_on());
+            }
+            next
+        });
+        // What follows the data is a trailer, which nobody reads.
+        let Some(chunk) = timeout_at(deadline, next).await.map_err(late)?? else {
+            return Ok(charge.grow_to(message.len(), true)?);
+        };
+        waiting = None;
         let length = message.len() + chunk.len();
         if length - start > limits.max_body {
-            return Err(TOO_LARGE);
+            return Err(TOO_LARGE.into());
         }
-        charge.grow_to(length)?;
+        charge.grow_to(length, body.is_end_stream())?;
         message.extend_from_slice(&chunk);
+        let _ = body.flow_control().release_capacity(chunk.len());
     }
+}
+
+/// What a client waits for that sends `Expect: 100-continue` (RFC 9110, 10.1.1).
+fn go_on() -> http::Response<()> {
+    let mut response = http::Response::new(());
+    *response.status_mut() = http::StatusCode::CONTINUE;
+    response
 }
 
 const TOO_LARGE: Reject = Reject::new(413, "the body is too large");
@@ -126,7 +177,7 @@ fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
     Ok(builder.finish_head())
 }
 
-/// hyper has checked that it is a number.
+/// h2 has checked that it is a number.
 fn content_length(parts: &Parts) -> Option<u64> {
     parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -1,17 +1,18 @@
 //! From a message to a stream of HTTP/2.
 
-use std::convert::Infallible;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
+use h2::SendStream;
+use h2::server::SendResponse;
 use http::header::{CONTENT_LENGTH, DATE, SERVER};
 use http::{HeaderName, HeaderValue};
-use hyper::body::{Body, Frame, SizeHint};
 
 use ::http1::{Reject, response::is_bodiless};
 use message::Response;
+use message::id::Kept;
 
 use super::activity::OpenStream;
 use crate::http1;
@@ -19,51 +20,78 @@ use crate::problem::Refusal;
 use crate::replies::Reply;
 use crate::shared::Shared;
 
-/// How much of a reply is given to hyper at a time.
+/// What of the request decides about its response.
+pub(super) struct Shape {
+    pub is_head: bool,
+    /// None if the response is known to have it.
+    pub id: Option<Kept>,
+}
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How much of a reply is given to h2 at a time.
 const FRAME: usize = 32 << 10;
 
-/// The body of a reply. One of several frames ends its stream only when the client has taken them, so that there is a
-/// task until then.
-pub(super) struct ReplyBody {
-    left: Bytes,
-    length: usize,
+/// Sends a reply; none if the client has reset the stream or left. A body of several frames ends its stream only when the
+/// client has taken them, so that there is a task until then.
+pub(super) async fn send(
+    shared: &Shared,
+    reply: Reply,
+    shape: Shape,
     open: Rc<OpenStream>,
+    mut respond: SendResponse<Piece>,
+) -> Option<()> {
+    open.answered();
+    let Outgoing { response, body } = outgoing(shared, reply, &shape, &open);
+    let stream = respond.send_response(response, body.is_empty()).ok()?;
+    if body.is_empty() { Some(()) } else { send_body(stream, body, open).await }
 }
 
-impl ReplyBody {
-    fn is_long(&self) -> bool {
-        self.length > FRAME
+async fn send_body(mut stream: SendStream<Piece>, mut left: Bytes, open: Rc<OpenStream>) -> Option<()> {
+    let length = left.len();
+    let is_long = length > FRAME;
+    // A task's waker stays the same.
+    poll_fn(|context| {
+        open.set_task(context.waker());
+        Poll::Ready(())
+    })
+    .await;
+    while !left.is_empty() {
+        let bytes = left.split_to(left.len().min(FRAME));
+        // No more than shows that there is some: what is reserved is taken from the other streams of the connection.
+        stream.reserve_capacity(1);
+        poll_fn(|context| poll_room(&mut stream, context)).await?;
+        let wakes = left.is_empty() && is_long;
+        stream.send_data(Piece { bytes, wakes, open: Rc::clone(&open) }, left.is_empty() && !is_long).ok()?;
     }
+    if is_long {
+        poll_fn(|context| match stream.poll_reset(context) {
+            Poll::Ready(_) => Poll::Ready(None),
+            Poll::Pending if open.taken() < length => Poll::Pending,
+            Poll::Pending => Poll::Ready(Some(())),
+        })
+        .await?;
+        stream.send_data(Piece { bytes: left, wakes: false, open }, true).ok()?;
+    }
+    Some(())
 }
 
-impl Body for ReplyBody {
-    type Data = Piece;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
-        self.open.set_task(context.waker());
-        if !self.left.is_empty() {
-            let taken = self.left.len().min(FRAME);
-            let (bytes, is_last) = (self.left.split_to(taken), self.left.is_empty());
-            let wakes = is_last && self.is_long();
-            return Poll::Ready(Some(Ok(Frame::data(Piece { bytes, wakes, open: Rc::clone(&self.open) }))));
+/// Waits until the stream takes something more.
+fn poll_room(stream: &mut SendStream<Piece>, context: &mut Context<'_>) -> Poll<Option<()>> {
+    if stream.poll_reset(context).is_ready() {
+        return Poll::Ready(None);
+    }
+    while stream.capacity() == 0 {
+        match stream.poll_capacity(context) {
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(_) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
         }
-        if self.is_long() && self.open.taken() < self.length { Poll::Pending } else { Poll::Ready(None) }
     }
-
-    fn is_end_stream(&self) -> bool {
-        self.left.is_empty() && !self.is_long()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left.len() as u64)
-    }
+    Poll::Ready(Some(()))
 }
 
-/// A part of a reply, in hyper's hands. It is used up as it goes into the socket.
+/// A part of a reply, in h2's hands. It is used up as it goes into the socket.
 pub(super) struct Piece {
     bytes: Bytes,
     /// The body waits for the end of this one.
@@ -89,20 +117,26 @@ impl Buf for Piece {
     }
 }
 
-/// The response that hyper sends for a message.
-pub(super) fn response(
-    shared: &Shared,
-    reply: Reply,
-    is_head: bool,
-    open: Rc<OpenStream>,
-) -> hyper::Response<ReplyBody> {
-    open.answered();
+/// Headers of a response at most. The library's map of them panics when it has 24,576.
+const MOST_HEADERS: usize = 16 << 10;
+
+/// What is sent for a message.
+struct Outgoing {
+    response: http::Response<()>,
+    body: Bytes,
+}
+
+fn outgoing(shared: &Shared, reply: Reply, shape: &Shape, open: &OpenStream) -> Outgoing {
     let Reply { bytes: message, held } = reply;
-    let Ok(view) = Response::parse(&message) else {
-        let broken = Refusal::new(Reject::new(500, "the response was malformed")).response();
-        return response(shared, broken.into(), is_head, open);
+    let refused = |why| {
+        let broken = Refusal::of_id(Reject::new(500, why), shape.id.as_ref()).response();
+        outgoing(shared, broken.into(), shape, open)
     };
-    let mut response = hyper::Response::new(());
+    let Ok(view) = Response::parse(&message) else { return refused("the response was malformed") };
+    if view.headers().count() > MOST_HEADERS {
+        return refused("the response has more headers than HTTP/2 takes here");
+    }
+    let mut response = http::Response::new(());
     *response.status_mut() = http::StatusCode::from_u16(view.status()).unwrap_or_default();
     for (name, value) in view.headers() {
         // Both are right already where they come from `ResponseBuilder`.
@@ -114,6 +148,14 @@ pub(super) fn response(
         let date = shared.clock.with_date(HeaderValue::from_str);
         date.into_iter().for_each(|date| drop(response.headers_mut().insert(DATE, date)));
     }
+    if let Some(id) = shape.id.as_ref().filter(|_| !view.has_request_id())
+        && let Ok(mut value) = HeaderValue::from_bytes(id.as_bytes())
+    {
+        // So that HPACK does not keep it: it does not come again, and what does would have to give way. Kept, it would cost 3,800
+        // instructions more, for nine bytes.
+        value.set_sensitive(true);
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
     if !view.has_server() {
         response.headers_mut().insert(SERVER, HeaderValue::from_static(http1::SERVER));
     }
@@ -122,11 +164,10 @@ pub(super) fn response(
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
     let (body_start, size) = (view.body_start(), message.capacity());
-    let has_body = !is_head && !is_bodiless(view.status());
-    let left = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
-    let length = left.len();
-    if length > 0 {
-        open.replied(length, size, held);
+    let has_body = !shape.is_head && !is_bodiless(view.status());
+    let body = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
+    if !body.is_empty() {
+        open.replied(body.len(), size, held);
     }
-    response.map(|()| ReplyBody { left, length, open })
+    Outgoing { response, body }
 }

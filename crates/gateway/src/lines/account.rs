@@ -69,6 +69,7 @@ pub(crate) struct Lines {
     pub stored: Cell<u64>,
     pub repeated: Cell<u64>,
     pub rejected: Cell<u64>,
+    pub dropped: Cell<u64>,
     pub refused: Cell<u64>,
     /// The last error, and whether it lasts.
     pub trouble: RefCell<Option<Trouble>>,
@@ -103,6 +104,7 @@ impl Lines {
             stored: Cell::new(0),
             repeated: Cell::new(0),
             rejected: Cell::new(0),
+            dropped: Cell::new(0),
             refused: Cell::new(0),
             trouble: RefCell::default(),
             is_failing: Cell::new(false),

@@ -1,7 +1,7 @@
 //! Who may connect to a listener for lines, and who has to go when there are too many.
 //!
 //! A connection costs its client nothing and takes a place here, of which there are only so many. So those of one origin have a
-//! share, and a connection whose first line has not come gives its place up to another: who says nothing keeps nobody out
+//! share, and a connection whose first line has not come whole gives its place up to another: who says nothing keeps nobody out
 //! who has something to say. Those that have said something stay, however long they are silent then.
 
 use std::cell::{Cell, RefCell};
@@ -47,6 +47,8 @@ struct Newcomer {
     origin: Origin,
     lines: Rc<Lines>,
     link: Rc<Link>,
+    /// Its first line has come whole.
+    has_spoken: Cell<bool>,
     /// It has given its place up.
     has_left: Cell<bool>,
 }
@@ -118,13 +120,22 @@ impl Place {
         let (origin, admission) = (Origin::of(peer), &shared.line_admission);
         *admission.open.borrow_mut().entry(origin).or_default() += 1;
         let (lines, link) = (Rc::clone(lines), Rc::clone(link));
-        let newcomer = Rc::new(Newcomer { origin, lines, link, has_left: Cell::new(false) });
+        let newcomer = Rc::new(Newcomer {
+            origin,
+            lines,
+            link,
+            has_spoken: Cell::new(false),
+            has_left: Cell::new(false),
+        });
         admission.silent.borrow_mut().push_back(Rc::clone(&newcomer));
         Place { shared: Rc::clone(shared), newcomer }
     }
 
-    /// The first line has come: the connection need not give way any more.
+    /// The first line has come whole: the connection need not give way any more.
     pub(super) fn keep(&self) {
+        if self.newcomer.has_spoken.replace(true) {
+            return;
+        }
         let mut silent = self.shared.line_admission.silent.borrow_mut();
         if let Some(place) = silent.iter().position(|newcomer| Rc::ptr_eq(newcomer, &self.newcomer)) {
             silent.remove(place);

@@ -78,7 +78,7 @@ impl Connection {
         self.place.set_deadline(shared.clock.after(shared.limits().first_line_timeout));
         let decision = self.decide(&mut opening).await;
         self.place.set_deadline(NEVER);
-        if decision.is_some() {
+        if !matches!(decision, Some(Decision::Plain) | None) {
             self.admitted.keep();
         }
         self.keep_rest(opening.rest());
@@ -110,6 +110,7 @@ impl Connection {
                     self.lines.refuse("08006", "a client's first line did not come in time");
                     return Poll::Ready(None);
                 }
+                ready!(shared.poll_may_read(&self.place.link.last_read, context));
                 let read = ready!(shared.with_read_buffer(|buffer| {
                     self.poll_read(context, &mut buffer[..OPENING])
                         .map(|read| read.map(|count| opening.feed(&buffer[..count])))
@@ -141,6 +142,7 @@ impl Connection {
             Ok(0) => Err(End::Finished),
             Ok(read) => {
                 add(&self.place.shared.tally.bytes_in, read);
+                self.place.shared.have_read(&self.place.link.last_read, read);
                 Ok(read)
             }
             Err(_) => Err(End::Broken),
@@ -205,6 +207,9 @@ impl Connection {
         let used = stream.fill(&self.account, |bucket| cutter.cut(bytes, bucket, full));
         if used < bytes.len() {
             self.keep_rest(bytes[used..].to_vec());
+        }
+        if self.account.received.get() > 0 {
+            self.admitted.keep();
         }
         self.lines.note_unfinished(&self.place.shared, &self.unfinished, self.cutter.held());
     }

@@ -5,7 +5,7 @@
 //! - `admission`: who may connect, and who gives way.
 //! - `connection`: reads, and decides what the client speaks.
 //! - `plain`, `acknowledged`: the two protocols.
-//! - `stream`: buckets, one under way, the next filling.
+//! - `stream`: buckets, one under way, the next filling; `part`: their parts, where lines may have done harm.
 //! - [`fair`]: buckets that wait for room, in an order that is fair to streams.
 //! - [`shares`]: what each listener has of the executors.
 //! - [`report`]: what the owner sees.
@@ -20,6 +20,7 @@ mod acknowledged;
 mod admission;
 mod connection;
 pub mod fair;
+mod part;
 mod plain;
 pub mod report;
 pub mod shares;

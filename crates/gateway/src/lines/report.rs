@@ -18,8 +18,10 @@ pub struct LinesReport {
     pub stored: u64,
     /// Lines that producers had sent before.
     pub repeated: u64,
-    /// Lines that have become dead letters.
+    /// Lines that were refused.
     pub rejected: u64,
+    /// Those of them that were not kept as dead letters.
+    pub dropped: u64,
     /// Connections that were refused.
     pub refused: u64,
     /// Whether nothing can be written now.
@@ -45,7 +47,7 @@ pub struct ConnectionReport {
     pub stored: u64,
     /// Lines that the producer had sent before.
     pub repeated: u64,
-    /// Lines that have become dead letters.
+    /// Lines that were refused.
     pub rejected: u64,
     /// Lines whose bucket is not committed yet.
     pub lag: u64,
@@ -63,6 +65,7 @@ impl Lines {
             stored: self.stored.get(),
             repeated: self.repeated.get(),
             rejected: self.rejected.get(),
+            dropped: self.dropped.get(),
             refused: self.refused.get(),
             is_failing: self.is_failing.get(),
             trouble: self.trouble.borrow().clone(),

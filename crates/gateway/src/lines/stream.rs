@@ -16,9 +16,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::sleep;
-use wire::{Answer, Bucket, Failure, Origin, Work, Written};
+use wire::{Answer, Bucket, Failure, Origin, Rejected, Work, Written};
 
 use super::account::{Account, Lines};
+use super::part::{self, Part};
 use super::terms::Terms;
 use crate::clock::Millis;
 use crate::server::Source;
@@ -29,6 +30,9 @@ use crate::this_thread::spawn;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How often a line does harm alone, in a row, until it is a dead letter: whoever ends a process may have meant another.
+const HARMS: u32 = 3;
 
 /// Buckets of an acknowledged stream that are under way at a time.
 const UNDER_WAY: u64 = 2;
@@ -304,7 +308,8 @@ impl Stream {
         let (lines, too_long) = bucket.into_parts();
         let origin = self.origin.borrow().clone();
         if let Some(origin) = self.origin.borrow_mut().as_mut() {
-            origin.first += count as i64;
+            // No line has the last number of all: a bucket that begins with it is refused.
+            origin.first = origin.first.saturating_add(count as i64);
         }
         let first = origin.as_ref().map_or(0, |origin| origin.first);
         let work = self.terms.work(origin, too_long);
@@ -343,15 +348,30 @@ impl Stream {
         .await
     }
 
-    /// Tries again until the bucket is committed; none if that is in vain.
+    /// Commits a bucket, in parts if its lines may do harm; none if that is in vain.
     async fn commit(&self, bucket: &Closed) -> Option<Written> {
-        let mut pause = FIRST_PAUSE;
+        let mut written = Written::default();
+        let mut parts = vec![Part::whole(&bucket.lines, bucket.count)];
+        while let Some(part) = parts.pop() {
+            match self.commit_part(bucket, &part).await? {
+                Some(more) => written.add(more, part.numbers.start),
+                None => parts.extend(part.halves(&bucket.lines)),
+            }
+        }
+        Some(written)
+    }
+
+    /// Tries again until a part is committed; none if that is in vain. Nothing became of it if it has done harm and has more lines
+    /// than one.
+    async fn commit_part(&self, bucket: &Closed, part: &Part) -> Option<Option<Written>> {
+        let (mut pause, mut harms) = (FIRST_PAUSE, 0);
+        let (mut work, mut lines) = part.work(&bucket.work, &bucket.lines);
         loop {
             let may_come_too_early = self.settled.get() < bucket.number;
-            let failure = match self.ask(&bucket.work, &bucket.lines).await? {
+            let failure = match self.ask(&work, &lines).await? {
                 Answer::Written(written) => {
                     self.lines.is_failing.set(false);
-                    return Some(written);
+                    return Some(Some(written));
                 }
                 Answer::Failed(failure) => failure,
             };
@@ -372,6 +392,14 @@ impl Stream {
             }
             if !self.rest(pause).await {
                 return None;
+            }
+            if failure.is_harm && !part.is_alone() {
+                return Some(None);
+            }
+            harms = if failure.is_harm { harms + 1 } else { 0 };
+            if harms == HARMS && work.refused.is_none() {
+                let why = Rejected { line: 0, code: failure.code, error: failure.error };
+                (work, lines) = part::refused(work, &lines, why);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -421,6 +449,7 @@ impl Stream {
         add(&self.lines.stored, written.stored);
         add(&self.lines.repeated, written.repeated);
         add(&self.lines.rejected, written.rejected_count);
+        add(&self.lines.dropped, written.dropped);
         let mut begin = 0;
         for (place, run) in runs.iter().enumerate() {
             let end = begin + run.lines;

@@ -47,6 +47,7 @@ impl Terms {
             origin,
             hello: false,
             too_long,
+            refused: None,
         }
     }
 

@@ -150,9 +150,20 @@ fn answer(request: &Request<'_>) -> Answer {
     if let Some(size) = number("/big/").filter(|&size| size <= 50_000_000) {
         return Answer::Reply(text(200, &vec![b'x'; size]));
     }
+    if let Some(count) = number("/headers/").filter(|&count| count <= 100_000) {
+        let mut builder = ResponseBuilder::new(200).unwrap();
+        (0..count).for_each(|number| builder.header(format!("x-{number}"), "").unwrap());
+        return Answer::Reply(builder.finish(b"many"));
+    }
     Answer::Reply(match path {
         "/echo" => text(200, request.body()),
         "/host" => text(200, request.header("host").unwrap_or("-").as_bytes()),
+        "/id" => text(200, request.id().as_bytes()),
+        "/own-id" => {
+            let mut builder = ResponseBuilder::new(200).unwrap();
+            builder.header("X-Request-Id", "the application's").unwrap();
+            builder.finish(request.id().as_bytes())
+        }
         "/facts" => text(200, facts(request).as_bytes()),
         "/malformed" => vec![1, 2, 3],
         "/close" => {
@@ -196,6 +207,14 @@ impl Reply {
             let (found, value) = line.split_once(':')?;
             found.eq_ignore_ascii_case(name).then_some(value.trim())
         })
+    }
+
+    /// The X-Request-Id, of which there is one.
+    pub fn id(&self) -> &str {
+        let lines = self.head.lines().filter_map(|line| line.strip_prefix("x-request-id: "));
+        let ids: Vec<_> = lines.collect();
+        assert_eq!(ids.len(), 1, "{}", self.head);
+        ids[0]
     }
 
     pub fn closes(&self) -> bool {

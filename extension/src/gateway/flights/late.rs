@@ -61,6 +61,7 @@ impl Flights {
     fn give_up(&mut self, slot: usize, server: &mut Server) {
         let Some(flight) = &mut self.flights[slot] else { return };
         if let Some(ticket) = flight.ticket.take() {
+            self.slots.remove(&ticket);
             let problem = too_slow();
             flight.answered = Some(problem.status);
             self.refusals.answer(server, flight.refused(ticket), &problem);

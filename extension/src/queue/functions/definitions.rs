@@ -9,10 +9,13 @@ use crate::entry::{Call, sql_function};
 use crate::queue::claim::learn;
 use crate::queue::count;
 use crate::queue::definition::{self, Definition, Right};
+use crate::queue::functions::parts;
+use crate::queue::producer;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::rotation;
 use crate::queue::segment::Purpose;
-use crate::queue::{SEGMENTS, claim};
+use crate::queue::{SEGMENTS, claim, wake};
+use crate::request::temporary;
 
 /// Longest name of a queue: the archive of its messages is a table named after it.
 const LONGEST_NAME: usize = 61;
@@ -70,6 +73,10 @@ fn check_composite(row_type: Oid) {
             "create type … as (…) makes one; without row_type the queue is one of messages.",
         );
     }
+    // SAFETY: as above.
+    let relation = unsafe { pg_sys::get_typ_typrelid(row_type) };
+    temporary::refuse_if(temporary::is_temporary_relation(relation), "a row type");
+    parts::refuse_temporary(row_type);
 }
 
 fn check_same(known: &Definition, row_type: Option<Oid>) {
@@ -90,6 +97,7 @@ sql_function!(
         let name = call.need_text(0, "queue_name");
         let Some(queue) = definition::look_up(name) else { return Datum::from(false) };
         check_owner(&queue);
+        wake::dropped(&queue);
         run_as_owner("select queue.unmake($1)", &[(queue.id as i32).into()]);
         Datum::from(true)
     }
@@ -154,9 +162,16 @@ sql_function!(
         lock_out(&queue);
         drop(learn(&queue, Purpose::Look));
         let rows = count::count(&queue).rows;
-        let last = queue.lock().next.saturating_sub(1);
+        claim::claim_all(&queue, rows as usize);
+        let mut producers = Vec::new();
+        producer::for_each(&queue, |origin| producers.push(origin));
+        let (last, open) = {
+            let lock = queue.lock();
+            (lock.next.saturating_sub(1), lock.open)
+        };
         for number in 0..SEGMENTS {
-            rotation::truncate(&queue, number, last);
+            let told = if number == open { &producers[..] } else { &[] };
+            rotation::truncate(&queue, number, last, told);
         }
         Datum::from(rows)
     }
@@ -180,7 +195,11 @@ sql_function!(
     |call| {
         let id: i32 = call.need(0, "queue");
         let Some(queue) = definition::of_number(id as u32) else { return Datum::from(true) };
-        let segments = claim::learn(&queue, Purpose::Look);
-        Datum::from(segments.iter().all(rotation::is_drained))
+        Datum::from(has_no_rows(&queue))
     }
 );
+
+/// Whether all rows of a queue are consumed, by the ledgers alone.
+pub fn has_no_rows(queue: &Definition) -> bool {
+    claim::learn(queue, Purpose::Look).iter().all(rotation::is_drained)
+}

@@ -5,7 +5,11 @@ use pgrx::prelude::*;
 
 use crate::authority::{as_owner, rows_as_owner, run_as_owner};
 use crate::entry::sql_function;
+use crate::log_line;
 use crate::queue::definition;
+use crate::queue::functions::definitions::has_no_rows;
+use crate::queue::functions::parts;
+use crate::queue::refuse::refuse_with_hint;
 use crate::queue::segment::Opened;
 use crate::subtransaction::in_subtransaction;
 
@@ -14,10 +18,17 @@ sql_function!(
     /// row type that it has altered stands in the catalogs: so whoever alters anything else waits for no lock on a table of ours.
     howdah_queue_follow_types,
     |call| {
-        let changed = if call.need_event() == c"sql_drop" { DROPPED } else { ALTERED };
+        let is_drop = call.need_event() == c"sql_drop";
+        let changed = if is_drop { DROPPED } else { ALTERED };
+        if !is_drop {
+            parts::refuse_altered_to_temporary(ALTERED);
+        }
         let queues = rows_as_owner(&format!("{changed} {QUEUES_OF}"), &[], |row| row.get::<i32>(1).ok()?);
         for queue in queues {
             run_as_owner("select queue.reshape($1)", &[queue.into()]);
+        }
+        if is_drop {
+            refuse_what_loses_values();
         }
         call.null()
     }
@@ -56,6 +67,42 @@ const QUEUES_OF: &str = "union
   where p.pronamespace = to_regnamespace('queue') and p.proname ~ '^row_type_[0-9]+$'
   order by 1";
 
+/// What queues lose that the comparison of row type and tables does not show: by CASCADE both sides may have lost a column, an attribute
+/// may have gone and come again in one command, or the whole row type has gone, with the function that kept it.
+const LOST: &str = r"select distinct lost.queue::integer, e.object_identity
+    from pg_event_trigger_dropped_objects() e
+    left join pg_class c on c.oid = e.objid and e.classid = 'pg_class'::regclass and e.objsubid > 0
+    cross join lateral (
+      select substring(c.relname, '^rows_([0-9]+)_[0-9]+$') where c.relnamespace = to_regnamespace('queue')
+      union all
+      select substr(p.proname, 10)
+      from pg_depend d join pg_proc p on p.oid = d.objid
+      where c.reltype <> 0 and d.refclassid = 'pg_type'::regclass and d.refobjid = c.reltype
+        and d.classid = 'pg_proc'::regclass
+        and p.pronamespace = to_regnamespace('queue') and p.proname ~ '^row_type_[0-9]+$'
+      union all
+      select substring(e.address_names[2], '^row_type_([0-9]+)$')
+      where e.classid = 'pg_proc'::regclass and e.address_names[1] = 'queue') lost (queue)
+    where lost.queue is not null
+    order by 1, 2";
+
+/// An error if a command has dropped what rows of a queue have, or need to be read.
+fn refuse_what_loses_values() {
+    let lost = rows_as_owner(LOST, &[], |row| Some((row.get::<i32>(1).ok()??, row.get::<String>(2).ok()??)));
+    for (queue, what) in lost {
+        // A queue that is dropped itself has no tables any more.
+        let is_there = definition::relation(&format!("rows_{queue}_1")) != Oid::INVALID;
+        let Some(queue) = definition::of_number(queue as u32).filter(|_| is_there) else { continue };
+        if !has_no_rows(&queue) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+                &format!("{what} cannot be dropped while queue {} has rows of it", queue.name),
+                "Take the rows first, or purge the queue.",
+            );
+        }
+    }
+}
+
 sql_function!(
     /// `queue.forget_tables()`: after a command that drops something, what was kept of tables is removed: oids come again. What
     /// cannot be removed now, or not without waiting, an idle executor removes later.
@@ -68,7 +115,7 @@ sql_function!(
             if matches!(error.sqlstate(), "57014" | "57P01") {
                 crate::guard::raise(error);
             }
-            pgrx::debug1!("what was kept of tables that are dropped stays for now: {}", error.message);
+            log_line::debug!("what was kept of tables that are dropped stays for now: {}", error.message);
         }
         call.null()
     }

@@ -14,6 +14,7 @@ use crate::functions::registering::{SearchPath, is_removed};
 use crate::ingest::table;
 use crate::queue::definition::{self, Right};
 use crate::queue::refuse::refuse_with_hint;
+use crate::request::temporary;
 use crate::settings;
 
 sql_function!(
@@ -37,7 +38,10 @@ sql_function!(
         let role = Role::of(call);
         match (&queue, into_table) {
             (Some(queue), _) => role.check_queue(queue),
-            (None, Some(into_table)) => role.check_table(into_table),
+            (None, Some(into_table)) => {
+                temporary::refuse_if(temporary::is_temporary_relation(into_table), "a table");
+                role.check_table(into_table);
+            }
             (None, None) => {}
         }
         let address = call.text(3).unwrap_or_default();
@@ -103,16 +107,19 @@ struct Role {
 }
 
 impl Role {
-    /// The role that is named, or the caller. What comes in by a socket is never written with a superuser's rights unless
-    /// somebody has asked for that.
+    /// The role that is named, or the caller. What comes in by a socket is never written with the rights of a superuser or of
+    /// howdah_admin unless somebody has asked for that: whoever owns the table, or a type in it, has code run with them.
     fn of(call: Call) -> Role {
         if let Some(name) = call.text(4) {
             return Role { oid: check_role(name), is_default: false };
         }
         let user = current_user();
-        // SAFETY: a look-up inside a transaction.
-        let is_superuser = unsafe { pg_sys::superuser_arg(user) };
-        Role { oid: if is_superuser { web_role() } else { user }, is_default: true }
+        // SAFETY: look-ups inside a transaction; every superuser is a member.
+        let is_admin = unsafe {
+            let admin = pg_sys::get_role_oid(c"howdah_admin".as_ptr(), true);
+            pg_sys::superuser_arg(user) || admin != Oid::INVALID && pg_sys::is_member_of_role(user, admin)
+        };
+        Role { oid: if is_admin { web_role() } else { user }, is_default: true }
     }
 
     fn name(&self) -> String {
@@ -169,17 +176,19 @@ const NETWORKS: Oid = Oid::from_u32(pg_sys::CIDRARRAYOID.to_u32());
 fn store(call: Call, port: u16, address: &str, role: Oid, bytes: i32) {
     // SAFETY: the argument is of this type.
     let networks = unsafe { DatumWithOid::new(call.argument(13), NETWORKS) };
+    let queue_owner = call.text(1).map(|queue| name_of(definition::find(queue).owner));
     run_as_owner(
         "insert into queue.listener as l (
            port, address, queue, into_table, role, search_path, token, durability, bucket_rows, bucket_bytes,
-           bucket_milliseconds, longest_line, line_column, rest_column, allow)
-         values ($1, $2, $3, $4, $5, $6, sha256(convert_to($7, 'UTF8')), $8, $9, $10, $11, $12, $13, $14, $15)
+           bucket_milliseconds, longest_line, line_column, rest_column, allow, queue_owner)
+         values ($1, $2, $3, $4, $5, $6, sha256(convert_to($7, 'UTF8')), $8, $9, $10, $11, $12, $13, $14, $15, $16)
          on conflict (port) do update set
            address = excluded.address, queue = excluded.queue, into_table = excluded.into_table, role = excluded.role,
            search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,
            bucket_rows = excluded.bucket_rows, bucket_bytes = excluded.bucket_bytes,
            bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line,
-           line_column = excluded.line_column, rest_column = excluded.rest_column, allow = excluded.allow",
+           line_column = excluded.line_column, rest_column = excluded.rest_column, allow = excluded.allow,
+           queue_owner = excluded.queue_owner",
         &[
             i32::from(port).into(),
             address.into(),
@@ -196,6 +205,7 @@ fn store(call: Call, port: u16, address: &str, role: Oid, bytes: i32) {
             call.text(11).into(),
             call.text(12).into(),
             networks,
+            queue_owner.into(),
         ],
     );
 }

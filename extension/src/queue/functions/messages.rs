@@ -280,6 +280,7 @@ sql_function!(
         };
         let returned = Returned::declared(call);
         settle::settle(&queue, &named(call, 3), until, |haul| hand_out(&queue, haul, &returned));
+        rotation::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -332,7 +333,8 @@ fn content(haul: &Haul, tuple: HeapTuple) -> Content {
     (value(1), value(2))
 }
 
-fn hand_out(queue: &Definition, haul: &Haul, returned: &Returned) {
+/// Adds messages that were chosen; dead ones become dead letters.
+pub fn hand_out(queue: &Definition, haul: &Haul, returned: &Returned) {
     each_message(haul, |row, (message, headers)| {
         if row.is_dead {
             return dead::bury_message(queue, row, message, headers);

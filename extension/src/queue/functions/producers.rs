@@ -5,8 +5,9 @@ use pgrx::prelude::*;
 
 use super::definitions::lock_out;
 use crate::authority::{check_table_owner, run_as_owner};
-use crate::entry::sql_function;
+use crate::entry::{Returned, columns, sql_function};
 use crate::ingest::progress;
+use crate::queue::append::Origin;
 use crate::queue::definition::{self, Right};
 use crate::queue::producer;
 use crate::queue::refuse::refuse_with_hint;
@@ -48,6 +49,35 @@ sql_function!(
         Datum::from(progress::forget(table, name))
     }
 );
+
+sql_function!(
+    /// `queue.producers(queue_name)`
+    howdah_queue_producers,
+    |call| {
+        let queue = definition::find(call.need_text(0, "queue_name"));
+        queue.check(Right::Manage);
+        let returned = Returned::declared(call);
+        producer::for_each(&queue, |origin| add(&returned, origin));
+        returned.done()
+    }
+);
+
+sql_function!(
+    /// `queue.producers(into_table)`
+    howdah_queue_producers_of_table,
+    |call| {
+        let table: Oid = call.need(0, "into_table");
+        check_table_owner(table);
+        let returned = Returned::declared(call);
+        progress::all(table).into_iter().for_each(|origin| add(&returned, origin));
+        returned.done()
+    }
+);
+
+fn add(returned: &Returned, origin: Origin) {
+    // SAFETY: columns as the functions are declared to return them.
+    unsafe { returned.add_values(&mut columns![origin.producer, origin.epoch, origin.sequence]) };
+}
 
 fn begin() {
     // SAFETY: inside a transaction.

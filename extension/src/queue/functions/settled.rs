@@ -9,7 +9,7 @@ use crate::queue::claim::Haul;
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::refuse::refuse_with_hint;
 use crate::queue::settle::{self, Named};
-use crate::queue::{claim, count, now, rotation};
+use crate::queue::{claim, count, now, rotation, shift};
 
 /// The queue of the first argument, for settling rows.
 pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
@@ -102,6 +102,7 @@ sql_function!(
         let until = queue.time().saturating_add(delay.saturating_mul(1_000_000));
         let mut found = Found::new(call);
         settle::settle(&queue, &named(call, 3), until, |haul| found.add(haul));
+        rotation::tidy_sometimes(&queue);
         found.answer()
     }
 );
@@ -145,6 +146,8 @@ sql_function!(
         unsafe { pg_sys::PreventCommandIfReadOnly(c"maintaining a queue".as_ptr()) };
         // What is free now is looked for before, so that the cursor passes what is consumed.
         claim::advance(&queue);
-        Datum::from(rotation::tidy(&queue, rotation::Effort::Thorough) as i32)
+        let tidied = rotation::tidy(&queue, rotation::Effort::Thorough);
+        shift::some(&queue, &tidied.left);
+        Datum::from(tidied.truncated as i32)
     }
 );

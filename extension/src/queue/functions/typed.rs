@@ -9,8 +9,9 @@ use crate::entry::{Call, Returned, sql_function};
 use crate::queue::append::{self, Origin};
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::layout::Layout;
+use crate::queue::layout::{self, Layout};
 use crate::queue::refuse::refuse;
+use crate::queue::scratch::Scratch;
 use crate::queue::{now, producer, rotation, rows, wake};
 
 sql_function!(
@@ -65,10 +66,11 @@ sql_function!(
 /// Sends those rows of a producer that are not there yet: the last has the origin's sequence number. Its epoch counts from then
 /// on even if none is new: what a process of an older one sends later is refused.
 fn put_from(queue: &Definition, rows: &[Datum], row_type: pg_sys::Oid, origin: &Origin) -> u64 {
-    let last = producer::resume(queue, &origin.producer, origin.epoch);
     let first = origin.sequence.saturating_sub(rows.len() as i64).saturating_add(1);
-    let repeated =
-        last.as_ref().map_or(0, |last| producer::repeated(&origin.producer, "row", first, last.sequence));
+    producer::check(&origin.producer, "row", origin.epoch, first, rows.len());
+    let last = producer::resume(queue, &origin.producer, origin.epoch);
+    let there = last.as_ref().map(|last| last.sequence);
+    let repeated = producer::repeated(&origin.producer, "row", first, rows.len(), there);
     let new = rows.get(usize::try_from(repeated).unwrap_or(usize::MAX)..).unwrap_or_default();
     if new.is_empty() {
         let sequence = last.as_ref().map_or(origin.sequence, |last| last.sequence);
@@ -90,18 +92,20 @@ struct TakenApart<'a> {
 
 impl<'a> TakenApart<'a> {
     fn new(rows: &'a [Datum], row_type: pg_sys::Oid) -> TakenApart<'a> {
-        // SAFETY: a composite type, whose descriptor is a copy in the current memory context.
-        unsafe {
-            let descriptor = pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1);
-            let count = (*descriptor).natts as usize;
-            TakenApart { rows, descriptor, values: vec![Datum::null(); count], nulls: vec![true; count] }
-        }
+        let descriptor = layout::descriptor_of(row_type);
+        // SAFETY: a descriptor that was made above.
+        let count = unsafe { (*descriptor).natts } as usize;
+        TakenApart { rows, descriptor, values: vec![Datum::null(); count], nulls: vec![true; count] }
     }
 }
 
 impl append::Source for TakenApart<'_> {
     fn count(&self) -> usize {
         self.rows.len()
+    }
+
+    fn row_type(&self) -> pg_sys::TupleDesc {
+        self.descriptor
     }
 
     fn row(&mut self, place: usize) -> (&[Datum], &[bool]) {
@@ -155,12 +159,13 @@ unsafe fn elements(array: Datum, element: pg_sys::Oid) -> Vec<Datum> {
     }
 }
 
-/// Sends composite values of the queue's row type.
+/// Sends composite values of the queue's row type as it is now.
 pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
-    let row_type = queue.typed("queue.send");
+    let row_type = layout::descriptor_of(queue.typed("queue.send"));
     let mut layout: Option<Layout> = None;
     append::write(queue, rows.len(), 0, None, &mut |table, place, position| {
-        let layout = layout.get_or_insert_with(|| append::layout_for_writing(queue, table, row_type));
+        // SAFETY: the descriptor is in the memory of the call.
+        let layout = layout.get_or_insert_with(|| unsafe { Layout::of(queue.id, table, row_type) });
         // SAFETY: the rows have been checked to be of the type.
         unsafe { layout.to_table(rows[place], position) }
     })
@@ -267,7 +272,7 @@ pub fn quantity(call: Call, place: usize) -> usize {
 }
 
 /// An interval as microseconds, a month as 30 days.
-fn microseconds(call: Call, place: usize, name: &str) -> i64 {
+pub fn microseconds(call: Call, place: usize, name: &str) -> i64 {
     let interval: pgrx::datum::Interval = call.need(place, name);
     let days = i64::from(interval.days()) + 30 * i64::from(interval.months());
     days.saturating_mul(86_400_000_000).saturating_add(interval.micros())
@@ -288,10 +293,12 @@ impl<'a> Answer<'a> {
     }
 
     fn add(&mut self, haul: &Haul) {
-        let mut layout = Layout::of(self.queue.id, &haul.segment.rows, self.row_type);
+        let row_type = layout::descriptor_of(self.row_type);
+        // SAFETY: the descriptor is in the memory of the call.
+        let mut layout = unsafe { Layout::of(self.queue.id, &haul.segment.rows, row_type) };
         let call = self.call;
-        // SAFETY: the layout makes rows of the type, as which the function is declared.
-        let store = self.returned.get_or_insert_with(|| unsafe { Returned::rows(call, layout.row_type()) });
+        let queue = self.queue;
+        let store = self.returned.get_or_insert_with(|| returned_rows(call, queue, row_type));
         rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |_, tuple| {
             // SAFETY: a row of the segment's table, on a pinned page.
             unsafe { store.add(&layout.to_row(tuple)) };
@@ -301,30 +308,44 @@ impl<'a> Answer<'a> {
     /// The function's value.
     fn done(self) -> Datum {
         if self.returned.is_none() {
-            let row_type = self.queue.typed("");
-            // SAFETY: a composite type, whose descriptor is copied.
-            unsafe { Returned::rows(self.call, pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1)) };
+            returned_rows(self.call, self.queue, layout::descriptor_of(self.queue.typed("")));
         }
         Datum::null()
     }
 }
 
-fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, returned: &Returned) {
-    let mut layout = Layout::of(queue.id, &haul.segment.rows, row_type);
+/// Rows of the row type as it is now. The statement may have begun before it was altered, and waited for that: PostgreSQL would
+/// complain of attributes that are dropped without saying why.
+fn returned_rows(call: Call, queue: &Definition, row_type: pg_sys::TupleDesc) -> Returned {
+    // SAFETY: the description is a copy of the type's, as which the function is declared.
+    unsafe {
+        if !Returned::are_expected(call, row_type) {
+            queue.refuse_altered();
+        }
+        Returned::rows(call, row_type)
+    }
+}
+
+/// Adds rows that were chosen, with their numbers and how often they were read; dead ones become dead letters.
+pub fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, returned: &Returned) {
+    let row_type = layout::descriptor_of(row_type);
+    // SAFETY: the descriptor is in the memory of the call.
+    let mut layout = unsafe { Layout::of(queue.id, &haul.segment.rows, row_type) };
     let of =
         |position: u64| haul.rows.binary_search_by_key(&position, |row| row.position).map(|at| haul.rows[at]);
+    let scratch = Scratch::here();
     rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
         let Ok(chosen) = of(position) else { return };
         // SAFETY: a row of the segment's table, on a pinned page, and values as the function is declared.
-        unsafe {
+        scratch.run(|| unsafe {
             let mut row = layout.to_row(tuple);
-            let value = pg_sys::heap_copy_tuple_as_datum(&mut row, layout.row_type());
+            let value = pg_sys::heap_copy_tuple_as_datum(&mut row, row_type);
             if chosen.is_dead {
-                return dead::bury(queue, &chosen, value, row_type);
+                return dead::bury(queue, &chosen, value);
             }
             let number = Datum::from(position as i64);
             returned.add_values(&mut [Some(number), Some(Datum::from(chosen.reads)), Some(value)]);
-        }
+        });
     });
 }
 

@@ -297,9 +297,14 @@ public final class Config {
     private Builder set(Setting setting, Object value) {
       if (value == null) {
         values.remove(setting);
-      } else {
-        values.put(setting, value.toString());
+        return this;
       }
+      String text = value.toString();
+      if (text.indexOf('\0') >= 0) {
+        // What follows it would be another parameter to the server, and another file to the system.
+        throw new IllegalArgumentException(setting.key + " cannot have a zero character in it");
+      }
+      values.put(setting, text);
       return this;
     }
 

@@ -42,7 +42,8 @@ public final class Connection implements Source, AutoCloseable {
   /** Whether the origin was given back to the pool; what it stands for may be another borrower's by now. */
   private volatile boolean returned;
 
-  private Connection(Config config, Session session) {
+  /** A connection over a session that has begun. */
+  Connection(Config config, Session session) {
     this.lender = null;
     this.origin = this;
     this.owner = null;

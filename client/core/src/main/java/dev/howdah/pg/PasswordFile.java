@@ -22,18 +22,23 @@ final class PasswordFile {
     }
     try {
       refuseIfOpenToOthers(file);
-      List<Set<String>> wanted =
-          List.of(hosts(address), Set.of(Integer.toString(address.port())), Set.of(config.database()), Set.of(config.user()));
-      for (String line : Files.readAllLines(file)) {
-        String password = match(line, wanted);
-        if (password != null) {
-          return password;
-        }
-      }
-      return null;
+      return find(Files.readAllLines(file), config, address);
     } catch (IOException e) {
       throw new ConnectionException("the password file " + file + " cannot be read: " + e.getMessage(), e);
     }
+  }
+
+  /** The password of the first of these lines that fits, or null. */
+  static String find(List<String> lines, Config config, Config.Address address) {
+    List<Set<String>> wanted =
+        List.of(hosts(address), Set.of(Integer.toString(address.port())), Set.of(config.database()), Set.of(config.user()));
+    for (String line : lines) {
+      String password = match(line, wanted);
+      if (password != null) {
+        return password;
+      }
+    }
+    return null;
   }
 
   private static void refuseIfOpenToOthers(Path file) throws IOException {

@@ -10,8 +10,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.math.BigDecimal;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -83,7 +81,7 @@ public class Row {
   }
 
   /** Where the length of a column's value stands in the segment. */
-  private int locate(int column) {
+  private int find(int column) {
     byte[] bytes = segment.bytes;
     int last = hint;
     int at = column(last);
@@ -101,11 +99,20 @@ public class Row {
       position += 4 + (length & ~(length >> 31));
       at++;
     }
-    int distance = position - start;
+    return position;
+  }
+
+  /** Where the length of a column's value stands, which is likely to be asked for again. */
+  private int locate(int column) {
+    int position = find(column);
+    point(column, position - start);
+    return position;
+  }
+
+  private void point(int column, int distance) {
     if (distance < 1 << POSITION_BITS && column < MOST_COLUMN) {
       hint = column << POSITION_BITS | distance;
     }
-    return position;
   }
 
   private static int column(int hint) {
@@ -133,6 +140,10 @@ public class Row {
   /** Whether a value is SQL's null. */
   public final boolean isNull(int column) {
     codec(column);
+    Object[] known = cells;
+    if (known != null && known[column] != null) {
+      return known[column] == NULL;
+    }
     return BigEndian.int4(segment.bytes, locate(column)) < 0;
   }
 
@@ -243,16 +254,14 @@ public class Row {
    * bytes in it is made anew at each call, as whoever gets it may change it.
    */
   public final Object getObject(int column) {
-    Codec codec = codec(column);
     Object[] known = cells;
-    if (known == null) {
-      known = newCells();
+    if (known != null && column >= 0 && column < known.length) {
+      Object value = known[column];
+      if (value != null) {
+        return value instanceof Held held ? held.value() : value;
+      }
     }
-    Object value = known[column];
-    if (value == null) {
-      value = decode(codec, column, known);
-    }
-    return value instanceof Held held ? held.value() : value;
+    return decode(column);
   }
 
   /** An array that another thread has made meanwhile may hold what must be held once. */
@@ -266,18 +275,25 @@ public class Row {
     return others == null ? made : others;
   }
 
-  private Object decode(Codec codec, int column, Object[] known) {
-    int at = locate(column) + 4;
-    int length = BigEndian.int4(segment.bytes, at - 4);
-    Object value = length < 0 ? null : codec.decode(segment.bytes, at, length);
+  private Object decode(int column) {
+    Codec codec = codec(column);
+    Object[] known = cells;
+    if (known == null) {
+      known = newCells();
+    }
+    byte[] bytes = segment.bytes;
+    int at = find(column) + 4;
+    int length = BigEndian.int4(bytes, at - 4);
+    // Whoever reads from left to right asks for the next one.
+    point(column + 1, at + Math.max(0, length) - start);
+    Object value = length < 0 ? null : codec.decode(bytes, at, length);
     if (value == null) {
       known[column] = NULL;
     } else if (codec.cacheable()) {
       known[column] = value;
     } else if (holdsArrays()) {
-      Held held = new Held(value);
-      Object others = CELL.compareAndExchange(known, column, null, held);
-      return others == null ? held : others;
+      Object others = CELL.compareAndExchange(known, column, null, new Held(value));
+      return others == null ? value : ((Held) others).value();
     }
     return value;
   }
@@ -343,19 +359,30 @@ public class Row {
   /** All values in order. */
   public final Object[] toArray() {
     Object[] values = new Object[width()];
+    if (cells != null || holdsArrays()) {
+      for (int i = 0; i < values.length; i++) {
+        values[i] = getObject(i);
+      }
+      return values;
+    }
+    // Who takes all of them holds them: the row need not.
+    byte[] bytes = segment.bytes;
+    Codec[] codecs = segment.shape.codecs;
+    int at = start + 2;
     for (int i = 0; i < values.length; i++) {
-      values[i] = getObject(i);
+      int length = BigEndian.int4(bytes, at);
+      at += 4;
+      if (length >= 0) {
+        values[i] = codecs[i].decode(bytes, at, length);
+        at += length;
+      }
     }
     return values;
   }
 
-  /** All values by name, in the order of the columns; of columns with one name the first. */
+  /** All values by name, in the order of the columns; of columns with one name the first. The map does not change. */
   public final Map<String, Object> toMap() {
-    Map<String, Object> map = new LinkedHashMap<>();
-    for (int i = 0; i < width(); i++) {
-      map.putIfAbsent(columns().get(i).name(), getObject(i));
-    }
-    return Collections.unmodifiableMap(map);
+    return new RowMap(segment.shape, toArray());
   }
 
   /** This row with bytes of its own, so that it keeps no other row of its result in memory. */

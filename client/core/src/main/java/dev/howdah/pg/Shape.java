@@ -53,6 +53,16 @@ public final class Shape {
     return index == null ? -1 : index;
   }
 
+  /** How many names there are. */
+  int names() {
+    return indexes.size();
+  }
+
+  /** Whether a column's name means it, and none before it. */
+  boolean isFirst(int column) {
+    return indexes.size() == codecs.length || indexes.get(columns.get(column).name()) == column;
+  }
+
   /** The columns' names made distinct: of those with one name, the first has it, the second gets _1 behind it, the third _2. */
   public List<String> distinctNames() {
     Set<String> taken = new HashSet<>();

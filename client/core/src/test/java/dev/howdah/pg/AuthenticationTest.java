@@ -240,6 +240,30 @@ class AuthenticationTest {
     }
   }
 
+  /** Connects from a process of its own, and wants the channel bound. */
+  public static void main(String[] arguments) {
+    System.exit(usesTls(Config.builder(Map.of()).host("127.0.0.1").port(Integer.parseInt(arguments[0])).database("postgres").user("by_tls")
+        .password("secret").set("sslmode", "require").set("channel_binding", "require").build()) ? 0 : 1);
+  }
+
+  /**
+   * TLS has no name for a signature with SHA-3, so OpenSSL refuses a client that names those a certificate may have. The JDK does,
+   * unless it is told not to.
+   */
+  @Test
+  void aCertificateSignedWithSha3BindsTheChannelToo() throws IOException, GeneralSecurityException, InterruptedException {
+    assumeTrue(tls);
+    become(identity("sha3", "-keyalg", "RSA", "-keysize", "2048", "-sigalg", "SHA3-256withRSA"));
+    try {
+      Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+          "-Djdk.tls.client.disableExtensions=signature_algorithms_cert", "-cp", System.getProperty("java.class.path"),
+          AuthenticationTest.class.getName(), Integer.toString(PrivateServer.shared().port())).inheritIO().start();
+      assertEquals(0, process.waitFor());
+    } finally {
+      become(own);
+    }
+  }
+
   @Test
   void aClientCertificateStandsForAPassword() throws IOException {
     IllegalArgumentException half = assertThrows(IllegalArgumentException.class,

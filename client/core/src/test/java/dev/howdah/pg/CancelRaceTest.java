@@ -6,14 +6,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.InetAddress;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
 /** Cancels and interrupts that come just when a loan or a transaction ends. */
 class CancelRaceTest {
+  private static final int SECONDS = 3;
+  private static final int MOST_SECONDS = 60;
+  private static final int CANCELLERS = 6;
+
   /** Whoever asks has a loan that ends while the cancel waits for the gate: then another's query runs. */
   @Test
   void aCancelOfALoanThatEndsHitsNoStatementOfTheNext() throws InterruptedException {
@@ -36,6 +44,52 @@ class CancelRaceTest {
     assertEquals(0, sent.get(), "the next borrower's statement was cancelled");
     assertTrue(gate.cancel(() -> true, sent::incrementAndGet));
     assertEquals(1, sent.get());
+  }
+
+  /**
+   * Threads cancel whatever loan they may, of a pool with one connection, also when it has just gone back. The next loan, which
+   * they do not know, has the same connection; its query always ends well.
+   */
+  @Test
+  void cancelsOfALoanNeverHitTheNextOne() throws Exception {
+    AtomicReference<Connection> known = new AtomicReference<>();
+    AtomicBoolean over = new AtomicBoolean();
+    int hit = 0;
+    ExecutorService threads = Executors.newFixedThreadPool(CANCELLERS);
+    try (Pool pool = new Pool(PrivateServer.shared().config().build(), Pool.Settings.DEFAULT.size(1))) {
+      for (int i = 0; i < CANCELLERS; i++) {
+        threads.execute(() -> {
+          while (!over.get()) {
+            Connection loan = known.get();
+            if (loan == null || !loan.cancel()) {
+              Thread.yield();
+            }
+          }
+        });
+      }
+      long start = System.nanoTime();
+      // A machine that is busy takes longer to cancel anything.
+      for (int i = 0; System.nanoTime() - start < (hit > 0 ? SECONDS : MOST_SECONDS) * 1_000_000_000L; i++) {
+        try (Connection loan = pool.borrow()) {
+          known.set(loan);
+          // Often nothing runs, so that the loan goes back while a thread is about to cancel.
+          if (i % 4 == 0) {
+            loan.query("select pg_sleep($1)", i % 16 == 0 ? 0.1 : 0.005);
+          }
+        } catch (ServerException e) {
+          assertEquals("57014", e.sqlState());
+          hit++;
+        }
+        try (Connection innocent = pool.borrow()) {
+          assertEquals(i, innocent.query("select $1::int from pg_sleep(0.002)", i).get(0).getInt(0));
+        }
+      }
+    } finally {
+      over.set(true);
+      threads.shutdown();
+      assertTrue(threads.awaitTermination(30, TimeUnit.SECONDS), "a cancel does not end");
+    }
+    assertTrue(hit > 0, "no cancel hit anything");
   }
 
   /** A connection by a relay, which counts connections: each cancel takes one. */

@@ -241,10 +241,14 @@ class PoolTest {
     }
   }
 
+  /** Waits until the server waits for the socket at each look: while buffers grow it waits for a moment, and writes on. */
   private static void awaitFullSocket(Connection other, int process) {
     long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
-    while (other.query("select pid from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite'", process).isEmpty()) {
+    int waiting = 0;
+    while (waiting < 20) {
       assertTrue(System.nanoTime() < deadline, "the server waits for the socket");
+      boolean waits = !other.query("select pid, pg_sleep(0.01) from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite'", process).isEmpty();
+      waiting = waits ? waiting + 1 : 0;
     }
   }
 

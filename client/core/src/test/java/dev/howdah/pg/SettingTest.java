@@ -2,6 +2,7 @@ package dev.howdah.pg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -59,6 +60,14 @@ class SettingTest {
       environment.put(setting.variable, "what is set goes before it");
       assertRead(setting, Config.builder(environment).set(setting.key, value));
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void hasNoZeroCharacter(Setting setting) {
+    String value = VALUES.get(setting) + "\0";
+    assertThrows(IllegalArgumentException.class, () -> nothing().set(setting.key, value));
+    assertThrows(IllegalArgumentException.class, () -> ConnectionString.parse("postgresql://?" + setting.key + "=x%00", nothing()));
   }
 
   @ParameterizedTest

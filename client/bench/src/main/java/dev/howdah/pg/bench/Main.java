@@ -29,7 +29,7 @@ public final class Main {
 
   /** The program. */
   public static void main(String[] arguments) throws Exception {
-    List<String> cases = names("CASES", "t1,t2,t3,t4,t5,t6,codecs");
+    List<String> cases = names("CASES", "t1,t2,t3,t4,t5,t5_varied,t6,codecs");
     List<String> systems = names("SYSTEMS", "howdah,howdah_shared,floor,socket,pgjdbc_arrays,pgjdbc_maps,java_jdbc,vertx");
     Server server = Server.ofEnvironment();
     try (Contenders contenders = new Contenders(server)) {

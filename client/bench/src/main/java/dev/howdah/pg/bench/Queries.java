@@ -24,7 +24,17 @@ final class Queries {
       sixty.append(i > 0 ? ", " : "").append("now() as c").append(i);
     }
     queries.put("t5", sixty + series);
+    queries.put("t5_varied", varied() + series);
     return queries;
+  }
+
+  /** Sixty timestamps, each some half a day from every other, up to the year 5800: what was decoded once is of no use again. */
+  private static String varied() {
+    StringBuilder sixty = new StringBuilder("select ");
+    for (int i = 0; i < 60; i++) {
+      sixty.append(i > 0 ? ", " : "").append("to_timestamp((x * 60 + ").append(i).append(") * 40000.123457::float8) as c").append(i);
+    }
+    return sixty.toString();
   }
 
   /** The query of t6. */

@@ -3,20 +3,24 @@ package dev.howdah.pg.edn;
 import dev.howdah.pg.PgException;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
-import java.util.HashSet;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * Writes JSON as EDN without making its values: objects as maps with strings for keys, null as nil, numbers
  * and booleans as they are. Of members with one name the last counts, as for jsonb; EDN allows no two.
+ *
+ * <p>Every byte is read once, and what is open is kept in objects and not on the stack: neither depth nor
+ * names that stand twice at every depth make it slow or fail.
  */
 public final class JsonAsEdn {
   private final byte[] json;
   private final int end;
   private final WireOutput out;
   private int at;
+  /** The innermost array or object that has begun and not ended, or null. */
+  private Level level;
 
   private JsonAsEdn(byte[] json, int start, int end, WireOutput out) {
     this.json = json;
@@ -25,19 +29,47 @@ public final class JsonAsEdn {
     this.out = out;
   }
 
+  /** Where the text of an object's member stands in the output, its name and what is between included. */
+  private record Member(int start, int end) {}
+
+  private static final class Level {
+    final Level outer;
+    final int start;
+    /** The members of an object by name; null for an array. */
+    final Map<String, Member> members;
+    /** The member that is being written. */
+    String name;
+    int memberStart;
+    boolean doubled;
+
+    Level(Level outer, int start, boolean isObject) {
+      this.outer = outer;
+      this.start = start;
+      this.members = isObject ? new LinkedHashMap<>() : null;
+    }
+
+    char last() {
+      return members == null ? ']' : '}';
+    }
+  }
+
   /** Writes UTF-8 bytes of JSON. */
   public static void write(byte[] json, int offset, int length, WireOutput out) {
-    new JsonAsEdn(json, offset, offset + length, out).value();
+    new JsonAsEdn(json, offset, offset + length, out).document();
   }
 
   private PgException malformed() {
     return new PgException("22P02", "the server sent JSON that is none");
   }
 
-  private byte peek() {
+  private void skipSpace() {
     while (at < end && json[at] <= ' ' && json[at] >= 0) {
       at++;
     }
+  }
+
+  private byte peek() {
+    skipSpace();
     if (at >= end) {
       throw malformed();
     }
@@ -52,112 +84,155 @@ public final class JsonAsEdn {
     return false;
   }
 
-  private void value() {
-    switch (peek()) {
-      case '{' -> object();
-      case '[' -> array();
-      case '"' -> string();
-      case 'n' -> {
-        at += 4;
-        Edn.nothing(out);
-      }
-      default -> scalar();
+  private void expect(char c) {
+    if (!take(c)) {
+      throw malformed();
     }
   }
 
-  /** A number, true or false. */
+  private void document() {
+    do {
+      boolean ended = value();
+      while (ended && level != null) {
+        ended = !goesOn();
+      }
+    } while (level != null);
+    skipSpace();
+    if (at < end) {
+      throw malformed();
+    }
+  }
+
+  /** Writes a value, or the beginning of one that holds others; returns whether it has ended. */
+  private boolean value() {
+    byte first = peek();
+    if (first == '"') {
+      string();
+    } else if (first == '{' || first == '[') {
+      at++;
+      level = new Level(level, out.size(), first == '{');
+      out.int1(first);
+      if (!take(level.last())) {
+        beginMember();
+        return false;
+      }
+      endLevel();
+    } else {
+      scalar();
+    }
+    return true;
+  }
+
+  /** A number, true, false or null. */
   private void scalar() {
     int start = at;
-    while (at < end && json[at] > ' ' && json[at] != ',' && json[at] != ']' && json[at] != '}') {
+    while (at < end && isOfScalar(json[at])) {
       at++;
     }
     if (at == start) {
       throw malformed();
     }
-    out.bytes(json, start, at - start);
-  }
-
-  private void array() {
-    at++;
-    out.int1('[');
-    for (boolean first = true; !take(']'); first = false) {
-      if (!first) {
-        if (!take(',')) {
-          throw malformed();
-        }
-        out.int1(' ');
-      }
-      value();
-    }
-    out.int1(']');
-  }
-
-  private void object() {
-    int start = out.size();
-    int open = at;
-    Set<String> names = new HashSet<>();
-    at++;
-    out.int1('{');
-    for (boolean first = true; !take('}'); first = false) {
-      if (!first) {
-        if (!take(',')) {
-          throw malformed();
-        }
-        out.text(", ");
-      }
-      int label = out.size();
-      string();
-      if (!names.add(new String(out.array(), label, out.size() - label, StandardCharsets.UTF_8))) {
-        at = open;
-        out.truncate(start);
-        objectOfLastMembers();
-        return;
-      }
-      colon();
-      value();
-    }
-    out.int1('}');
-  }
-
-  private void colon() {
-    if (!take(':')) {
+    if (json[start] >= 'a') {
+      literal(new String(json, start, at - start, StandardCharsets.US_ASCII));
+    } else if (isNumber(start, at)) {
+      out.bytes(json, start, at - start);
+    } else {
       throw malformed();
     }
+  }
+
+  /** Whether it is a number of JSON: EDN would have 010 be eight, and - be a name. */
+  private boolean isNumber(int from, int to) {
+    int start = json[from] == '-' ? from + 1 : from;
+    int next = digits(start, to);
+    boolean good = next > start && (json[start] != '0' || next == start + 1);
+    if (next < to && json[next] == '.') {
+      start = next + 1;
+      next = digits(start, to);
+      good &= next > start;
+    }
+    if (next < to && (json[next] == 'e' || json[next] == 'E')) {
+      start = next + 1 < to && (json[next + 1] == '+' || json[next + 1] == '-') ? next + 2 : next + 1;
+      next = digits(start, to);
+      good &= next > start;
+    }
+    return good && next == to;
+  }
+
+  /** Where digits from a position on end. */
+  private int digits(int from, int to) {
+    int next = from;
+    while (next < to && json[next] >= '0' && json[next] <= '9') {
+      next++;
+    }
+    return next;
+  }
+
+  private static boolean isOfScalar(byte b) {
+    return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E';
+  }
+
+  private void literal(String name) {
+    switch (name) {
+      case "null" -> Edn.nothing(out);
+      case "true", "false" -> out.text(name);
+      default -> throw malformed();
+    }
+  }
+
+  /** Behind a value inside another: whether one more follows. */
+  private boolean goesOn() {
+    endMember();
+    if (!take(',')) {
+      expect(level.last());
+      endLevel();
+      return false;
+    }
+    out.text(level.members == null ? " " : ", ");
+    beginMember();
+    return true;
+  }
+
+  private void beginMember() {
+    if (level.members == null) {
+      return;
+    }
+    level.memberStart = out.size();
+    peek();
+    string();
+    level.name = new String(out.array(), level.memberStart, out.size() - level.memberStart, StandardCharsets.UTF_8);
+    expect(':');
     out.int1(' ');
   }
 
-  /** An object in which a name stands twice; its members are collected first. */
-  private void objectOfLastMembers() {
-    Map<String, String> members = new LinkedHashMap<>();
-    int start = out.size();
-    at++;
-    while (!take('}')) {
-      take(',');
-      string();
-      String name = taken(start);
-      colon();
-      out.truncate(start);
-      value();
-      members.put(name, taken(start));
+  private void endMember() {
+    if (level.members != null) {
+      level.doubled |= level.members.put(level.name, new Member(level.memberStart, out.size())) != null;
     }
-    String between = "{";
-    for (Map.Entry<String, String> member : members.entrySet()) {
-      out.text(between + member.getKey() + ' ' + member.getValue());
-      between = ", ";
-    }
-    out.int1('}');
   }
 
-  private String taken(int start) {
-    String text = new String(out.array(), start, out.size() - start, StandardCharsets.UTF_8);
-    out.truncate(start);
-    return text;
+  private void endLevel() {
+    if (level.doubled) {
+      keepLastMembers();
+    }
+    out.int1(level.last());
+    level = level.outer;
+  }
+
+  /** Writes the members again of an object in which a name stands twice. */
+  private void keepLastMembers() {
+    byte[] written = Arrays.copyOfRange(out.array(), level.start, out.size());
+    out.truncate(level.start);
+    String between = "{";
+    for (Member member : level.members.values()) {
+      out.text(between);
+      out.bytes(written, member.start() - level.start, member.end() - member.start());
+      between = ", ";
+    }
   }
 
   private void string() {
-    if (!take('"')) {
-      throw malformed();
-    }
+    expect('"');
     int start = at;
     boolean escaped = false;
     while (at < end && json[at] != '"') {
@@ -191,15 +266,25 @@ public final class JsonAsEdn {
         case 'b' -> plain.append('\b');
         case 'f' -> plain.append('\f');
         case 'u' -> {
-          if (i + 5 > text.length()) {
-            throw malformed();
-          }
-          plain.append((char) Integer.parseInt(text, i + 1, i + 5, 16));
+          plain.append(unit(text, i + 1));
           i += 4;
         }
         default -> plain.append(escape);
       }
     }
     return plain.toString();
+  }
+
+  /** The unit of UTF-16 that four digits stand for. */
+  private char unit(String text, int from) {
+    int unit = 0;
+    for (int i = from; i < from + 4; i++) {
+      int digit = i < text.length() ? Character.digit(text.charAt(i), 16) : -1;
+      if (digit < 0) {
+        throw malformed();
+      }
+      unit = unit << 4 | digit;
+    }
+    return (char) unit;
   }
 }

@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import dev.howdah.pg.PgException;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.lang.reflect.Array;
@@ -15,6 +16,7 @@ import java.util.function.Function;
  */
 final class ArrayCodec extends Codec {
   private static final int MOST_DIMENSIONS = 6;
+  private static final int RECORD = 2249;
 
   private final Codec element;
   private final int elementOid;
@@ -50,10 +52,14 @@ final class ArrayCodec extends Codec {
     final int total;
     final int start;
 
-    Shape(byte[] bytes, int offset, int length, Codec codec) {
+    Shape(byte[] bytes, int offset, int length, ArrayCodec codec) {
       int dimensions = length < 12 ? -1 : BigEndian.int4(bytes, offset);
       if (dimensions < 0 || dimensions > MOST_DIMENSIONS || length < 12 + 8 * dimensions) {
         throw codec.broken(length);
+      }
+      // Rows of any type are an array of records.
+      if (codec.elementOid != RECORD && BigEndian.int4(bytes, offset + 8) != codec.elementOid) {
+        throw codec.otherElements(BigEndian.int4(bytes, offset + 8));
       }
       int[] counts = new int[dimensions];
       int[] bounds = new int[dimensions];
@@ -63,7 +69,7 @@ final class ArrayCodec extends Codec {
         counts[i] = BigEndian.int4(bytes, offset + 12 + 8 * i);
         bounds[i] = BigEndian.int4(bytes, offset + 16 + 8 * i);
         product = counts[i] < 0 ? Integer.MAX_VALUE : product * counts[i];
-        if (product > (offset + length - start) / 4) {
+        if (product > (offset + length - start) / 4 || (long) bounds[i] + counts[i] > Integer.MAX_VALUE) {
           throw codec.broken(length);
         }
       }
@@ -74,13 +80,25 @@ final class ArrayCodec extends Codec {
     }
   }
 
+  private PgException otherElements(int oid) {
+    return new PgException("22P03", "the server sent a value of type " + name() + " whose elements are of type "
+        + Integer.toUnsignedString(oid) + ", not " + Integer.toUnsignedString(elementOid));
+  }
+
   /** The length of the element at a position; -1 for null. */
   private int elementLength(byte[] bytes, int at, int end) {
     int length = end - at < 4 ? Integer.MAX_VALUE : BigEndian.int4(bytes, at);
     if (length < -1 || length > end - at - 4) {
-      throw broken(length);
+      throw broken(end - at);
     }
     return length;
+  }
+
+  /** Behind the last element nothing may follow. */
+  private void checkEnd(int at, int end) {
+    if (at != end) {
+      throw broken(end - at);
+    }
   }
 
   @Override
@@ -96,6 +114,7 @@ final class ArrayCodec extends Codec {
       }
       at += 4 + Math.max(0, size);
     }
+    checkEnd(at, end);
     return presented(new PgArray(elements, shape.lengths, shape.lowerBounds));
   }
 
@@ -163,6 +182,7 @@ final class ArrayCodec extends Codec {
   private void write(byte[] bytes, Shape shape, int end, char open, char between, char close, Notation notation, WireOutput out) {
     int at = shape.start;
     if (shape.total == 0) {
+      checkEnd(at, end);
       out.int1(open);
       out.int1(close);
       return;
@@ -177,6 +197,7 @@ final class ArrayCodec extends Codec {
       at += 4 + Math.max(0, size);
       brackets(i + 1, shape.lengths, close, out);
     }
+    checkEnd(at, end);
   }
 
   /** A dimension begins or ends wherever the count of elements so far is a multiple of what it holds. */
@@ -225,34 +246,42 @@ final class ArrayCodec extends Codec {
   private PgArray parsed(String text, boolean raw) {
     Quoting.Reader reader = new Quoting.Reader(text, this);
     List<Integer> lower = new ArrayList<>();
+    List<Integer> upper = new ArrayList<>();
     while (reader.take('[')) {
       lower.add(bound(reader.part(":"), text));
       reader.expect(':');
-      reader.part("]");
+      upper.add(bound(reader.part("]"), text));
       reader.expect(']');
     }
     if (!lower.isEmpty()) {
       reader.expect('=');
     }
     List<Object> flat = new ArrayList<>();
-    int[] lengths = new int[MOST_DIMENSIONS];
-    int dimensions = level(reader, 0, lengths, flat, raw);
-    if (reader.more()) {
-      throw malformed(text);
-    }
-    if (flat.isEmpty()) {
+    List<Integer> lengths = new ArrayList<>();
+    level(reader, 0, lengths, flat, raw, text);
+    reader.end();
+    if (flat.isEmpty() && lower.isEmpty()) {
       return new PgArray(new Object[0], new int[0], new int[0]);
     }
+    int dimensions = lengths.size();
     int[] bounds = new int[dimensions];
-    long total = 1;
-    for (int i = 0; i < dimensions; i++) {
-      bounds[i] = i < lower.size() ? lower.get(i) : 1;
-      total *= lengths[i];
+    java.util.Arrays.fill(bounds, 1);
+    if (!lower.isEmpty()) {
+      checkBounds(lower, upper, lengths, text);
+      java.util.Arrays.setAll(bounds, lower::get);
     }
-    if (total != flat.size()) {
+    return new PgArray(flat.toArray(), lengths.stream().mapToInt(Integer::intValue).toArray(), bounds);
+  }
+
+  /** The bounds are those of as many elements as there are. */
+  private void checkBounds(List<Integer> lower, List<Integer> upper, List<Integer> lengths, String text) {
+    boolean fits = lower.size() == lengths.size();
+    for (int i = 0; fits && i < lower.size(); i++) {
+      fits = lengths.get(i) > 0 && (long) upper.get(i) - lower.get(i) + 1 == lengths.get(i);
+    }
+    if (!fits) {
       throw malformed(text);
     }
-    return new PgArray(flat.toArray(), java.util.Arrays.copyOf(lengths, dimensions), bounds);
   }
 
   private int bound(String number, String text) {
@@ -263,33 +292,49 @@ final class ArrayCodec extends Codec {
     }
   }
 
-  private int level(Quoting.Reader reader, int depth, int[] lengths, List<Object> flat, boolean raw) {
+  /** Reads what is between two braces. All of one depth hold as many, and the innermost alone hold elements. */
+  private void level(Quoting.Reader reader, int depth, List<Integer> lengths, List<Object> flat, boolean raw, String text) {
     reader.expect('{');
-    int dimensions = depth + 1;
-    int count = 0;
-    if (reader.take('}')) {
-      return dimensions;
+    boolean first = depth == lengths.size();
+    if (first) {
+      lengths.add(0);
     }
-    do {
-      if (reader.peek() == '{' && depth + 1 < MOST_DIMENSIONS) {
-        dimensions = level(reader, depth + 1, lengths, flat, raw);
-      } else {
-        flat.add(item(reader, raw));
-      }
-      count++;
-    } while (reader.take(delimiter));
-    reader.expect('}');
-    lengths[depth] = count;
-    return dimensions;
+    int count = 0;
+    if (!reader.take('}')) {
+      do {
+        boolean nested = reader.peek() == '{';
+        // The first one goes down to where elements are; every other must find them as deep.
+        boolean innermost = depth + 1 == lengths.size() && !(first && count == 0);
+        if (nested ? innermost || depth + 1 == MOST_DIMENSIONS : depth + 1 != lengths.size()) {
+          throw malformed(text);
+        }
+        if (nested) {
+          level(reader, depth + 1, lengths, flat, raw, text);
+        } else {
+          flat.add(item(reader, raw, text));
+        }
+        count++;
+      } while (reader.take(delimiter));
+      reader.expect('}');
+    }
+    if (first) {
+      lengths.set(depth, count);
+    } else if (lengths.get(depth) != count) {
+      throw malformed(text);
+    }
   }
 
-  private Object item(Quoting.Reader reader, boolean raw) {
+  private Object item(Quoting.Reader reader, boolean raw, String text) {
     boolean quoted = reader.peek() == '"';
-    String text = reader.part(delimiter + "}");
-    if (!quoted && text.equals("NULL")) {
-      return null;
+    int start = reader.position();
+    String item = reader.part(delimiter + "}");
+    if (quoted) {
+      return raw ? item : element.parse(item);
     }
-    return raw ? text : element.parse(text);
+    if (item.isEmpty() || reader.since(start).indexOf('{') >= 0) {
+      throw malformed(text);
+    }
+    return item.equals("NULL") ? null : raw ? item : element.parse(item);
   }
 
   @Override

@@ -12,10 +12,17 @@ import java.util.RandomAccess;
 public final class Composite extends AbstractList<Object> implements RandomAccess {
   private final List<String> names;
   private final Object[] values;
+  /** The numbers of the fields' types where they are not those of the type that it was read as; else null. */
+  private final int[] otherTypes;
 
   Composite(List<String> names, Object[] values) {
+    this(names, values, null);
+  }
+
+  Composite(List<String> names, Object[] values, int[] otherTypes) {
     this.names = names;
     this.values = values;
+    this.otherTypes = otherTypes;
   }
 
   /** A value to send, its fields in the order of the type. */
@@ -30,6 +37,10 @@ public final class Composite extends AbstractList<Object> implements RandomAcces
       names[i] = "f" + (i + 1);
     }
     return Collections.unmodifiableList(Arrays.asList(names));
+  }
+
+  int[] otherTypes() {
+    return otherTypes;
   }
 
   /** The fields' names. */

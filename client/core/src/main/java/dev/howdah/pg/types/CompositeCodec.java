@@ -4,6 +4,7 @@ import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntFunction;
@@ -11,8 +12,9 @@ import java.util.function.IntFunction;
 /**
  * Composite types and anonymous records as {@link Composite}; lists and maps are taken too.
  *
- * <p>The binary form names each field's type, so a value can be read even after the type was altered. A
- * field whose type is not known is text if its bytes are an enum's label, and else bytes in hexadecimal.
+ * <p>The binary form names each field's type, so a value can be read even after the type was altered. Its fields are
+ * named as a record's then, since nothing says which they are, and it is not written as a value of the type. A field
+ * whose type is not known is text if its bytes are an enum's label, and else bytes in hexadecimal.
  */
 final class CompositeCodec extends Codec {
   private static final Codec UNKNOWN = new TextOnlyCodec("unknown");
@@ -78,6 +80,32 @@ final class CompositeCodec extends Codec {
       visitor.field(i, codec(i, BigEndian.int4(bytes, at)), at + 8, size);
       at += 8 + Math.max(0, size);
     }
+    if (at != end) {
+      throw broken(length);
+    }
+  }
+
+  /** Whether the fields have the types that the type's fields have; a record's may have any. */
+  private boolean hasOwnFields(byte[] bytes, int offset, int length) {
+    if (fields == null) {
+      return true;
+    }
+    if (count(bytes, offset, length) != fields.size()) {
+      return false;
+    }
+    int end = offset + length;
+    int at = offset + 4;
+    for (Field field : fields) {
+      if (end - at < 8 || BigEndian.int4(bytes, at) != field.oid()) {
+        return false;
+      }
+      int size = Math.max(0, BigEndian.int4(bytes, at + 4));
+      if (size > end - at - 8) {
+        return false;
+      }
+      at += 8 + size;
+    }
+    return true;
   }
 
   private int count(byte[] bytes, int offset, int length) {
@@ -96,19 +124,20 @@ final class CompositeCodec extends Codec {
     return codec == null ? UNKNOWN : codec;
   }
 
-  private List<String> names(int count) {
-    return names != null && names.size() == count ? names : Composite.names(count);
-  }
-
   @Override
   public Object decode(byte[] bytes, int offset, int length) {
     Object[] values = new Object[count(bytes, offset, length)];
+    int[] otherTypes = hasOwnFields(bytes, offset, length) ? null : new int[values.length];
     visit(bytes, offset, length, (index, codec, at, size) -> {
+      if (otherTypes != null) {
+        otherTypes[index] = BigEndian.int4(bytes, at - 8);
+      }
       if (size >= 0) {
         values[index] = codec.binary() ? codec.decode(bytes, at, size) : opaque(bytes, at, size);
       }
     });
-    return new Composite(names(values.length), values);
+    boolean named = names != null && otherTypes == null;
+    return new Composite(named ? names : Composite.names(values.length), values, otherTypes);
   }
 
   private static String opaque(byte[] bytes, int at, int size) {
@@ -174,7 +203,8 @@ final class CompositeCodec extends Codec {
   }
 
   private void write(byte[] bytes, int offset, int length, Notation notation, WireOutput out) {
-    List<String> labels = names(count(bytes, offset, length));
+    int count = count(bytes, offset, length);
+    List<String> labels = names != null && hasOwnFields(bytes, offset, length) ? names : Composite.names(count);
     out.int1('{');
     visit(bytes, offset, length, (index, codec, at, size) -> {
       label(labels, index, notation, out);
@@ -191,7 +221,7 @@ final class CompositeCodec extends Codec {
 
   private void writeOfText(byte[] utf8, int offset, int length, Notation notation, WireOutput out) {
     List<String> parts = parts(new String(utf8, offset, length, StandardCharsets.UTF_8));
-    List<String> labels = names(parts.size());
+    List<String> labels = names == null ? Composite.names(parts.size()) : names;
     out.int1('{');
     for (int i = 0; i < parts.size(); i++) {
       label(labels, i, notation, out);
@@ -224,7 +254,7 @@ final class CompositeCodec extends Codec {
       String part = parts.get(i);
       values[i] = part == null || fields == null ? part : fields.get(i).codec().parse(part);
     }
-    return new Composite(names(values.length), values);
+    return new Composite(names == null ? Composite.names(values.length) : names, values);
   }
 
   private List<String> parts(String text) {
@@ -236,17 +266,18 @@ final class CompositeCodec extends Codec {
       parts.add(next == ',' || next == ')' ? null : reader.part(",)"));
     } while (reader.take(','));
     reader.expect(')');
-    if (fields != null && parts.size() != fields.size()) {
-      if (!fields.isEmpty()) {
-        throw malformed(text);
-      }
+    reader.end();
+    if (fields != null && fields.isEmpty() && parts.size() == 1 && parts.get(0) == null) {
       parts.clear();
+    }
+    if (fields != null && parts.size() != fields.size()) {
+      throw malformed(text);
     }
     return parts;
   }
 
   private List<?> values(Object value) {
-    if (fields == null) {
+    if (fields == null || value instanceof Composite composite && !hasOwnTypes(composite)) {
       throw refuse(value);
     }
     if (value instanceof Map<?, ?> map) {
@@ -258,6 +289,12 @@ final class CompositeCodec extends Codec {
       return list;
     }
     throw refuse(value);
+  }
+
+  /** What was read of another type could be written as something else. */
+  private boolean hasOwnTypes(Composite composite) {
+    int[] types = composite.otherTypes();
+    return types == null || Arrays.equals(types, fields.stream().mapToInt(Field::oid).toArray());
   }
 
   @Override

@@ -2,7 +2,6 @@ package dev.howdah.pg.types;
 
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
-import java.time.DateTimeException;
 import java.time.LocalDate;
 import java.time.LocalTime;
 import java.time.OffsetTime;
@@ -60,7 +59,8 @@ final class DateTimeCodecs {
       }
       TemporalText.Reader reader = new TemporalText.Reader(text, this);
       LocalDate date = reader.date();
-      reader.end();
+      reader.endOfDate();
+      days(date);
       return date;
     }
 
@@ -78,11 +78,16 @@ final class DateTimeCodecs {
         out.int4(date.equals(LocalDate.MAX) ? Integer.MAX_VALUE : Integer.MIN_VALUE);
         return;
       }
+      out.int4(days(date));
+    }
+
+    /** The greatest and the least number stand for infinity. */
+    private int days(LocalDate date) {
       long days = date.toEpochDay() - Days.EPOCH;
-      if (days != (int) days) {
+      if (days >= Integer.MAX_VALUE || days <= Integer.MIN_VALUE) {
         throw outOfRange(date);
       }
-      out.int4((int) days);
+      return (int) days;
     }
 
     @Override
@@ -155,20 +160,26 @@ final class DateTimeCodecs {
 
     @Override
     public long micros(byte[] bytes, int offset, int length) {
+      zone(bytes, offset, length);
+      return Time.checked(BigEndian.int8(bytes, offset), this);
+    }
+
+    /** Seconds east of Greenwich. */
+    private int zone(byte[] bytes, int offset, int length) {
       if (length != 12) {
         throw broken(length);
       }
-      return Time.checked(BigEndian.int8(bytes, offset), this);
+      int west = BigEndian.int4(bytes, offset + 8);
+      if (west <= -TemporalText.ZONE_LIMIT || west >= TemporalText.ZONE_LIMIT) {
+        throw outOfRange("a zone of " + west + " seconds");
+      }
+      return -west;
     }
 
     @Override
     public Object decode(byte[] bytes, int offset, int length) {
       LocalTime time = TemporalText.time(micros(bytes, offset, length));
-      try {
-        return OffsetTime.of(time, ZoneOffset.ofTotalSeconds(-BigEndian.int4(bytes, offset + 8)));
-      } catch (DateTimeException e) {
-        throw outOfRange("a zone of " + BigEndian.int4(bytes, offset + 8) + " seconds");
-      }
+      return OffsetTime.of(time, ZoneOffset.ofTotalSeconds(zone(bytes, offset, length)));
     }
 
     @Override
@@ -192,7 +203,7 @@ final class DateTimeCodecs {
     @Override
     public void text(byte[] bytes, int offset, int length, WireOutput out) {
       TemporalText.time(micros(bytes, offset, length), out);
-      TemporalText.offset(-BigEndian.int4(bytes, offset + 8), out);
+      TemporalText.offset(zone(bytes, offset, length), out);
     }
   }
 }

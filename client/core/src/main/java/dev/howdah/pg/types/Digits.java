@@ -8,6 +8,16 @@ final class Digits {
 
   private Digits() {}
 
+  /** The text of a number, unless it has digits of other scripts, which Java would read. */
+  static String ascii(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (text.charAt(i) > '~') {
+        throw new NumberFormatException();
+      }
+    }
+    return text;
+  }
+
   /** Writes a whole number. */
   static void write(long value, WireOutput out) {
     if (value == Long.MIN_VALUE) {

@@ -1,9 +1,7 @@
 package dev.howdah.pg.types;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
-import java.nio.charset.StandardCharsets;
 
 /** float4 as Float and float8 as Double. */
 final class FloatCodecs {
@@ -14,6 +12,26 @@ final class FloatCodecs {
       super(name);
     }
 
+    /** Text that is a number as the server writes it: Java would take spaces around it, hexadecimal digits and a type's letter. */
+    final String decimal(String text) {
+      if (text.equals("NaN") || text.equals("Infinity") || text.equals("-Infinity")) {
+        return text;
+      }
+      for (int i = 0; i < text.length(); i++) {
+        if ("0123456789+-.eE".indexOf(text.charAt(i)) < 0) {
+          throw malformed(text);
+        }
+      }
+      return text;
+    }
+
+    /** A number of text, which becomes infinite by its name alone. */
+    final <T extends Number> T ranged(T number, String text) {
+      if (Double.isInfinite(number.doubleValue()) && !text.endsWith("Infinity")) {
+        throw outOfRange(text);
+      }
+      return number;
+    }
 
     /** JSON has no NaN and no infinity; the server writes them as strings, and so do we. */
     @Override
@@ -30,12 +48,14 @@ final class FloatCodecs {
 
     @Override
     public final void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      byte last = length == 0 ? 0 : utf8[offset + length - 1];
-      if (last >= '0' && last <= '9') {
-        out.bytes(utf8, offset, length);
-      } else {
-        Json.string(utf8, offset, length, out);
-      }
+      WireOutput binary = binary(utf8, offset, length);
+      json(binary.array(), 0, binary.size(), out);
+    }
+
+    private WireOutput binary(byte[] utf8, int offset, int length) {
+      WireOutput binary = new WireOutput(8);
+      encode(parse(utf8, offset, length), binary);
+      return binary;
     }
 
     @Override
@@ -45,7 +65,8 @@ final class FloatCodecs {
 
     @Override
     public final void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      edn(new String(utf8, offset, length, StandardCharsets.US_ASCII), out);
+      WireOutput binary = binary(utf8, offset, length);
+      edn(binary.array(), 0, binary.size(), out);
     }
 
     /** A whole number gets a point, or it would be read as an integer. */
@@ -92,7 +113,7 @@ final class FloatCodecs {
     @Override
     public Object parse(String text) {
       try {
-        return Double.parseDouble(text);
+        return ranged(Double.parseDouble(decimal(text)), text);
       } catch (NumberFormatException e) {
         throw malformed(text);
       }
@@ -134,7 +155,7 @@ final class FloatCodecs {
     @Override
     public Object parse(String text) {
       try {
-        return Float.parseFloat(text);
+        return ranged(Float.parseFloat(decimal(text)), text);
       } catch (NumberFormatException e) {
         throw malformed(text);
       }

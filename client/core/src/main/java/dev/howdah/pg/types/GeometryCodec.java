@@ -1,5 +1,6 @@
 package dev.howdah.pg.types;
 
+import dev.howdah.pg.PgException;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.util.ArrayList;
@@ -9,6 +10,8 @@ import java.util.List;
 final class GeometryCodec extends Codec {
   /** The types. */
   enum Kind { POINT, LINE, LSEG, BOX, PATH, POLYGON, CIRCLE }
+
+  private static final Codec NUMBER = new FloatCodecs.Float8();
 
   private final Kind kind;
 
@@ -38,7 +41,8 @@ final class GeometryCodec extends Codec {
       case POINT -> 2;
       case LINE, CIRCLE -> 3;
       case LSEG, BOX -> 4;
-      case PATH, POLYGON -> n.length / 2 * 2;
+      // At least one point.
+      case PATH, POLYGON -> Math.max(2, n.length / 2 * 2);
     };
     if (n.length != wanted) {
       throw broken(length);
@@ -64,16 +68,29 @@ final class GeometryCodec extends Codec {
 
   @Override
   public Object parse(String text) {
-    String[] parts = text.replaceAll("[\\[\\](){}<>]", "").split(",");
+    String[] parts = text.split(",", -1);
     double[] numbers = new double[parts.length];
     try {
       for (int i = 0; i < parts.length; i++) {
-        numbers[i] = Double.parseDouble(parts[i].trim());
+        numbers[i] = (Double) NUMBER.parse(unbracketed(parts[i]));
       }
-    } catch (NumberFormatException e) {
+    } catch (PgException e) {
       throw malformed(text);
     }
     return made(numbers, text.startsWith("("), text.length());
+  }
+
+  /** A number without the brackets that open before it and close behind it. */
+  private static String unbracketed(String part) {
+    int from = 0;
+    int to = part.length();
+    while (from < to && "[({< ".indexOf(part.charAt(from)) >= 0) {
+      from++;
+    }
+    while (to > from && "])}> ".indexOf(part.charAt(to - 1)) >= 0) {
+      to--;
+    }
+    return part.substring(from, to);
   }
 
   private Geometry checked(Object value) {

@@ -31,13 +31,16 @@ final class HstoreCodec extends Codec {
       map.put(key, valueLength < 0 ? null : new String(bytes, at + 4, valueLength, StandardCharsets.UTF_8));
       at += 4 + Math.max(0, valueLength);
     }
+    if (at != end) {
+      throw broken(length);
+    }
     return Collections.unmodifiableMap(map);
   }
 
   private int partLength(byte[] bytes, int at, int end, int least) {
     int length = end - at < 4 ? Integer.MAX_VALUE : BigEndian.int4(bytes, at);
     if (length < least || length > end - at - 4) {
-      throw broken(length);
+      throw broken(end - at);
     }
     return length;
   }

@@ -70,7 +70,7 @@ final class InetText {
     int slash = text.indexOf('/');
     String host = slash < 0 ? text : text.substring(0, slash);
     // What has a colon is no name. InetAddress would ask a name server about anything else, such as cafe or 1.2.3.400.
-    if (!host.matches("[0-9a-fA-F:.]*:[0-9a-fA-F:.]*|(" + BYTE + "\\.){3}" + BYTE)) {
+    if (!host.matches("[0-9a-fA-F:.]*:[0-9a-fA-F:.]*|(" + BYTE + "\\.){3}" + BYTE) || slash >= 0 && !text.substring(slash).matches("/[0-9]{1,3}")) {
       throw malformed(text);
     }
     try {

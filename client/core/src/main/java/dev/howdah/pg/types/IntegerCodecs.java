@@ -2,6 +2,7 @@ package dev.howdah.pg.types;
 
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
+import java.nio.charset.StandardCharsets;
 
 /** The integers: int2 and int4 as Integer, int8 and the unsigned numbers as Long. */
 final class IntegerCodecs {
@@ -42,7 +43,7 @@ final class IntegerCodecs {
 
     final long parsed(String text) {
       try {
-        long value = Long.parseLong(text);
+        long value = Long.parseLong(Digits.ascii(text));
         if (value >= least && value <= greatest) {
           return value;
         }
@@ -69,7 +70,7 @@ final class IntegerCodecs {
 
     @Override
     public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      out.bytes(utf8, offset, length);
+      Digits.write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8)), out);
     }
 
     @Override
@@ -79,7 +80,7 @@ final class IntegerCodecs {
 
     @Override
     public final void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      out.bytes(utf8, offset, length);
+      Digits.write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8)), out);
     }
   }
 
@@ -166,7 +167,7 @@ final class IntegerCodecs {
     }
   }
 
-  /** xid8: 64 bits; the server's JSON has it in quotes. */
+  /** xid8 as Long: no server comes to those above its greatest. The server's JSON has it in quotes. */
   static final class Xid8 extends Codec {
     private static final Int8 NUMBER = new Int8();
 
@@ -176,22 +177,29 @@ final class IntegerCodecs {
 
     @Override
     public Object decode(byte[] bytes, int offset, int length) {
-      return NUMBER.decode(bytes, offset, length);
+      return positive(NUMBER.int8(bytes, offset, length));
+    }
+
+    private long positive(long value) {
+      if (value < 0) {
+        throw outOfRange(value);
+      }
+      return value;
     }
 
     @Override
     public Object parse(String text) {
-      return NUMBER.parse(text);
+      return positive(NUMBER.parsed(text));
     }
 
     @Override
     public void encode(Object value, WireOutput out) {
-      NUMBER.encode(value, out);
+      out.int8(positive(NUMBER.ranged(value)));
     }
 
     @Override
     public void text(byte[] bytes, int offset, int length, WireOutput out) {
-      NUMBER.text(bytes, offset, length, out);
+      Digits.write(positive(NUMBER.int8(bytes, offset, length)), out);
     }
   }
 

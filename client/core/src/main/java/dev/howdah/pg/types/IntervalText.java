@@ -23,8 +23,8 @@ final class IntervalText {
 
   /** The interval; null if the text is none. */
   static Interval parse(String text) {
-    IntervalText interval = new IntervalText(text);
     try {
+      IntervalText interval = new IntervalText(Digits.ascii(text));
       if (text.startsWith("P")) {
         interval.readIso();
       } else if (text.startsWith("@") || text.chars().anyMatch(Character::isLetter)) {
@@ -32,10 +32,10 @@ final class IntervalText {
       } else {
         interval.readStandard();
       }
+      return new Interval(interval.months, interval.days, interval.micros);
     } catch (NumberFormatException | ArithmeticException | IndexOutOfBoundsException e) {
       return null;
     }
-    return new Interval(interval.months, interval.days, interval.micros);
   }
 
   private void addMonths(long count, int each) {
@@ -52,9 +52,17 @@ final class IntervalText {
     long whole = Long.parseLong(point < 0 ? number : number.substring(0, point));
     add(Math.multiplyExact(sign * whole, unit));
     if (point >= 0) {
-      long fraction = Long.parseLong((number.substring(point + 1) + "000000").substring(0, 6));
+      long fraction = Long.parseLong((digits(number.substring(point + 1), 6) + "000000").substring(0, 6));
       add(Math.multiplyExact(negative ? -sign * fraction : sign * fraction, unit) / SECOND);
     }
+  }
+
+  /** Digits alone, so many at most. */
+  private static String digits(String text, int most) {
+    if (text.isEmpty() || text.length() > most || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
+      throw new NumberFormatException();
+    }
+    return text;
   }
 
   private void add(long more) {
@@ -117,7 +125,7 @@ final class IntervalText {
         clock(part, negative);
       } else if (dash > 0) {
         long year = Long.parseLong(unsigned(part.substring(0, dash)));
-        long month = Long.parseLong(part.substring(dash + 1));
+        long month = Long.parseLong(digits(part.substring(dash + 1), 2));
         addMonths(negative ? -year : year, 12);
         addMonths(negative ? -month : month, 1);
       } else {
@@ -133,7 +141,13 @@ final class IntervalText {
 
   /** Hours, minutes and seconds. Each is added with its sign, because the least long has no positive counterpart. */
   private void clock(String word, boolean negative) {
-    String[] parts = unsigned(word).split(":");
+    String[] parts = unsigned(word).split(":", -1);
+    if (parts.length != 3 || parts[1].length() != 2) {
+      throw new NumberFormatException();
+    }
+    digits(parts[0], 19);
+    digits(parts[1], 2);
+    digits(parts[2].substring(0, 1), 1);
     String minus = negative ? "-" : "";
     addTime(minus + parts[0], HOUR);
     addTime(minus + parts[1], MINUTE);

@@ -42,6 +42,9 @@ final class MultirangeCodec extends Codec {
       ranges.add(range.decode(bytes, at + 4, size));
       at += 4 + size;
     }
+    if (at != end) {
+      throw broken(length);
+    }
     return Collections.unmodifiableList(ranges);
   }
 
@@ -84,6 +87,7 @@ final class MultirangeCodec extends Codec {
     List<Object> ranges = new ArrayList<>();
     reader.expect('{');
     if (reader.take('}')) {
+      reader.end();
       return List.of();
     }
     do {
@@ -94,6 +98,7 @@ final class MultirangeCodec extends Codec {
       ranges.add(range.parse(reader.since(start)));
     } while (reader.take(','));
     reader.expect('}');
+    reader.end();
     return Collections.unmodifiableList(ranges);
   }
 }

@@ -21,14 +21,15 @@ final class NetworkCodecs {
     @Override
     public Object decode(byte[] bytes, int offset, int length) {
       int size = length < 4 ? -1 : bytes[offset + 3];
-      if (size != length - 4 || size != (bytes[offset] == IPV4 ? 4 : 16)) {
+      boolean known = size == 4 && bytes[offset] == IPV4 || size == 16 && bytes[offset] == IPV6;
+      if (!known || size != length - 4) {
         throw broken(length);
       }
       if ((bytes[offset + 1] & 255) > 8 * size) {
         throw broken(length);
       }
       byte[] address = java.util.Arrays.copyOfRange(bytes, offset + 4, offset + length);
-      return new Inet(address, bytes[offset + 1] & 255, bytes[offset + 2] != 0);
+      return new Inet(address, bytes[offset + 1] & 255, cidr);
     }
 
     @Override
@@ -74,20 +75,22 @@ final class NetworkCodecs {
 
     @Override
     public Object parse(String text) {
-      return text;
+      return java.util.HexFormat.ofDelimiter(":").formatHex(bytes(text));
     }
 
     @Override
     public void encode(Object value, WireOutput out) {
-      String digits = value.toString().replaceAll("[:.-]", "");
-      if (digits.length() != 2 * width) {
+      out.bytes(bytes(value));
+    }
+
+    /** The bytes of an address: pairs of digits, which a separator may follow. */
+    private byte[] bytes(Object value) {
+      String text = value.toString();
+      String digits = text.replaceAll("[:.-]", "");
+      if (digits.length() != 2 * width || !text.matches("(?:[0-9a-fA-F]{2}[:.-]?)+")) {
         throw refuse(value);
       }
-      try {
-        out.bytes(java.util.HexFormat.of().parseHex(digits));
-      } catch (IllegalArgumentException e) {
-        throw refuse(value);
-      }
+      return java.util.HexFormat.of().parseHex(digits);
     }
 
     @Override
@@ -116,13 +119,20 @@ final class NetworkCodecs {
 
     @Override
     public Object parse(String text) {
+      if (!isBits(text)) {
+        throw malformed(text);
+      }
       return text;
+    }
+
+    private static boolean isBits(String text) {
+      return text.chars().allMatch(c -> c == '0' || c == '1');
     }
 
     @Override
     public void encode(Object value, WireOutput out) {
       String digits = value.toString();
-      if (!digits.matches("[01]*")) {
+      if (!isBits(digits)) {
         throw refuse(value);
       }
       out.int4(digits.length());

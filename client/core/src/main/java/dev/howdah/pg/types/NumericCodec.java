@@ -1,10 +1,10 @@
 package dev.howdah.pg.types;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -48,7 +48,18 @@ final class NumericCodec extends Codec {
     int weight = BigEndian.int2(bytes, offset + 2);
     int scale = BigEndian.uint2(bytes, offset + 6);
     BigDecimal small = decodeSmall(bytes, offset + 8, count, weight, sign, scale);
-    return small != null ? small : new BigDecimal(string(bytes, offset, length));
+    return small != null ? small : decodeLarge(bytes, offset, count, weight, sign, scale);
+  }
+
+  /** Reads no more digits than there are: BigDecimal takes 0.1 seconds for the zeros of 1e131071. Those beyond the scale are cut off. */
+  private BigDecimal decodeLarge(byte[] bytes, int offset, int count, int weight, int sign, int scale) {
+    WireOutput digits = new WireOutput(4 * count + 1);
+    digits.int1(sign == NEGATIVE ? '-' : '0');
+    for (int i = 0; i < count; i++) {
+      Digits.padded(digit(bytes, offset, count, i), 4, digits);
+    }
+    BigInteger unscaled = new BigInteger(new String(digits.array(), 0, digits.size(), StandardCharsets.US_ASCII));
+    return new BigDecimal(unscaled, 4 * (count - weight - 1)).setScale(scale, RoundingMode.DOWN);
   }
 
   private int header(byte[] bytes, int offset, int length) {
@@ -110,20 +121,47 @@ final class NumericCodec extends Codec {
       out.text(special(sign, length).toString());
       return;
     }
+    int first = firstDigit(bytes, offset, count);
+    int start = out.size();
     if (sign == NEGATIVE) {
       out.int1('-');
     }
-    if (weight < 0) {
+    if (first == count || weight < first) {
       out.int1('0');
     } else {
-      Digits.write(digit(bytes, offset, count, 0), out);
-      for (int i = 1; i <= weight; i++) {
+      Digits.write(digit(bytes, offset, count, first), out);
+      for (int i = first + 1; i <= weight; i++) {
         Digits.padded(digit(bytes, offset, count, i), 4, out);
       }
     }
     if (scale > 0) {
       fraction(bytes, offset, count, weight, scale, out);
     }
+    if (sign == NEGATIVE && isZero(out.array(), start + 1, out.size())) {
+      // A zero has no sign, nor has what its scale cuts down to zero.
+      System.arraycopy(out.array(), start + 1, out.array(), start, out.size() - start - 1);
+      out.truncate(out.size() - 1);
+    }
+  }
+
+  /** The first digit to base 10,000 that is not zero; the server sends none before it. Each is looked at. */
+  private int firstDigit(byte[] bytes, int offset, int count) {
+    int first = count;
+    for (int i = count - 1; i >= 0; i--) {
+      if (digit(bytes, offset, count, i) != 0) {
+        first = i;
+      }
+    }
+    return first;
+  }
+
+  private static boolean isZero(byte[] text, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (text[i] != '0' && text[i] != '.') {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void fraction(byte[] bytes, int offset, int count, int weight, int scale, WireOutput out) {
@@ -160,12 +198,32 @@ final class NumericCodec extends Codec {
 
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    byte last = length == 0 ? 0 : utf8[offset + length - 1];
-    if (last >= '0' && last <= '9') {
+    if (isPlain(utf8, offset, length)) {
       out.bytes(utf8, offset, length);
     } else {
-      Json.string(utf8, offset, length, out);
+      WireOutput binary = new WireOutput(32);
+      encode(parse(utf8, offset, length), binary);
+      json(binary.array(), 0, binary.size(), out);
     }
+  }
+
+  /** Whether text is a number as the server writes it, and as JSON and EDN have it, within what any numeric may be. */
+  private static boolean isPlain(byte[] utf8, int offset, int length) {
+    int end = offset + length;
+    int start = length > 0 && utf8[offset] == '-' ? offset + 1 : offset;
+    int point = digits(utf8, start, end);
+    boolean whole = point > start && (utf8[start] != '0' || point == start + 1);
+    boolean ends = point == end || utf8[point] == '.' && point + 1 < end && digits(utf8, point + 1, end) == end;
+    return whole && ends && length <= MOST_SCALE && (start == offset || !isZero(utf8, start, end));
+  }
+
+  /** Where digits from a position on end. */
+  private static int digits(byte[] utf8, int from, int end) {
+    int at = from;
+    while (at < end && utf8[at] >= '0' && utf8[at] <= '9') {
+      at++;
+    }
+    return at;
   }
 
   @Override
@@ -177,14 +235,17 @@ final class NumericCodec extends Codec {
 
   @Override
   public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    byte last = length == 0 ? 0 : utf8[offset + length - 1];
-    if (last >= '0' && last <= '9') {
+    if (isPlain(utf8, offset, length)) {
       out.bytes(utf8, offset, length);
       out.int1('M');
-    } else if (last == 'N') {
-      out.text("##NaN");
+      return;
+    }
+    Object value = parse(utf8, offset, length);
+    if (value instanceof Double special) {
+      out.text(special.isNaN() ? "##NaN" : special < 0 ? "##-Inf" : "##Inf");
     } else {
-      out.text(length > 0 && utf8[offset] == '-' ? "##-Inf" : "##Inf");
+      out.text(((BigDecimal) value).toPlainString());
+      out.int1('M');
     }
   }
 
@@ -195,10 +256,22 @@ final class NumericCodec extends Codec {
         case "NaN" -> Double.NaN;
         case "Infinity" -> Double.POSITIVE_INFINITY;
         case "-Infinity" -> Double.NEGATIVE_INFINITY;
-        default -> new BigDecimal(text);
+        default -> whole(new BigDecimal(Digits.ascii(text)));
       };
     } catch (NumberFormatException e) {
       throw malformed(text);
+    }
+  }
+
+  /** Without a scale below 0, which no numeric has, so that a value is the same in both formats. */
+  private BigDecimal whole(BigDecimal value) {
+    checkRange(value);
+    return value.scale() < 0 ? value.setScale(0) : value;
+  }
+
+  private void checkRange(BigDecimal value) {
+    if ((long) value.precision() - value.scale() > MOST_WHOLE_DIGITS || value.scale() > MOST_SCALE) {
+      throw outOfRange("a numeric with precision " + value.precision() + " and scale " + value.scale());
     }
   }
 
@@ -233,10 +306,7 @@ final class NumericCodec extends Codec {
   }
 
   private void encodeFinite(BigDecimal value, WireOutput out) {
-    if ((long) value.precision() - value.scale() > MOST_WHOLE_DIGITS || value.scale() > MOST_SCALE) {
-      throw outOfRange("a numeric with precision " + value.precision() + " and scale " + value.scale());
-    }
-    BigDecimal plain = value.scale() < 0 ? value.setScale(0) : value;
+    BigDecimal plain = whole(value);
     int scale = plain.scale();
     int padding = (4 - scale % 4) % 4;
     byte[] digits = (plain.unscaledValue().abs().toString() + "000".substring(0, padding)).getBytes(StandardCharsets.US_ASCII);

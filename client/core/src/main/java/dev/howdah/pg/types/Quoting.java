@@ -76,6 +76,13 @@ final class Quoting {
       }
     }
 
+    /** Nothing may follow. */
+    void end() {
+      if (more()) {
+        throw codec.malformed(text);
+      }
+    }
+
     /** A part up to one of the characters that can follow it, its quotes resolved. */
     String part(String ends) {
       StringBuilder part = new StringBuilder();

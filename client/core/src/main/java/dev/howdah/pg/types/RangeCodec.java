@@ -45,7 +45,7 @@ final class RangeCodec extends Codec {
     }
     int flags = bytes[offset];
     if ((flags & EMPTY) != 0) {
-      return Range.EMPTY;
+      flags = EMPTY | LOWER_INFINITE | UPPER_INFINITE;
     }
     int end = offset + length;
     int at = offset + 1;
@@ -57,9 +57,14 @@ final class RangeCodec extends Codec {
       at += 4 + size;
     }
     if ((flags & UPPER_INFINITE) == 0) {
-      upper = bound.decode(bytes, at + 4, boundLength(bytes, at, end));
+      int size = boundLength(bytes, at, end);
+      upper = bound.decode(bytes, at + 4, size);
+      at += 4 + size;
     }
-    return new Range(lower, upper, (flags & LOWER_INCLUSIVE) != 0, (flags & UPPER_INCLUSIVE) != 0, false);
+    if (at != end) {
+      throw broken(length);
+    }
+    return new Range(lower, upper, (flags & LOWER_INCLUSIVE) != 0, (flags & UPPER_INCLUSIVE) != 0, (flags & EMPTY) != 0);
   }
 
   @Override
@@ -134,6 +139,7 @@ final class RangeCodec extends Codec {
     if (!upperInclusive) {
       reader.expect(')');
     }
+    reader.end();
     return new Range(lower, upper, lowerInclusive, upperInclusive, false);
   }
 }

@@ -6,6 +6,7 @@ import dev.howdah.pg.wire.WireOutput;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.UUID;
+import java.util.regex.Pattern;
 
 /** Types that need few lines each: bool, bytea, uuid, void, pg_lsn, "char". */
 final class SmallCodecs {
@@ -28,7 +29,10 @@ final class SmallCodecs {
       if (length != 1) {
         throw broken(length);
       }
-      return bytes[offset] != 0;
+      if (bytes[offset] != 0 && bytes[offset] != 1) {
+        throw outOfRange(bytes[offset]);
+      }
+      return bytes[offset] == 1;
     }
 
     @Override
@@ -66,7 +70,7 @@ final class SmallCodecs {
 
     @Override
     public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      out.text(length > 0 && utf8[offset] == 't' ? "true" : "false");
+      out.text(parse(utf8, offset, length).toString());
     }
 
     @Override
@@ -82,6 +86,8 @@ final class SmallCodecs {
 
   /** bytea as a fresh byte array at each read: an array can be changed, so none is shared. */
   static final class Bytea extends Codec {
+    private static final Pattern OCTAL = Pattern.compile("[0-3][0-7]{2}");
+
     Bytea() {
       super("bytea");
     }
@@ -113,17 +119,18 @@ final class SmallCodecs {
       WireOutput out = new WireOutput(text.length());
       for (int i = 0; i < text.length(); i++) {
         char c = text.charAt(i);
-        if (c != '\\') {
+        if (c > '~') {
+          throw malformed(text);
+        } else if (c != '\\') {
           out.int1(c);
         } else if (text.startsWith("\\", i + 1)) {
           out.int1('\\');
           i++;
         } else {
-          try {
-            out.int1(Integer.parseInt(text, i + 1, i + 4, 8));
-          } catch (IndexOutOfBoundsException | NumberFormatException e) {
+          if (!OCTAL.matcher(text.substring(i + 1, Math.min(i + 4, text.length()))).matches()) {
             throw malformed(text);
           }
+          out.int1(Integer.parseInt(text, i + 1, i + 4, 8));
           i += 3;
         }
       }
@@ -184,9 +191,7 @@ final class SmallCodecs {
 
     @Override
     public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-      out.text("#uuid \"");
-      out.bytes(utf8, offset, length);
-      out.int1('"');
+      out.text("#uuid \"" + parse(utf8, offset, length) + '"');
     }
 
     @Override
@@ -200,10 +205,15 @@ final class SmallCodecs {
     @Override
     public Object parse(String text) {
       try {
-        return UUID.fromString(text);
+        UUID uuid = UUID.fromString(text);
+        // Java takes parts that are shorter or longer.
+        if (text.equalsIgnoreCase(uuid.toString())) {
+          return uuid;
+        }
       } catch (IllegalArgumentException e) {
-        throw malformed(text);
+        // It is none either.
       }
+      throw malformed(text);
     }
 
     @Override
@@ -264,6 +274,8 @@ final class SmallCodecs {
 
   /** pg_lsn as String, such as 0/16B3748; a position can also be read and sent as a long. */
   static final class Lsn extends Codec {
+    private static final Pattern TEXT = Pattern.compile("[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}");
+
     Lsn() {
       super("pg_lsn");
     }
@@ -283,16 +295,27 @@ final class SmallCodecs {
 
     @Override
     public Object parse(String text) {
-      return text;
+      if (!TEXT.matcher(text).matches()) {
+        throw malformed(text);
+      }
+      return written(position(text));
+    }
+
+    private static long position(String text) {
+      int slash = text.indexOf('/');
+      return Long.parseLong(text, 0, slash, 16) << 32 | Long.parseLong(text, slash + 1, text.length(), 16);
+    }
+
+    private static String written(long position) {
+      return (Long.toHexString(position >>> 32) + '/' + Long.toHexString(position & 0xffff_ffffL)).toUpperCase(Locale.ROOT);
     }
 
     @Override
     public void encode(Object value, WireOutput out) {
       if (value instanceof Long position) {
         out.int8(position);
-      } else if (value instanceof String text && text.matches("[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")) {
-        int slash = text.indexOf('/');
-        out.int8(Long.parseLong(text, 0, slash, 16) << 32 | Long.parseLong(text, slash + 1, text.length(), 16));
+      } else if (value instanceof String text && TEXT.matcher(text).matches()) {
+        out.int8(position(text));
       } else {
         throw refuse(value);
       }
@@ -300,10 +323,7 @@ final class SmallCodecs {
 
     @Override
     public void text(byte[] bytes, int offset, int length, WireOutput out) {
-      long value = int8(bytes, offset, length);
-      out.text(Long.toHexString(value >>> 32).toUpperCase(Locale.ROOT));
-      out.int1('/');
-      out.text(Long.toHexString(value & 0xffff_ffffL).toUpperCase(Locale.ROOT));
+      out.text(written(int8(bytes, offset, length)));
     }
   }
 }

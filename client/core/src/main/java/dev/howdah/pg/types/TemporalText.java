@@ -10,6 +10,8 @@ import java.time.ZoneOffset;
 /** Dates and times as the server writes them with DateStyle ISO, written from numbers and read from text. */
 final class TemporalText {
   static final long DAY = 86_400_000_000L;
+  /** A zone is less than so many seconds from Greenwich. */
+  static final int ZONE_LIMIT = 16 * 3600;
 
   private TemporalText() {}
 
@@ -127,6 +129,10 @@ final class TemporalText {
       int month = number();
       expect('-');
       int day = number();
+      if (year == 0) {
+        // Before the year 1 comes the year 1 BC.
+        throw malformed();
+      }
       try {
         return LocalDate.of(text.endsWith(" BC") ? 1 - year : year, month, day);
       } catch (DateTimeException e) {
@@ -138,9 +144,9 @@ final class TemporalText {
     long time() {
       int hour = number();
       expect(':');
-      int minute = number();
+      int minute = sixtieths();
       expect(':');
-      int second = number();
+      int second = sixtieths();
       long micros = ((hour * 60L + minute) * 60 + second) * 1_000_000;
       if (take('.')) {
         int start = at;
@@ -166,21 +172,38 @@ final class TemporalText {
       }
       long seconds = number() * 3600L;
       if (take(':')) {
-        seconds += number() * 60L;
+        seconds += sixtieths() * 60L;
         if (take(':')) {
-          seconds += number();
+          seconds += sixtieths();
         }
       }
-      if (seconds > ZoneOffset.MAX.getTotalSeconds()) {
+      if (seconds >= ZONE_LIMIT) {
         throw malformed();
       }
       return ZoneOffset.ofTotalSeconds((int) (negative ? -seconds : seconds));
     }
 
-    void end() {
-      if (more() && !text.startsWith(" BC", at)) {
+    private int sixtieths() {
+      int number = number();
+      if (number > 59) {
         throw malformed();
       }
+      return number;
+    }
+
+    /** Nothing may follow. */
+    void end() {
+      if (more()) {
+        throw malformed();
+      }
+    }
+
+    /** Nothing may follow but the mark for years before Christ, which {@link #date} has seen. */
+    void endOfDate() {
+      if (text.startsWith(" BC", at)) {
+        at += 3;
+      }
+      end();
     }
   }
 
@@ -194,9 +217,7 @@ final class TemporalText {
     if (micros == DAY) {
       return LocalTime.MAX;
     }
-    long seconds = micros / 1_000_000;
-    int minutes = (int) (seconds / 60);
-    int nanos = (int) (micros - seconds * 1_000_000) * 1000;
-    return LocalTime.of(minutes / 60, minutes % 60, (int) (seconds - minutes * 60L), nanos);
+    // A product that overflows could be a time again.
+    return LocalTime.ofNanoOfDay(micros >= 0 && micros < DAY ? micros * 1000 : -1);
   }
 }

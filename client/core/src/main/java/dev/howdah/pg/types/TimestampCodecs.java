@@ -58,18 +58,29 @@ final class TimestampCodecs {
     }
 
     final long toMicros(LocalDateTime value) {
+      long days = value.toLocalDate().toEpochDay() - Days.EPOCH;
+      long time = value.toLocalTime().toNanoOfDay() / 1000;
       try {
-        long days = Math.multiplyExact(value.toLocalDate().toEpochDay() - Days.EPOCH, TemporalText.DAY);
-        return Math.addExact(days, value.toLocalTime().toNanoOfDay() / 1000);
+        // The day of the earliest times begins before all of them.
+        long micros = days < 0 ? Math.addExact(Math.multiplyExact(days + 1, TemporalText.DAY), time - TemporalText.DAY)
+            : Math.addExact(Math.multiplyExact(days, TemporalText.DAY), time);
+        if (!infinite(micros)) {
+          return micros;
+        }
       } catch (ArithmeticException e) {
-        throw outOfRange(value);
+        // It is as far off as what stands for infinity.
       }
+      throw outOfRange(value);
     }
 
     final LocalDateTime readLocal(TemporalText.Reader reader) {
       LocalDate date = reader.date();
       reader.expect(' ');
-      return date.atTime(TemporalText.time(reader.time()));
+      long time = reader.time();
+      if (time == TemporalText.DAY) {
+        throw reader.malformed();
+      }
+      return date.atTime(TemporalText.time(time));
     }
 
     /** Writes date and time with the given letter between them; returns whether the year is before Christ. */
@@ -138,7 +149,8 @@ final class TimestampCodecs {
       }
       TemporalText.Reader reader = new TemporalText.Reader(text, this);
       LocalDateTime value = readLocal(reader);
-      reader.end();
+      reader.endOfDate();
+      toMicros(value);
       return value;
     }
 
@@ -192,11 +204,17 @@ final class TimestampCodecs {
       TemporalText.Reader reader = new TemporalText.Reader(text, this);
       LocalDateTime local = readLocal(reader);
       ZoneOffset offset = reader.offset();
-      reader.end();
+      reader.endOfDate();
+      OffsetDateTime value = utc(OffsetDateTime.of(local, offset));
+      toMicros(value.toLocalDateTime());
+      return value;
+    }
+
+    private OffsetDateTime utc(OffsetDateTime value) {
       try {
-        return OffsetDateTime.of(local, offset).withOffsetSameInstant(ZoneOffset.UTC);
+        return value.withOffsetSameInstant(ZoneOffset.UTC);
       } catch (DateTimeException e) {
-        throw reader.malformed();
+        throw outOfRange(value);
       }
     }
 
@@ -229,7 +247,7 @@ final class TimestampCodecs {
       if (value.equals(OffsetDateTime.MAX) || value.equals(OffsetDateTime.MIN)) {
         out.int8(value.equals(OffsetDateTime.MAX) ? Long.MAX_VALUE : Long.MIN_VALUE);
       } else {
-        out.int8(toMicros(value.withOffsetSameInstant(ZoneOffset.UTC).toLocalDateTime()));
+        out.int8(toMicros(utc(value).toLocalDateTime()));
       }
     }
 

@@ -105,7 +105,7 @@ public final class Scram {
       throw new ConnectionException("the server refused SCRAM authentication");
     }
     byte[] expected = hmac(hmac(saltedPassword, "Server Key"), authMessage);
-    String signature = serverFinal.substring(2).split(",")[0];
+    String signature = serverFinal.substring(2).split(",", 2)[0];
     if (!MessageDigest.isEqual(expected, decode(signature))) {
       throw new ConnectionException("the server does not know the password it asked for; this may be an attack");
     }

@@ -28,6 +28,8 @@ class ScramTest {
     assertTrue(answer.startsWith("c=biws,r=" + SERVER_NONCE + ",p="), answer);
     assertThrows(ConnectionException.class, () -> scram.verify("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="));
     assertThrows(ConnectionException.class, () -> scram.verify("e=other-error"));
+    assertThrows(ConnectionException.class, () -> scram.verify("v="));
+    assertThrows(ConnectionException.class, () -> scram.verify("v=,"));
   }
 
   @Test

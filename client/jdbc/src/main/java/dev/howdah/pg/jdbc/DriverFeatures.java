@@ -144,17 +144,17 @@ abstract class DriverFeatures extends ServerFeatures {
 
   @Override
   public boolean ownUpdatesAreVisible(int type) {
-    return false;
+    return true;
   }
 
   @Override
   public boolean ownDeletesAreVisible(int type) {
-    return false;
+    return true;
   }
 
   @Override
   public boolean ownInsertsAreVisible(int type) {
-    return false;
+    return true;
   }
 
   @Override
@@ -214,7 +214,7 @@ abstract class DriverFeatures extends ServerFeatures {
 
   @Override
   public boolean locatorsUpdateCopy() {
-    return false;
+    return true;
   }
 
   @Override

@@ -37,6 +37,11 @@ final class JdbcCallableStatement extends CallResults {
   }
 
   @Override
+  boolean takesLargeObject(int index) throws SQLException {
+    return super.takesLargeObject(index - shift);
+  }
+
+  @Override
   Parameter missing(int index) throws SQLException {
     if (!out.contains(index + shift)) {
       return super.missing(index);

@@ -100,11 +100,12 @@ final class JdbcConnection extends LeastConnection {
     core.query(options(0).opening(null), mode.beginning());
   }
 
-  ParsedSql parse(String sql) {
+  /** Reads a statement, with its escapes written as SQL. */
+  ParsedSql parse(String sql) throws SQLException {
     synchronized (parsed) {
       ParsedSql known = parsed.get(sql);
       if (known == null) {
-        known = new SqlScanner(sql, "off".equals(core.parameter("standard_conforming_strings"))).scan();
+        known = scanned(Escapes.written(sql, backslashes()));
         parsed.put(sql, known);
         if (parsed.size() > MOST_PARSED) {
           parsed.remove(parsed.keySet().iterator().next());
@@ -114,9 +115,30 @@ final class JdbcConnection extends LeastConnection {
     }
   }
 
+  /** Reads a statement whose braces are its own. */
+  ParsedSql parseUnescaped(String sql) throws SQLException {
+    return sql.indexOf('{') < 0 ? parse(sql) : scanned(sql);
+  }
+
+  private ParsedSql scanned(String sql) {
+    return new SqlScanner(sql, backslashes()).scan();
+  }
+
+  private boolean backslashes() {
+    return "off".equals(core.parameter("standard_conforming_strings"));
+  }
+
   /** A query of the driver's own, with the client's placeholders; it begins no transaction. */
   Result ask(String sql, Object... parameters) throws SQLException {
     return run(null, () -> core.query(options(0).opening(null), sql, parameters));
+  }
+
+  /** A query of the driver's own that belongs to the transaction of the program, which begins with it unless it has begun. */
+  Result within(String sql, Object... parameters) throws SQLException {
+    return run(null, () -> {
+      settle();
+      return core.query(options(0), sql, parameters);
+    });
   }
 
   /** A query of the driver's own as a result set that can be scrolled and has no statement to close. */
@@ -146,6 +168,9 @@ final class JdbcConnection extends LeastConnection {
   public CallableStatement prepareCall(String sql, int type, int concurrency, int holdability) throws SQLException {
     checkOpen();
     CallSyntax call = CallSyntax.of(sql);
+    if (call.name() != null && new TypeQueries(this).isProcedure(call.name())) {
+      call = call.ofProcedure();
+    }
     return new JdbcCallableStatement(this, ResultSetKind.of(type, concurrency, holdability), call, parse(call.sql()));
   }
 

@@ -15,6 +15,8 @@ class JdbcPreparedStatement extends ParameterSetters {
   /** The columns to return as generated keys, or null. */
   private final String returning;
   private final Parameter[] parameters;
+  /** What the server expects as parameters, once it was asked. */
+  private List<Description.Parameter> expected;
   private final List<Batch.Item> batch = new ArrayList<>();
 
   JdbcPreparedStatement(JdbcConnection connection, ResultSetKind kind, ParsedSql parsed, String returning) {
@@ -119,6 +121,14 @@ class JdbcPreparedStatement extends ParameterSetters {
     checkOpen();
     ParsedSql asked = returning == null ? parsed : parsed.returning(returning);
     return connection.run(null, () -> connection.core.describe(asked.text()));
+  }
+
+  @Override
+  boolean takesLargeObject(int index) throws SQLException {
+    if (expected == null) {
+      expected = describe().parameters();
+    }
+    return index >= 1 && index <= expected.size() && Lobs.areNumbers(expected.get(index - 1).codec().name());
   }
 
   @Override

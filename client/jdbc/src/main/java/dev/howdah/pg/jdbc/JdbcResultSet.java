@@ -5,7 +5,9 @@ import dev.howdah.pg.Row;
 import dev.howdah.pg.Shape;
 import java.math.BigDecimal;
 import java.sql.Array;
+import java.sql.Blob;
 import java.sql.Date;
+import java.sql.NClob;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -24,6 +26,8 @@ final class JdbcResultSet extends LeastResultSet {
   private final Shape shape;
   private final JdbcType[] types;
   private final RowPosition position;
+  /** What changes rows, or null. */
+  private final RowEditor editor;
   private Map<String, Integer> labels;
   private boolean wasNull;
   private int fetchSize;
@@ -31,7 +35,7 @@ final class JdbcResultSet extends LeastResultSet {
 
   /** The rows of an answer, of a statement or of none. */
   JdbcResultSet(JdbcConnection connection, JdbcStatement statement, Answer answer) {
-    this(connection, statement, answer, statement == null ? new ResultSetKind(true, true) : statement.kind(),
+    this(connection, statement, answer, statement == null ? ResultSetKind.AT_HAND : statement.kind(),
         statement == null ? 0 : statement.mostRows());
   }
 
@@ -41,7 +45,8 @@ final class JdbcResultSet extends LeastResultSet {
     this.kind = kind;
     this.shape = answer.shape();
     this.types = shape.columns().stream().map(column -> JdbcType.of(column.codec().name())).toArray(JdbcType[]::new);
-    this.position = new RowPosition(connection, statement, answer, kind.scrolls(), most);
+    this.position = new RowPosition(connection, statement, answer, kind.scrolls(), kind.updatable(), most);
+    this.editor = kind.updatable() ? new RowEditor(connection, statement, shape, types, position) : null;
     this.fetchSize = statement == null ? 0 : statement.fetches();
   }
 
@@ -59,6 +64,9 @@ final class JdbcResultSet extends LeastResultSet {
   /** Checks a column and notes whether it is null. */
   private boolean isNull(int column) throws SQLException {
     checkOpen();
+    if (editor != null) {
+      editor.checkOnRow();
+    }
     Row row = position.row();
     if (column < 1 || column > types.length) {
       throw SqlErrors.error("07009", "there is no column " + column + "; there are " + types.length + ", counted from 1");
@@ -167,6 +175,16 @@ final class JdbcResultSet extends LeastResultSet {
   }
 
   @Override
+  public Blob getBlob(int column) throws SQLException {
+    return read(column, (row, index, type) -> Lobs.blob(row, index, type, connection));
+  }
+
+  @Override
+  public NClob getNClob(int column) throws SQLException {
+    return read(column, (row, index, type) -> Lobs.clob(row, index, type, connection));
+  }
+
+  @Override
   public Array getArray(int column) throws SQLException {
     return read(column, (row, index, type) -> JdbcArray.read(row, index, connection));
   }
@@ -199,27 +217,98 @@ final class JdbcResultSet extends LeastResultSet {
     return found;
   }
 
+  private void beforeStep() throws SQLException {
+    if (editor != null) {
+      editor.checkOnRow();
+      editor.leave();
+    }
+  }
+
+  private void beforeJump() {
+    if (editor != null) {
+      editor.leave();
+    }
+  }
+
+  private RowEditor editor() throws SQLException {
+    checkOpen();
+    if (editor == null) {
+      throw SqlErrors.error("24000", "the result set is read-only; ask for CONCUR_UPDATABLE");
+    }
+    return editor;
+  }
+
+  @Override
+  ParameterSetters pending(int column) throws SQLException {
+    return editor().pending(column);
+  }
+
+  @Override
+  public void insertRow() throws SQLException {
+    editor().insert();
+  }
+
+  @Override
+  public void updateRow() throws SQLException {
+    editor().update();
+  }
+
+  @Override
+  public void deleteRow() throws SQLException {
+    editor().delete();
+  }
+
+  @Override
+  public void refreshRow() throws SQLException {
+    editor().refresh();
+  }
+
+  @Override
+  public void cancelRowUpdates() throws SQLException {
+    editor().cancel();
+  }
+
+  @Override
+  public void moveToInsertRow() throws SQLException {
+    editor().moveToInsertRow();
+  }
+
+  @Override
+  public void moveToCurrentRow() throws SQLException {
+    editor().leave();
+  }
+
+  @Override
+  public int getConcurrency() throws SQLException {
+    checkOpen();
+    return kind.concurrency();
+  }
+
   @Override
   public boolean next() throws SQLException {
     checkOpen();
+    beforeStep();
     return position.next();
   }
 
   @Override
   public boolean absolute(int number) throws SQLException {
     checkOpen();
+    beforeJump();
     return position.absolute(number);
   }
 
   @Override
   public boolean relative(int distance) throws SQLException {
     checkOpen();
+    beforeStep();
     return position.relative(distance);
   }
 
   @Override
   public void afterLast() throws SQLException {
     checkOpen();
+    beforeJump();
     position.afterLast();
   }
 
@@ -250,7 +339,7 @@ final class JdbcResultSet extends LeastResultSet {
   @Override
   public int getRow() throws SQLException {
     checkOpen();
-    return (int) Math.min(Integer.MAX_VALUE, position.number());
+    return editor != null && editor.isInserting() ? 0 : (int) Math.min(Integer.MAX_VALUE, position.number());
   }
 
   @Override

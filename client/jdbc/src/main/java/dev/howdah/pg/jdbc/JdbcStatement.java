@@ -54,7 +54,7 @@ class JdbcStatement extends LeastStatement {
 
   /** Whether rows are fetched some at a time: only a transaction keeps the server's cursor. */
   final boolean streams() throws SQLException {
-    return fetches() > 0 && !kind.scrolls() && !kind.held() && (connection.core.inTransaction() || !connection.getAutoCommit());
+    return fetches() > 0 && !kind.scrolls() && !kind.held() && !kind.updatable() && (connection.core.inTransaction() || !connection.getAutoCommit());
   }
 
   /** Runs a statement; what it answers becomes the current answers. The columns are those to return as generated keys, or null. */
@@ -87,6 +87,11 @@ class JdbcStatement extends LeastStatement {
     answers = List.of();
     keys = null;
     current = 0;
+  }
+
+  private ParsedSql parse(String sql) throws SQLException {
+    checkOpen();
+    return (processesEscapes() ? connection.parse(sql) : connection.parseUnescaped(sql)).bare();
   }
 
   private Answer answer() {
@@ -127,13 +132,13 @@ class JdbcStatement extends LeastStatement {
 
   @Override
   public boolean execute(String sql) throws SQLException {
-    run(connection.parse(sql).bare(), List.of(), null);
+    run(parse(sql), List.of(), null);
     return hasRows();
   }
 
   @Override
   boolean execute(String sql, String columns) throws SQLException {
-    run(connection.parse(sql).bare(), List.of(), columns);
+    run(parse(sql), List.of(), columns);
     return hasRows();
   }
 
@@ -190,7 +195,7 @@ class JdbcStatement extends LeastStatement {
   @Override
   public void addBatch(String sql) throws SQLException {
     checkOpen();
-    batch.add(connection.parse(sql).bare());
+    batch.add(parse(sql));
   }
 
   @Override
@@ -270,7 +275,7 @@ class JdbcStatement extends LeastStatement {
   @Override
   public int getResultSetConcurrency() throws SQLException {
     checkOpen();
-    return ResultSet.CONCUR_READ_ONLY;
+    return kind.concurrency();
   }
 
   @Override

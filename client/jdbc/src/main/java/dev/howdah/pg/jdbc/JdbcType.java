@@ -13,7 +13,7 @@ import java.util.Map;
  */
 record JdbcType(String name, int number, Kind kind, Class<?> value) {
   /** The families of types whose values are converted alike. */
-  enum Kind { BOOLEAN, WHOLE, FLOAT, NUMERIC, TEXT, BYTES, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, ARRAY, OTHER }
+  enum Kind { BOOLEAN, WHOLE, FLOAT, NUMERIC, TEXT, BIT, BYTES, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, ARRAY, OTHER }
 
   private static final Map<String, JdbcType> KNOWN = Map.ofEntries(
       entry("bool", Types.BIT, Kind.BOOLEAN, Boolean.class),
@@ -37,6 +37,7 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
       entry("json", Types.OTHER, Kind.TEXT, String.class),
       entry("jsonb", Types.OTHER, Kind.TEXT, String.class),
       entry("money", Types.OTHER, Kind.OTHER, String.class),
+      entry("bit", Types.BIT, Kind.BIT, Boolean.class),
       entry("bytea", Types.BINARY, Kind.BYTES, byte[].class),
       entry("date", Types.DATE, Kind.DATE, java.sql.Date.class),
       entry("time", Types.TIME, Kind.TIME, java.sql.Time.class),

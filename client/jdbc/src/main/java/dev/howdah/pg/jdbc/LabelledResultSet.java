@@ -19,7 +19,7 @@ import java.util.Calendar;
 import java.util.Map;
 
 /** Reads columns by label; the label is looked up and the column read by number. */
-abstract class LabelledResultSet extends ReadOnlyByLabel {
+abstract class LabelledResultSet extends UpdatesByLabel {
   @Override
   public String getString(String label) throws SQLException {
     return getString(findColumn(label));

@@ -9,10 +9,8 @@ import java.math.RoundingMode;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
-import java.sql.Blob;
 import java.sql.Clob;
 import java.sql.Date;
-import java.sql.NClob;
 import java.sql.Ref;
 import java.sql.RowId;
 import java.sql.SQLException;
@@ -106,18 +104,8 @@ abstract class LeastResultSet extends LabelledResultSet {
   }
 
   @Override
-  public Blob getBlob(int column) throws SQLException {
-    throw Refusals.blob();
-  }
-
-  @Override
   public Clob getClob(int column) throws SQLException {
-    throw Refusals.clob();
-  }
-
-  @Override
-  public NClob getNClob(int column) throws SQLException {
-    throw Refusals.clob();
+    return getNClob(column);
   }
 
   @Override
@@ -165,12 +153,6 @@ abstract class LeastResultSet extends LabelledResultSet {
   public int getFetchDirection() throws SQLException {
     checkOpen();
     return FETCH_FORWARD;
-  }
-
-  @Override
-  public int getConcurrency() throws SQLException {
-    checkOpen();
-    return CONCUR_READ_ONLY;
   }
 
   @Override

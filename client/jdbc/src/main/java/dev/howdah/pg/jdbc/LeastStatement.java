@@ -10,6 +10,7 @@ abstract class LeastStatement implements Statement {
   private long mostRows;
   private int timeout;
   private boolean poolable;
+  private boolean escapes = true;
 
   abstract void checkOpen() throws SQLException;
 
@@ -189,10 +190,15 @@ abstract class LeastStatement implements Statement {
     return 0;
   }
 
-  /** JDBC's escapes in braces are not processed, whatever is set. */
+  /** Whether what JDBC has in braces is written as SQL. A prepared statement has its SQL already. */
   @Override
   public void setEscapeProcessing(boolean wanted) throws SQLException {
     checkOpen();
+    escapes = wanted;
+  }
+
+  final boolean processesEscapes() {
+    return escapes;
   }
 
   @Override

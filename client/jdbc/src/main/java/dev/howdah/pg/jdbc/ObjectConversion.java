@@ -89,8 +89,14 @@ final class ObjectConversion {
       case TIME, TIMETZ -> time(row, column, type, null);
       case TIMESTAMP, TIMESTAMPTZ -> timestamp(row, column, type, null);
       case ARRAY -> JdbcArray.read(row, column, connection);
+      case BIT -> bit(row.getString(column));
       default -> row.getObject(column);
     };
+  }
+
+  /** One bit is what JDBC calls BIT, true or false; of several each is a digit. */
+  private static Object bit(String digits) {
+    return digits == null || digits.length() != 1 ? digits : (Object) digits.equals("1");
   }
 
   static <T> T to(Row row, int column, JdbcType type, Class<T> wanted, JdbcConnection connection) throws SQLException {
@@ -198,6 +204,10 @@ final class ObjectConversion {
       return row.getString(column);
     } else if (wanted == byte[].class) {
       return Cells.bytes(row, column, type);
+    } else if (wanted == java.sql.Blob.class) {
+      return Lobs.blob(row, column, type, connection);
+    } else if (wanted == java.sql.Clob.class || wanted == java.sql.NClob.class) {
+      return Lobs.clob(row, column, type, connection);
     } else if (wanted == java.sql.Array.class || wanted.isArray()) {
       JdbcArray array = JdbcArray.read(row, column, connection);
       return wanted.isArray() ? array.as(wanted) : array;

@@ -1,6 +1,8 @@
 package dev.howdah.pg.jdbc;
 
 import dev.howdah.pg.types.Interval;
+import dev.howdah.pg.types.TypeOptions;
+import dev.howdah.pg.types.TypeRegistry;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.sql.Date;
@@ -16,6 +18,8 @@ import java.time.OffsetDateTime;
 import java.time.OffsetTime;
 import java.time.Period;
 import java.time.ZonedDateTime;
+import java.time.temporal.ChronoField;
+import java.time.temporal.Temporal;
 import java.util.Calendar;
 import java.util.Map;
 import java.util.UUID;
@@ -31,6 +35,10 @@ import java.util.UUID;
  * @param fallback the type to declare where the server cannot infer one, or null
  */
 record Parameter(Object value, String type, String fallback) {
+  private static final Instant FIRST_PLAIN = Instant.parse("0001-01-01T00:00:00Z");
+  private static final Instant LAST_PLAIN = Instant.parse("9999-12-31T00:00:00Z");
+  private static final TypeRegistry WRITTEN = new TypeRegistry(TypeOptions.NONE);
+
   static final Parameter NULL = new Parameter(null, null, "text");
 
   private static final Map<Class<?>, String> TYPES = Map.ofEntries(
@@ -68,6 +76,33 @@ record Parameter(Object value, String type, String fallback) {
       return new Parameter(constant.name(), null, "text");
     }
     return ofOther(value);
+  }
+
+  /**
+   * A value as text, which the server takes for whatever it expects there, and of its own type only where that is nothing.
+   * Bytes and a UUID keep their type, as with pgjdbc.
+   */
+  static Parameter untyped(Object value) throws SQLException {
+    Parameter typed = of(value);
+    if (typed.type() == null || value instanceof byte[] || value instanceof UUID) {
+      return typed;
+    }
+    return new Parameter(written(typed), null, typed.type());
+  }
+
+  /** A moment has the text that Java gives it, with its own offset, as far as the server reads that: not infinity, nor years before 1. */
+  private static String written(Parameter typed) {
+    Object value = typed.value() instanceof ZonedDateTime zoned ? zoned.toOffsetDateTime() : typed.value();
+    boolean plain = value instanceof String || value instanceof Boolean || value instanceof Temporal moment && isPlain(moment);
+    return plain ? value.toString() : WRITTEN.codec(TypeNumbers.of(typed.type())).format(value);
+  }
+
+  private static boolean isPlain(Temporal moment) {
+    if (moment instanceof Instant instant) {
+      return !instant.isBefore(FIRST_PLAIN) && instant.isBefore(LAST_PLAIN);
+    }
+    int year = moment.isSupported(ChronoField.YEAR) ? moment.get(ChronoField.YEAR) : 1;
+    return year >= 1 && year <= 9999;
   }
 
   private static Parameter ofOther(Object value) throws SQLException {

@@ -1,7 +1,9 @@
 package dev.howdah.pg.jdbc;
 
+import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.io.Reader;
+import java.io.StringReader;
 import java.math.BigDecimal;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -18,6 +20,7 @@ import java.sql.SQLType;
 import java.sql.SQLXML;
 import java.sql.Time;
 import java.sql.Timestamp;
+import java.sql.Types;
 import java.util.Calendar;
 
 /** JDBC's many ways to set a parameter, each of which comes down to one. */
@@ -28,6 +31,9 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
 
   /** Sets a parameter; the first has index 1. */
   abstract void set(int index, Parameter parameter) throws SQLException;
+
+  /** Whether the server expects the number of a large object as a parameter. */
+  abstract boolean takesLargeObject(int index) throws SQLException;
 
   @Override
   public void setNull(int index, int type) throws SQLException {
@@ -148,6 +154,10 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
       setBinaryStream(index, stream);
     } else if (value instanceof Reader reader) {
       setCharacterStream(index, reader);
+    } else if (value instanceof Blob blob) {
+      setBlob(index, blob);
+    } else if (value instanceof Clob clob) {
+      setClob(index, clob);
     } else {
       set(index, Parameter.of(value));
     }
@@ -162,8 +172,23 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
   public void setObject(int index, Object value, int type, int scale) throws SQLException {
     if (value == null) {
       setNull(index, type);
+    } else if (type == Types.OTHER) {
+      setOther(index, value);
+    } else if (type == Types.BLOB && !(value instanceof Blob)) {
+      setBlob(index, value instanceof byte[] bytes ? new ByteArrayInputStream(bytes) : TargetType.cast(value, InputStream.class));
+    } else if ((type == Types.CLOB || type == Types.NCLOB) && !(value instanceof Clob)) {
+      setClob(index, value instanceof Reader reader ? reader : new StringReader(value.toString()));
     } else {
       setObject(index, TargetType.convert(value, type, scale));
+    }
+  }
+
+  /** A value whose type the server is to infer. */
+  private void setOther(int index, Object value) throws SQLException {
+    if (value instanceof InputStream || value instanceof Reader || value instanceof Blob || value instanceof Clob) {
+      setObject(index, value);
+    } else {
+      set(index, SqlErrors.translated(() -> Parameter.untyped(value)));
     }
   }
 
@@ -248,47 +273,55 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
 
   @Override
   public void setBlob(int index, Blob value) throws SQLException {
-    throw Refusals.blob();
+    setBlob(index, value == null ? null : value.getBinaryStream(), -1);
   }
 
   @Override
   public void setBlob(int index, InputStream value) throws SQLException {
-    throw Refusals.blob();
+    setBlob(index, value, -1);
   }
 
   @Override
   public void setBlob(int index, InputStream value, long length) throws SQLException {
-    throw Refusals.blob();
+    if (value != null && takesLargeObject(index)) {
+      set(index, Lobs.number(connection, value, length));
+    } else {
+      bytes(index, value, length);
+    }
   }
 
   @Override
   public void setClob(int index, Clob value) throws SQLException {
-    throw Refusals.clob();
+    setClob(index, value == null ? null : value.getCharacterStream(), -1);
   }
 
   @Override
   public void setClob(int index, Reader value) throws SQLException {
-    throw Refusals.clob();
+    setClob(index, value, -1);
   }
 
   @Override
   public void setClob(int index, Reader value, long length) throws SQLException {
-    throw Refusals.clob();
+    if (value != null && takesLargeObject(index)) {
+      set(index, Lobs.number(connection, Lobs.utf8(Streams.characters(value, length)), -1));
+    } else {
+      characters(index, value, length);
+    }
   }
 
   @Override
   public void setNClob(int index, NClob value) throws SQLException {
-    throw Refusals.clob();
+    setClob(index, value);
   }
 
   @Override
   public void setNClob(int index, Reader value) throws SQLException {
-    throw Refusals.clob();
+    setClob(index, value, -1);
   }
 
   @Override
   public void setNClob(int index, Reader value, long length) throws SQLException {
-    throw Refusals.clob();
+    setClob(index, value, length);
   }
 
   @Override

@@ -6,14 +6,6 @@ import java.sql.SQLFeatureNotSupportedException;
 final class Refusals {
   private Refusals() {}
 
-  static SQLFeatureNotSupportedException blob() {
-    return SqlErrors.unsupported("Blob", "use bytea with getBytes, setBytes, getBinaryStream or setBinaryStream");
-  }
-
-  static SQLFeatureNotSupportedException clob() {
-    return SqlErrors.unsupported("Clob", "use text with getString, setString, getCharacterStream or setCharacterStream");
-  }
-
   static SQLFeatureNotSupportedException xml() {
     return SqlErrors.unsupported("SQLXML", "use getString and setString with the type xml");
   }

@@ -4,6 +4,7 @@ import dev.howdah.pg.Portal;
 import dev.howdah.pg.Result;
 import dev.howdah.pg.Row;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.List;
 
 /** Where a result set stands in its rows, which are all there or come from a portal some at a time. */
@@ -24,12 +25,13 @@ final class RowPosition {
   /**
    * A position before the first row.
    *
+   * @param changeable whether rows may be replaced; then all are at hand
    * @param most the most rows to show; 0 for all
    */
-  RowPosition(JdbcConnection connection, JdbcStatement statement, Answer answer, boolean scrolls, long most) {
+  RowPosition(JdbcConnection connection, JdbcStatement statement, Answer answer, boolean scrolls, boolean changeable, long most) {
     this.connection = connection;
     this.statement = statement;
-    this.rows = answer.rows();
+    this.rows = changeable ? new ArrayList<>(answer.rows()) : answer.rows();
     this.portal = answer.portal();
     this.scrolls = scrolls;
     this.most = most;
@@ -137,12 +139,29 @@ final class RowPosition {
       return true;
     }
     passed += size - 1;
-    List<Row> joined = new java.util.ArrayList<>(more.size() + 1);
+    List<Row> joined = new ArrayList<>(more.size() + 1);
     joined.add(current);
     joined.addAll(more);
     rows = joined;
     index = 0;
     return false;
+  }
+
+  /** Shows another row in place of the current one. */
+  void replace(Row changed) {
+    rows.set(index, changed);
+    arrive();
+  }
+
+  /** Shows a row behind all others. */
+  void append(Row added) {
+    rows.add(added);
+  }
+
+  /** Takes the current row out, and stands on the one before it. */
+  void remove() {
+    rows.remove(index--);
+    arrive();
   }
 
   /** Gives up what was not read. */

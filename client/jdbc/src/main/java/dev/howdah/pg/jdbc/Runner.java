@@ -54,14 +54,18 @@ final class Runner {
     return Answer.of(result);
   }
 
-  /** The types to declare: none where a cast follows, and a fallback where nothing else says one. */
+  /**
+   * The types to declare, and a fallback where nothing else says one. Texts and numbers that are cast have none: the server reads
+   * them as what they are cast to, and loses no digit.
+   */
   static String[] types(ParsedSql parsed, List<Parameter> parameters) {
     String[] types = new String[parameters.size()];
     for (int i = 0; i < types.length; i++) {
       Parameter parameter = parameters.get(i);
       ParsedSql.Place place = parsed.place(i);
       boolean told = place.cast() || parameter.type() != null;
-      types[i] = place.cast() ? null : parameter.type();
+      boolean read = place.cast() && (parameter.value() instanceof String || parameter.value() instanceof Number);
+      types[i] = read ? null : parameter.type();
       if (!told && (place.nullTest() || parsed.isExplicit())) {
         types[i] = parameter.fallback();
       }

@@ -25,22 +25,22 @@ abstract class ServerLimits extends DriverFeatures {
 
   @Override
   public String getNumericFunctions() {
-    return "";
+    return "abs,acos,asin,atan,atan2,ceiling,cos,cot,degrees,exp,floor,log,log10,mod,pi,power,radians,round,sign,sin,sqrt,tan,truncate";
   }
 
   @Override
   public String getStringFunctions() {
-    return "";
+    return "ascii,char,concat,lcase,left,length,ltrim,repeat,rtrim,space,substring,ucase,replace";
   }
 
   @Override
   public String getSystemFunctions() {
-    return "";
+    return "database,ifnull,user";
   }
 
   @Override
   public String getTimeDateFunctions() {
-    return "";
+    return "curdate,curtime,dayname,dayofmonth,dayofweek,dayofyear,hour,minute,month,monthname,now,quarter,second,week,year,timestampadd";
   }
 
   @Override

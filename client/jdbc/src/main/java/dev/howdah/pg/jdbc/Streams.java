@@ -23,8 +23,12 @@ final class Streams {
       checkWhole(bytes.length, length);
       return bytes;
     } catch (IOException e) {
-      throw SqlErrors.of("the stream of a parameter failed: " + e.getMessage(), "22000", e);
+      throw failed("stream", e);
     }
+  }
+
+  static SQLException failed(String what, IOException error) {
+    return SqlErrors.of("the " + what + " of a parameter failed: " + error.getMessage(), "22000", error);
   }
 
   static String characters(Reader reader, long length) throws SQLException {
@@ -40,13 +44,13 @@ final class Streams {
         text.append(buffer, 0, count);
       }
     } catch (IOException e) {
-      throw SqlErrors.of("the reader of a parameter failed: " + e.getMessage(), "22000", e);
+      throw failed("reader", e);
     }
     checkWhole(text.length(), length);
     return text.toString();
   }
 
-  private static void checkWhole(int read, long wanted) throws SQLException {
+  static void checkWhole(long read, long wanted) throws SQLException {
     if (wanted >= 0 && read < wanted) {
       throw SqlErrors.error("22000", "the stream of a parameter ended after " + read + " where " + wanted + " were announced");
     }

@@ -27,11 +27,16 @@ final class TargetType {
       case Types.DATE -> date(value);
       case Types.TIME, Types.TIME_WITH_TIMEZONE -> time(value);
       case Types.TIMESTAMP, Types.TIMESTAMP_WITH_TIMEZONE -> timestamp(value);
-      case Types.BLOB -> throw Refusals.blob();
-      case Types.CLOB, Types.NCLOB -> throw Refusals.clob();
-      // The value's own class says enough, as with arrays and everything that JDBC calls OTHER.
+      // The value's own class says enough, as with arrays.
       default -> value;
     });
+  }
+
+  static <T> T cast(Object value, Class<T> wanted) throws SQLException {
+    if (!wanted.isInstance(value)) {
+      throw SqlErrors.error("22018", "cannot make a " + wanted.getSimpleName() + " of " + value.getClass().getName());
+    }
+    return wanted.cast(value);
   }
 
   private static String text(Object value) {

@@ -6,6 +6,7 @@ import java.util.Map;
 final class TypeNumbers {
   private static final Map<String, Integer> NUMBERS = Map.ofEntries(
       Map.entry("bool", 16), Map.entry("bytea", 17), Map.entry("int8", 20), Map.entry("int2", 21), Map.entry("int4", 23),
+      Map.entry("oid", 26),
       Map.entry("text", 25), Map.entry("float4", 700), Map.entry("float8", 701), Map.entry("date", 1082), Map.entry("time", 1083),
       Map.entry("timestamp", 1114), Map.entry("timestamptz", 1184), Map.entry("interval", 1186), Map.entry("timetz", 1266),
       Map.entry("numeric", 1700), Map.entry("void", 2278), Map.entry("uuid", 2950),

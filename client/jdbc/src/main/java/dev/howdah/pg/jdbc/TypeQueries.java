@@ -26,6 +26,17 @@ final class TypeQueries extends CatalogQueries {
         order by "DATA_TYPE", "TYPE_NAME\"""");
   }
 
+  /** Whether all that a name means here are procedures. */
+  boolean isProcedure(String name) throws SQLException {
+    try (ResultSet found = query("""
+        select coalesce(pg_catalog.bool_and(p.prokind = 'p'), false)
+        from pg_catalog.parse_ident($1) i, pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+        where p.proname = i[pg_catalog.cardinality(i)] and case pg_catalog.cardinality(i) when 1 then pg_catalog.pg_function_is_visible(p.oid)
+          else case i[1] when 'pg_temp' then n.oid = pg_catalog.pg_my_temp_schema() else n.nspname = i[1] end end""", name)) {
+      return found.next() && found.getBoolean(1);
+    }
+  }
+
   ResultSet userTypes(String catalog, String schema, String type, int[] numbers) throws SQLException {
     List<Integer> wanted = numbers == null ? null : Arrays.stream(numbers).boxed().toList();
     return query("""

@@ -54,6 +54,34 @@ class CallableStatementTest {
   }
 
   @Test
+  void anEscapeCallsProceduresToo() throws SQLException {
+    try (var statement = connection.createStatement()) {
+      statement.execute("create schema if not exists \"Odd\"; create or replace procedure \"Odd\".\"give it\"(n int) language sql as 'select 1';"
+          + "create or replace procedure public.plainly_called(inout n int) language plpgsql as 'begin n := n + 1; end'");
+    }
+    try (CallableStatement call = connection.prepareCall("{call pg_temp.double_it(?, ?)}")) {
+      call.setInt(1, 21);
+      call.registerOutParameter(1, Types.INTEGER);
+      call.registerOutParameter(2, Types.VARCHAR);
+      call.execute();
+      assertEquals(42, call.getInt(1));
+      assertEquals("was 21", call.getString(2));
+    }
+    for (String sql : new String[] {"{call \"Odd\".\"give it\"(7)}", "{CALL Plainly_Called(7)}", "{call public . plainly_called(7)}"}) {
+      try (CallableStatement call = connection.prepareCall(sql)) {
+        call.execute();
+      }
+    }
+    // What nobody has is an error when it is called, and nothing is begun by asking.
+    connection.setAutoCommit(false);
+    try (CallableStatement call = connection.prepareCall("{call no_such_thing(1)}")) {
+      assertEquals("42883", org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, call::execute).getSQLState());
+    }
+    connection.rollback();
+    connection.setAutoCommit(true);
+  }
+
+  @Test
   void whatAFunctionReturnsIsTheFirstParameter() throws SQLException {
     for (String sql : new String[] {"{? = call pg_temp.twice(?)}", " { ?=CALL pg_temp.twice( ? ) } "}) {
       try (CallableStatement call = connection.prepareCall(sql)) {

@@ -18,6 +18,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.SQLIntegrityConstraintViolationException;
@@ -26,11 +27,14 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLRecoverableException;
 import java.sql.SQLSyntaxErrorException;
 import java.sql.SQLTransactionRollbackException;
+import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 
 @Timeout(60)
 class ConnectionTest {
@@ -99,14 +103,57 @@ class ConnectionTest {
     assertEquals("08003", Howdah.state(connection::createStatement));
   }
 
+  /** Ends the backend of a connection and returns when it is gone, or at once if the next statement is to find it dying. */
+  private static void terminate(Connection connection, boolean gone) throws SQLException {
+    int process = Howdah.core(connection).process();
+    try (Connection killer = Howdah.connect()) {
+      Howdah.value(killer, "select pg_terminate_backend(" + process + ")");
+      while (gone && !Long.valueOf(0).equals(Howdah.value(killer, "select count(*) from pg_stat_activity where pid = " + process))) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private static void recoverable(Connection connection, Executable action) throws SQLException {
+    SQLException error = assertThrows(SQLException.class, action);
+    assertInstanceOf(SQLRecoverableException.class, error, error.getSQLState());
+    assertEquals("57P01", error.getSQLState());
+    assertTrue(connection.isClosed());
+    assertFalse(connection.isValid(1));
+  }
+
   @Test
   void aTerminatedBackendIsNoticed() throws SQLException {
-    try (Connection connection = Howdah.connect(); Connection killer = Howdah.connect()) {
-      Howdah.value(killer, "select pg_terminate_backend(" + Howdah.core(connection).process() + ")");
-      SQLException error = assertThrows(SQLException.class, () -> Howdah.value(connection, "select 1"));
-      assertTrue(error instanceof SQLRecoverableException || error instanceof SQLNonTransientConnectionException, error.toString());
-      assertTrue(connection.isClosed());
-      assertFalse(connection.isValid(1));
+    for (boolean gone : new boolean[] {true, false}) {
+      for (int uses : new int[] {0, 1, 2, 8}) {
+        try (Connection connection = Howdah.connect(); PreparedStatement statement = connection.prepareStatement("select ?::int4")) {
+          statement.setInt(1, uses);
+          for (int i = 0; i < uses; i++) {
+            statement.executeQuery().close();
+          }
+          terminate(connection, gone);
+          recoverable(connection, statement::executeQuery);
+        }
+      }
+    }
+  }
+
+  @Test
+  void aTerminatedBackendIsNoticedByWhateverComesNext() throws SQLException {
+    List<Function<Connection, Executable>> next = List.of(
+        connection -> () -> Howdah.value(connection, "select 1"),
+        connection -> () -> Howdah.execute(connection, "set application_name to 'x'"),
+        connection -> connection::commit,
+        connection -> connection::rollback,
+        connection -> connection::setSavepoint,
+        connection -> connection::getSchema);
+    for (Function<Connection, Executable> action : next) {
+      try (Connection connection = Howdah.connect()) {
+        connection.setAutoCommit(false);
+        Howdah.value(connection, "select 1");
+        terminate(connection, true);
+        recoverable(connection, action.apply(connection));
+      }
     }
   }
 
@@ -231,7 +278,7 @@ class ConnectionTest {
       assertThrows(java.sql.SQLDataException.class, () -> Howdah.execute(connection, "select 1/0"));
       assertThrows(SQLTransactionRollbackException.class,
           () -> Howdah.execute(connection, "do $$ begin raise exception using errcode = '40001'; end $$"));
-      assertThrows(SQLFeatureNotSupportedException.class, connection::createNClob);
+      assertThrows(SQLFeatureNotSupportedException.class, connection::createSQLXML);
       assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t from stdin"));
       assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t to stdout"));
       assertEquals(1, Howdah.value(connection, "select a from t"));

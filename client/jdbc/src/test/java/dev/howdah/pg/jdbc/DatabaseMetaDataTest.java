@@ -166,11 +166,11 @@ class DatabaseMetaDataTest {
     assertEquals(60, data.getMaxConnections());
   }
 
-  /** What differs on purpose: escapes in braces, functions called by them, and what this driver's result sets do. */
+  /** What differs on purpose: functions called by escapes, and what this driver's result sets do. */
   private static final Set<String> DIFFERENT = Set.of("getDriverName", "getDriverVersion", "getDriverMajorVersion", "getDriverMinorVersion", "getURL",
-      "getNumericFunctions", "getStringFunctions", "getSystemFunctions", "getTimeDateFunctions", "getSQLKeywords", "getJDBCMinorVersion", "isReadOnly",
+      "getSQLKeywords", "getJDBCMinorVersion", "isReadOnly",
       "getMaxConnections", "getConnection", "getRowIdLifetime", "allProceduresAreCallable", "getMaxColumnsInSelect", "supportsMultipleOpenResults",
-      "getResultSetHoldability", "locatorsUpdateCopy", "supportsStatementPooling", "supportsStoredFunctionsUsingCallSyntax", "supportsRefCursors");
+      "getResultSetHoldability", "supportsStatementPooling", "supportsStoredFunctionsUsingCallSyntax", "supportsRefCursors");
 
   @Test
   void factsAreThoseOfPgjdbc() throws ReflectiveOperationException, SQLException {

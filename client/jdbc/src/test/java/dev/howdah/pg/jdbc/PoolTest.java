@@ -13,6 +13,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLRecoverableException;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -76,9 +77,27 @@ class PoolTest {
       // Within half a second of its last use HikariCP trusts a connection, so the first statement may be the one that finds out.
       try {
         assertNotEquals(first, process(pool));
-      } catch (SQLException e) {
-        assertTrue(e.getSQLState().startsWith("08") || e.getSQLState().equals("57P01"), e.toString());
+      } catch (SQLRecoverableException e) {
+        assertEquals("57P01", e.getSQLState());
         assertNotEquals(first, process(pool));
+      }
+    }
+  }
+
+  @Test
+  void aLentConnectionWhoseBackendIsTerminatedFailsRecoverably() throws Exception {
+    for (int uses : new int[] {0, 1, 2, 8}) {
+      try (HikariDataSource pool = new HikariDataSource(config(1)); Connection killer = Howdah.connect()) {
+        int process;
+        try (Connection connection = pool.getConnection(); PreparedStatement statement = connection.prepareStatement("select 1")) {
+          for (int i = 0; i < uses; i++) {
+            statement.executeQuery().close();
+          }
+          process = Howdah.core(connection).process();
+          Howdah.value(killer, "select pg_terminate_backend(" + process + ")");
+          assertEquals("57P01", assertThrows(SQLRecoverableException.class, statement::executeQuery).getSQLState());
+        }
+        assertNotEquals(process, process(pool), "the pool has another connection");
       }
     }
   }
@@ -88,7 +107,7 @@ class PoolTest {
     try (HikariDataSource pool = new HikariDataSource(config(1)); Connection connection = pool.getConnection()) {
       connection.setAutoCommit(false);
       Object transaction = Howdah.value(connection, "select txid_current()");
-      assertThrows(SQLFeatureNotSupportedException.class, connection::createBlob);
+      assertThrows(SQLFeatureNotSupportedException.class, connection::createSQLXML);
       assertThrows(SQLFeatureNotSupportedException.class, () -> connection.createStruct("t", new Object[0]));
       assertEquals(transaction, Howdah.value(connection, "select txid_current()"));
       connection.commit();

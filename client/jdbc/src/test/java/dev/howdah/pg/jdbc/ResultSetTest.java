@@ -72,8 +72,8 @@ class ResultSetTest {
       assertEquals(0, rows.getRow());
       assertEquals("24000", Howdah.state(() -> rows.getInt(1)));
       assertEquals("24000", Howdah.state(rows::previous));
-      assertEquals("IM001", Howdah.state(() -> rows.updateInt(1, 1)));
-      assertEquals("IM001", Howdah.state(rows::insertRow));
+      assertEquals("24000", Howdah.state(() -> rows.updateInt(1, 1)));
+      assertEquals("24000", Howdah.state(rows::insertRow));
     }
     try (Statement statement = connection.createStatement(); ResultSet none = statement.executeQuery("select 1 where false")) {
       assertFalse(none.isBeforeFirst());
@@ -368,8 +368,6 @@ class ResultSetTest {
       assertTrue(rows.isWrapperFor(Row.class));
       Row row = rows.unwrap(Row.class);
       assertEquals(uuid, row.getUuid(0));
-      assertTrue(assertMessage(() -> rows.getBlob(5)).contains("getBytes"));
-      assertTrue(assertMessage(() -> rows.getClob(4)).contains("getString"));
     }
   }
 

@@ -1,0 +1,2 @@
+create table half (id int);
+insert into half values (1 / 0);

@@ -1,0 +1,1 @@
+create index concurrently customer_by_mood on customer (mood);

@@ -1,0 +1,91 @@
+//! The life of a stream: its request is received, handed to the owner, and answered.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use h2::RecvStream;
+use h2::server::SendResponse;
+use message::id::Kept;
+
+use super::activity::OpenStream;
+use super::request::{self, Unreceived};
+use super::response::{self, Piece, Shape};
+use crate::connection::Peer;
+use crate::replies::Reply;
+use crate::shared::Shared;
+use crate::this_thread;
+
+/// Serves a stream by a task of its own. It is dropped when its client is late, and by that the stream is reset and what is
+/// buffered of it is freed.
+pub(super) fn spawn(
+    shared: &Rc<Shared>,
+    open: Rc<OpenStream>,
+    peer: Peer,
+    request: http::Request<RecvStream>,
+    respond: SendResponse<Piece>,
+) {
+    let stream = Rc::downgrade(&open);
+    let shared = Rc::clone(shared);
+    this_thread::spawn(async move {
+        let mut served = pin!(serve(shared, open, peer, request, respond));
+        poll_fn(|context| {
+            if stream.upgrade().is_some_and(|stream| stream.is_late()) {
+                return Poll::Ready(());
+            }
+            served.as_mut().poll(context).map(drop)
+        })
+        .await;
+        stream.upgrade().into_iter().for_each(|stream| stream.forget_task());
+    });
+}
+
+/// None if the client has reset the stream or left.
+async fn serve(
+    shared: Rc<Shared>,
+    open: Rc<OpenStream>,
+    peer: Peer,
+    request: http::Request<RecvStream>,
+    mut respond: SendResponse<Piece>,
+) -> Option<()> {
+    let is_head = request.method() == http::Method::HEAD;
+    let mut id = None;
+    let reply = match request::receive(&shared, peer, request, &mut respond).await {
+        Ok((message, charge)) => {
+            id = Some(Kept::of(&message));
+            open.received();
+            let reply = reply_to(&shared, open.listener(), message, &mut respond).await?;
+            drop(charge);
+            reply
+        }
+        Err(Unreceived::Refused(refusal)) => {
+            shared.tally.reject(refusal.reject.status);
+            refusal.response().into()
+        }
+        Err(Unreceived::Gone) => return None,
+    };
+    response::send(&shared, reply, Shape { is_head, id }, open, respond).await
+}
+
+/// Hands the request to the owner and waits for its reply; none if the client leaves before.
+async fn reply_to(
+    shared: &Rc<Shared>,
+    listener: u32,
+    message: Vec<u8>,
+    respond: &mut SendResponse<Piece>,
+) -> Option<Reply> {
+    let mut message = Some(message);
+    let mut in_flight = None;
+    let mut poll = |context: &mut Context<'_>| {
+        if let Some(message) = message.take() {
+            in_flight = Some(shared.arrive(listener, message, context.waker()));
+        }
+        in_flight.as_mut().map_or(Poll::Pending, |in_flight| in_flight.poll_reply())
+    };
+    poll_fn(|context| match poll(context) {
+        Poll::Ready(reply) => Poll::Ready(Some(reply)),
+        Poll::Pending => respond.poll_reset(context).map(|_| None),
+    })
+    .await
+}

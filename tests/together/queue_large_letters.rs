@@ -1,0 +1,147 @@
+//! Rows that are too large to be dead letters as they are: they are buried all the same, soon, and those behind them go on.
+
+use std::time::{Duration, Instant};
+
+use howdah_tests::Platform;
+use howdah_tests::queues::{Queues, number};
+use serde_json::json;
+
+/// What a call may take that buries such a row.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Numbers that are short as they are sent, and in the table, and 131 kB each as they are written.
+fn numbers(count: usize) -> String {
+    format!("[{}]", vec!["1e131071"; count].join(","))
+}
+
+/// The same as jsonb.
+fn stored(count: usize) -> String {
+    format!("to_jsonb(array_fill(1e131071, array[{count}]))")
+}
+
+/// Reads a queue whose first row was read before: it is buried in time, and the last row is handed out.
+fn check(queues: &Queues, queue: &str, of_type: &str) {
+    let mut session = queues.session();
+    let read = format!(
+        "select coalesce(sum((r.\"row\").n), 0) from queue.read('{queue}', 10, '1 hour', null::{of_type}) r"
+    );
+    let begin = Instant::now();
+    assert_eq!(number(&mut session, &read), 2, "{queue}");
+    assert!(begin.elapsed() < SOON, "{queue}: {:?}", begin.elapsed());
+    assert_eq!(number(&mut session, &format!("select queue_length from queue.metrics('{queue}')")), 1);
+    // What jsonb cannot hold has none.
+    let shown = if queue == "many" { "is distinct from" } else { "=" };
+    let letter = format!(
+        "select count(*) from queue.dead_letters
+         where queue_name = '{queue}' and message ->> 'n' {shown} '1' and sqlstate = '54000' and error like 'read 1 times; it is not kept whole: %'
+           and line is not null and coalesce(length(message::text), 0) < 100"
+    );
+    assert_eq!(number(&mut session, &letter), 1, "{queue}");
+    assert_eq!(number(&mut session, &format!("select queue.redrive('{queue}')")), 0);
+}
+
+#[test]
+fn a_row_of_numbers_that_unfold_is_buried_soon_whatever_holds_them() {
+    let queues = Queues::start();
+    queues.sql(
+        "create type pair as (a numeric, b jsonb);
+         create type many as (n int, j jsonb, k json);
+         create type listed as (n int, j numeric[]);
+         create type ranged as (n int, j numrange[]);
+         create type ranges as (n int, j nummultirange);
+         create type nested as (n int, j pair[])",
+    );
+    let values = [
+        ("many", format!("row(1, {}, '1e999999')", stored(9000))),
+        ("listed", "row(1, array_fill(1e131071, array[9000]))".to_owned()),
+        ("ranged", "row(1, array_fill(numrange(1, 1e131071), array[9000]))".to_owned()),
+        (
+            "ranges",
+            "row(1, (select range_agg(numrange(('1e' || e)::numeric, ('2e' || e)::numeric))
+                     from generate_series(20001, 29000) e))"
+                .to_owned(),
+        ),
+        ("nested", format!("row(1, array_fill(row(1e131071, {})::pair, array[100]))", stored(90))),
+    ];
+    for (of_type, value) in values {
+        queues.sql(&format!(
+            "select queue.create('{of_type}', '{of_type}', max_reads => 1);
+             select queue.put('{of_type}', ({value})::{of_type});
+             select count(r.msg_id) from queue.read('{of_type}', 1, '0 s', null::{of_type}) r;
+             select queue.put('{of_type}', row(2, null{})::{of_type})",
+            if of_type == "many" { ", null" } else { "" }
+        ));
+        check(&queues, of_type, of_type);
+    }
+}
+
+#[test]
+fn a_row_of_large_values_is_buried_soon() {
+    let queues = Queues::start();
+    queues.sql(
+        "create type large as (n int, a bytea, b text);
+         select queue.create('large', 'large', max_reads => 1);
+         select queue.put('large', row(1, convert_to(repeat('x', 150 << 20), 'UTF8'), repeat('y', 300 << 20))::large);
+         select count(r.msg_id) from queue.read('large', 1, '0 s', null::large) r;
+         select queue.put('large', row(2, null, null)::large)",
+    );
+    check(&queues, "large", "large");
+    // Of one that is smaller all is kept.
+    queues.sql(
+        "select queue.create('whole', 'large', max_reads => 1);
+         select queue.put('whole', row(3, convert_to(repeat('x', 20 << 20), 'UTF8'), 'y')::large);
+         select count(r.msg_id) from queue.read('whole', 1, '0 s', null::large) r",
+    );
+    assert_eq!(queues.number("select count(r.msg_id) from queue.read('whole', 1, '0 s', null::large) r"), 0);
+    assert_eq!(queues.number("select count(*) from queue.dead_letters where queue_name = 'whole'"), 1);
+    assert_eq!(queues.number("select queue.redrive('whole')"), 1);
+    let taken = "select count(*) from queue.take('whole', 1, null::large) t where n = 3 and length(a) = 20 << 20 and b = 'y'";
+    assert_eq!(queues.number(taken), 1);
+}
+
+#[test]
+fn a_message_of_numbers_that_unfold_is_buried_and_sent_again_as_it_is() {
+    let queues = Queues::start();
+    queues.sql(&format!(
+        "select queue.create('notes', max_reads => 1); select queue.send('notes', {});
+         select count(msg_id) from queue.read('notes', 0, 1); select queue.send('notes', '2')",
+        stored(9000)
+    ));
+    let begin = Instant::now();
+    assert_eq!(queues.number("select sum(msg_id)::bigint from queue.read('notes', 3600, 10)"), 2);
+    let letter = "select count(*) from queue.dead_letters where error = 'read 1 times; its JSON has more than 8 MB as text'";
+    assert_eq!(queues.number(letter), 1);
+    assert_eq!(queues.number("select queue.redrive('notes')"), 1);
+    assert_eq!(queues.number("select jsonb_array_length(message)::bigint from queue.pop('notes', 1)"), 9000);
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn one_line_that_unfolds_holds_no_executor_when_it_is_read_over_http() {
+    let platform = Platform::start();
+    platform.sql(
+        "create type many as (n int, j jsonb);
+         select queue.create('many', 'many', max_reads => 2);
+         select queue.grant('many', permission, 'howdah_web') from unnest(array['send', 'take']) permission;
+         select queue.serve()",
+    );
+    let lines = format!("{{\"n\": 1, \"j\": {}}}\n{{\"n\": 2}}\n", numbers(4200));
+    let sent = platform.post("/queues/many", "application/x-ndjson", lines.as_bytes());
+    assert_eq!(sent.json()["rejected"], json!(0), "{}", sent.text());
+    let read = || {
+        let begin = Instant::now();
+        let reply = platform.post("/queues/many/read?vt=1+hour", "text/plain", b"");
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
+        reply.json()["rows"]
+            .as_array()
+            .map(|rows| rows.iter().map(|row| row["row"]["n"].clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(read(), Some(vec![json!(2)]));
+    for _ in 0..2 {
+        platform.sql("select queue.nack('many', 1)");
+        assert_eq!(read(), Some(vec![]));
+    }
+    let letters = "select count(*) from queue.dead_letters where message = '{\"n\": 1}' and read_ct = 2";
+    assert_eq!(platform.value(letters).as_deref(), Some("1"));
+}
