@@ -16,7 +16,10 @@ final class Answers {
     return complete(statement, reception, deadline, false);
   }
 
-  /** Reads the answer to Bind, Execute and Sync, before which that of an {@link Options#opening} statement may stand. */
+  /**
+   * Reads the answer to Bind, Execute and Sync, before which that of an {@link Options#opening}
+   * statement may stand.
+   */
   Outcome complete(Statement statement, Reception reception, Deadline deadline, boolean opened) {
     boolean opening = opened;
     Outcome outcome = new Outcome();
@@ -44,7 +47,7 @@ final class Answers {
           }
           opening = false;
         }
-        case '1', 'I', '3', 's' -> { }
+        case '1', 'I', '3', 's' -> {}
         case 'E' -> failed(outcome);
         case 'G' -> {
           if (statement.shareable) {
@@ -52,7 +55,8 @@ final class Answers {
           }
           refuseCopyIn(outcome, deadline);
         }
-        case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
+        case 'H', 'd', 'c' ->
+            outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
@@ -93,7 +97,10 @@ final class Answers {
     }
   }
 
-  /** Definitions that change may change what a statement returns and what a type is made of, so both are asked for again. */
+  /**
+   * Definitions that change may change what a statement returns and what a type is made of, so both
+   * are asked for again.
+   */
   void completed(String tag, Outcome outcome) {
     outcome.tag = tag;
     if (tag.startsWith("ALTER") || tag.startsWith("DROP")) {

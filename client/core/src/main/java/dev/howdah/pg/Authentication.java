@@ -55,8 +55,11 @@ final class Authentication {
       case SASL -> beginSasl();
       case SASL_CONTINUE -> continueSasl();
       case SASL_FINAL -> finishSasl();
-      default -> throw new ConnectionException("the server asks for authentication of kind " + request
-          + ", which is not supported; SCRAM-SHA-256, MD5 and a cleartext password are");
+      default ->
+          throw new ConnectionException(
+              "the server asks for authentication of kind "
+                  + request
+                  + ", which is not supported; SCRAM-SHA-256, MD5 and a cleartext password are");
     }
     return false;
   }
@@ -64,10 +67,13 @@ final class Authentication {
   /** A server that skips what it owes us may not be the one that knows the password. */
   private void checkComplete() {
     if (scram != null && !verified) {
-      throw new ConnectionException("the server ended SCRAM without proving that it knows the password; this may be an attack");
+      throw new ConnectionException(
+          "the server ended SCRAM without proving that it knows the password; this may be an"
+              + " attack");
     }
     if (required() && !bound) {
-      throw new ConnectionException("channel_binding=require, but the server did not authenticate with SCRAM-SHA-256-PLUS");
+      throw new ConnectionException(
+          "channel_binding=require, but the server did not authenticate with SCRAM-SHA-256-PLUS");
     }
   }
 
@@ -87,7 +93,8 @@ final class Authentication {
       password = PasswordFile.find(config, address);
     }
     if (password == null) {
-      throw new ConnectionException("the server asks for a password; give one by password, PGPASSWORD or a passfile");
+      throw new ConnectionException(
+          "the server asks for a password; give one by password, PGPASSWORD or a passfile");
     }
     return password;
   }
@@ -103,7 +110,9 @@ final class Authentication {
   private void cleartext() {
     refuseWithoutBinding("a cleartext password");
     if (!config.allowCleartextPassword()) {
-      throw new ConnectionException("the server asks for the password in clear text; allow_cleartext_password=true allows it");
+      throw new ConnectionException(
+          "the server asks for the password in clear text; allow_cleartext_password=true allows"
+              + " it");
     }
     send(password());
   }
@@ -130,15 +139,20 @@ final class Authentication {
     while (wire.remaining() > 1) {
       mechanisms.add(wire.cstring());
     }
-    byte[] binding = config.text(Setting.CHANNEL_BINDING).equals("disable") ? null : wire.transport().channelBinding();
+    byte[] binding =
+        config.text(Setting.CHANNEL_BINDING).equals("disable")
+            ? null
+            : wire.transport().channelBinding();
     bound = binding != null && mechanisms.contains("SCRAM-SHA-256-PLUS");
     if (!bound) {
       refuseWithoutBinding(mechanisms + " and no channel binding");
       if (!mechanisms.contains("SCRAM-SHA-256")) {
-        throw new ConnectionException("the server offers " + mechanisms + "; SCRAM-SHA-256 is supported");
+        throw new ConnectionException(
+            "the server offers " + mechanisms + "; SCRAM-SHA-256 is supported");
       }
     }
-    scram = new Scram(password(), config.maxScramIterations(), bound ? binding : null, binding != null);
+    scram =
+        new Scram(password(), config.maxScramIterations(), bound ? binding : null, binding != null);
     byte[] first = scram.first().getBytes(StandardCharsets.UTF_8);
     WireOutput out = wire.output();
     int message = out.begin('p');

@@ -9,24 +9,28 @@ import java.util.function.BooleanSupplier;
 /**
  * Knows what runs, and keeps a cancel from ending any query but the one that was meant.
  *
- * <p>The server takes a cancel on a connection of its own and signals whatever the session runs when it
- * gets to it. So a cancel is sent only while a query runs, and nothing that runs alone begins before the
- * server has closed every such connection, which it does after it has signalled. A signal that comes when
- * the session is idle does nothing.
+ * <p>The server takes a cancel on a connection of its own and signals whatever the session runs
+ * when it gets to it. So a cancel is sent only while a query runs, and nothing that runs alone
+ * begins before the server has closed every such connection, which it does after it has signalled.
+ * A signal that comes when the session is idle does nothing.
  *
- * <p>Calls that share the session are on their way one behind the other, and the server may have gone on to
- * the next one by the time of the signal. A cancel is meant for the first, whose answer is due. The others
- * are marked: one that is ended by it has had no effect, because it was a transaction of its own, and its
- * caller runs it again.
+ * <p>Calls that share the session are on their way one behind the other, and the server may have
+ * gone on to the next one by the time of the signal. A cancel is meant for the first, whose answer
+ * is due. The others are marked: one that is ended by it has had no effect, because it was a
+ * transaction of its own, and its caller runs it again.
  */
 final class CancelGate {
   private final ReentrantLock lock;
   private final Condition done;
+
   /** Calls that were sent and not answered, in that order. */
   private final Deque<SharedCall<?>> calls = new ArrayDeque<>();
+
   private boolean running;
+
   /** Whether a cancel was meant for the query that runs alone. */
   private boolean cancelWanted;
+
   private int cancelling;
 
   /** The lock guards the order of calls, so it must be the one under which they are written. */
@@ -123,8 +127,9 @@ final class CancelGate {
   }
 
   /**
-   * Sends a cancel if a query runs and the caller may still cancel it; the action returns when the server has closed the
-   * connection. Both are asked in one step: who gives the session back in the meantime cancels nothing of whoever has it next.
+   * Sends a cancel if a query runs and the caller may still cancel it; the action returns when the
+   * server has closed the connection. Both are asked in one step: who gives the session back in the
+   * meantime cancels nothing of whoever has it next.
    */
   boolean cancel(BooleanSupplier may, Runnable send) {
     lock.lock();

@@ -12,13 +12,15 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Where and how to connect. What is not set comes from the PG* variables of the environment and then from
- * the defaults, as with libpq. Immutable.
+ * Where and how to connect. What is not set comes from the PG* variables of the environment and
+ * then from the defaults, as with libpq. Immutable.
  */
 public final class Config {
-  private static final List<String> SSL_MODES = List.of("disable", "allow", "prefer", "require", "verify-ca", "verify-full");
+  private static final List<String> SSL_MODES =
+      List.of("disable", "allow", "prefer", "require", "verify-ca", "verify-full");
   private static final List<String> TARGETS =
       List.of("any", "read-write", "read-only", "primary", "standby", "prefer-standby");
+
   /** libpq's default is the folder its packager chose; these are the two in use. */
   static final List<String> SOCKET_FOLDERS = List.of("/var/run/postgresql", "/tmp");
 
@@ -45,11 +47,15 @@ public final class Config {
       oneOf(Setting.SSLMODE, SSL_MODES);
     }
     if (trustsSystem() && !sslMode().equals("verify-full")) {
-      // Anyone may have a certificate of these roots, so without its name checked it proves nothing.
-      throw new IllegalArgumentException("sslmode=" + sslMode() + " may not be used with sslrootcert=system; use verify-full");
+      // Anyone may have a certificate of these roots, so without its name checked it proves
+      // nothing.
+      throw new IllegalArgumentException(
+          "sslmode=" + sslMode() + " may not be used with sslrootcert=system; use verify-full");
     }
     if ((text(Setting.SSLCERT) == null) != (text(Setting.SSLKEY) == null)) {
-      throw new IllegalArgumentException("sslcert and sslkey, a client's certificate and the key of it, belong together; set both or none");
+      throw new IllegalArgumentException(
+          "sslcert and sslkey, a client's certificate and the key of it, belong together; set both"
+              + " or none");
     }
     addresses();
     connectTimeout();
@@ -62,7 +68,8 @@ public final class Config {
 
   private void oneOf(Setting setting, List<String> allowed) {
     if (!allowed.contains(text(setting))) {
-      throw new IllegalArgumentException(setting.key + " must be one of " + allowed + ", not " + text(setting));
+      throw new IllegalArgumentException(
+          setting.key + " must be one of " + allowed + ", not " + text(setting));
     }
   }
 
@@ -90,7 +97,10 @@ public final class Config {
     return builder;
   }
 
-  /** The same, for a connection that must stand by a {@link System#nanoTime} value, however long connect_timeout is. */
+  /**
+   * The same, for a connection that must stand by a {@link System#nanoTime} value, however long
+   * connect_timeout is.
+   */
   Config openedBy(long latest) {
     Builder builder = toBuilder();
     builder.latest = latest;
@@ -110,7 +120,10 @@ public final class Config {
     return value == null || value.isEmpty() ? setting.standard : value;
   }
 
-  /** How TLS is used, as it is set or follows from other settings; null if that depends on where the server is. */
+  /**
+   * How TLS is used, as it is set or follows from other settings; null if that depends on where the
+   * server is.
+   */
   String sslMode() {
     String mode = text(Setting.SSLMODE);
     return mode == null && trustsSystem() ? "verify-full" : mode;
@@ -134,7 +147,8 @@ public final class Config {
     } catch (NumberFormatException ignored) {
       // Reported below with everything that is not such a number.
     }
-    throw new IllegalArgumentException(setting.key + " must be a whole number from " + least + " on, not " + text(setting));
+    throw new IllegalArgumentException(
+        setting.key + " must be a whole number from " + least + " on, not " + text(setting));
   }
 
   private Duration seconds(Setting setting) {
@@ -146,7 +160,8 @@ public final class Config {
     } catch (NumberFormatException ignored) {
       // Reported below.
     }
-    throw new IllegalArgumentException(setting.key + " must be a number of seconds, not " + text(setting));
+    throw new IllegalArgumentException(
+        setting.key + " must be a number of seconds, not " + text(setting));
   }
 
   /**
@@ -169,14 +184,17 @@ public final class Config {
   List<Address> addresses() {
     String hosts = text(Setting.HOST);
     String numbers = text(Setting.HOSTADDR);
-    String[] names = (hosts != null ? hosts : numbers != null ? numbers : defaultHost()).split(",", -1);
+    String[] names =
+        (hosts != null ? hosts : numbers != null ? numbers : defaultHost()).split(",", -1);
     String[] direct = numbers == null ? new String[names.length] : numbers.split(",", -1);
     String[] ports = text(Setting.PORT).split(",", -1);
     if (ports.length != 1 && ports.length != names.length) {
-      throw new IllegalArgumentException("port lists " + ports.length + " ports for " + names.length + " hosts");
+      throw new IllegalArgumentException(
+          "port lists " + ports.length + " ports for " + names.length + " hosts");
     }
     if (direct.length != names.length) {
-      throw new IllegalArgumentException("hostaddr lists " + direct.length + " addresses for " + names.length + " hosts");
+      throw new IllegalArgumentException(
+          "hostaddr lists " + direct.length + " addresses for " + names.length + " hosts");
     }
     List<Address> addresses = new ArrayList<>();
     for (int i = 0; i < names.length; i++) {
@@ -194,7 +212,8 @@ public final class Config {
     }
     String number = address.trim();
     if (number.indexOf(':') < 0 && !number.matches("\\d+\\.\\d+\\.\\d+\\.\\d+")) {
-      throw new IllegalArgumentException("hostaddr must be an address in numbers, not " + number + "; host takes a name");
+      throw new IllegalArgumentException(
+          "hostaddr must be an address in numbers, not " + number + "; host takes a name");
     }
     return number;
   }
@@ -278,7 +297,10 @@ public final class Config {
   /** Where it connects, without the password. */
   @Override
   public String toString() {
-    String host = text(Setting.HOST) != null ? text(Setting.HOST) : text(Setting.HOSTADDR) != null ? text(Setting.HOSTADDR) : defaultHost();
+    String host =
+        text(Setting.HOST) != null
+            ? text(Setting.HOST)
+            : text(Setting.HOSTADDR) != null ? text(Setting.HOSTADDR) : defaultHost();
     return user() + "@" + host + ":" + text(Setting.PORT) + "/" + database();
   }
 
@@ -287,7 +309,7 @@ public final class Config {
     private final Map<Setting, String> values = new EnumMap<>(Setting.class);
     private final Map<String, String> environment;
     private TypeOptions types = TypeOptions.NONE;
-    private Consumer<ServerMessage> notices = notice -> { };
+    private Consumer<ServerMessage> notices = notice -> {};
     private long latest = Long.MAX_VALUE;
 
     private Builder(Map<String, String> environment) {
@@ -309,8 +331,8 @@ public final class Config {
     }
 
     /**
-     * Sets any setting by the name it has in the table of the documentation. Parameters of libpq that change nothing
-     * are accepted too; an unknown one is an error.
+     * Sets any setting by the name it has in the table of the documentation. Parameters of libpq
+     * that change nothing are accepted too; an unknown one is an error.
      */
     public Builder set(String name, Object value) {
       Setting setting = Setting.find(name);

@@ -10,11 +10,12 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A connection to PostgreSQL. Threads may share it, virtual ones included: statements of several threads are
- * sent without waiting for each other's answers, as long as each is prepared and a transaction of its own. A
- * transaction, a cursor, a pipeline, COPY, a script and a statement that is not kept prepared yet have it
- * alone; others wait meanwhile, in the order of their coming. A {@link #begin} that is not inside {@link
- * #transaction} is a state of the connection, and the statements of all threads belong to it.
+ * A connection to PostgreSQL. Threads may share it, virtual ones included: statements of several
+ * threads are sent without waiting for each other's answers, as long as each is prepared and a
+ * transaction of its own. A transaction, a cursor, a pipeline, COPY, a script and a statement that
+ * is not kept prepared yet have it alone; others wait meanwhile, in the order of their coming. A
+ * {@link #begin} that is not inside {@link #transaction} is a state of the connection, and the
+ * statements of all threads belong to it.
  *
  * <pre>{@code
  * try (var connection = Connection.open(Config.parse("postgresql://app@localhost/app"))) {
@@ -33,13 +34,23 @@ public final class Connection implements Source, AutoCloseable {
   private final Executor executor;
   private final Turns turns;
   private final Transactions transactions = new Transactions(this);
-  /** The pool that lent it, null for one that was opened. Each loan is an object of its own over the same session. */
+
+  /**
+   * The pool that lent it, null for one that was opened. Each loan is an object of its own over the
+   * same session.
+   */
   private final Pool lender;
+
   /** The object that was opened or lent; another than this one within a transaction. */
   private final Connection origin;
+
   /** The thread whose transaction this object is for; null if it is for no transaction. */
   private final Thread owner;
-  /** Whether the origin was given back to the pool; what it stands for may be another borrower's by now. */
+
+  /**
+   * Whether the origin was given back to the pool; what it stands for may be another borrower's by
+   * now.
+   */
   private volatile boolean returned;
 
   /** A connection over a session that has begun. */
@@ -69,8 +80,9 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   /**
-   * The same connection for the work of a transaction. The thread has the session to itself, so another thread that used it
-   * would wait for the end of the work, which most often waits for that thread.
+   * The same connection for the work of a transaction. The thread has the session to itself, so
+   * another thread that used it would wait for the end of the work, which most often waits for that
+   * thread.
    */
   Connection ofTransaction() {
     return new Connection(this, lender, Thread.currentThread());
@@ -81,7 +93,10 @@ public final class Connection implements Source, AutoCloseable {
     returned = true;
   }
 
-  /** Takes back what a loan has left behind; whether it may be lent again. What another thread still does is not waited for. */
+  /**
+   * Takes back what a loan has left behind; whether it may be lent again. What another thread still
+   * does is not waited for.
+   */
   boolean settle() {
     if (!executor.tryHold()) {
       return false;
@@ -90,7 +105,7 @@ public final class Connection implements Source, AutoCloseable {
       if (isFree() && inTransaction()) {
         rollback();
       }
-      session.onNotification(notification -> { });
+      session.onNotification(notification -> {});
       return isFree();
     } finally {
       turns.release();
@@ -103,8 +118,14 @@ public final class Connection implements Source, AutoCloseable {
       throw new PgException("08003", "the connection was given back to its pool; borrow another");
     }
     if (owner != null && owner != Thread.currentThread()) {
-      throw new PgException("55006", "the transaction is that of the thread " + owner.getName() + ", and the thread "
-          + Thread.currentThread().getName() + " would wait for its end; use it on its own thread, and other connections on others");
+      throw new PgException(
+          "55006",
+          "the transaction is that of the thread "
+              + owner.getName()
+              + ", and the thread "
+              + Thread.currentThread().getName()
+              + " would wait for its end; use it on its own thread, and other connections on"
+              + " others");
     }
   }
 
@@ -150,7 +171,8 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   /** Runs a statement beside those of other threads; null if it must run alone. */
-  private <T> T shared(Options options, Deadline deadline, String sql, Object[] parameters, Harvest<T> harvest) {
+  private <T> T shared(
+      Options options, Deadline deadline, String sql, Object[] parameters, Harvest<T> harvest) {
     checkLoan();
     if (turns.heldByMe() || options.needsSession()) {
       return null;
@@ -167,7 +189,10 @@ public final class Connection implements Source, AutoCloseable {
     }
   }
 
-  /** Java's text is Unicode, so another client_encoding could only lose characters; it is set back at once. */
+  /**
+   * Java's text is Unicode, so another client_encoding could only lose characters; it is set back
+   * at once.
+   */
   private void restoreEncoding() {
     if (executor.isFree() && session.hasForeignEncoding() && session.status() != 'E') {
       session.takeForeignEncoding();
@@ -189,7 +214,9 @@ public final class Connection implements Source, AutoCloseable {
   private <T> T run(Options options, String sql, Object[] parameters, Harvest<T> harvest) {
     Deadline deadline = executor.newDeadline(options);
     T made = shared(options, deadline, sql, parameters, harvest);
-    return made != null ? made : alone(deadline, () -> executor.run(sql, parameters, options, harvest));
+    return made != null
+        ? made
+        : alone(deadline, () -> executor.run(sql, parameters, options, harvest));
   }
 
   @Override
@@ -206,10 +233,12 @@ public final class Connection implements Source, AutoCloseable {
   public Cursor cursor(Options options, String sql, Object... parameters) {
     Cursor[] opened = new Cursor[1];
     try {
-      return alone(options, () -> {
-        opened[0] = new Cursor(executor, sql, parameters, options);
-        return opened[0];
-      });
+      return alone(
+          options,
+          () -> {
+            opened[0] = new Cursor(executor, sql, parameters, options);
+            return opened[0];
+          });
     } catch (RuntimeException e) {
       // A handler of notices threw; nobody has the cursor who could close it.
       if (opened[0] != null) {
@@ -219,7 +248,10 @@ public final class Connection implements Source, AutoCloseable {
     }
   }
 
-  /** Opens a portal over the rows of a statement, inside a transaction. Other statements may run between its fetches. */
+  /**
+   * Opens a portal over the rows of a statement, inside a transaction. Other statements may run
+   * between its fetches.
+   */
   public Portal portal(Options options, String sql, Object... parameters) {
     return alone(options, () -> new Portal(this, executor, sql, parameters, options));
   }
@@ -229,7 +261,10 @@ public final class Connection implements Source, AutoCloseable {
     return alone(() -> Description.ask(executor, sql, Options.DEFAULT));
   }
 
-  /** A pipeline of statements; close it, or get an answer, before the connection does anything else. One thread uses it. */
+  /**
+   * A pipeline of statements; close it, or get an answer, before the connection does anything else.
+   * One thread uses it.
+   */
   public Pipeline pipeline() {
     return pipeline(Options.DEFAULT);
   }
@@ -244,19 +279,26 @@ public final class Connection implements Source, AutoCloseable {
 
   @Override
   @SuppressWarnings("unchecked")
-  public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
-    return alone(options, () -> {
-      Object state = start;
-      try (Cursor cursor = new Cursor(executor, sql, parameters, options)) {
-        while (cursor.hasNext()) {
-          state = function.apply((A) state, cursor.next());
-          if (state instanceof Reduced reduced) {
-            return (A) reduced.value();
+  public <A> A reduce(
+      Options options,
+      A start,
+      BiFunction<A, Row, Object> function,
+      String sql,
+      Object... parameters) {
+    return alone(
+        options,
+        () -> {
+          Object state = start;
+          try (Cursor cursor = new Cursor(executor, sql, parameters, options)) {
+            while (cursor.hasNext()) {
+              state = function.apply((A) state, cursor.next());
+              if (state instanceof Reduced reduced) {
+                return (A) reduced.value();
+              }
+            }
           }
-        }
-      }
-      return (A) state;
-    });
+          return (A) state;
+        });
   }
 
   @Override
@@ -279,8 +321,14 @@ public final class Connection implements Source, AutoCloseable {
     return write(options, CsvRows::new, out, sql, parameters);
   }
 
-  private long write(Options options, RowNotation.Factory notation, OutputStream out, String sql, Object[] parameters) {
-    return alone(options, () -> executor.run(sql, parameters, options, executor.streamed(notation, out)));
+  private long write(
+      Options options,
+      RowNotation.Factory notation,
+      OutputStream out,
+      String sql,
+      Object[] parameters) {
+    return alone(
+        options, () -> executor.run(sql, parameters, options, executor.streamed(notation, out)));
   }
 
   @Override
@@ -289,8 +337,17 @@ public final class Connection implements Source, AutoCloseable {
   }
 
   @Override
-  public long copyIn(Options options, String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
-    return alone(options, () -> new Copy(executor, sql).in(RowSource.of(executor, format, types, rows, options), options));
+  public long copyIn(
+      Options options,
+      String sql,
+      CopyFormat format,
+      List<String> types,
+      Iterable<? extends List<?>> rows) {
+    return alone(
+        options,
+        () ->
+            new Copy(executor, sql)
+                .in(RowSource.of(executor, format, types, rows, options), options));
   }
 
   @Override
@@ -300,12 +357,15 @@ public final class Connection implements Source, AutoCloseable {
 
   @Override
   public long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action) {
-    return alone(options, () -> {
-      Shape shape = executor.shape(query, options).mapped(format);
-      // On a line of its own, where a comment at the query's end does not hide it.
-      return new Copy(executor, "COPY (" + query + "\n) TO STDOUT (FORMAT " + format.option() + ")")
-          .out(CopyReader.of(format, executor.session, shape, options, action), options);
-    });
+    return alone(
+        options,
+        () -> {
+          Shape shape = executor.shape(query, options).mapped(format);
+          // On a line of its own, where a comment at the query's end does not hide it.
+          return new Copy(
+                  executor, "COPY (" + query + "\n) TO STDOUT (FORMAT " + format.option() + ")")
+              .out(CopyReader.of(format, executor.session, shape, options, action), options);
+        });
   }
 
   /** Begins a transaction. */
@@ -354,14 +414,15 @@ public final class Connection implements Source, AutoCloseable {
 
   /** The same, and no interrupt of the thread cancels it. */
   void commandToItsEnd(String sql) {
-    alone(() -> {
-      session.wire.patient(true);
-      try {
-        return executor.script(sql);
-      } finally {
-        session.wire.patient(false);
-      }
-    });
+    alone(
+        () -> {
+          session.wire.patient(true);
+          try {
+            return executor.script(sql);
+          } finally {
+            session.wire.patient(false);
+          }
+        });
   }
 
   /** Gives up a connection whose transaction cannot be ended: nobody could use it any more. */
@@ -371,7 +432,8 @@ public final class Connection implements Source, AutoCloseable {
 
   /**
    * Receives what NOTIFY sends to the channels that this connection listens to. The handler runs on
-   * whichever thread reads the connection: the one of a statement, or of {@link #awaitNotifications}.
+   * whichever thread reads the connection: the one of a statement, or of {@link
+   * #awaitNotifications}.
    */
   public void onNotification(Consumer<Notification> handler) {
     checkLoan();
@@ -393,19 +455,23 @@ public final class Connection implements Source, AutoCloseable {
     return '"' + identifier.replace("\"", "\"\"") + '"';
   }
 
-  /** Waits until something has come from the server or the time is over, and hands on what has come. */
+  /**
+   * Waits until something has come from the server or the time is over, and hands on what has come.
+   */
   public void awaitNotifications(Duration limit) {
-    alone(() -> {
-      executor.checkFree();
-      session.receiveAside(System.nanoTime() + limit.toNanos());
-      return null;
-    });
+    alone(
+        () -> {
+          executor.checkFree();
+          session.receiveAside(System.nanoTime() + limit.toNanos());
+          return null;
+        });
   }
 
   /**
-   * Cancels the statement that runs, from any thread; of those that threads have on their way at once, the
-   * first. It ends with SQLSTATE 57014 unless it ends first. No other statement can be hit: what runs alone is
-   * sent only when the server has dealt with the cancel, and a shared one that was hit is run again.
+   * Cancels the statement that runs, from any thread; of those that threads have on their way at
+   * once, the first. It ends with SQLSTATE 57014 unless it ends first. No other statement can be
+   * hit: what runs alone is sent only when the server has dealt with the cancel, and a shared one
+   * that was hit is run again.
    *
    * @return whether a statement was running
    */
@@ -418,7 +484,10 @@ public final class Connection implements Source, AutoCloseable {
     return !origin.returned && session.isOpen();
   }
 
-  /** Whether nothing has come that tells of its end: a look at the socket, without waiting. For one that nobody uses. */
+  /**
+   * Whether nothing has come that tells of its end: a look at the socket, without waiting. For one
+   * that nobody uses.
+   */
   boolean looksAlive() {
     try {
       return session.isOpen() && !session.isAnswering();
@@ -456,7 +525,9 @@ public final class Connection implements Source, AutoCloseable {
     return session.wire.writes();
   }
 
-  /** How many statements of threads that share the connection were sent and have not been answered. */
+  /**
+   * How many statements of threads that share the connection were sent and have not been answered.
+   */
   public int callsUnderWay() {
     return session.gate.calls();
   }
@@ -474,15 +545,21 @@ public final class Connection implements Source, AutoCloseable {
   /** Where it leads, the server's process, and what state it is in. */
   @Override
   public String toString() {
-    String state = !isOpen() ? "closed" : switch (session.status()) {
-      case 'I' -> "idle";
-      case 'T' -> "in a transaction";
-      default -> "in a transaction that has failed";
-    };
+    String state =
+        !isOpen()
+            ? "closed"
+            : switch (session.status()) {
+              case 'I' -> "idle";
+              case 'T' -> "in a transaction";
+              default -> "in a transaction that has failed";
+            };
     return "Connection[" + config + ", process " + session.process() + ", " + state + "]";
   }
 
-  /** Closes the connection, or gives it back to the pool that lent it; rows that were read stay readable. */
+  /**
+   * Closes the connection, or gives it back to the pool that lent it; rows that were read stay
+   * readable.
+   */
   @Override
   public void close() {
     if (lender != null) {

@@ -1,6 +1,9 @@
 package dev.howdah.pg;
 
-/** A connection could not be made, broke, or brought bytes that make no sense. It cannot be used any more. */
+/**
+ * A connection could not be made, broke, or brought bytes that make no sense. It cannot be used any
+ * more.
+ */
 public class ConnectionException extends PgException {
   private static final long serialVersionUID = 1;
 

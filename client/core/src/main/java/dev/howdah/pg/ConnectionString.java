@@ -43,7 +43,10 @@ final class ConnectionString {
     return builder;
   }
 
-  /** As with libpq, a URI may say ssl=true, as those of JDBC do; and ssl=false, which libpq has no word for, is theirs too. */
+  /**
+   * As with libpq, a URI may say ssl=true, as those of JDBC do; and ssl=false, which libpq has no
+   * word for, is theirs too.
+   */
   private static void set(String name, String value, Config.Builder builder) {
     if (!name.equals("ssl")) {
       builder.set(name, value);
@@ -52,7 +55,8 @@ final class ConnectionString {
     } else if (value.equals("false")) {
       builder.set("sslmode", "disable");
     } else {
-      throw new IllegalArgumentException("in a URI ssl can only be true or false; sslmode says more");
+      throw new IllegalArgumentException(
+          "in a URI ssl can only be true or false; sslmode says more");
     }
   }
 
@@ -88,7 +92,8 @@ final class ConnectionString {
     try {
       return URLDecoder.decode(text.replace("+", "%2B"), StandardCharsets.UTF_8);
     } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException("in the URI the percent encoding is wrong: " + e.getMessage());
+      throw new IllegalArgumentException(
+          "in the URI the percent encoding is wrong: " + e.getMessage());
     }
   }
 
@@ -104,7 +109,13 @@ final class ConnectionString {
         throw new IllegalArgumentException("a connection string is a URI or a list of name=value");
       }
       StringBuilder value = new StringBuilder();
-      at = value(source, skipSpace(source, equals + 1), value, source.substring(at, equals).trim(), builder);
+      at =
+          value(
+              source,
+              skipSpace(source, equals + 1),
+              value,
+              source.substring(at, equals).trim(),
+              builder);
     }
     return builder;
   }
@@ -117,11 +128,16 @@ final class ConnectionString {
     return at;
   }
 
-  /** Reads one value, in single quotes or up to a space; a backslash takes the next character as it is. */
-  private static int value(String source, int from, StringBuilder value, String name, Config.Builder builder) {
+  /**
+   * Reads one value, in single quotes or up to a space; a backslash takes the next character as it
+   * is.
+   */
+  private static int value(
+      String source, int from, StringBuilder value, String name, Config.Builder builder) {
     boolean quoted = from < source.length() && source.charAt(from) == '\'';
     int at = quoted ? from + 1 : from;
-    while (at < source.length() && (quoted ? source.charAt(at) != '\'' : !Character.isWhitespace(source.charAt(at)))) {
+    while (at < source.length()
+        && (quoted ? source.charAt(at) != '\'' : !Character.isWhitespace(source.charAt(at)))) {
       if (source.charAt(at) == '\\' && at + 1 < source.length()) {
         at++;
       }

@@ -21,7 +21,9 @@ final class Copy {
     this.sql = sql;
   }
 
-  /** Sends the order to copy; returns whether the server answers with the message that is wanted. */
+  /**
+   * Sends the order to copy; returns whether the server answers with the message that is wanted.
+   */
   private boolean begin(int wanted, Outcome outcome, Deadline deadline) {
     int message = session.wire.output().begin('Q');
     session.wire.output().cstring(sql);
@@ -37,7 +39,9 @@ final class Copy {
     if (type == 'E') {
       executor.answers.failed(outcome);
     } else {
-      outcome.failure = new PgException("42601", "not a COPY " + (wanted == 'G' ? "FROM STDIN" : "TO STDOUT") + ": " + sql);
+      outcome.failure =
+          new PgException(
+              "42601", "not a COPY " + (wanted == 'G' ? "FROM STDIN" : "TO STDOUT") + ": " + sql);
     }
     if (type == 'Z') {
       session.ready();
@@ -56,7 +60,7 @@ final class Copy {
         case 'd' -> sink = deliver(sink, outcome);
         case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
         case 'E' -> executor.answers.failed(outcome);
-        case 'c', 'T', 'D', 'I', 'H' -> { }
+        case 'c', 'T', 'D', 'I', 'H' -> {}
         case 'G' -> refuse("a COPY FROM STDIN runs alone", deadline);
         case 'Z' -> {
           session.ready();
@@ -77,7 +81,10 @@ final class Copy {
     session.flush(deadline);
   }
 
-  /** Whoever cannot take the data gets no more: COPY is cancelled, unless the data were such that the session was closed. */
+  /**
+   * Whoever cannot take the data gets no more: COPY is cancelled, unless the data were such that
+   * the session was closed.
+   */
   private RowSink deliver(RowSink sink, Outcome outcome) {
     try {
       sink.row(session.wire);
@@ -99,11 +106,13 @@ final class Copy {
 
   /** Hands on what the server sends, message by message; returns the number of rows. */
   long out(RowSink target, Options options) {
-    return run(options, (outcome, deadline) -> {
-      if (begin('H', outcome, deadline)) {
-        drain(target, outcome, deadline);
-      }
-    });
+    return run(
+        options,
+        (outcome, deadline) -> {
+          if (begin('H', outcome, deadline)) {
+            drain(target, outcome, deadline);
+          }
+        });
   }
 
   private static void write(OutputStream target, Wire wire) {
@@ -125,12 +134,14 @@ final class Copy {
   }
 
   long in(Source source, Options options) {
-    return run(options, (outcome, deadline) -> {
-      if (begin('G', outcome, deadline)) {
-        send(source, outcome, deadline);
-        drain(RowSink.NONE, outcome, deadline);
-      }
-    });
+    return run(
+        options,
+        (outcome, deadline) -> {
+          if (begin('G', outcome, deadline)) {
+            send(source, outcome, deadline);
+            drain(RowSink.NONE, outcome, deadline);
+          }
+        });
   }
 
   /** Sends until the source ends, or until the server answers, which can only be by an error. */
@@ -156,8 +167,10 @@ final class Copy {
       }
     } catch (Throwable e) {
       out.clear();
-      outcome.failure = e instanceof IOException io ? new UncheckedIOException(io)
-          : PgException.unchecked("the source of COPY's data failed", e);
+      outcome.failure =
+          e instanceof IOException io
+              ? new UncheckedIOException(io)
+              : PgException.unchecked("the source of COPY's data failed", e);
       if (!session.isOpen()) {
         throw outcome.failure;
       }
@@ -166,12 +179,18 @@ final class Copy {
     session.flushData(deadline);
   }
 
-  /** A source may take longer than the statement has, and the server cannot know: it waits, or has much to do before it. */
+  /**
+   * A source may take longer than the statement has, and the server cannot know: it waits, or has
+   * much to do before it.
+   */
   private void checkSource(Deadline deadline) {
     if (deadline.isOver() && !deadline.cancelled()) {
       session.cancelLate(deadline);
-      throw new PgTimeoutException("COPY passed its limit of " + deadline.limit()
-          + " (query_timeout or the query's own timeout) before its source of data ended, and was cancelled");
+      throw new PgTimeoutException(
+          "COPY passed its limit of "
+              + deadline.limit()
+              + " (query_timeout or the query's own timeout) before its source of data ended, and"
+              + " was cancelled");
     }
   }
 

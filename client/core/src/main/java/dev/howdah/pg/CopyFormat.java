@@ -6,7 +6,10 @@ import dev.howdah.pg.wire.WireOutput;
 
 /** The formats of COPY's data. */
 public enum CopyFormat {
-  /** The fastest; some types, such as money, have no binary form that says everything, and are refused. */
+  /**
+   * The fastest; some types, such as money, have no binary form that says everything, and are
+   * refused.
+   */
   BINARY,
   /** The server's own text, with tabs between the columns. */
   TEXT,
@@ -24,8 +27,13 @@ public enum CopyFormat {
       return codec.binary() ? TypeRegistry.asText(codec) : codec;
     }
     if (!codec.binary()) {
-      throw new PgException("0A000", "column " + column + " is of a type, " + codec.name()
-          + ", that has no binary format here; copy it as text or CSV");
+      throw new PgException(
+          "0A000",
+          "column "
+              + column
+              + " is of a type, "
+              + codec.name()
+              + ", that has no binary format here; copy it as text or CSV");
     }
     return codec;
   }
@@ -47,7 +55,10 @@ public enum CopyFormat {
     }
   }
 
-  /** Writes what a text is in CSV; always in quotes, so that it is never taken for null or for the end. */
+  /**
+   * Writes what a text is in CSV; always in quotes, so that it is never taken for null or for the
+   * end.
+   */
   static void quote(String value, WireOutput out) {
     out.int1('"');
     out.text(value.replace("\"", "\"\""));

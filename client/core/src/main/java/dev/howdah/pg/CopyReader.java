@@ -7,9 +7,9 @@ import java.util.Arrays;
 import java.util.function.Consumer;
 
 /**
- * Makes rows of what COPY TO STDOUT sends. Its messages may end anywhere, so bytes are kept until a row is
- * whole. The bytes of a row of the binary format are those of a message with a row; the text formats are
- * brought into that form, their values as text.
+ * Makes rows of what COPY TO STDOUT sends. Its messages may end anywhere, so bytes are kept until a
+ * row is whole. The bytes of a row of the binary format are those of a message with a row; the text
+ * formats are brought into that form, their values as text.
  */
 abstract class CopyReader implements RowSink {
   private final Shape shape;
@@ -27,7 +27,8 @@ abstract class CopyReader implements RowSink {
   }
 
   /** A reader for a format; the shape has the columns' names and the codecs of the format. */
-  static CopyReader of(CopyFormat format, Session session, Shape shape, Options options, Consumer<Row> target) {
+  static CopyReader of(
+      CopyFormat format, Session session, Shape shape, Options options, Consumer<Row> target) {
     return switch (format) {
       case BINARY -> new Binary(session, shape, options, target);
       case TEXT -> new Text(session, shape, options, target);
@@ -57,11 +58,15 @@ abstract class CopyReader implements RowSink {
   final void checkLength(long length) {
     int limit = session.config.maxMessageBytes();
     if (length > limit) {
-      throw refuse("54000", "the server sent a row of COPY of more than max_message_bytes, " + limit);
+      throw refuse(
+          "54000", "the server sent a row of COPY of more than max_message_bytes, " + limit);
     }
   }
 
-  /** How many bytes make a whole row, or another whole part, from a position on; 0 if it is not there yet. */
+  /**
+   * How many bytes make a whole row, or another whole part, from a position on; 0 if it is not
+   * there yet.
+   */
   abstract int whole(byte[] bytes, int start, int end);
 
   /** Reads such a part. */
@@ -81,10 +86,13 @@ abstract class CopyReader implements RowSink {
   }
 
   final PgException malformed() {
-    return refuse("22P04", "the server sent data of COPY that are not rows of the columns it described");
+    return refuse(
+        "22P04", "the server sent data of COPY that are not rows of the columns it described");
   }
 
-  /** Closes the session: a server that sends such data may not end COPY either when it is asked to. */
+  /**
+   * Closes the session: a server that sends such data may not end COPY either when it is asked to.
+   */
   private PgException refuse(String sqlState, String message) {
     session.close();
     return new PgException(sqlState, message + "; the connection is closed");
@@ -103,8 +111,10 @@ abstract class CopyReader implements RowSink {
   private static final class Binary extends CopyReader {
     /** Signature, flags, and the length of an extension. */
     private static final int HEADER = 19;
+
     /** What stands in place of a number of columns behind the last row. */
     private static final int TRAILER = -1;
+
     private boolean begun;
 
     private Binary(Session session, Shape shape, Options options, Consumer<Row> target) {

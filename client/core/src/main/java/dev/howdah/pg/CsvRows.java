@@ -54,7 +54,10 @@ final class CsvRows implements RowNotation {
     // The last row has its line's end.
   }
 
-  /** Quotes what was written from a position on where that is needed; an empty text is, to differ from null. */
+  /**
+   * Quotes what was written from a position on where that is needed; an empty text is, to differ
+   * from null.
+   */
   private void quoteFrom(int start, WireOutput buffer) {
     if (!needsQuotes(start, buffer)) {
       return;

@@ -4,12 +4,13 @@ import java.util.Iterator;
 import java.util.NoSuchElementException;
 
 /**
- * The rows of one statement, fetched some at a time: the server works only as far as they are read. The
- * connection can do nothing else until the cursor is closed, which may be at any row.
+ * The rows of one statement, fetched some at a time: the server works only as far as they are read.
+ * The connection can do nothing else until the cursor is closed, which may be at any row.
  */
 public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable {
   private static final int FIRST_FETCH = 64;
   private static final int MOST_ROWS = 10_000;
+
   /** How many bytes of rows are fetched at a time where no number of rows is set. */
   private static final int CHUNK = 1 << 18;
 
@@ -88,7 +89,7 @@ public final class Cursor implements Iterator<Row>, Iterable<Row>, AutoCloseable
       int type = session.receive(deadline);
       switch (type) {
         case '2' -> outcome.bound++;
-        case '3' -> { }
+        case '3' -> {}
         case 'D' -> {
           bytes += session.wire.length();
           executor.answers.deliver(statement.shape, collector, outcome);

@@ -12,8 +12,10 @@ final class Deadline {
   private final boolean closing;
   private long at;
   private boolean cancelled;
+
   /** When the cancel is sent once more, and the pause after that. */
   private long again = Long.MAX_VALUE;
+
   private long pause = FIRST_PAUSE;
 
   private Deadline(Duration limit, long at, boolean closing) {
@@ -27,9 +29,13 @@ final class Deadline {
     return after(limit, false);
   }
 
-  /** As above; says whether the connection is closed when the limit has passed, without an attempt to cancel. */
+  /**
+   * As above; says whether the connection is closed when the limit has passed, without an attempt
+   * to cancel.
+   */
   static Deadline after(Duration limit, boolean closing) {
-    return new Deadline(limit, limit.isZero() ? Long.MAX_VALUE : System.nanoTime() + limit.toNanos(), closing);
+    return new Deadline(
+        limit, limit.isZero() ? Long.MAX_VALUE : System.nanoTime() + limit.toNanos(), closing);
   }
 
   /** A value of {@link System#nanoTime}, or {@link Long#MAX_VALUE}. */
@@ -47,7 +53,10 @@ final class Deadline {
     return again != Long.MAX_VALUE && System.nanoTime() - again >= 0;
   }
 
-  /** A cancel was sent; it is sent once more after a pause, since a server that had not begun yet has ignored it. */
+  /**
+   * A cancel was sent; it is sent once more after a pause, since a server that had not begun yet
+   * has ignored it.
+   */
   void cancelAgainLater() {
     again = System.nanoTime() + pause;
     pause = Math.min(LONGEST_PAUSE, pause * 2);

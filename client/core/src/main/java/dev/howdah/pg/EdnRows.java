@@ -6,8 +6,8 @@ import dev.howdah.pg.wire.WireOutput;
 import java.util.List;
 
 /**
- * Writes rows as EDN maps from their bytes. A column's name is a keyword, or a string if it cannot be one;
- * of columns with one name the second gets _1 behind it, as in rows that are Clojure maps.
+ * Writes rows as EDN maps from their bytes. A column's name is a keyword, or a string if it cannot
+ * be one; of columns with one name the second gets _1 behind it, as in rows that are Clojure maps.
  */
 final class EdnRows extends LabelledRows {
   EdnRows(Shape shape) {

@@ -8,9 +8,10 @@ import java.util.List;
 /**
  * Runs statements in the extended protocol.
  *
- * <p>A statement that is cached costs one write: Bind, Execute and Sync together, with no Describe, because
- * what it returns is known. A new one is parsed and described first, in a write of its own that ends with
- * Flush and not with Sync: behind a pooler Sync would be the place where the server's session may change.
+ * <p>A statement that is cached costs one write: Bind, Execute and Sync together, with no Describe,
+ * because what it returns is known. A new one is parsed and described first, in a write of its own
+ * that ends with Flush and not with Sync: behind a pooler Sync would be the place where the
+ * server's session may change.
  */
 final class Executor {
   final Session session;
@@ -18,12 +19,24 @@ final class Executor {
   final SharedPipeline shared;
   final Answers answers;
   final Preparation preparation;
-  /** Collects the rows that are kept, and holds text that rows are written as: one statement's at a time. */
+
+  /**
+   * Collects the rows that are kept, and holds text that rows are written as: one statement's at a
+   * time.
+   */
   private final RowCollector collector = RowCollector.kept();
+
   private final WireOutput text = new WireOutput(1 << 10);
-  /** What has the session to itself over several calls, such as an open cursor; null if nothing has. */
+
+  /**
+   * What has the session to itself over several calls, such as an open cursor; null if nothing has.
+   */
   private String occupied;
-  /** The deadline by which the session's holder has waited for it, for its first statement; null once that has begun. */
+
+  /**
+   * The deadline by which the session's holder has waited for it, for its first statement; null
+   * once that has begun.
+   */
   private Deadline awaited;
 
   Executor(Session session) {
@@ -33,7 +46,10 @@ final class Executor {
     this.preparation = new Preparation(this);
   }
 
-  /** Takes the session alone, when those who came before are done; {@link Turns#release} gives it back. */
+  /**
+   * Takes the session alone, when those who came before are done; {@link Turns#release} gives it
+   * back.
+   */
   void hold(Options options) {
     hold(newDeadline(options));
   }
@@ -61,7 +77,8 @@ final class Executor {
   /** Refuses to go on while something else has the session, or when it is closed. */
   void checkFree() {
     if (occupied != null) {
-      throw new PgException("55006", "the connection is busy with " + occupied + "; finish or close it first");
+      throw new PgException(
+          "55006", "the connection is busy with " + occupied + "; finish or close it first");
     }
     if (!session.isOpen()) {
       throw new ConnectionException("the connection is closed");
@@ -83,11 +100,16 @@ final class Executor {
     session.closeIfTorn();
   }
 
-  /** The deadline of a statement that the session's holder begins: if it is its first, the wait for the session counts. */
+  /**
+   * The deadline of a statement that the session's holder begins: if it is its first, the wait for
+   * the session counts.
+   */
   Deadline deadline(Options options) {
     Deadline begun = awaited;
     awaited = null;
-    return begun != null && begun.isFor(limit(options), options.closing()) ? begun : newDeadline(options);
+    return begun != null && begun.isFor(limit(options), options.closing())
+        ? begun
+        : newDeadline(options);
   }
 
   /** The deadline of a statement that counts from now. */
@@ -114,7 +136,10 @@ final class Executor {
     return new RowWriter(notation, target, text);
   }
 
-  /** The columns that a statement returns, asked anew because they may have changed, without running it. */
+  /**
+   * The columns that a statement returns, asked anew because they may have changed, without running
+   * it.
+   */
   Shape shape(String sql, Options options) {
     checkFree();
     Deadline deadline = deadline(options);
@@ -153,7 +178,13 @@ final class Executor {
     }
   }
 
-  private String attempt(String sql, Object[] parameters, Options options, Reception reception, Deadline deadline, boolean heal) {
+  private String attempt(
+      String sql,
+      Object[] parameters,
+      Options options,
+      Reception reception,
+      Deadline deadline,
+      boolean heal) {
     char before = session.status();
     String first = before == 'I' ? options.opening() : null;
     Statement statement = session.statements.find(sql, options);
@@ -173,11 +204,12 @@ final class Executor {
   }
 
   /**
-   * Forgets a statement that was answered as a changed table or a lost statement is, before anything has run.
-   * Where the caller cannot run it again, the error says what the user can do.
+   * Forgets a statement that was answered as a changed table or a lost statement is, before
+   * anything has run. Where the caller cannot run it again, the error says what the user can do.
    */
   boolean discardedAsStale(Statement statement, Outcome outcome) {
-    // What has run says what it likes: a function may itself meet with a table that was changed, or ask for a lost statement.
+    // What has run says what it likes: a function may itself meet with a table that was changed, or
+    // ask for a lost statement.
     boolean begun = outcome.bound > statement.witnesses.length;
     if (outcome.error == null || begun || !isStale(statement, outcome.error)) {
       return false;
@@ -185,8 +217,10 @@ final class Executor {
     if (session.discard(statement) && outcome.error.sqlState().equals("26000")) {
       session.statements.lost();
     }
-    outcome.advice = "The prepared statement does not fit any more or was lost behind a pooler, and inside a transaction or a"
-        + " pipeline it cannot be prepared again at once. The next time it will be; statement_cache_size=0 turns the cache off.";
+    outcome.advice =
+        "The prepared statement does not fit any more or was lost behind a pooler, and inside a"
+            + " transaction or a pipeline it cannot be prepared again at once. The next time it"
+            + " will be; statement_cache_size=0 turns the cache off.";
     return true;
   }
 
@@ -204,7 +238,13 @@ final class Executor {
   }
 
   /** Sends the values and the order to run, in one write. */
-  private void send(Statement statement, Object[] parameters, String first, boolean parsed, int mostRows, Deadline deadline) {
+  private void send(
+      Statement statement,
+      Object[] parameters,
+      String first,
+      boolean parsed,
+      int mostRows,
+      Deadline deadline) {
     WireOutput out = session.wire.output();
     session.writeClosing(out);
     int start = out.size();
@@ -237,7 +277,7 @@ final class Executor {
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
-        case '1', '2', 'C' -> { }
+        case '1', '2', 'C' -> {}
         case 'E' -> answers.failed(outcome);
         case 'Z' -> {
           session.ready();

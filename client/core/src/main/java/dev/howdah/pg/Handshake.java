@@ -44,7 +44,8 @@ final class Handshake {
     List<String> failures = new ArrayList<>();
     PgException last = null;
     String target = config.text(Setting.TARGET_SESSION_ATTRS);
-    List<String> passes = target.equals("prefer-standby") ? List.of("standby", "any") : List.of(target);
+    List<String> passes =
+        target.equals("prefer-standby") ? List.of("standby", "any") : List.of(target);
     for (String pass : passes) {
       for (Config.Address address : config.addresses()) {
         try {
@@ -64,9 +65,14 @@ final class Handshake {
     throw new ConnectionException("no host could be used: " + String.join("; ", failures), last);
   }
 
-  /** Whether another host may be tried: a server that refuses us has answered for all, unless it is only starting or ending. */
+  /**
+   * Whether another host may be tried: a server that refuses us has answered for all, unless it is
+   * only starting or ending.
+   */
   private static boolean triesNext(PgException e) {
-    return e instanceof ServerException refusal ? refusal.sqlState().equals("57P03") : !(e instanceof AuthenticationException);
+    return e instanceof ServerException refusal
+        ? refusal.sqlState().equals("57P03")
+        : !(e instanceof AuthenticationException);
   }
 
   private static Session openHost(Config config, Config.Address address, String target) {
@@ -84,7 +90,10 @@ final class Handshake {
     throw told;
   }
 
-  /** Of two failures at addresses of one host: what happened at one that was reached, rather than that none is there. */
+  /**
+   * Of two failures at addresses of one host: what happened at one that was reached, rather than
+   * that none is there.
+   */
   private static PgException moreTelling(PgException earlier, PgException later) {
     PgException told = isUnreachable(earlier) ? later : earlier;
     told.addSuppressed(told == later ? earlier : later);
@@ -92,20 +101,23 @@ final class Handshake {
   }
 
   private static boolean isUnreachable(PgException e) {
-    return e.getCause() instanceof ConnectException || e.getCause() instanceof NoRouteToHostException;
+    return e.getCause() instanceof ConnectException
+        || e.getCause() instanceof NoRouteToHostException;
   }
 
   private static List<SocketAddress> resolve(Config.Address address) {
     if (address.isUnix()) {
       String folder = address.host();
       if (folder.startsWith("@")) {
-        throw new ConnectionException("UNIX sockets without a file, such as " + folder + ", are not supported by the JDK");
+        throw new ConnectionException(
+            "UNIX sockets without a file, such as " + folder + ", are not supported by the JDK");
       }
       return List.of(UnixDomainSocketAddress.of(folder + "/.s.PGSQL." + address.port()));
     }
     try {
       List<SocketAddress> sockets = new ArrayList<>();
-      for (InetAddress found : InetAddress.getAllByName(address.number() != null ? address.number() : address.host())) {
+      for (InetAddress found :
+          InetAddress.getAllByName(address.number() != null ? address.number() : address.host())) {
         sockets.add(new InetSocketAddress(found, address.port()));
       }
       return sockets;
@@ -128,11 +140,14 @@ final class Handshake {
   }
 
   /**
-   * The modes allow and prefer have a second try, with TLS and without, when the server refuses the first; prefer also
-   * when TLS fails.
+   * The modes allow and prefer have a second try, with TLS and without, when the server refuses the
+   * first; prefer also when TLS fails.
    */
   private static Session openEndpoint(Config config, Endpoint endpoint, String target) {
-    String second = endpoint.mode().equals("allow") ? "prefer" : endpoint.mode().equals("prefer") ? "disable" : null;
+    String second =
+        endpoint.mode().equals("allow")
+            ? "prefer"
+            : endpoint.mode().equals("prefer") ? "disable" : null;
     Endpoint first = endpoint.mode().equals("allow") ? endpoint.with("disable") : endpoint;
     try {
       return attempt(config, first, target);
@@ -156,18 +171,23 @@ final class Handshake {
       Wire wire = connect(config, endpoint, deadline);
       try {
         startup(config, wire, deadline);
-        return TargetSession.check(new Session(config, endpoint, wire).start(deadline), target, deadline);
+        return TargetSession.check(
+            new Session(config, endpoint, wire).start(deadline), target, deadline);
       } catch (RuntimeException e) {
         wire.close();
         throw e;
       }
     } catch (PgTimeoutException e) {
-      throw new ConnectionException("connecting to " + endpoint.socket() + " took longer than connect_timeout", e);
+      throw new ConnectionException(
+          "connecting to " + endpoint.socket() + " took longer than connect_timeout", e);
     }
   }
 
   private static long deadline(Config config) {
-    long own = config.connectTimeout().isZero() ? Long.MAX_VALUE : System.nanoTime() + config.connectTimeout().toNanos();
+    long own =
+        config.connectTimeout().isZero()
+            ? Long.MAX_VALUE
+            : System.nanoTime() + config.connectTimeout().toNanos();
     long latest = config.latest();
     return own == Long.MAX_VALUE || latest != Long.MAX_VALUE && latest - own < 0 ? latest : own;
   }
@@ -190,7 +210,8 @@ final class Handshake {
     try {
       return SocketTransport.connect(endpoint.socket(), deadline);
     } catch (IOException e) {
-      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
+      throw new ConnectionException(
+          "cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
     }
   }
 
@@ -198,9 +219,11 @@ final class Handshake {
     if (endpoint.chosen() || !endpoint.needsTls()) {
       return "";
     }
-    return "\n  No sslmode is set, and " + endpoint.host().host() + " is another machine, so its certificate must be valid"
-        + " (sslmode=verify-full). sslrootcert names the file of roots to trust; sslmode=require encrypts without asking who"
-        + " the server is; sslmode=disable does not encrypt.";
+    return "\n  No sslmode is set, and "
+        + endpoint.host().host()
+        + " is another machine, so its certificate must be valid (sslmode=verify-full). sslrootcert"
+        + " names the file of roots to trust; sslmode=require encrypts without asking who the"
+        + " server is; sslmode=disable does not encrypt.";
   }
 
   private static void agreeOnTls(Config config, Endpoint endpoint, Wire wire, long deadline) {
@@ -211,19 +234,27 @@ final class Handshake {
     if (answer == 'S') {
       wire.replaceTransport(plain -> secured(config, endpoint, plain, deadline));
     } else if (answer != 'N') {
-      throw new ConnectionException("the server answered a request for TLS with " + Wire.name(answer) + "; is it PostgreSQL?");
+      throw new ConnectionException(
+          "the server answered a request for TLS with "
+              + Wire.name(answer)
+              + "; is it PostgreSQL?");
     } else if (endpoint.needsTls()) {
-      throw new ConnectionException("the server has no TLS, and sslmode is " + endpoint.mode() + advice(endpoint));
+      throw new ConnectionException(
+          "the server has no TLS, and sslmode is " + endpoint.mode() + advice(endpoint));
     }
   }
 
-  private static Transport secured(Config config, Endpoint endpoint, Transport plain, long deadline) {
+  private static Transport secured(
+      Config config, Endpoint endpoint, Transport plain, long deadline) {
     try {
-      return TlsSettings.secure(config, endpoint.mode(), endpoint.host().host(), endpoint.host().port(), plain, deadline);
+      return TlsSettings.secure(
+          config, endpoint.mode(), endpoint.host().host(), endpoint.host().port(), plain, deadline);
     } catch (InterruptedIOException e) {
-      throw new ConnectionException("cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
+      throw new ConnectionException(
+          "cannot connect to " + endpoint.socket() + ": " + e.getMessage(), e);
     } catch (IOException e) {
-      throw new TlsException("TLS with " + endpoint.socket() + " failed: " + e.getMessage() + advice(endpoint), e);
+      throw new TlsException(
+          "TLS with " + endpoint.socket() + " failed: " + e.getMessage() + advice(endpoint), e);
     }
   }
 
@@ -250,8 +281,9 @@ final class Handshake {
   }
 
   /**
-   * Asks the server to cancel what a session runs; returns when the server has done so, or false if it has not
-   * said so within cancel_timeout. An interrupt waits meanwhile: the query that is cancelled is the answer to it.
+   * Asks the server to cancel what a session runs; returns when the server has done so, or false if
+   * it has not said so within cancel_timeout. An interrupt waits meanwhile: the query that is
+   * cancelled is the answer to it.
    */
   static boolean cancel(Config config, Endpoint endpoint, int process, byte[] secret) {
     boolean interrupted = Thread.interrupted();
@@ -264,7 +296,8 @@ final class Handshake {
     }
   }
 
-  private static boolean requestCancel(Config config, Endpoint endpoint, int process, byte[] secret) {
+  private static boolean requestCancel(
+      Config config, Endpoint endpoint, int process, byte[] secret) {
     long limit = System.nanoTime() + Math.max(1, config.cancelTimeout().toNanos());
     Wire wire = connect(config, endpoint, limit);
     try {

@@ -5,8 +5,8 @@ import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.WireOutput;
 
 /**
- * Writes rows as JSON objects from their bytes; json and jsonb are copied as they are. Of columns with one
- * name each is written, as row_to_json does.
+ * Writes rows as JSON objects from their bytes; json and jsonb are copied as they are. Of columns
+ * with one name each is written, as row_to_json does.
  */
 final class JsonRows extends LabelledRows {
   JsonRows(Shape shape) {

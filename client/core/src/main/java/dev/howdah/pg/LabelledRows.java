@@ -4,13 +4,19 @@ import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
 
-/** Rows as objects or maps: each value behind its column's name. The names are written once, for all rows. */
+/**
+ * Rows as objects or maps: each value behind its column's name. The names are written once, for all
+ * rows.
+ */
 abstract class LabelledRows implements RowNotation {
   private final Codec[] codecs;
   private final byte[][] labels;
   private final char between;
 
-  /** The labels with all that stands between them and the value before, and what stands between rows. */
+  /**
+   * The labels with all that stands between them and the value before, and what stands between
+   * rows.
+   */
   LabelledRows(Shape shape, byte[][] labels, char between) {
     this.codecs = shape.codecs;
     this.labels = labels;

@@ -5,11 +5,15 @@ import java.util.Set;
 
 /** What kind of statement SQL text is, as its first word says. */
 final class LeadingKeyword {
-  private static final Set<String> ROWS = Set.of("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE", "WITH");
+  private static final Set<String> ROWS =
+      Set.of("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE", "WITH");
 
   private LeadingKeyword() {}
 
-  /** Whether the statement reads or writes rows: it neither begins a transaction nor needs to be outside one. */
+  /**
+   * Whether the statement reads or writes rows: it neither begins a transaction nor needs to be
+   * outside one.
+   */
   static boolean isOfRows(String sql) {
     int start = skip(sql);
     int end = start;
@@ -41,7 +45,7 @@ final class LeadingKeyword {
   /** Behind a comment, which may hold others. */
   private static int comment(String sql, int start) {
     int at = start;
-    for (int depth = 1; depth > 0 && at < sql.length();) {
+    for (int depth = 1; depth > 0 && at < sql.length(); ) {
       if (sql.startsWith("*/", at)) {
         depth--;
         at += 2;

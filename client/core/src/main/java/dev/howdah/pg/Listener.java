@@ -8,9 +8,9 @@ import java.util.function.Consumer;
 /**
  * Pushes notifications to a handler as they come, on a connection and a thread of its own.
  *
- * <p>A notification that is sent while nobody listens is lost; that is so in PostgreSQL. When the connection
- * breaks, the listener ends and says why; whoever must not miss anything opens another, listens, and then
- * looks at the tables.
+ * <p>A notification that is sent while nobody listens is lost; that is so in PostgreSQL. When the
+ * connection breaks, the listener ends and says why; whoever must not miss anything opens another,
+ * listens, and then looks at the tables.
  */
 public final class Listener implements AutoCloseable {
   private static final Duration TURN = Duration.ofSeconds(60);
@@ -31,7 +31,11 @@ public final class Listener implements AutoCloseable {
    * @param handler gets each notification; what it throws ends the listener
    * @param ended gets the reason if the listener ends by itself
    */
-  public static Listener open(Config config, List<String> channels, Consumer<Notification> handler, Consumer<PgException> ended) {
+  public static Listener open(
+      Config config,
+      List<String> channels,
+      Consumer<Notification> handler,
+      Consumer<PgException> ended) {
     Connection connection = Connection.open(config);
     try {
       connection.onNotification(handler);
@@ -54,7 +58,10 @@ public final class Listener implements AutoCloseable {
       }
     } catch (RuntimeException e) {
       if (!closing) {
-        ended.accept(e instanceof PgException known ? known : new PgException("58000", "the handler of notifications failed", e));
+        ended.accept(
+            e instanceof PgException known
+                ? known
+                : new PgException("58000", "the handler of notifications failed", e));
       }
     } finally {
       connection.close();
@@ -67,7 +74,10 @@ public final class Listener implements AutoCloseable {
     return done.getCount() > 0;
   }
 
-  /** Ends listening; no handler runs any more when this returns, unless this is called by the handler. */
+  /**
+   * Ends listening; no handler runs any more when this returns, unless this is called by the
+   * handler.
+   */
   @Override
   public void close() {
     closing = true;

@@ -6,8 +6,12 @@ final class Outcome {
   ServerMessage error;
   RuntimeException failure;
   boolean interrupted;
-  /** How often the server has said that something was bound: a statement, and each of its witnesses. */
+
+  /**
+   * How often the server has said that something was bound: a statement, and each of its witnesses.
+   */
   int bound;
+
   /** What to do about the error, or null. */
   String advice;
 
@@ -24,11 +28,15 @@ final class Outcome {
     }
     ServerException cause = new ServerException(error, sql, advice);
     if (error.sqlState().equals("57014") && deadline.cancelled()) {
-      throw new PgTimeoutException("the query passed its limit of " + deadline.limit()
-          + " (query_timeout or the query's own timeout) and was cancelled", cause);
+      throw new PgTimeoutException(
+          "the query passed its limit of "
+              + deadline.limit()
+              + " (query_timeout or the query's own timeout) and was cancelled",
+          cause);
     }
     if (error.sqlState().equals("57014") && interrupted) {
-      throw new PgException("57014", "the thread was interrupted, and its query was cancelled", cause);
+      throw new PgException(
+          "57014", "the thread was interrupted, and its query was cancelled", cause);
     }
     throw cause;
   }

@@ -3,8 +3,9 @@ package dev.howdah.pg;
 import java.util.Arrays;
 
 /**
- * The types that a client declares for a statement's parameters, by their OIDs, as the protocol's Parse message has them. What is
- * not declared, or is 0, the server infers. Immutable; it is part of what a prepared statement is known by.
+ * The types that a client declares for a statement's parameters, by their OIDs, as the protocol's
+ * Parse message has them. What is not declared, or is 0, the server infers. Immutable; it is part
+ * of what a prepared statement is known by.
  */
 public final class ParameterTypes {
   /** Nothing is declared. */
@@ -38,7 +39,8 @@ public final class ParameterTypes {
 
   @Override
   public boolean equals(Object other) {
-    return this == other || other instanceof ParameterTypes types && Arrays.equals(oids, types.oids);
+    return this == other
+        || other instanceof ParameterTypes types && Arrays.equals(oids, types.oids);
   }
 
   @Override

@@ -24,14 +24,19 @@ final class PasswordFile {
       refuseIfOpenToOthers(file);
       return find(Files.readAllLines(file), config, address);
     } catch (IOException e) {
-      throw new ConnectionException("the password file " + file + " cannot be read: " + e.getMessage(), e);
+      throw new ConnectionException(
+          "the password file " + file + " cannot be read: " + e.getMessage(), e);
     }
   }
 
   /** The password of the first of these lines that fits, or null. */
   static String find(List<String> lines, Config config, Config.Address address) {
     List<Set<String>> wanted =
-        List.of(hosts(address), Set.of(Integer.toString(address.port())), Set.of(config.database()), Set.of(config.user()));
+        List.of(
+            hosts(address),
+            Set.of(Integer.toString(address.port())),
+            Set.of(config.database()),
+            Set.of(config.user()));
     for (String line : lines) {
       String password = match(line, wanted);
       if (password != null) {
@@ -46,13 +51,18 @@ final class PasswordFile {
       return;
     }
     Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(file);
-    boolean open = permissions.stream().anyMatch(permission -> !permission.name().startsWith("OWNER_"));
+    boolean open =
+        permissions.stream().anyMatch(permission -> !permission.name().startsWith("OWNER_"));
     if (open) {
-      throw new ConnectionException("the password file " + file + " is open to others; its permissions must be 0600 or less");
+      throw new ConnectionException(
+          "the password file " + file + " is open to others; its permissions must be 0600 or less");
     }
   }
 
-  /** As with libpq a UNIX socket's host is its folder, and localhost in the default one: either of two, see {@link Config}. */
+  /**
+   * As with libpq a UNIX socket's host is its folder, and localhost in the default one: either of
+   * two, see {@link Config}.
+   */
   private static Set<String> hosts(Config.Address address) {
     String host = address.host();
     return Config.SOCKET_FOLDERS.contains(host) ? Set.of(host, "localhost") : Set.of(host);

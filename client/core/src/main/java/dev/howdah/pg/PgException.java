@@ -18,9 +18,14 @@ public class PgException extends RuntimeException {
     this.sqlState = sqlState;
   }
 
-  /** What a program's own code threw, behind a message if it cannot be thrown as it is: Clojure's functions throw anything. */
+  /**
+   * What a program's own code threw, behind a message if it cannot be thrown as it is: Clojure's
+   * functions throw anything.
+   */
   static RuntimeException unchecked(String what, Throwable thrown) {
-    return thrown instanceof RuntimeException runtime ? runtime : new PgException("58000", what, thrown);
+    return thrown instanceof RuntimeException runtime
+        ? runtime
+        : new PgException("58000", what, thrown);
   }
 
   /** The five-character SQLSTATE: the server's own, or the standard's for what the client found. */

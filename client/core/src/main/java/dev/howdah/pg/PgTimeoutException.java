@@ -1,6 +1,8 @@
 package dev.howdah.pg;
 
-/** A time limit passed; the message names the setting that gave it. The connection can be used on. */
+/**
+ * A time limit passed; the message names the setting that gave it. The connection can be used on.
+ */
 public class PgTimeoutException extends PgException {
   private static final long serialVersionUID = 1;
 

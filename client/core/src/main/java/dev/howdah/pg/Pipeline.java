@@ -14,10 +14,11 @@ import java.util.Queue;
  * }
  * }</pre>
  *
- * <p>Each statement is a transaction of its own unless one was begun before, so an error ends that statement
- * alone. A statement that is not kept prepared yet is prepared first, which sends what is pending. One whose
- * tables have changed fails, with advice, because those behind it have run; the next time it is prepared anew. The time
- * limit and {@link Connection#cancel} apply to the pipeline as a whole.
+ * <p>Each statement is a transaction of its own unless one was begun before, so an error ends that
+ * statement alone. A statement that is not kept prepared yet is prepared first, which sends what is
+ * pending. One whose tables have changed fails, with advice, because those behind it have run; the
+ * next time it is prepared anew. The time limit and {@link Connection#cancel} apply to the pipeline
+ * as a whole.
  */
 public final class Pipeline implements AutoCloseable {
   private final Connection connection;
@@ -45,7 +46,10 @@ public final class Pipeline implements AutoCloseable {
       this.statement = statement;
     }
 
-    /** The rows; sends and reads the pipeline if that has not happened. Throws what the statement met with. */
+    /**
+     * The rows; sends and reads the pipeline if that has not happened. Throws what the statement
+     * met with.
+     */
     public Result get() {
       if (!done) {
         run();
@@ -72,7 +76,10 @@ public final class Pipeline implements AutoCloseable {
     return add(statement != null ? statement : prepare(sql, typed), parameters);
   }
 
-  /** An unnamed statement is bound before Sync, behind which a pooler may go on with another session of the server. */
+  /**
+   * An unnamed statement is bound before Sync, behind which a pooler may go on with another session
+   * of the server.
+   */
   private Statement prepare(String sql, Options typed) {
     if (!pending.isEmpty()) {
       run();

@@ -22,9 +22,14 @@ import java.util.function.Function;
  * <p>The methods of {@link Source} borrow a connection for the length of the call.
  */
 public final class Pool implements Source, AutoCloseable {
-  /** How long a connection may take to show that it lives, in nanoseconds; even one whose borrower has waited to its limit. */
+  /**
+   * How long a connection may take to show that it lives, in nanoseconds; even one whose borrower
+   * has waited to its limit.
+   */
   private static final long LONGEST_CHECK = 5_000_000_000L;
+
   private static final long SHORTEST_CHECK = 100_000_000L;
+
   /** How long a connection may take to be opened in any case. */
   private static final long SHORTEST_OPENING = 1_000_000_000L;
 
@@ -32,10 +37,19 @@ public final class Pool implements Source, AutoCloseable {
   private final Settings settings;
   private final Semaphore places;
   private final ReentrantLock lock = new ReentrantLock();
-  /** Idle connections, the one used last in front, so that few stay in use when there is little to do. */
+
+  /**
+   * Idle connections, the one used last in front, so that few stay in use when there is little to
+   * do.
+   */
   private final ArrayDeque<Idle> idle = new ArrayDeque<>();
-  /** By the object that was handed out, which is another for each loan: one that was given back cannot end the next. */
+
+  /**
+   * By the object that was handed out, which is another for each loan: one that was given back
+   * cannot end the next.
+   */
   private final Map<Connection, Loan> lent = new HashMap<>();
+
   private boolean closed;
 
   private record Idle(Connection connection, long born, long since) {}
@@ -46,17 +60,22 @@ public final class Pool implements Source, AutoCloseable {
    * How a pool behaves.
    *
    * @param size how many connections there are at most, one or more
-   * @param waitLimit how long a borrower waits for one; opening it may take what is left of that, a second in any case,
-   *     and connect_timeout at most
+   * @param waitLimit how long a borrower waits for one; opening it may take what is left of that, a
+   *     second in any case, and connect_timeout at most
    * @param maxLifetime after how long a connection is replaced; zero for never
-   * @param checkAfter after how long unused a connection is asked whether it lives before it is lent; it has
-   *     what is left of the borrower's limit to answer, and at most five seconds. Whatever its age, one whose server has
-   *     closed it, or has said goodbye, is not lent
+   * @param checkAfter after how long unused a connection is asked whether it lives before it is
+   *     lent; it has what is left of the borrower's limit to answer, and at most five seconds.
+   *     Whatever its age, one whose server has closed it, or has said goodbye, is not lent
    * @param leakLimit after how long a loan counts as a leak; zero for never
-   * @param leaks receives a message with the place where a leaked connection was borrowed, on the thread that borrows; what it
-   *     throws goes to that thread's handler of uncaught exceptions
+   * @param leaks receives a message with the place where a leaked connection was borrowed, on the
+   *     thread that borrows; what it throws goes to that thread's handler of uncaught exceptions
    */
-  public record Settings(int size, Duration waitLimit, Duration maxLifetime, Duration checkAfter, Duration leakLimit,
+  public record Settings(
+      int size,
+      Duration waitLimit,
+      Duration maxLifetime,
+      Duration checkAfter,
+      Duration leakLimit,
       Consumer<PgException> leaks) {
     /** Refuses a pool that could never lend. */
     public Settings {
@@ -65,9 +84,18 @@ public final class Pool implements Source, AutoCloseable {
       }
     }
 
-    /** Ten connections, 30 seconds to wait, an hour to live, a check after five seconds, no leak detection. */
-    public static final Settings DEFAULT = new Settings(10, Duration.ofSeconds(30), Duration.ofHours(1), Duration.ofSeconds(5),
-        Duration.ZERO, leak -> { });
+    /**
+     * Ten connections, 30 seconds to wait, an hour to live, a check after five seconds, no leak
+     * detection.
+     */
+    public static final Settings DEFAULT =
+        new Settings(
+            10,
+            Duration.ofSeconds(30),
+            Duration.ofHours(1),
+            Duration.ofSeconds(5),
+            Duration.ZERO,
+            leak -> {});
 
     /** With another number of connections. */
     public Settings size(int connections) {
@@ -89,7 +117,10 @@ public final class Pool implements Source, AutoCloseable {
       return new Settings(size, waitLimit, maxLifetime, limit, leakLimit, leaks);
     }
 
-    /** With leak detection; loans are looked at whenever somebody borrows, and when one has waited in vain. */
+    /**
+     * With leak detection; loans are looked at whenever somebody borrows, and when one has waited
+     * in vain.
+     */
     public Settings leaks(Duration limit, Consumer<PgException> receiver) {
       return new Settings(size, waitLimit, maxLifetime, checkAfter, limit, receiver);
     }
@@ -108,8 +139,8 @@ public final class Pool implements Source, AutoCloseable {
   }
 
   /**
-   * Borrows a connection; {@link Connection#close} or {@link #release} gives it back, and then it can do nothing more.
-   * Whoever waits longer than the limit gets an error.
+   * Borrows a connection; {@link Connection#close} or {@link #release} gives it back, and then it
+   * can do nothing more. Whoever waits longer than the limit gets an error.
    */
   public Connection borrow() {
     reportLeaks();
@@ -141,8 +172,11 @@ public final class Pool implements Source, AutoCloseable {
       if (System.nanoTime() - latest < 0) {
         throw e;
       }
-      throw new PgTimeoutException("no connection of the pool was free, and none could be opened within waitLimit, "
-          + settings.waitLimit().toMillis() + " ms", e);
+      throw new PgTimeoutException(
+          "no connection of the pool was free, and none could be opened within waitLimit, "
+              + settings.waitLimit().toMillis()
+              + " ms",
+          e);
     }
   }
 
@@ -153,12 +187,17 @@ public final class Pool implements Source, AutoCloseable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new PgException("57014", "the thread was interrupted while it waited for a connection of the pool", e);
+      throw new PgException(
+          "57014", "the thread was interrupted while it waited for a connection of the pool", e);
     }
     // What keeps them may have been lent too recently when the wait began.
     reportLeaks();
-    throw new PgTimeoutException("no connection of the pool's " + settings.size() + " came free within waitLimit, "
-        + settings.waitLimit().toMillis() + " ms");
+    throw new PgTimeoutException(
+        "no connection of the pool's "
+            + settings.size()
+            + " came free within waitLimit, "
+            + settings.waitLimit().toMillis()
+            + " ms");
   }
 
   private Idle takeIdle() {
@@ -180,7 +219,8 @@ public final class Pool implements Source, AutoCloseable {
     if (!isDue(candidate) || answers(candidate.connection(), end)) {
       return true;
     }
-    // What has silenced one, such as a server that is gone, has most likely silenced the others: none is worth another wait.
+    // What has silenced one, such as a server that is gone, has most likely silenced the others:
+    // none is worth another wait.
     closeDue();
     return false;
   }
@@ -190,11 +230,15 @@ public final class Pool implements Source, AutoCloseable {
     return System.nanoTime() - candidate.since() >= settings.checkAfter().toNanos();
   }
 
-  /** Asks the server. A borrower waits for it at most for what is left of its limit, and is not kept by a cancel. */
+  /**
+   * Asks the server. A borrower waits for it at most for what is left of its limit, and is not kept
+   * by a cancel.
+   */
   private static boolean answers(Connection connection, long end) {
     long left = Math.max(SHORTEST_CHECK, Math.min(LONGEST_CHECK, end - System.nanoTime()));
     try {
-      return connection.query(Options.DEFAULT.closeAfter(Duration.ofNanos(left)), "select 1").size() == 1;
+      return connection.query(Options.DEFAULT.closeAfter(Duration.ofNanos(left)), "select 1").size()
+          == 1;
     } catch (PgException e) {
       return false;
     }
@@ -213,7 +257,8 @@ public final class Pool implements Source, AutoCloseable {
   }
 
   private boolean isOld(long born) {
-    return !settings.maxLifetime().isZero() && System.nanoTime() - born > settings.maxLifetime().toNanos();
+    return !settings.maxLifetime().isZero()
+        && System.nanoTime() - born > settings.maxLifetime().toNanos();
   }
 
   private Connection lend(Connection connection, long born) {
@@ -234,8 +279,15 @@ public final class Pool implements Source, AutoCloseable {
     }
     for (Throwable where : takeLeaks()) {
       try {
-        settings.leaks().accept(new PgException("53300", "a connection was borrowed more than "
-            + settings.leakLimit().toMillis() + " ms ago and not given back", where));
+        settings
+            .leaks()
+            .accept(
+                new PgException(
+                    "53300",
+                    "a connection was borrowed more than "
+                        + settings.leakLimit().toMillis()
+                        + " ms ago and not given back",
+                    where));
       } catch (RuntimeException | Error e) {
         // The borrower has done nothing wrong, so it is not the borrower's error.
         Thread current = Thread.currentThread();
@@ -244,18 +296,23 @@ public final class Pool implements Source, AutoCloseable {
     }
   }
 
-  /** Where connections were borrowed that leak, each told once. The receiver is not called under the lock: it may use the pool. */
+  /**
+   * Where connections were borrowed that leak, each told once. The receiver is not called under the
+   * lock: it may use the pool.
+   */
   private List<Throwable> takeLeaks() {
     List<Throwable> leaks = new ArrayList<>();
     lock.lock();
     try {
-      lent.replaceAll((connection, loan) -> {
-        if (loan.where() == null || System.nanoTime() - loan.since() < settings.leakLimit().toNanos()) {
-          return loan;
-        }
-        leaks.add(loan.where());
-        return new Loan(loan.connection(), loan.born(), loan.since(), null);
-      });
+      lent.replaceAll(
+          (connection, loan) -> {
+            if (loan.where() == null
+                || System.nanoTime() - loan.since() < settings.leakLimit().toNanos()) {
+              return loan;
+            }
+            leaks.add(loan.where());
+            return new Loan(loan.connection(), loan.born(), loan.since(), null);
+          });
       return leaks;
     } finally {
       lock.unlock();
@@ -263,14 +320,17 @@ public final class Pool implements Source, AutoCloseable {
   }
 
   /**
-   * Gives a connection back. A transaction left open is rolled back; with a cursor left open, or a statement of another
-   * thread on its way, it is closed. One that is not on loan is an error.
+   * Gives a connection back. A transaction left open is rolled back; with a cursor left open, or a
+   * statement of another thread on its way, it is closed. One that is not on loan is an error.
    */
   public void release(Connection connection) {
     refuseUnlessEnded(takeBack(connection, true));
   }
 
-  /** Gives back a connection that nobody should get any more, because of what was set in its session: it is closed. */
+  /**
+   * Gives back a connection that nobody should get any more, because of what was set in its
+   * session: it is closed.
+   */
   public void discard(Connection connection) {
     refuseUnlessEnded(takeBack(connection, false));
   }
@@ -294,7 +354,11 @@ public final class Pool implements Source, AutoCloseable {
     loaned.giveBack();
     boolean kept = false;
     try {
-      kept = again && !isOld(loan.born()) && loan.connection().settle() && keep(loan.connection(), loan.born());
+      kept =
+          again
+              && !isOld(loan.born())
+              && loan.connection().settle()
+              && keep(loan.connection(), loan.born());
     } catch (PgException e) {
       // It cannot be rolled back, so it is not kept.
       kept = false;
@@ -346,7 +410,12 @@ public final class Pool implements Source, AutoCloseable {
   }
 
   @Override
-  public <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters) {
+  public <A> A reduce(
+      Options options,
+      A start,
+      BiFunction<A, Row, Object> function,
+      String sql,
+      Object... parameters) {
     return with(connection -> connection.reduce(options, start, function, sql, parameters));
   }
 
@@ -376,7 +445,12 @@ public final class Pool implements Source, AutoCloseable {
   }
 
   @Override
-  public long copyIn(Options options, String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+  public long copyIn(
+      Options options,
+      String sql,
+      CopyFormat format,
+      List<String> types,
+      Iterable<? extends List<?>> rows) {
     return with(connection -> connection.copyIn(options, sql, format, types, rows));
   }
 
@@ -415,7 +489,15 @@ public final class Pool implements Source, AutoCloseable {
   public String toString() {
     lock.lock();
     try {
-      return "Pool[" + config + ", " + (closed ? "closed, " : "") + lent.size() + " of " + settings.size() + " lent, " + idle.size()
+      return "Pool["
+          + config
+          + ", "
+          + (closed ? "closed, " : "")
+          + lent.size()
+          + " of "
+          + settings.size()
+          + " lent, "
+          + idle.size()
           + " idle]";
     } finally {
       lock.unlock();

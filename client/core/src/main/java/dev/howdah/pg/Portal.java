@@ -1,8 +1,9 @@
 package dev.howdah.pg;
 
 /**
- * The rows of one statement, fetched some at a time, while other statements run in between. A portal lives
- * in its transaction and ends with it; a {@link Cursor} needs no transaction, but has the connection to itself.
+ * The rows of one statement, fetched some at a time, while other statements run in between. A
+ * portal lives in its transaction and ends with it; a {@link Cursor} needs no transaction, but has
+ * the connection to itself.
  */
 public final class Portal implements AutoCloseable {
   private final Connection connection;
@@ -20,7 +21,8 @@ public final class Portal implements AutoCloseable {
   private boolean open = true;
   private boolean suspended;
 
-  Portal(Connection connection, Executor executor, String sql, Object[] parameters, Options options) {
+  Portal(
+      Connection connection, Executor executor, String sql, Object[] parameters, Options options) {
     this.connection = connection;
     this.executor = executor;
     this.session = executor.session;
@@ -93,7 +95,7 @@ public final class Portal implements AutoCloseable {
       int type = session.receive(deadline);
       switch (type) {
         case '2' -> outcome.bound++;
-        case '3', 'I' -> { }
+        case '3', 'I' -> {}
         case 'D' -> sink = executor.answers.deliver(statement.shape, sink, outcome);
         case 's' -> suspended = true;
         case 'C' -> executor.answers.completed(session.wire.cstring(), outcome);
@@ -133,33 +135,39 @@ public final class Portal implements AutoCloseable {
 
   /** The next rows, as many as the options' fetch size; none at the end. */
   public Result fetch() {
-    return connection.alone(options, () -> {
-      if (first != null) {
-        Result fetched = first;
-        first = null;
-        return fetched;
-      }
-      if (!open || !suspended) {
-        return new Result(statement.shape, new Segment[0], tag);
-      }
-      if (session.ended() != era) {
-        throw new PgException("24000", "the transaction that the portal belonged to has ended, and the portal with it");
-      }
-      return occupied(deadline -> result(fetch(deadline), deadline));
-    });
+    return connection.alone(
+        options,
+        () -> {
+          if (first != null) {
+            Result fetched = first;
+            first = null;
+            return fetched;
+          }
+          if (!open || !suspended) {
+            return new Result(statement.shape, new Segment[0], tag);
+          }
+          if (session.ended() != era) {
+            throw new PgException(
+                "24000",
+                "the transaction that the portal belonged to has ended, and the portal with it");
+          }
+          return occupied(deadline -> result(fetch(deadline), deadline));
+        });
   }
 
   /** Gives up the rows that were not fetched. The server hears of it with the next statement. */
   @Override
   public void close() {
-    connection.alone(options, () -> {
-      if (open && suspended && session.ended() == era) {
-        session.closingPortals.add(name);
-      }
-      open = false;
-      suspended = false;
-      first = null;
-      return null;
-    });
+    connection.alone(
+        options,
+        () -> {
+          if (open && suspended && session.ended() == era) {
+            session.closingPortals.add(name);
+          }
+          open = false;
+          suspended = false;
+          first = null;
+          return null;
+        });
   }
 }

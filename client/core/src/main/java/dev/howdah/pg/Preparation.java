@@ -7,7 +7,9 @@ import dev.howdah.pg.wire.WireOutput;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Has the server prepare and describe statements, and binds a codec to each parameter and column. */
+/**
+ * Has the server prepare and describe statements, and binds a codec to each parameter and column.
+ */
 final class Preparation {
   private static final int MOST_PARAMETERS = 65_535;
   private static final int MOST_COLUMNS = 1_664;
@@ -46,16 +48,19 @@ final class Preparation {
     while (true) {
       int type = session.receive(deadline);
       switch (type) {
-        case '1', '3' -> { }
+        case '1', '3' -> {}
         case 't' -> parameterTypes = parameterTypes();
         case 'T', 'n' -> {
           if (parameterTypes == null) {
             throw session.unexpected(type, "before the parameters were described");
           }
           List<Described> columns = type == 'n' ? List.of() : columns();
-          List<String> witnesses = learnTypes(parameterTypes, columns, deadline, session.statements.witnessName(name));
+          List<String> witnesses =
+              learnTypes(parameterTypes, columns, deadline, session.statements.witnessName(name));
           Shape shape = type == 'n' ? Shape.NO_ROWS : shape(columns, binary);
-          Statement statement = new Statement(sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
+          Statement statement =
+              new Statement(
+                  sql, name, parameterTypes, codecs(parameterTypes, binary), shape, witnesses);
           session.statements.add(statement, options);
           return statement;
         }
@@ -105,7 +110,8 @@ final class Preparation {
     return columns;
   }
 
-  private List<String> learnTypes(int[] parameterTypes, List<Described> columns, Deadline deadline, String witnessName) {
+  private List<String> learnTypes(
+      int[] parameterTypes, List<Described> columns, Deadline deadline, String witnessName) {
     List<Integer> used = new ArrayList<>();
     for (int type : parameterTypes) {
       used.add(type);
@@ -137,8 +143,14 @@ final class Preparation {
   private Shape shape(List<Described> columns, boolean binary) {
     List<Column> described = new ArrayList<>();
     for (Described column : columns) {
-      described.add(new Column(column.name(), column.type(), column.modifier(), column.table(), column.attribute(),
-          codec(column.type(), binary)));
+      described.add(
+          new Column(
+              column.name(),
+              column.type(),
+              column.modifier(),
+              column.table(),
+              column.attribute(),
+              codec(column.type(), binary)));
     }
     return new Shape(described);
   }

@@ -37,11 +37,18 @@ final class Requests {
   static void bind(Statement statement, String portal, Object[] parameters, WireOutput out) {
     int count = statement.parameters.length;
     if (parameters.length > MOST_PARAMETERS) {
-      throw new PgException("54023", "the statement was given " + parameters.length + " parameters, and can have " + MOST_PARAMETERS
-          + " at most; an array, as in unnest($1::int[]), is one");
+      throw new PgException(
+          "54023",
+          "the statement was given "
+              + parameters.length
+              + " parameters, and can have "
+              + MOST_PARAMETERS
+              + " at most; an array, as in unnest($1::int[]), is one");
     }
     if (parameters.length != count) {
-      throw new PgException("08P01", "the statement takes " + count + " parameters and was given " + parameters.length);
+      throw new PgException(
+          "08P01",
+          "the statement takes " + count + " parameters and was given " + parameters.length);
     }
     int message = out.begin('B');
     out.cstring(portal);
@@ -63,7 +70,10 @@ final class Requests {
     Witness.bind(statement.witnesses, out);
   }
 
-  /** A String is sent as text whatever the type is, so that the server parses it; returns whether it is binary. */
+  /**
+   * A String is sent as text whatever the type is, so that the server parses it; returns whether it
+   * is binary.
+   */
   private static boolean parameter(Codec codec, Object value, int index, WireOutput out) {
     if (value == null) {
       out.int4(-1);
@@ -101,7 +111,10 @@ final class Requests {
     execute(0, out);
   }
 
-  /** Writes the order to parse a statement under a name; SQL with a zero character is refused and leaves nothing written. */
+  /**
+   * Writes the order to parse a statement under a name; SQL with a zero character is refused and
+   * leaves nothing written.
+   */
   static void parse(String name, String sql, ParameterTypes types, WireOutput out) {
     int start = out.size();
     try {

@@ -12,8 +12,8 @@ import java.util.NoSuchElementException;
 import java.util.RandomAccess;
 
 /**
- * All rows of one statement, an unchangeable list. Rows are made when they are asked for, and cells are
- * decoded when they are read.
+ * All rows of one statement, an unchangeable list. Rows are made when they are asked for, and cells
+ * are decoded when they are read.
  */
 public final class Result extends AbstractList<Row> implements RandomAccess {
   private static final Segment[] NONE = {};
@@ -31,14 +31,17 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
 
   private final Shape shape;
   private final Segment[] segments;
+
   /** The index of each segment's first row. */
   private final int[] firsts;
+
   private final int size;
   private final String tag;
+
   /**
-   * The rows handed out of each segment, made when the first one is. Of threads that make one at once the first is heard,
-   * since a row of Clojure's is a value down to its arrays. They are here and not in the segment, so that a row that
-   * survives keeps no other.
+   * The rows handed out of each segment, made when the first one is. Of threads that make one at
+   * once the first is heard, since a row of Clojure's is a value down to its arrays. They are here
+   * and not in the segment, so that a row that survives keeps no other.
    */
   private Row[][] handedOut;
 
@@ -70,14 +73,20 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     return tag;
   }
 
-  /** How many rows the statement inserted, updated, deleted, copied or returned; 0 if it does no such thing. */
+  /**
+   * How many rows the statement inserted, updated, deleted, copied or returned; 0 if it does no
+   * such thing.
+   */
   public long count() {
     return count(tag);
   }
 
   static long count(String tag) {
     int space = tag.lastIndexOf(' ');
-    if (space < 0 || space == tag.length() - 1 || tag.charAt(space + 1) < '0' || tag.charAt(space + 1) > '9') {
+    if (space < 0
+        || space == tag.length() - 1
+        || tag.charAt(space + 1) < '0'
+        || tag.charAt(space + 1) > '9') {
       return 0;
     }
     try {
@@ -87,7 +96,10 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
     }
   }
 
-  /** Whether the statement returns rows, be it none. One like create table … as does not, though its tag counts some. */
+  /**
+   * Whether the statement returns rows, be it none. One like create table … as does not, though its
+   * tag counts some.
+   */
   public boolean hasRows() {
     return shape != Shape.NO_ROWS;
   }
@@ -135,7 +147,10 @@ public final class Result extends AbstractList<Row> implements RandomAccess {
   /** The same rows, read in another way. */
   Result as(Shape other, RowMaker.Factory maker) {
     RowMaker made = other.maker(maker);
-    return new Result(other, Arrays.stream(segments).map(segment -> segment.as(other, made)).toArray(Segment[]::new), tag);
+    return new Result(
+        other,
+        Arrays.stream(segments).map(segment -> segment.as(other, made)).toArray(Segment[]::new),
+        tag);
   }
 
   /** The row at an index, made anew: the result keeps neither it nor what is decoded of it. */

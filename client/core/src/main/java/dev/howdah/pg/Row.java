@@ -1,6 +1,5 @@
 package dev.howdah.pg;
 
-import dev.howdah.pg.json.Json;
 import dev.howdah.pg.types.Codec;
 import dev.howdah.pg.wire.BigEndian;
 import dev.howdah.pg.wire.WireOutput;
@@ -17,13 +16,14 @@ import java.util.UUID;
 /**
  * A row: a part of a result's bytes, each cell decoded when it is first read.
  *
- * <p>Columns are named by index from 0 or by name; of several columns with one name, the first is meant.
- * A row does not change and is safe to share between threads. It stays readable when the connection is
- * closed. {@link #detach} parts it from the rows around it, for those who keep one of many.
+ * <p>Columns are named by index from 0 or by name; of several columns with one name, the first is
+ * meant. A row does not change and is safe to share between threads. It stays readable when the
+ * connection is closed. {@link #detach} parts it from the rows around it, for those who keep one of
+ * many.
  *
- * <p>Threads need no lock. The bytes were written before the row was made and are reached through final
- * fields. A cell is null until some thread has decoded it; values are immutable, so one that is decoded
- * twice is harmless. The hint is a single int that is right whoever wrote it.
+ * <p>Threads need no lock. The bytes were written before the row was made and are reached through
+ * final fields. A cell is null until some thread has decoded it; values are immutable, so one that
+ * is decoded twice is harmless. The hint is a single int that is right whoever wrote it.
  */
 public class Row {
   private static final VarHandle CELLS;
@@ -38,20 +38,27 @@ public class Row {
   }
 
   /**
-   * What stands in a cell for something that cannot stand there itself: SQL's null, since null means not decoded,
-   * and bytes that may be changed, which other threads see whole because they reach them through a final field.
+   * What stands in a cell for something that cannot stand there itself: SQL's null, since null
+   * means not decoded, and bytes that may be changed, which other threads see whole because they
+   * reach them through a final field.
    */
   private record Held(Object value) {}
 
   private static final Held NULL = new Held(null);
+
   /** The hint has 11 bits for a column and 21 for its position in the row. */
   private static final int POSITION_BITS = 21;
+
   private static final int MOST_COLUMN = 1 << 11;
 
   private final Segment segment;
   private final int start;
   private Object[] cells;
-  /** The column found last and where, so that reading from left to right takes one step for each column. */
+
+  /**
+   * The column found last and where, so that reading from left to right takes one step for each
+   * column.
+   */
   private int hint;
 
   /** A row for a maker of rows. */
@@ -122,7 +129,8 @@ public class Row {
   private Codec codec(int column) {
     Codec[] codecs = segment.shape.codecs;
     if (column < 0 || column >= codecs.length) {
-      throw new PgException("42703", "there is no column " + column + " in a row of " + codecs.length);
+      throw new PgException(
+          "42703", "there is no column " + column + " in a row of " + codecs.length);
     }
     return codecs[column];
   }
@@ -131,8 +139,11 @@ public class Row {
   private int value(int column) {
     int at = locate(column);
     if (BigEndian.int4(segment.bytes, at) < 0) {
-      throw new PgException("22002", "column " + columns().get(column).name()
-          + " is null; ask isNull first, or getObject, which returns null");
+      throw new PgException(
+          "22002",
+          "column "
+              + columns().get(column).name()
+              + " is null; ask isNull first, or getObject, which returns null");
     }
     return at + 4;
   }
@@ -168,7 +179,8 @@ public class Row {
   public final int getInt(int column) {
     long value = getLong(column);
     if (value != (int) value) {
-      throw new PgException("22003", value + " of column " + columns().get(column).name() + " does not fit an int");
+      throw new PgException(
+          "22003", value + " of column " + columns().get(column).name() + " does not fit an int");
     }
     return (int) value;
   }
@@ -203,8 +215,9 @@ public class Row {
   }
 
   /**
-   * A date or time in microseconds without making an object: since 1970-01-01 00:00:00 UTC, or since
-   * midnight for a time of day. The infinite ones are the greatest and the least long. Null is an error.
+   * A date or time in microseconds without making an object: since 1970-01-01 00:00:00 UTC, or
+   * since midnight for a time of day. The infinite ones are the greatest and the least long. Null
+   * is an error.
    */
   public final long getMicros(int column) {
     Codec codec = codec(column);
@@ -230,7 +243,10 @@ public class Row {
     return getString(shape().index(column));
   }
 
-  /** The bytes of a value as they came: of bytea its content, of other types their wire form. Null for null. */
+  /**
+   * The bytes of a value as they came: of bytea its content, of other types their wire form. Null
+   * for null.
+   */
   public final byte[] getBytes(int column) {
     Codec codec = codec(column);
     int at = locate(column) + 4;
@@ -250,8 +266,8 @@ public class Row {
   }
 
   /**
-   * A value as the object of its type, null for null; decoded at the first call and kept. What has an array of
-   * bytes in it is made anew at each call, as whoever gets it may change it.
+   * A value as the object of its type, null for null; decoded at the first call and kept. What has
+   * an array of bytes in it is made anew at each call, as whoever gets it may change it.
    */
   public final Object getObject(int column) {
     Object[] known = cells;
@@ -299,8 +315,8 @@ public class Row {
   }
 
   /**
-   * Whether what could be changed, an array of bytes and what has one in it, is the same object at each read, to
-   * all threads. It must then not be changed. Plain rows make another each time.
+   * Whether what could be changed, an array of bytes and what has one in it, is the same object at
+   * each read, to all threads. It must then not be changed. Plain rows make another each time.
    */
   protected boolean holdsArrays() {
     return false;
@@ -311,7 +327,10 @@ public class Row {
     return getObject(shape().index(column));
   }
 
-  /** A value as an object of the given class, which must be the one of its type; String takes any value. */
+  /**
+   * A value as an object of the given class, which must be the one of its type; String takes any
+   * value.
+   */
   public final <T> T getObject(int column, Class<T> type) {
     if (type == String.class) {
       return type.cast(getString(column));
@@ -321,8 +340,14 @@ public class Row {
     }
     Object value = getObject(column);
     if (value != null && !type.isInstance(value)) {
-      throw new PgException("22005", "column " + columns().get(column).name() + " holds " + value.getClass().getName()
-          + ", not " + type.getName());
+      throw new PgException(
+          "22005",
+          "column "
+              + columns().get(column).name()
+              + " holds "
+              + value.getClass().getName()
+              + ", not "
+              + type.getName());
     }
     return type.cast(value);
   }
@@ -380,7 +405,10 @@ public class Row {
     return values;
   }
 
-  /** All values by name, in the order of the columns; of columns with one name the first. The map does not change. */
+  /**
+   * All values by name, in the order of the columns; of columns with one name the first. The map
+   * does not change.
+   */
   public final Map<String, Object> toMap() {
     return new RowMap(segment.shape, toArray());
   }
@@ -390,7 +418,9 @@ public class Row {
     return segment.size() == 1 ? this : segment.maker.row(segment.alone(start), 0);
   }
 
-  /** Writes the row as a JSON object, straight from the bytes, as the server's row_to_json would. */
+  /**
+   * Writes the row as a JSON object, straight from the bytes, as the server's row_to_json would.
+   */
   public final void writeJson(OutputStream out) throws IOException {
     WireOutput buffer = new WireOutput(256);
     shape().json().row(segment.bytes, start, buffer);
@@ -415,12 +445,17 @@ public class Row {
   public String toString() {
     StringBuilder text = new StringBuilder("{");
     for (int i = 0; i < width(); i++) {
-      text.append(i > 0 ? ", " : "").append(columns().get(i).name()).append('=').append(getString(i));
+      text.append(i > 0 ? ", " : "")
+          .append(columns().get(i).name())
+          .append('=')
+          .append(getString(i));
     }
     return text.append('}').toString();
   }
 
-  /** Whether bytes have the form of a row: the right count, and lengths that add up to the whole. */
+  /**
+   * Whether bytes have the form of a row: the right count, and lengths that add up to the whole.
+   */
   static boolean wellFormed(byte[] bytes, int offset, int length, int columns) {
     if (length < 2 || BigEndian.uint2(bytes, offset) != columns) {
       return false;

@@ -8,17 +8,20 @@ import java.util.List;
 /**
  * Collects the bodies of rows into segments of exactly their size.
  *
- * <p>What is kept for each row beyond its body: 2 bytes of position, its part of the segment's 72, and, once
- * it is handed out, 4 for the place in the result's table, its part of the table's 20, and 32 for the row object.
- * With 64 rows or more in a segment that is at most 8 for an untouched row and 40 for one handed out. More would
- * be kept by one row that survives the others, so a segment takes 64 rows, or 4 KiB of small ones, and 60 KiB at
- * most. Rows of more than 900 bytes pay for the segment a little more.
+ * <p>What is kept for each row beyond its body: 2 bytes of position, its part of the segment's 72,
+ * and, once it is handed out, 4 for the place in the result's table, its part of the table's 20,
+ * and 32 for the row object. With 64 rows or more in a segment that is at most 8 for an untouched
+ * row and 40 for one handed out. More would be kept by one row that survives the others, so a
+ * segment takes 64 rows, or 4 KiB of small ones, and 60 KiB at most. Rows of more than 900 bytes
+ * pay for the segment a little more.
  */
 final class RowCollector implements RowSink {
   /** The size of segments of small rows: smaller ones would cost more to make than they free. */
   private static final int SMALL = 4 << 10;
+
   /** Positions are 16 bits. */
   private static final int LARGEST = 60 << 10;
+
   /** How many rows share a segment in a result that is kept whole. */
   private static final int ROWS = 64;
 
@@ -86,7 +89,8 @@ final class RowCollector implements RowSink {
 
   private void seal() {
     if (count > 0) {
-      segments.add(new Segment(Arrays.copyOf(bytes, size), Arrays.copyOf(starts, count), shape, maker));
+      segments.add(
+          new Segment(Arrays.copyOf(bytes, size), Arrays.copyOf(starts, count), shape, maker));
       total += count;
       size = 0;
       count = 0;

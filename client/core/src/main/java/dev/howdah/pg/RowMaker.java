@@ -1,8 +1,8 @@
 package dev.howdah.pg;
 
 /**
- * Makes the row objects of one shape. The Clojure client makes rows that are maps; what it needs to know
- * of the columns it keeps in its maker, once for the statement.
+ * Makes the row objects of one shape. The Clojure client makes rows that are maps; what it needs to
+ * know of the columns it keeps in its maker, once for the statement.
  */
 @FunctionalInterface
 public interface RowMaker {

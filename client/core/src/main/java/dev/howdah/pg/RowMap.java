@@ -12,10 +12,11 @@ import java.util.Set;
 import java.util.function.BiConsumer;
 
 /**
- * A row's values by name, in the order of the columns: what {@link Row#toMap} gives. It does not change.
+ * A row's values by name, in the order of the columns: what {@link Row#toMap} gives. It does not
+ * change.
  *
- * <p>The values are in an array and the names are those of the {@link Shape}, which all rows share, so a map costs no
- * entries of its own.
+ * <p>The values are in an array and the names are those of the {@link Shape}, which all rows share,
+ * so a map costs no entries of its own.
  */
 final class RowMap extends AbstractMap<String, Object> implements Serializable {
   private final transient Shape shape;

@@ -2,7 +2,10 @@ package dev.howdah.pg;
 
 import dev.howdah.pg.wire.WireOutput;
 
-/** The notation in which rows of one shape are written. It knows nothing of a run, so one serves all at once. */
+/**
+ * The notation in which rows of one shape are written. It knows nothing of a run, so one serves all
+ * at once.
+ */
 interface RowNotation {
   /** Writes what stands in front of the first row. */
   void begin(WireOutput out);

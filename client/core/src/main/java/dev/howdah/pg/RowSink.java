@@ -6,7 +6,7 @@ import dev.howdah.pg.wire.Wire;
 @FunctionalInterface
 interface RowSink {
   /** Drops rows. */
-  RowSink NONE = wire -> { };
+  RowSink NONE = wire -> {};
 
   /** Takes the current message, a row whose form was checked. Its bytes are gone after the call. */
   void row(Wire wire);

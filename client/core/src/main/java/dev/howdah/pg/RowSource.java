@@ -8,7 +8,9 @@ import java.util.List;
 
 /** Rows of values as the data of COPY. */
 final class RowSource implements Copy.Source {
-  private static final byte[] HEADER = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', (byte) 0xff, '\r', '\n', 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  private static final byte[] HEADER = {
+    'P', 'G', 'C', 'O', 'P', 'Y', '\n', (byte) 0xff, '\r', '\n', 0, 0, 0, 0, 0, 0, 0, 0, 0
+  };
 
   /** Rows that come slowly are sent after so many nanoseconds. */
   private static final long LONGEST_COLLECTION = 10_000_000;
@@ -29,8 +31,16 @@ final class RowSource implements Copy.Source {
     }
   }
 
-  /** Rows whose columns are of the types of these names. COPY does not say what the types are, so the caller must. */
-  static RowSource of(Executor executor, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows, Options options) {
+  /**
+   * Rows whose columns are of the types of these names. COPY does not say what the types are, so
+   * the caller must.
+   */
+  static RowSource of(
+      Executor executor,
+      CopyFormat format,
+      List<String> types,
+      Iterable<? extends List<?>> rows,
+      Options options) {
     if (types.isEmpty()) {
       throw new PgException("22023", "the types of the columns must be named");
     }
@@ -38,9 +48,13 @@ final class RowSource implements Copy.Source {
     for (String type : types) {
       columns.add("null::" + type);
     }
-    // Preparing a statement that returns these types is how their numbers and their codecs become known.
-    Result described = executor.query("select " + String.join(", ", columns) + " limit 0", new Object[0],
-        Options.DEFAULT.timeout(options.timeout()));
+    // Preparing a statement that returns these types is how their numbers and their codecs become
+    // known.
+    Result described =
+        executor.query(
+            "select " + String.join(", ", columns) + " limit 0",
+            new Object[0],
+            Options.DEFAULT.timeout(options.timeout()));
     Codec[] codecs = new Codec[types.size()];
     for (int i = 0; i < codecs.length; i++) {
       codecs[i] = format.codec(described.columns().get(i).codec(), Integer.toString(i));
@@ -64,7 +78,10 @@ final class RowSource implements Copy.Source {
     return count;
   }
 
-  /** Writes rows until there are so many bytes: a write of the socket for each row would cost more than the row. */
+  /**
+   * Writes rows until there are so many bytes: a write of the socket for each row would cost more
+   * than the row.
+   */
   private void collect(int bytes) {
     long end = System.nanoTime() + LONGEST_COLLECTION;
     while (out.size() < bytes && !ended && (out.size() == 0 || System.nanoTime() - end < 0)) {
@@ -78,10 +95,13 @@ final class RowSource implements Copy.Source {
 
   private void write(List<?> row) {
     if (row == null) {
-      throw new PgException("22004", "a row is null, where a list of " + codecs.length + " values is wanted");
+      throw new PgException(
+          "22004", "a row is null, where a list of " + codecs.length + " values is wanted");
     }
     if (row.size() != codecs.length) {
-      throw new PgException("22023", "a row of " + row.size() + " values, where " + codecs.length + " types are named");
+      throw new PgException(
+          "22023",
+          "a row of " + row.size() + " values, where " + codecs.length + " types are named");
     }
     if (format == CopyFormat.BINARY) {
       writeBinary(row);

@@ -69,10 +69,12 @@ final class Script {
           columns = List.of();
           shape = Shape.NO_ROWS;
         }
-        case 'I' -> answers.add(new Answer(List.of(), new Result(Shape.NO_ROWS, new Segment[0], "")));
+        case 'I' ->
+            answers.add(new Answer(List.of(), new Result(Shape.NO_ROWS, new Segment[0], "")));
         case 'E' -> executor.answers.failed(outcome);
         case 'G' -> refuseCopyIn(outcome, deadline);
-        case 'H', 'd', 'c' -> outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
+        case 'H', 'd', 'c' ->
+            outcome.failure = new PgException("0A000", "COPY TO STDOUT is run by copyOut");
         case 'Z' -> {
           session.ready();
           outcome.interrupted = session.wire.takeInterrupt();
@@ -85,16 +87,25 @@ final class Script {
   }
 
   /**
-   * The results in order. Types that are not known can only be looked up when all rows have come; they are then
-   * read as those of a single statement would be, so that they do not depend on what the connection has met before.
+   * The results in order. Types that are not known can only be looked up when all rows have come;
+   * they are then read as those of a single statement would be, so that they do not depend on what
+   * the connection has met before.
    */
   private List<Result> results(List<Answer> answers, Options options, Deadline deadline) {
-    List<Preparation.Described> columns = answers.stream().flatMap(answer -> answer.columns().stream()).toList();
+    List<Preparation.Described> columns =
+        answers.stream().flatMap(answer -> answer.columns().stream()).toList();
     if (!executor.preparation.learnTypes(columns, deadline)) {
       return answers.stream().map(Answer::result).toList();
     }
-    return answers.stream().map(answer -> answer.columns().isEmpty() ? answer.result()
-        : answer.result().as(executor.preparation.textShape(answer.columns()), options.rows())).toList();
+    return answers.stream()
+        .map(
+            answer ->
+                answer.columns().isEmpty()
+                    ? answer.result()
+                    : answer
+                        .result()
+                        .as(executor.preparation.textShape(answer.columns()), options.rows()))
+        .toList();
   }
 
   private void refuseCopyIn(Outcome outcome, Deadline deadline) {

@@ -3,14 +3,15 @@ package dev.howdah.pg;
 /**
  * The bytes of some rows that follow each other: the bodies of their messages and nothing else.
  *
- * <p>A row that survives its result keeps its segment alive, so segments are small, and know no rows: what was
- * made and decoded of the others goes with the {@link Result}. See {@link RowCollector} for the sizes and what
- * each row costs.
+ * <p>A row that survives its result keeps its segment alive, so segments are small, and know no
+ * rows: what was made and decoded of the others goes with the {@link Result}. See {@link
+ * RowCollector} for the sizes and what each row costs.
  */
 public final class Segment {
   final byte[] bytes;
   final Shape shape;
   final RowMaker maker;
+
   /** Where each row begins. */
   private final char[] starts;
 

@@ -134,7 +134,12 @@ public final class ServerMessage {
   /** The message for people: SQLSTATE, position, the statement's line, detail, hint and context. */
   public String describe(String sql) {
     StringBuilder text = new StringBuilder();
-    text.append(severity()).append(": ").append(message()).append(" (SQLSTATE ").append(sqlState()).append(')');
+    text.append(severity())
+        .append(": ")
+        .append(message())
+        .append(" (SQLSTATE ")
+        .append(sqlState())
+        .append(')');
     if (position() > 0) {
       appendPlace(text, sql, position());
     } else {

@@ -11,13 +11,18 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * One session with the server: what it says about itself, what it has prepared, what it is doing. Used by
- * one thread at a time, {@link #cancel} and the readers of its state excepted.
+ * One session with the server: what it says about itself, what it has prepared, what it is doing.
+ * Used by one thread at a time, {@link #cancel} and the readers of its state excepted.
  */
 final class Session {
   private static final int MOST_SECRET = 256;
-  /** What the names and values of the settings may take that the server reports: some hundred times what it does report. */
+
+  /**
+   * What the names and values of the settings may take that the server reports: some hundred times
+   * what it does report.
+   */
   private static final int MOST_PARAMETER_TEXT = 1 << 20;
+
   /** What one of them takes beside its text. */
   private static final int PARAMETER = 64;
 
@@ -29,24 +34,44 @@ final class Session {
   private final Handshake.Endpoint endpoint;
   private final Map<String, String> parameters = new ConcurrentHashMap<>();
   private long parameterText;
-  private volatile Consumer<Notification> notifications = notification -> { };
+  private volatile Consumer<Notification> notifications = notification -> {};
   private int process;
   private byte[] secret = {};
   private volatile char status = 'I';
   private volatile boolean open = true;
-  /** How many times the session was ready outside a transaction: what belongs to a transaction is gone when this has grown. */
+
+  /**
+   * How many times the session was ready outside a transaction: what belongs to a transaction is
+   * gone when this has grown.
+   */
   private long ended;
+
   private long portals;
+
   /** Portals to be closed in the server with the next message that is sent. */
   final List<String> closingPortals = new ArrayList<>();
+
   private volatile boolean foreignEncoding;
-  /** Whether the server has not said that it has dealt with a cancel, for which the session was closed. */
+
+  /**
+   * Whether the server has not said that it has dealt with a cancel, for which the session was
+   * closed.
+   */
   private volatile boolean cancelUnconfirmed;
+
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
-  /** The notice with which the server has said that it ends the session, or null; it says so where it does not wait for an answer. */
+
+  /**
+   * The notice with which the server has said that it ends the session, or null; it says so where
+   * it does not wait for an answer.
+   */
   private ServerMessage farewell;
-  /** What a handler of notices or notifications threw; kept until the statement has been read to its end. */
+
+  /**
+   * What a handler of notices or notifications threw; kept until the statement has been read to its
+   * end.
+   */
   private RuntimeException handlerFailure;
 
   Session(Config config, Handshake.Endpoint endpoint, Wire wire) {
@@ -54,7 +79,8 @@ final class Session {
     this.endpoint = endpoint;
     this.wire = wire;
     this.types = new TypeRegistry(config.types());
-    this.statements = new StatementCache(config.statementCacheSize(), config.statementCacheBytes(), wire.lock());
+    this.statements =
+        new StatementCache(config.statementCacheSize(), config.statementCacheBytes(), wire.lock());
     this.gate = new CancelGate(wire.lock());
     wire.onInterrupt(this::tryCancel);
   }
@@ -69,7 +95,7 @@ final class Session {
         case 'R' -> authenticated = authentication.handle();
         case 'E' -> throw new ServerException(ServerMessage.read(wire), null);
         case 'K' -> key();
-        case 'v' -> { }
+        case 'v' -> {}
         case 'Z' -> {
           if (!authenticated) {
             throw new ConnectionException("the server is ready without having authenticated us");
@@ -97,11 +123,18 @@ final class Session {
   /** The error for a message that has no place here. */
   ConnectionException unexpected(int type, String where) {
     close();
-    return new ConnectionException("the server sent a message of type " + Wire.name(type) + " " + where
-        + "; the connection is closed");
+    return new ConnectionException(
+        "the server sent a message of type "
+            + Wire.name(type)
+            + " "
+            + where
+            + "; the connection is closed");
   }
 
-  /** Handles what has come aside of the answer, without waiting; returns whether the answer, too, begins to come. */
+  /**
+   * Handles what has come aside of the answer, without waiting; returns whether the answer, too,
+   * begins to come.
+   */
   boolean isAnswering() {
     try {
       for (int type = wire.arrived(); type != 0; type = wire.arrived()) {
@@ -140,7 +173,10 @@ final class Session {
     return true;
   }
 
-  /** A handler that throws must not tear the stream of messages; its error comes out when that is in order. */
+  /**
+   * A handler that throws must not tear the stream of messages; its error comes out when that is in
+   * order.
+   */
   private void handle(Runnable handler) {
     try {
       handler.run();
@@ -164,7 +200,10 @@ final class Session {
     }
   }
 
-  /** Adds what a handler threw while something else went wrong, so that it is not the next statement's. */
+  /**
+   * Adds what a handler threw while something else went wrong, so that it is not the next
+   * statement's.
+   */
   void addHandlerFailure(Throwable error) {
     RuntimeException failure = takeHandlerFailure();
     if (failure != null && failure != error) {
@@ -174,9 +213,11 @@ final class Session {
 
   private void parameter(String name, String value) {
     String before = parameters.put(name, value);
-    parameterText += value.length() - (before == null ? -name.length() - PARAMETER : before.length());
+    parameterText +=
+        value.length() - (before == null ? -name.length() - PARAMETER : before.length());
     if (parameterText > MOST_PARAMETER_TEXT) {
-      throw wire.malformed("the settings that the server reports are too many or too long, the last being " + name);
+      throw wire.malformed(
+          "the settings that the server reports are too many or too long, the last being " + name);
     }
     if (name.equals("client_encoding")) {
       foreignEncoding = !value.equals("UTF8") && !value.equals("UNICODE");
@@ -188,7 +229,10 @@ final class Session {
     return foreignEncoding;
   }
 
-  /** Whether statements of several threads may be on their way at once: outside a transaction, in order. */
+  /**
+   * Whether statements of several threads may be on their way at once: outside a transaction, in
+   * order.
+   */
   boolean isReadyToShare() {
     return status == 'I' && !foreignEncoding && isOpen();
   }
@@ -201,8 +245,9 @@ final class Session {
   }
 
   /**
-   * The type of the next message that belongs to the statement. When the deadline passes, the statement is
-   * cancelled and the server has cancel_timeout to say so; only if it does not is the connection closed.
+   * The type of the next message that belongs to the statement. When the deadline passes, the
+   * statement is cancelled and the server has cancel_timeout to say so; only if it does not is the
+   * connection closed.
    */
   int receive(Deadline deadline) {
     while (true) {
@@ -218,8 +263,12 @@ final class Session {
         if (farewell != null) {
           throw new ServerException(farewell, null);
         }
-        throw cancelUnconfirmed ? new ConnectionException("the server did not confirm a cancel within cancel_timeout, and its signal"
-            + " could still hit another query; the connection is closed", e) : e;
+        throw cancelUnconfirmed
+            ? new ConnectionException(
+                "the server did not confirm a cancel within cancel_timeout, and its signal"
+                    + " could still hit another query; the connection is closed",
+                e)
+            : e;
       }
     }
   }
@@ -243,20 +292,28 @@ final class Session {
     }
     if (deadline.cancelled()) {
       close();
-      throw new ConnectionException("the query passed its limit of " + deadline.limit()
-          + " and the server did not end it within cancel_timeout; the connection is closed", e);
+      throw new ConnectionException(
+          "the query passed its limit of "
+              + deadline.limit()
+              + " and the server did not end it within cancel_timeout; the connection is closed",
+          e);
     }
     cancelLate(deadline);
   }
 
-  /** Cancels a statement whose deadline has passed, and gives the server cancel_timeout to say so. */
+  /**
+   * Cancels a statement whose deadline has passed, and gives the server cancel_timeout to say so.
+   */
   void cancelLate(Deadline deadline) {
     tryCancel();
     deadline.extend(config.cancelTimeout());
     deadline.cancelAgainLater();
   }
 
-  /** Handles what has arrived between statements: notices, notifications, and a server that says goodbye. */
+  /**
+   * Handles what has arrived between statements: notices, notifications, and a server that says
+   * goodbye.
+   */
   void receiveAside(long deadline) {
     wire.forgetDisturbance();
     try {
@@ -304,8 +361,8 @@ final class Session {
   }
 
   /**
-   * Sends data to a statement that runs and may be slow to take them. It is cancelled when the deadline passes, and the
-   * server then takes what is left and drops it.
+   * Sends data to a statement that runs and may be slow to take them. It is cancelled when the
+   * deadline passes, and the server then takes what is left and drops it.
    */
   void flushData(Deadline deadline) {
     awaitingReady = true;
@@ -329,8 +386,8 @@ final class Session {
   }
 
   /**
-   * A statement does not fit its tables any more, or a pooler has lost it. What was learned of their types may be as old.
-   * Returns whether it was kept until now.
+   * A statement does not fit its tables any more, or a pooler has lost it. What was learned of
+   * their types may be as old. Returns whether it was kept until now.
    */
   boolean discard(Statement statement) {
     types.doubt();
@@ -350,7 +407,10 @@ final class Session {
     }
   }
 
-  /** Closes the session if work on it ended before the server's answer did: nothing could be read in order any more. */
+  /**
+   * Closes the session if work on it ended before the server's answer did: nothing could be read in
+   * order any more.
+   */
   void closeIfTorn() {
     if (awaitingReady) {
       close();
@@ -389,17 +449,23 @@ final class Session {
     return open && wire.transport().isOpen();
   }
 
-  /** Cancels what runs; false if nothing does, or the caller may not any more. Closes the session if the server does not say that it has done so. */
+  /**
+   * Cancels what runs; false if nothing does, or the caller may not any more. Closes the session if
+   * the server does not say that it has done so.
+   */
   boolean cancel(BooleanSupplier may) {
-    return isOpen() && gate.cancel(may, () -> {
-      if (!Handshake.cancel(config, endpoint, process, secret)) {
-        // The signal may still come, and would hit whatever runs then.
-        cancelUnconfirmed = true;
-        close();
-      }
-      // The thread that waits for the answer sends it again until there is one.
-      wire.disturb();
-    });
+    return isOpen()
+        && gate.cancel(
+            may,
+            () -> {
+              if (!Handshake.cancel(config, endpoint, process, secret)) {
+                // The signal may still come, and would hit whatever runs then.
+                cancelUnconfirmed = true;
+                close();
+              }
+              // The thread that waits for the answer sends it again until there is one.
+              wire.disturb();
+            });
   }
 
   /** Cancels what runs if that is possible. */

@@ -2,7 +2,10 @@ package dev.howdah.pg;
 
 import java.util.Locale;
 
-/** Every setting of a connection that is text: its name, its variable in the environment and its default. */
+/**
+ * Every setting of a connection that is text: its name, its variable in the environment and its
+ * default.
+ */
 enum Setting {
   HOST("host", "PGHOST", null),
   HOSTADDR("hostaddr", "PGHOSTADDR", null),
@@ -39,7 +42,10 @@ enum Setting {
     this.standard = standard;
   }
 
-  /** Finds a setting by name; case, underscores and hyphens do not matter, so connectTimeout is one too. */
+  /**
+   * Finds a setting by name; case, underscores and hyphens do not matter, so connectTimeout is one
+   * too.
+   */
   static Setting find(String name) {
     String plain = plain(name);
     if (plain.equals("database")) {

@@ -8,20 +8,27 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What all rows of a statement have in common: columns, names and codecs. One object for every row of
- * every execution, and immutable: a row reads tomorrow as it read today, whatever became of the connection.
+ * What all rows of a statement have in common: columns, names and codecs. One object for every row
+ * of every execution, and immutable: a row reads tomorrow as it read today, whatever became of the
+ * connection.
  */
 public final class Shape {
-  /** What a statement has that returns no rows; one that returns rows without columns has another. */
+  /**
+   * What a statement has that returns no rows; one that returns rows without columns has another.
+   */
   static final Shape NO_ROWS = new Shape(List.of());
 
   private final List<Column> columns;
   private final Map<String, Integer> indexes;
   final Codec[] codecs;
+
   /** The row maker that was asked for last; a statement is nearly always asked for the same. */
   private volatile Made made;
 
-  /** How rows are written as JSON; made when it is first asked for, twice if two threads ask at once. */
+  /**
+   * How rows are written as JSON; made when it is first asked for, twice if two threads ask at
+   * once.
+   */
   private JsonRows json;
 
   private record Made(RowMaker.Factory factory, RowMaker maker) {}
@@ -63,7 +70,10 @@ public final class Shape {
     return indexes.size() == codecs.length || indexes.get(columns.get(column).name()) == column;
   }
 
-  /** The columns' names made distinct: of those with one name, the first has it, the second gets _1 behind it, the third _2. */
+  /**
+   * The columns' names made distinct: of those with one name, the first has it, the second gets _1
+   * behind it, the third _2.
+   */
   public List<String> distinctNames() {
     Set<String> taken = new HashSet<>();
     return columns.stream().map(column -> distinct(column.name(), taken)).toList();
@@ -79,15 +89,29 @@ public final class Shape {
 
   /** The same columns, their values in a format of COPY. */
   Shape mapped(CopyFormat format) {
-    return new Shape(columns.stream().map(column -> new Column(column.name(), column.type(), column.modifier(), column.table(),
-        column.attribute(), format.codec(column.codec(), column.name()))).toList());
+    return new Shape(
+        columns.stream()
+            .map(
+                column ->
+                    new Column(
+                        column.name(),
+                        column.type(),
+                        column.modifier(),
+                        column.table(),
+                        column.attribute(),
+                        format.codec(column.codec(), column.name())))
+            .toList());
   }
 
   int index(String name) {
     int index = indexOf(name);
     if (index < 0) {
-      throw new PgException("42703", "there is no column " + name + "; there are "
-          + columns.stream().map(Column::name).toList());
+      throw new PgException(
+          "42703",
+          "there is no column "
+              + name
+              + "; there are "
+              + columns.stream().map(Column::name).toList());
     }
     return index;
   }

@@ -20,19 +20,29 @@ final class SharedCall<T> {
   }
 
   final Statement statement;
+
   /** Counts from before the statement was sent. */
   final Deadline deadline;
+
   private final Harvest<T> harvest;
   private final Thread caller = Thread.currentThread();
+
   /**
-   * What the caller does: it waits, or was called because its answer is next on the wire or was read for it, or has left
-   * because its time was over. Then the thread that would have called it reads the answer, which nobody has.
+   * What the caller does: it waits, or was called because its answer is next on the wire or was
+   * read for it, or has left because its time was over. Then the thread that would have called it
+   * reads the answer, which nobody has.
    */
   private volatile int state;
+
   /** Whether the answer was read; written by the thread that read it, before it calls. */
   private boolean answered;
-  /** Set under the gate's lock: a cancel was meant for this call, or for another while this one was under way. */
+
+  /**
+   * Set under the gate's lock: a cancel was meant for this call, or for another while this one was
+   * under way.
+   */
   private boolean cancelMeant;
+
   private boolean cancelPossible;
 
   T result;
@@ -62,17 +72,26 @@ final class SharedCall<T> {
     return cancelMeant;
   }
 
-  /** A cancel is under way and meant for another call, but the server may have gone on to this one. */
+  /**
+   * A cancel is under way and meant for another call, but the server may have gone on to this one.
+   */
   void exposeToCancel() {
     cancelPossible = true;
   }
 
   /** Whether it was ended by a cancel that was meant for another. It has then had no effect. */
   boolean wasHitByMistake() {
-    return cancelPossible && !cancelMeant && outcome != null && outcome.error != null && outcome.error.sqlState().equals("57014");
+    return cancelPossible
+        && !cancelMeant
+        && outcome != null
+        && outcome.error != null
+        && outcome.error.sqlState().equals("57014");
   }
 
-  /** Lets the caller go on; from the thread that has read its answer, or the one before. False if it has left. */
+  /**
+   * Lets the caller go on; from the thread that has read its answer, or the one before. False if it
+   * has left.
+   */
   boolean call() {
     if (STATE.compareAndSet(this, WAITING, CALLED) && caller != Thread.currentThread()) {
       LockSupport.unpark(caller);
@@ -93,7 +112,10 @@ final class SharedCall<T> {
     return answered;
   }
 
-  /** Waits until the answer is next on the wire or was read; returns false if the time was over before, and the caller has left. */
+  /**
+   * Waits until the answer is next on the wire or was read; returns false if the time was over
+   * before, and the caller has left.
+   */
   boolean await() {
     boolean interrupted = false;
     while (state == WAITING && !(deadline.isOver() && STATE.compareAndSet(this, WAITING, LEFT))) {

@@ -6,20 +6,23 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Statements of several threads on one session, sent without waiting for each other.
  *
- * <p>There is no thread of its own. Each caller writes its statement behind those before it and waits until
- * its answer is next; then it reads it, and whatever whole answers have come with it, and calls the next
- * one. So one thread at a time reads, any thread writes, and none waits for the socket to take its bytes.
+ * <p>There is no thread of its own. Each caller writes its statement behind those before it and
+ * waits until its answer is next; then it reads it, and whatever whole answers have come with it,
+ * and calls the next one. So one thread at a time reads, any thread writes, and none waits for the
+ * socket to take its bytes.
  *
- * <p>Only a statement that is prepared, reads or writes rows, and is a transaction of its own goes this way;
- * everything else has the session alone, see {@link Turns}.
+ * <p>Only a statement that is prepared, reads or writes rows, and is a transaction of its own goes
+ * this way; everything else has the session alone, see {@link Turns}.
  *
- * <p>A caller whose time is over before its answer is due leaves it to the thread that reads the one before, which cancels the
- * statement when it gets there. Until then whoever comes waits for a turn alone, so that what nobody waits for cannot pile up.
+ * <p>A caller whose time is over before its answer is due leaves it to the thread that reads the
+ * one before, which cancels the statement when it gets there. Until then whoever comes waits for a
+ * turn alone, so that what nobody waits for cannot pile up.
  */
 final class SharedPipeline {
   private final Executor executor;
   private final Session session;
   private volatile Thread reader;
+
   /** How many calls were left by their callers and have not been answered. */
   private final AtomicInteger left = new AtomicInteger();
 
@@ -28,15 +31,23 @@ final class SharedPipeline {
     this.session = executor.session;
   }
 
-  /** Refuses what a handler of notices, a codec or a maker of rows asks of the connection that waits for it. */
+  /**
+   * Refuses what a handler of notices, a codec or a maker of rows asks of the connection that waits
+   * for it.
+   */
   void refuseReentry() {
     if (reader == Thread.currentThread() || session.wire.lock().isHeldByCurrentThread()) {
-      throw new PgException("55006", "the connection is busy with a statement whose rows are being read");
+      throw new PgException(
+          "55006", "the connection is busy with a statement whose rows are being read");
     }
   }
 
-  /** Runs a statement beside others; null if it must run alone. The caller has a share of the session. */
-  <T> T run(String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
+  /**
+   * Runs a statement beside others; null if it must run alone. The caller has a share of the
+   * session.
+   */
+  <T> T run(
+      String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
     SharedCall<T> call = left.get() > 0 ? null : send(sql, parameters, options, deadline, harvest);
     if (call == null) {
       return null;
@@ -48,8 +59,11 @@ final class SharedPipeline {
     session.wire.push();
     if (!call.await()) {
       left.incrementAndGet();
-      throw new PgTimeoutException("the query passed its limit of " + deadline.limit() + " (query_timeout or the query's own timeout)"
-          + " behind statements of other threads on the connection; it was sent, and is cancelled when the server gets to it");
+      throw new PgTimeoutException(
+          "the query passed its limit of "
+              + deadline.limit()
+              + " (query_timeout or the query's own timeout) behind statements of other threads on"
+              + " the connection; it was sent, and is cancelled when the server gets to it");
     }
     if (!call.isAnswered()) {
       read(call);
@@ -57,7 +71,8 @@ final class SharedPipeline {
     return answer(call);
   }
 
-  private <T> SharedCall<T> send(String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
+  private <T> SharedCall<T> send(
+      String sql, Object[] parameters, Options options, Deadline deadline, Harvest<T> harvest) {
     session.wire.lock().lock();
     try {
       Statement statement = session.statements.find(sql, options);
@@ -86,7 +101,10 @@ final class SharedPipeline {
     out.message('S');
   }
 
-  /** Reads the answer to the current thread's call, those behind it that are there already, and those whose callers have left. */
+  /**
+   * Reads the answer to the current thread's call, those behind it that are there already, and
+   * those whose callers have left.
+   */
   private void read(SharedCall<?> mine) {
     SharedCall<?> next = mine;
     do {
@@ -115,7 +133,9 @@ final class SharedPipeline {
     }
   }
 
-  /** Reads the first call's answer and lets its caller go on; returns the call that is first then. */
+  /**
+   * Reads the first call's answer and lets its caller go on; returns the call that is first then.
+   */
   private SharedCall<?> readOne(SharedCall<?> call) {
     call.receive(executor.answers);
     call.failure = session.takeHandlerFailure();
@@ -125,25 +145,34 @@ final class SharedPipeline {
       left.decrementAndGet();
     }
     if (next != null && session.hasForeignEncoding()) {
-      throw new ConnectionException("a statement set another client_encoding while others were on their way;"
-          + " the connection is closed, because their text cannot be told");
+      throw new ConnectionException(
+          "a statement set another client_encoding while others were on their way;"
+              + " the connection is closed, because their text cannot be told");
     }
     return next;
   }
 
   /** Nothing more can be read: no call that is left will have an answer. */
   private void failAll(Throwable reason) {
-    for (SharedCall<?> call = session.gate.first(); call != null; call = session.gate.removeFirst()) {
+    for (SharedCall<?> call = session.gate.first();
+        call != null;
+        call = session.gate.removeFirst()) {
       call.failure = failure(reason);
       call.answer();
       call.call();
     }
   }
 
-  /** Each caller gets an error of its own. Where the server has said why it ends the session, it is the server's. */
+  /**
+   * Each caller gets an error of its own. Where the server has said why it ends the session, it is
+   * the server's.
+   */
   private static PgException failure(Throwable reason) {
-    return reason instanceof ServerException farewell ? new ServerException(farewell.server(), null)
-        : new ConnectionException("the connection ended before the statement was answered: " + reason.getMessage(), reason);
+    return reason instanceof ServerException farewell
+        ? new ServerException(farewell.server(), null)
+        : new ConnectionException(
+            "the connection ended before the statement was answered: " + reason.getMessage(),
+            reason);
   }
 
   /** What the caller gets; null if the statement must run again, alone. */

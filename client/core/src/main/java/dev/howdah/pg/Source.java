@@ -8,9 +8,11 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * What runs statements: a {@link Connection}, or a {@link Pool}, which lends a connection for the length of each call.
+ * What runs statements: a {@link Connection}, or a {@link Pool}, which lends a connection for the
+ * length of each call.
  *
- * <p>Parameters are $1, $2 and so on. Where no {@link Options} are given, the connection's settings count.
+ * <p>Parameters are $1, $2 and so on. Where no {@link Options} are given, the connection's settings
+ * count.
  */
 public sealed interface Source permits Connection, Pool {
   /** Runs work with a connection. */
@@ -53,22 +55,34 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Reduces the rows as they come, some at a time, in memory that does not grow with their number. The
-   * function may end early by returning a {@link Connection.Reduced}; the server then stops too.
+   * Reduces the rows as they come, some at a time, in memory that does not grow with their number.
+   * The function may end early by returning a {@link Connection.Reduced}; the server then stops
+   * too.
    */
-  <A> A reduce(Options options, A start, BiFunction<A, Row, Object> function, String sql, Object... parameters);
+  <A> A reduce(
+      Options options,
+      A start,
+      BiFunction<A, Row, Object> function,
+      String sql,
+      Object... parameters);
 
   /** Hands each row to the action as it comes, in memory that does not grow with their number. */
   default void forEach(Consumer<Row> action, String sql, Object... parameters) {
-    reduce(Options.DEFAULT, null, (nothing, row) -> {
-      action.accept(row);
-      return null;
-    }, sql, parameters);
+    reduce(
+        Options.DEFAULT,
+        null,
+        (nothing, row) -> {
+          action.accept(row);
+          return null;
+        },
+        sql,
+        parameters);
   }
 
   /**
-   * Writes the rows as a JSON array of objects while they come, straight from the wire: no row is kept and
-   * no value is decoded. A slow reader of the stream slows the server down. Returns the number of rows.
+   * Writes the rows as a JSON array of objects while they come, straight from the wire: no row is
+   * kept and no value is decoded. A slow reader of the stream slows the server down. Returns the
+   * number of rows.
    */
   long writeJson(Options options, OutputStream out, String sql, Object... parameters);
 
@@ -78,9 +92,9 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * The rows as a JSON array of objects, in UTF-8 and in memory: for a body whose length must be known. As no
-   * reader of a stream can be slow here, threads that share the connection run it beside each other, as
-   * {@link #query(String, Object...)}.
+   * The rows as a JSON array of objects, in UTF-8 and in memory: for a body whose length must be
+   * known. As no reader of a stream can be slow here, threads that share the connection run it
+   * beside each other, as {@link #query(String, Object...)}.
    */
   byte[] json(Options options, String sql, Object... parameters);
 
@@ -90,8 +104,8 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Writes the rows as an EDN vector of maps while they come, straight from the wire: uuid as #uuid,
-   * timestamptz as #inst, json as data. Returns the number of rows.
+   * Writes the rows as an EDN vector of maps while they come, straight from the wire: uuid as
+   * #uuid, timestamptz as #inst, json as data. Returns the number of rows.
    */
   long writeEdn(Options options, OutputStream out, String sql, Object... parameters);
 
@@ -101,9 +115,9 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Writes the rows as CSV while they come: a line of names, then a line for each row, as the server's own
-   * COPY ... TO STDOUT (FORMAT csv, HEADER) would, with parameters. Null is empty, an empty text is quoted.
-   * Returns the number of rows.
+   * Writes the rows as CSV while they come: a line of names, then a line for each row, as the
+   * server's own COPY ... TO STDOUT (FORMAT csv, HEADER) would, with parameters. Null is empty, an
+   * empty text is quoted. Returns the number of rows.
    */
   long writeCsv(Options options, OutputStream out, String sql, Object... parameters);
 
@@ -113,8 +127,9 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns the number of
-   * rows. A time limit covers what the stream takes too, and is looked at between its pieces.
+   * Runs COPY ... FROM STDIN with the bytes of a stream, in the format the statement names; returns
+   * the number of rows. A time limit covers what the stream takes too, and is looked at between its
+   * pieces.
    */
   long copyIn(Options options, String sql, InputStream data);
 
@@ -124,22 +139,37 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Runs COPY ... FROM STDIN with rows of values, in the format that the statement names. COPY does not say what
-   * the columns' types are, so their names are given. Returns the number of rows.
+   * Runs COPY ... FROM STDIN with rows of values, in the format that the statement names. COPY does
+   * not say what the columns' types are, so their names are given. Returns the number of rows.
    */
-  long copyIn(Options options, String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows);
+  long copyIn(
+      Options options,
+      String sql,
+      CopyFormat format,
+      List<String> types,
+      Iterable<? extends List<?>> rows);
 
-  /** Runs COPY ... FROM STDIN with rows, see {@link #copyIn(Options, String, CopyFormat, List, Iterable)}. */
-  default long copyIn(String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
+  /**
+   * Runs COPY ... FROM STDIN with rows, see {@link #copyIn(Options, String, CopyFormat, List,
+   * Iterable)}.
+   */
+  default long copyIn(
+      String sql, CopyFormat format, List<String> types, Iterable<? extends List<?>> rows) {
     return copyIn(Options.DEFAULT, sql, format, types, rows);
   }
 
-  /** Runs COPY ... FROM STDIN WITH (FORMAT binary), see {@link #copyIn(Options, String, CopyFormat, List, Iterable)}. */
+  /**
+   * Runs COPY ... FROM STDIN WITH (FORMAT binary), see {@link #copyIn(Options, String, CopyFormat,
+   * List, Iterable)}.
+   */
   default long copyIn(String sql, List<String> types, Iterable<? extends List<?>> rows) {
     return copyIn(sql, CopyFormat.BINARY, types, rows);
   }
 
-  /** Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of rows. */
+  /**
+   * Runs COPY ... TO STDOUT into a stream, in the format the statement names; returns the number of
+   * rows.
+   */
   long copyOut(Options options, String sql, OutputStream target);
 
   /** Runs COPY ... TO STDOUT, see {@link #copyOut(Options, String, OutputStream)}. */
@@ -148,8 +178,8 @@ public sealed interface Source permits Connection, Pool {
   }
 
   /**
-   * Runs COPY (query) TO STDOUT in a format and hands each row to the action as it comes. It costs the server
-   * less than a cursor, and cannot have parameters. Returns the number of rows.
+   * Runs COPY (query) TO STDOUT in a format and hands each row to the action as it comes. It costs
+   * the server less than a cursor, and cannot have parameters. Returns the number of rows.
    */
   long copyOut(Options options, CopyFormat format, String query, Consumer<Row> action);
 
@@ -158,7 +188,10 @@ public sealed interface Source permits Connection, Pool {
     return copyOut(Options.DEFAULT, format, query, action);
   }
 
-  /** Runs work in a transaction of a certain kind: commits if it returns, rolls back if it throws. Inside another it is a savepoint. */
+  /**
+   * Runs work in a transaction of a certain kind: commits if it returns, rolls back if it throws.
+   * Inside another it is a savepoint.
+   */
   <T> T transaction(TransactionOptions options, Function<Connection, T> work);
 
   /** Runs work in a transaction, see {@link #transaction(TransactionOptions, Function)}. */

@@ -7,26 +7,38 @@ import java.util.regex.Pattern;
 
 /** A statement that the server has prepared. */
 final class Statement {
-  private static final Pattern OUTSIDE_TRANSACTIONS = Pattern.compile("set_config|_advisory_|dblink|lo_export", Pattern.CASE_INSENSITIVE);
+  private static final Pattern OUTSIDE_TRANSACTIONS =
+      Pattern.compile("set_config|_advisory_|dblink|lo_export", Pattern.CASE_INSENSITIVE);
 
   final String sql;
   final String name;
   final int[] parameterTypes;
   final Codec[] parameters;
   final Shape shape;
+
   /**
-   * Whether it may be on its way beside others of other threads. It may then be run twice, after a cancel that
-   * was meant for another, so what leaves an effect behind when it is rolled back is not shared.
+   * Whether it may be on its way beside others of other threads. It may then be run twice, after a
+   * cancel that was meant for another, so what leaves an effect behind when it is rolled back is
+   * not shared.
    */
   final boolean shareable;
+
   /** The names of the {@link Witness witnesses} of the composite types in it. */
   final String[] witnesses;
+
   /** The format codes of a Bind message, with their count in front. */
   final short[] resultFormats;
+
   /** How many bytes its SQL has. */
   final int textBytes;
 
-  Statement(String sql, String name, int[] parameterTypes, Codec[] parameters, Shape shape, List<String> witnesses) {
+  Statement(
+      String sql,
+      String name,
+      int[] parameterTypes,
+      Codec[] parameters,
+      Shape shape,
+      List<String> witnesses) {
     this.sql = sql;
     this.name = name;
     this.parameterTypes = parameterTypes;
@@ -42,7 +54,10 @@ final class Statement {
     return sql.getBytes(StandardCharsets.UTF_8).length;
   }
 
-  /** Whether it is the unnamed one, which is gone with the next, and behind a pooler with the end of the transaction. */
+  /**
+   * Whether it is the unnamed one, which is gone with the next, and behind a pooler with the end of
+   * the transaction.
+   */
   boolean isUnnamed() {
     return name.isEmpty();
   }

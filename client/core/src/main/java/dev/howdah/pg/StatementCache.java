@@ -10,18 +10,21 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The statements that a session has prepared, the least recently used leaving when there are too many, or too much SQL text.
+ * The statements that a session has prepared, the least recently used leaving when there are too
+ * many, or too much SQL text.
  *
- * <p>A statement has a name of its own, and is kept, from its second use on, or from the first in a pipeline: one that runs
- * once, or is so long that few like it would fill the cache, is the unnamed one, which the server forgets with the next. So it is with all of them once the
- * server has lost one that nobody gave up: behind a pooler that keeps no statements each would be lost again, and those
- * prepared before would pile up in the server.
+ * <p>A statement has a name of its own, and is kept, from its second use on, or from the first in a
+ * pipeline: one that runs once, or is so long that few like it would fill the cache, is the unnamed
+ * one, which the server forgets with the next. So it is with all of them once the server has lost
+ * one that nobody gave up: behind a pooler that keeps no statements each would be lost again, and
+ * those prepared before would pile up in the server.
  *
- * <p>Names carry a random part: behind a pooler a session of the server serves many clients, and one
- * client's h1 must never run another's statement.
+ * <p>Names carry a random part: behind a pooler a session of the server serves many clients, and
+ * one client's h1 must never run another's statement.
  */
 final class StatementCache {
   private static final SecureRandom RANDOM = new SecureRandom();
+
   /** The part of the bytes that one statement may have. */
   private static final int LONGEST_PART = 16;
 
@@ -36,16 +39,26 @@ final class StatementCache {
   private final ReentrantLock lock;
   private final String prefix = "howdah_" + Long.toHexString(RANDOM.nextLong()) + "_";
   private final Map<Key, Statement> statements = new LinkedHashMap<>(16, 0.75f, true);
-  /** Hashes of what was prepared lately, the oldest leaving first. Two of one hash do no harm: the second is named at once. */
+
+  /**
+   * Hashes of what was prepared lately, the oldest leaving first. Two of one hash do no harm: the
+   * second is named at once.
+   */
   private final Set<Integer> prepared = new LinkedHashSet<>();
+
   private List<String> closing = new ArrayList<>();
+
   /** The witnesses of the statement that is unnamed now. */
   private List<String> unnamedWitnesses = List.of();
+
   private long counter;
   private long bytes;
   private boolean lossy;
 
-  /** The lock guards what threads that share a session write; it is held while statements are looked up. */
+  /**
+   * The lock guards what threads that share a session write; it is held while statements are looked
+   * up.
+   */
   StatementCache(int capacity, long mostBytes, ReentrantLock lock) {
     this.capacity = capacity;
     this.mostBytes = mostBytes;
@@ -69,13 +82,20 @@ final class StatementCache {
     return capacity > 0 && !lossy;
   }
 
-  /** The name for a statement that is to be prepared, and may be known to be used again; it is the unnamed one unless it will be kept. */
+  /**
+   * The name for a statement that is to be prepared, and may be known to be used again; it is the
+   * unnamed one unless it will be kept.
+   */
   String newName(String sql, Options options, boolean again) {
-    change(() -> {
-      closing.addAll(unnamedWitnesses);
-      unnamedWitnesses = List.of();
-    });
-    boolean named = keeps() && (wasPrepared(new Key(sql, options).hashCode()) || again) && Statement.textBytes(sql) <= mostBytes / LONGEST_PART;
+    change(
+        () -> {
+          closing.addAll(unnamedWitnesses);
+          unnamedWitnesses = List.of();
+        });
+    boolean named =
+        keeps()
+            && (wasPrepared(new Key(sql, options).hashCode()) || again)
+            && Statement.textBytes(sql) <= mostBytes / LONGEST_PART;
     return named ? prefix + ++counter : "";
   }
 
@@ -89,8 +109,8 @@ final class StatementCache {
   }
 
   /**
-   * What the names of a statement's witnesses begin with; null where it has none. They outlive an unnamed statement, so where
-   * the server loses statements there are none.
+   * What the names of a statement's witnesses begin with; null where it has none. They outlive an
+   * unnamed statement, so where the server loses statements there are none.
    */
   String witnessName(String statementName) {
     return !statementName.isEmpty() ? statementName : keeps() ? prefix + ++counter : null;
@@ -98,17 +118,18 @@ final class StatementCache {
 
   /** Keeps a statement that has a name. */
   void add(Statement statement, Options options) {
-    change(() -> {
-      if (statement.isUnnamed()) {
-        unnamedWitnesses = List.of(statement.witnesses);
-        return;
-      }
-      statements.put(new Key(statement.sql, options), statement);
-      bytes += statement.textBytes;
-      while (statements.size() > capacity || bytes > mostBytes) {
-        remove(statements.values().iterator().next());
-      }
-    });
+    change(
+        () -> {
+          if (statement.isUnnamed()) {
+            unnamedWitnesses = List.of(statement.witnesses);
+            return;
+          }
+          statements.put(new Key(statement.sql, options), statement);
+          bytes += statement.textBytes;
+          while (statements.size() > capacity || bytes > mostBytes) {
+            remove(statements.values().iterator().next());
+          }
+        });
   }
 
   /** Gives up a statement; returns whether it was kept. */
@@ -131,15 +152,22 @@ final class StatementCache {
     closing.addAll(List.of(statement.witnesses));
   }
 
-  /** Definitions may have changed, or a statement was given up by its name: every one is to be prepared anew. */
+  /**
+   * Definitions may have changed, or a statement was given up by its name: every one is to be
+   * prepared anew.
+   */
   void invalidate() {
-    change(() -> {
-      statements.values().forEach(this::close);
-      statements.clear();
-    });
+    change(
+        () -> {
+          statements.values().forEach(this::close);
+          statements.clear();
+        });
   }
 
-  /** The server has lost a statement that nobody gave up, and would lose others: none is kept any more. */
+  /**
+   * The server has lost a statement that nobody gave up, and would lose others: none is kept any
+   * more.
+   */
   void lost() {
     lossy = true;
     invalidate();
@@ -147,12 +175,13 @@ final class StatementCache {
 
   /** The server has forgotten all of them. */
   void forget() {
-    change(() -> {
-      statements.clear();
-      closing.clear();
-      unnamedWitnesses = List.of();
-      bytes = 0;
-    });
+    change(
+        () -> {
+          statements.clear();
+          closing.clear();
+          unnamedWitnesses = List.of();
+          bytes = 0;
+        });
   }
 
   /** Names to be closed in the server, with the next message that is sent. */

@@ -6,7 +6,10 @@ import java.time.Duration;
 final class TargetSession {
   private TargetSession() {}
 
-  /** Returns the session, or closes it and fails: with a PgTimeoutException where the server has not answered by the deadline. */
+  /**
+   * Returns the session, or closes it and fails: with a PgTimeoutException where the server has not
+   * answered by the deadline.
+   */
   static Session check(Session session, String target, long deadline) {
     if (target.equals("any")) {
       return session;
@@ -15,15 +18,19 @@ final class TargetSession {
       Result state = ask(session, deadline);
       boolean standby = state.get(0).getString(0).equals("true");
       boolean readOnly = standby || state.get(0).getString(1).equals("on");
-      boolean fits = switch (target) {
-        case "read-write" -> !readOnly;
-        case "read-only" -> readOnly;
-        case "primary" -> !standby;
-        default -> standby;
-      };
+      boolean fits =
+          switch (target) {
+            case "read-write" -> !readOnly;
+            case "read-only" -> readOnly;
+            case "primary" -> !standby;
+            default -> standby;
+          };
       if (!fits) {
-        throw new ConnectionException("the server is " + (standby ? "a standby" : readOnly ? "read-only" : "a primary")
-            + ", and target_session_attrs wants " + target);
+        throw new ConnectionException(
+            "the server is "
+                + (standby ? "a standby" : readOnly ? "read-only" : "a primary")
+                + ", and target_session_attrs wants "
+                + target);
       }
       return session;
     } catch (RuntimeException e) {
@@ -33,8 +40,14 @@ final class TargetSession {
   }
 
   private static Result ask(Session session, long deadline) {
-    Duration left = deadline == Long.MAX_VALUE ? Duration.ZERO : Duration.ofNanos(Math.max(1, deadline - System.nanoTime()));
+    Duration left =
+        deadline == Long.MAX_VALUE
+            ? Duration.ZERO
+            : Duration.ofNanos(Math.max(1, deadline - System.nanoTime()));
     return new Script(new Executor(session))
-        .run("select pg_is_in_recovery()::text, current_setting('transaction_read_only')", Options.DEFAULT.closeAfter(left)).get(0);
+        .run(
+            "select pg_is_in_recovery()::text, current_setting('transaction_read_only')",
+            Options.DEFAULT.closeAfter(left))
+        .get(0);
   }
 }

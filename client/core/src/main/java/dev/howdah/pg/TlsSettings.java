@@ -35,13 +35,18 @@ final class TlsSettings {
   private TlsSettings() {}
 
   /** Secures a transport after the server has agreed to it. */
-  static Transport secure(Config config, String mode, String host, int port, Transport plain, long deadline) throws IOException {
+  static Transport secure(
+      Config config, String mode, String host, int port, Transport plain, long deadline)
+      throws IOException {
     try {
       Path roots = rootCertificates(config);
       if (mode.equals("verify-ca") && roots == null) {
-        // The JDK trusts whom anyone may buy a certificate from; without its name checked that proves nothing.
-        throw new GeneralSecurityException("sslmode=verify-ca needs a file of roots, and there is no ~/.postgresql/root.crt;"
-            + " sslrootcert names one, sslmode=verify-full trusts the JDK's and checks the host's name too");
+        // The JDK trusts whom anyone may buy a certificate from; without its name checked that
+        // proves nothing.
+        throw new GeneralSecurityException(
+            "sslmode=verify-ca needs a file of roots, and there is no ~/.postgresql/root.crt;"
+                + " sslrootcert names one, sslmode=verify-full trusts the JDK's and checks the"
+                + " host's name too");
       }
       boolean verify = mode.startsWith("verify-") || mode.equals("require") && roots != null;
       TrustManager[] trust = verify ? trusting(roots) : new TrustManager[] {new Anyone()};
@@ -59,7 +64,10 @@ final class TlsSettings {
     }
   }
 
-  /** The file of trusted roots; null for those of the JDK. As with libpq, a file in the home folder counts. */
+  /**
+   * The file of trusted roots; null for those of the JDK. As with libpq, a file in the home folder
+   * counts.
+   */
   private static Path rootCertificates(Config config) {
     if (config.trustsSystem()) {
       return null;
@@ -83,24 +91,30 @@ final class TlsSettings {
         store.setCertificateEntry("root" + number++, certificate);
       }
     }
-    TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    TrustManagerFactory factory =
+        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
     factory.init(store);
     return factory.getTrustManagers();
   }
 
-  private static Collection<? extends Certificate> certificates(String setting, Path file) throws IOException, GeneralSecurityException {
+  private static Collection<? extends Certificate> certificates(String setting, Path file)
+      throws IOException, GeneralSecurityException {
     try (InputStream in = Files.newInputStream(file)) {
-      Collection<? extends Certificate> found = CertificateFactory.getInstance("X.509").generateCertificates(in);
+      Collection<? extends Certificate> found =
+          CertificateFactory.getInstance("X.509").generateCertificates(in);
       if (!found.isEmpty()) {
         return found;
       }
     } catch (NoSuchFileException e) {
-      throw new GeneralSecurityException("there is no file " + file + ", which " + setting + " names", e);
+      throw new GeneralSecurityException(
+          "there is no file " + file + ", which " + setting + " names", e);
     }
-    throw new GeneralSecurityException("the file " + file + ", which " + setting + " names, has no certificate");
+    throw new GeneralSecurityException(
+        "the file " + file + ", which " + setting + " names, has no certificate");
   }
 
-  private static KeyManager[] clientKey(Config config) throws IOException, GeneralSecurityException {
+  private static KeyManager[] clientKey(Config config)
+      throws IOException, GeneralSecurityException {
     String certificate = config.text(Setting.SSLCERT);
     String key = config.text(Setting.SSLKEY);
     if (certificate == null || key == null) {
@@ -109,19 +123,28 @@ final class TlsSettings {
     Certificate[] chain = certificates("sslcert", Path.of(certificate)).toArray(Certificate[]::new);
     KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
     store.load(null, NO_PASSWORD);
-    store.setKeyEntry("client", privateKey(Path.of(key), chain[0].getPublicKey().getAlgorithm()), NO_PASSWORD, chain);
-    KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+    store.setKeyEntry(
+        "client",
+        privateKey(Path.of(key), chain[0].getPublicKey().getAlgorithm()),
+        NO_PASSWORD,
+        chain);
+    KeyManagerFactory factory =
+        KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
     factory.init(store, NO_PASSWORD);
     return factory.getKeyManagers();
   }
 
-  private static PrivateKey privateKey(Path file, String algorithm) throws IOException, GeneralSecurityException {
+  private static PrivateKey privateKey(Path file, String algorithm)
+      throws IOException, GeneralSecurityException {
     String pem = Files.readString(file, StandardCharsets.US_ASCII);
     int begin = pem.indexOf("-----BEGIN PRIVATE KEY-----");
     int end = pem.indexOf("-----END PRIVATE KEY-----");
     if (begin < 0 || end < begin) {
-      throw new GeneralSecurityException("sslkey " + file + " must be an unencrypted PKCS #8 key in PEM form"
-          + " (openssl pkcs8 -topk8 -nocrypt makes one)");
+      throw new GeneralSecurityException(
+          "sslkey "
+              + file
+              + " must be an unencrypted PKCS #8 key in PEM form"
+              + " (openssl pkcs8 -topk8 -nocrypt makes one)");
     }
     byte[] encoded = Base64.getMimeDecoder().decode(pem.substring(begin + 27, end));
     return KeyFactory.getInstance(algorithm).generatePrivate(new PKCS8EncodedKeySpec(encoded));

@@ -24,7 +24,8 @@ public final class TransactionOptions {
   private final boolean deferrable;
   private final boolean rollback;
 
-  private TransactionOptions(Isolation isolation, Boolean readOnly, boolean deferrable, boolean rollback) {
+  private TransactionOptions(
+      Isolation isolation, Boolean readOnly, boolean deferrable, boolean rollback) {
     this.isolation = isolation;
     this.readOnly = readOnly;
     this.deferrable = deferrable;
@@ -46,7 +47,10 @@ public final class TransactionOptions {
     return new TransactionOptions(isolation, readOnly, wanted, rollback);
   }
 
-  /** Whether {@link Source#transaction} takes back what its work did though it returned, as tests want it. */
+  /**
+   * Whether {@link Source#transaction} takes back what its work did though it returned, as tests
+   * want it.
+   */
   public TransactionOptions rollback(boolean wanted) {
     return new TransactionOptions(isolation, readOnly, deferrable, wanted);
   }
@@ -59,7 +63,8 @@ public final class TransactionOptions {
   String begin() {
     StringBuilder sql = new StringBuilder("BEGIN");
     if (isolation != null) {
-      sql.append(" ISOLATION LEVEL ").append(isolation.name().replace('_', ' ').toUpperCase(Locale.ROOT));
+      sql.append(" ISOLATION LEVEL ")
+          .append(isolation.name().replace('_', ' ').toUpperCase(Locale.ROOT));
     }
     if (readOnly != null) {
       sql.append(readOnly ? " READ ONLY" : " READ WRITE");

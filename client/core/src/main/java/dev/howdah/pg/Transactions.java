@@ -16,7 +16,8 @@ final class Transactions {
 
   void begin(TransactionOptions options) {
     if (connection.inTransaction()) {
-      throw new PgException("25001", "a transaction is already begun; transaction(...) nests by savepoints");
+      throw new PgException(
+          "25001", "a transaction is already begun; transaction(...) nests by savepoints");
     }
     connection.command(options.begin());
   }
@@ -34,8 +35,9 @@ final class Transactions {
   }
 
   /**
-   * Runs what takes work back. An interrupt does not cancel it, as the interrupt is most often why it runs; a cancel of another
-   * thread that hits it was meant for the statement before, so it runs again.
+   * Runs what takes work back. An interrupt does not cancel it, as the interrupt is most often why
+   * it runs; a cancel of another thread that hits it was meant for the statement before, so it runs
+   * again.
    */
   private void takeBack(String sql) {
     for (int tries = 1; ; tries++) {
@@ -50,7 +52,10 @@ final class Transactions {
     }
   }
 
-  /** Runs work in a transaction, or in a savepoint of the one that is begun. The thread has the connection alone. */
+  /**
+   * Runs work in a transaction, or in a savepoint of the one that is begun. The thread has the
+   * connection alone.
+   */
   <T> T run(TransactionOptions options, Function<Connection, T> work) {
     boolean nested = connection.inTransaction();
     String savepoint = "howdah_" + ++savepoints;
@@ -91,7 +96,10 @@ final class Transactions {
 
   private void undo(String savepoint) {
     if (connection.isOpen() && connection.inTransaction()) {
-      takeBack(savepoint == null ? "ROLLBACK" : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
+      takeBack(
+          savepoint == null
+              ? "ROLLBACK"
+              : "ROLLBACK TO SAVEPOINT " + savepoint + "; RELEASE SAVEPOINT " + savepoint);
     }
   }
 }

@@ -6,12 +6,12 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Who may use a session: any number of statements that share it, or one holder that has it alone. All are
- * served in the order of their coming, so neither kind can keep the other waiting forever.
+ * Who may use a session: any number of statements that share it, or one holder that has it alone.
+ * All are served in the order of their coming, so neither kind can keep the other waiting forever.
  *
- * <p>A holder may take it again, on the same thread. It may give it back on another one, since a cursor may
- * be closed by a thread that did not open it. Waiting parks a thread and holds no monitor, so a virtual
- * thread leaves its carrier.
+ * <p>A holder may take it again, on the same thread. It may give it back on another one, since a
+ * cursor may be closed by a thread that did not open it. Waiting parks a thread and holds no
+ * monitor, so a virtual thread leaves its carrier.
  */
 final class Turns {
   private final ReentrantLock lock = new ReentrantLock();
@@ -157,9 +157,15 @@ final class Turns {
       boolean late = deadline.isOver();
       if ((late || Thread.currentThread().isInterrupted()) && withdraw(waiter)) {
         throw late
-            ? new PgTimeoutException("the connection was busy with " + purpose + " of another thread for all of the query's limit, "
-                + deadline.limit() + "; nothing was sent")
-            : new PgException("57014", "the thread was interrupted while it waited for the connection; nothing was sent");
+            ? new PgTimeoutException(
+                "the connection was busy with "
+                    + purpose
+                    + " of another thread for all of the query's limit, "
+                    + deadline.limit()
+                    + "; nothing was sent")
+            : new PgException(
+                "57014",
+                "the thread was interrupted while it waited for the connection; nothing was sent");
       }
     }
   }

@@ -16,12 +16,13 @@ import java.util.stream.Collectors;
 /**
  * Reads from the server's catalog what a type is made of.
  *
- * <p>It runs between the Parse and the Bind of the statement that uses the type, in the same implicit
- * transaction and with Flush, so that it works behind a pooler too.
+ * <p>It runs between the Parse and the Bind of the statement that uses the type, in the same
+ * implicit transaction and with Flush, so that it works behind a pooler too.
  */
 final class TypeCatalog {
   /** A chain of types within types is not longer than this unless it is a mistake. */
   private static final int MOST_ROUNDS = 32;
+
   private static final String NAME = "howdah_catalog";
 
   private final Executor executor;
@@ -38,7 +39,10 @@ final class TypeCatalog {
     this.witnessName = witnessName;
   }
 
-  /** Learns the types and those that they are made of; returns the names of the {@link Witness witnesses} of the composite ones. */
+  /**
+   * Learns the types and those that they are made of; returns the names of the {@link Witness
+   * witnesses} of the composite ones.
+   */
   List<String> learn(TypeRegistry registry, Collection<Integer> used) {
     Map<Integer, TypeRegistry.Description> found = new HashMap<>();
     Set<Integer> asked = registry.unknown(used);
@@ -66,17 +70,35 @@ final class TypeCatalog {
   }
 
   private List<TypeRegistry.Description> describe(Set<Integer> oids) {
-    String multirange = hasMultiranges() ? "(select rngtypid from pg_catalog.pg_range where rngmultitypid = t.oid)" : "null";
-    List<String[]> rows = rows("select t.oid, t.typname, t.typtype, case when t.typlen = -1 then t.typelem else 0 end,"
-        + " t.typbasetype, coalesce((select rngsubtype from pg_catalog.pg_range where rngtypid = t.oid), " + multirange
-        + ", 0), t.typdelim, t.typrelid, case when pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
-        + " then pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(t.typname) end"
-        + " from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace where t.oid in (" + list(oids) + ")");
+    String multirange =
+        hasMultiranges()
+            ? "(select rngtypid from pg_catalog.pg_range where rngmultitypid = t.oid)"
+            : "null";
+    List<String[]> rows =
+        rows(
+            "select t.oid, t.typname, t.typtype, case when t.typlen = -1 then t.typelem else 0 end,"
+                + " t.typbasetype, coalesce((select rngsubtype from pg_catalog.pg_range where"
+                + " rngtypid = t.oid), "
+                + multirange
+                + ", 0), t.typdelim, t.typrelid, case when pg_catalog.has_schema_privilege(n.oid,"
+                + " 'USAGE') then pg_catalog.quote_ident(n.nspname) || '.' ||"
+                + " pg_catalog.quote_ident(t.typname) end from pg_catalog.pg_type t join"
+                + " pg_catalog.pg_namespace n on n.oid = t.typnamespace where t.oid in ("
+                + list(oids)
+                + ")");
     Map<String, List<TypeRegistry.Attribute>> attributes = attributes(rows);
     List<TypeRegistry.Description> types = new ArrayList<>();
     for (String[] row : rows) {
-      types.add(new TypeRegistry.Description(oid(row[0]), row[1], row[2].charAt(0), oid(row[3]), oid(row[4]), oid(row[5]),
-          row[6].charAt(0), attributes.getOrDefault(row[7], List.of())));
+      types.add(
+          new TypeRegistry.Description(
+              oid(row[0]),
+              row[1],
+              row[2].charAt(0),
+              oid(row[3]),
+              oid(row[4]),
+              oid(row[5]),
+              row[6].charAt(0),
+              attributes.getOrDefault(row[7], List.of())));
     }
     return types;
   }
@@ -86,14 +108,22 @@ final class TypeCatalog {
   }
 
   private Map<String, List<TypeRegistry.Attribute>> attributes(List<String[]> types) {
-    List<Integer> relations = types.stream().filter(row -> row[2].equals("c")).map(row -> oid(row[7])).toList();
+    List<Integer> relations =
+        types.stream().filter(row -> row[2].equals("c")).map(row -> oid(row[7])).toList();
     Map<String, List<TypeRegistry.Attribute>> attributes = new HashMap<>();
     if (!relations.isEmpty()) {
       // Before the fields are read, so that none can change unseen in between.
-      types.stream().filter(row -> row[2].equals("c") && row[8] != null).forEach(row -> prepareWitness(row[7], row[8]));
-      for (String[] row : rows("select attrelid, attname, atttypid from pg_catalog.pg_attribute where attrelid in ("
-          + list(relations) + ") and attnum > 0 and not attisdropped order by attrelid, attnum")) {
-        attributes.computeIfAbsent(row[0], relation -> new ArrayList<>()).add(new TypeRegistry.Attribute(row[1], oid(row[2])));
+      types.stream()
+          .filter(row -> row[2].equals("c") && row[8] != null)
+          .forEach(row -> prepareWitness(row[7], row[8]));
+      for (String[] row :
+          rows(
+              "select attrelid, attname, atttypid from pg_catalog.pg_attribute where attrelid in ("
+                  + list(relations)
+                  + ") and attnum > 0 and not attisdropped order by attrelid, attnum")) {
+        attributes
+            .computeIfAbsent(row[0], relation -> new ArrayList<>())
+            .add(new TypeRegistry.Attribute(row[1], oid(row[2])));
       }
     }
     return attributes;
@@ -103,7 +133,8 @@ final class TypeCatalog {
   private void prepareWitness(String relation, String type) {
     if (witnessName != null) {
       String name = witnessName + "_" + witnesses.size();
-      Requests.parse(name, Witness.sql(relation, type), ParameterTypes.INFERRED, session.wire.output());
+      Requests.parse(
+          name, Witness.sql(relation, type), ParameterTypes.INFERRED, session.wire.output());
       witnesses.add(name);
     }
   }
@@ -111,7 +142,8 @@ final class TypeCatalog {
   /** The rows of a query as text. */
   private List<String[]> rows(String sql) {
     WireOutput out = session.wire.output();
-    // A lookup that was cancelled has left its statement behind. To close one that is not there is no error.
+    // A lookup that was cancelled has left its statement behind. To close one that is not there is
+    // no error.
     Requests.close('S', NAME, out);
     int parse = out.begin('P');
     out.cstring(NAME);
@@ -143,13 +175,14 @@ final class TypeCatalog {
     while (closed < 3) {
       int type = session.receive(deadline);
       switch (type) {
-        case '1', '2', 'C' -> { }
+        case '1', '2', 'C' -> {}
         case '3' -> closed++;
         case 'D' -> rows.add(row());
         case 'E' -> {
           ServerMessage message = ServerMessage.read(session.wire);
           session.synchronize(deadline);
-          throw new ServerException(message, null, "This happened while the types of a statement were looked up.");
+          throw new ServerException(
+              message, null, "This happened while the types of a statement were looked up.");
         }
         default -> throw session.unexpected(type, "while types are looked up");
       }

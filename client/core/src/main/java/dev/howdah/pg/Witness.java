@@ -5,14 +5,16 @@ import dev.howdah.pg.wire.WireOutput;
 /**
  * A prepared statement that the server refuses as soon as a composite type is not what it was.
  *
- * <p>When another session alters such a type, no message tells of it: a statement that returns it stays valid, and the
- * bytes of a value do not name its fields. But a statement that returns the type's fields as columns must not return
- * others. It is bound behind the one that uses the type and never executed; where it is refused, that one does not run
- * either, is prepared anew and learns the type again. The server compares when the type's relation has changed, on which
- * the plan depends by the constant of type regclass; else it costs a few microseconds.
+ * <p>When another session alters such a type, no message tells of it: a statement that returns it
+ * stays valid, and the bytes of a value do not name its fields. But a statement that returns the
+ * type's fields as columns must not return others. It is bound behind the one that uses the type
+ * and never executed; where it is refused, that one does not run either, is prepared anew and
+ * learns the type again. The server compares when the type's relation has changed, on which the
+ * plan depends by the constant of type regclass; else it costs a few microseconds.
  *
- * <p>It is bound last, since the locks on tables that the statement then has keep their row types as they are until
- * it has run. Types of schemas that the role may not use cannot be named and have no witness.
+ * <p>It is bound last, since the locks on tables that the statement then has keep their row types
+ * as they are until it has run. Types of schemas that the role may not use cannot be named and have
+ * no witness.
  */
 final class Witness {
   private static final String PORTAL = "howdah_witness";

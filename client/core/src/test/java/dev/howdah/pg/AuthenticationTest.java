@@ -22,9 +22,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
-import java.util.Random;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -34,16 +34,20 @@ import org.junit.jupiter.api.io.TempDir;
 
 class AuthenticationTest {
   private static final char[] STORE_PASSWORD = "changeit".toCharArray();
+
   /** A server that was built without TLS takes none of the rules if one of them is of this kind. */
-  private static final String WITH_TLS = """
+  private static final String WITH_TLS =
+      """
       hostssl all by_tls 127.0.0.1/32 scram-sha-256
       host all by_tls 127.0.0.1/32 reject
       hostssl all by_certificate 127.0.0.1/32 cert
       """;
-  @TempDir
-  static Path folder;
+
+  @TempDir static Path folder;
+
   /** The server's. */
   private static Identity own;
+
   private static Path root;
   private static Path clientCertificate;
   private static Path clientKey;
@@ -54,7 +58,8 @@ class AuthenticationTest {
     PrivateServer server = PrivateServer.shared();
     makeCertificates(server);
     try (Connection connection = PrivateServer.connect()) {
-      connection.script("""
+      connection.script(
+          """
           set password_encryption = 'scram-sha-256'; create role by_scram login password 'päss wörd';
           create role prepared login; create role by_certificate login;
           create role by_tls login password 'secret'; create role in_clear login password 'secret';
@@ -67,13 +72,15 @@ class AuthenticationTest {
       }
     }
     Object before = loaded();
-    server.allow("""
+    server.allow(
+        """
         local all by_scram scram-sha-256
         host all by_scram 127.0.0.1/32 scram-sha-256
         host all prepared 127.0.0.1/32 scram-sha-256
         host all by_md5 127.0.0.1/32 md5
         host all in_clear 127.0.0.1/32 password
-        """ + (tls ? WITH_TLS : ""));
+        """
+            + (tls ? WITH_TLS : ""));
     while (loaded().equals(before)) {
       Thread.onSpinWait();
     }
@@ -100,11 +107,28 @@ class AuthenticationTest {
   /** A key that has signed its own certificate. */
   private record Identity(byte[] certificate, byte[] key) {}
 
-  private static Identity identity(String name, String... kind) throws IOException, GeneralSecurityException, InterruptedException {
+  private static Identity identity(String name, String... kind)
+      throws IOException, GeneralSecurityException, InterruptedException {
     Path store = folder.resolve(name + ".p12");
-    List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-        "-genkeypair", "-alias", name, "-dname", "CN=" + name, "-ext", "SAN=dns:localhost", "-validity", "10",
-        "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", new String(STORE_PASSWORD)));
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+                "-genkeypair",
+                "-alias",
+                name,
+                "-dname",
+                "CN=" + name,
+                "-ext",
+                "SAN=dns:localhost",
+                "-validity",
+                "10",
+                "-storetype",
+                "PKCS12",
+                "-keystore",
+                store.toString(),
+                "-storepass",
+                new String(STORE_PASSWORD)));
     command.addAll(List.of(kind));
     Process keytool = new ProcessBuilder(command).inheritIO().start();
     assertEquals(0, keytool.waitFor());
@@ -112,11 +136,13 @@ class AuthenticationTest {
     try (InputStream in = Files.newInputStream(store)) {
       keys.load(in, STORE_PASSWORD);
     }
-    return new Identity(pem("CERTIFICATE", keys.getCertificate(name).getEncoded()),
+    return new Identity(
+        pem("CERTIFICATE", keys.getCertificate(name).getEncoded()),
         pem("PRIVATE KEY", keys.getKey(name, STORE_PASSWORD).getEncoded()));
   }
 
-  private static void makeCertificates(PrivateServer server) throws IOException, GeneralSecurityException, InterruptedException {
+  private static void makeCertificates(PrivateServer server)
+      throws IOException, GeneralSecurityException, InterruptedException {
     own = identity("localhost", "-keyalg", "RSA", "-keysize", "2048");
     server.install("server.crt", own.certificate());
     server.install("server.key", own.key());
@@ -129,7 +155,8 @@ class AuthenticationTest {
 
   private static byte[] pem(String label, byte[] content) {
     String body = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(content);
-    return ("-----BEGIN " + label + "-----\n" + body + "\n-----END " + label + "-----\n").getBytes(StandardCharsets.US_ASCII);
+    return ("-----BEGIN " + label + "-----\n" + body + "\n-----END " + label + "-----\n")
+        .getBytes(StandardCharsets.US_ASCII);
   }
 
   private static Config.Builder as(String user, String password) {
@@ -138,7 +165,10 @@ class AuthenticationTest {
 
   private static boolean usesTls(Config config) {
     try (Connection connection = Connection.open(config)) {
-      return connection.query("select ssl from pg_stat_ssl where pid = pg_backend_pid()").get(0).getBoolean(0);
+      return connection
+          .query("select ssl from pg_stat_ssl where pid = pg_backend_pid()")
+          .get(0)
+          .getBoolean(0);
     }
   }
 
@@ -146,18 +176,26 @@ class AuthenticationTest {
   void scramAndMd5PasswordsAreAccepted() {
     assertFalse(usesTls(as("by_scram", "päss wörd").build()));
     assertFalse(usesTls(as("by_md5", "secret").build()));
-    ServerException wrong = assertThrows(ServerException.class, () -> usesTls(as("by_scram", "wrong").build()));
+    ServerException wrong =
+        assertThrows(ServerException.class, () -> usesTls(as("by_scram", "wrong").build()));
     assertEquals("28P01", wrong.sqlState());
     assertThrows(ServerException.class, () -> usesTls(as("by_md5", "wrong").build()));
     assertThrows(ConnectionException.class, () -> usesTls(as("by_md5", "").build()));
   }
 
   private static void setPassword(Connection administrator, String password) {
-    administrator.script(administrator.first("select format('alter role prepared password %L', $1::text)", password).getString(0));
+    administrator.script(
+        administrator
+            .first("select format('alter role prepared password %L', $1::text)", password)
+            .getString(0));
   }
 
-  /** What the server made of the first password is kept; whoever knows the second must be let in, or must not. */
-  private static void assertLogin(Connection administrator, String kept, String given, boolean accepted) {
+  /**
+   * What the server made of the first password is kept; whoever knows the second must be let in, or
+   * must not.
+   */
+  private static void assertLogin(
+      Connection administrator, String kept, String given, boolean accepted) {
     setPassword(administrator, kept);
     try {
       assertFalse(usesTls(as("prepared", given).build()));
@@ -177,7 +215,8 @@ class AuthenticationTest {
       assertLogin(administrator, "a\u3000b", "a b", true);
       assertLogin(administrator, "\u2168\u00aa", "IXa", true);
       assertLogin(administrator, "\u00c5", "A\u030a", true);
-      // What may not be prepared is kept as it is: unassigned, prohibited, nothing left, mixed directions.
+      // What may not be prepared is kept as it is: unassigned, prohibited, nothing left, mixed
+      // directions.
       assertLogin(administrator, "\u2460\ud83d\ude00", "\u2460\ud83d\ude00", true);
       assertLogin(administrator, "\u2460\ud83d\ude00", "1\ud83d\ude00", false);
       assertLogin(administrator, "\u2460\u0085", "\u2460\u0085", true);
@@ -192,12 +231,18 @@ class AuthenticationTest {
 
   @Test
   void anyPasswordThatTheServerKeepsLetsIn() {
-    String alphabet = "aZ1 \u00a0\u00ad\u00e9\u0221\u0301\u0340\u05d0\u0627\u06dd\u200b\u200f\u2028\u2168\u2460\u3000\ufb01\ufe0f\ufeff\uffff";
-    int[] characters = (alphabet + "\ud83d\ude00\ud834\udd5e\udb40\udc21\ud87e\udc00").codePoints().toArray();
+    String alphabet =
+        "aZ1 \u00a0\u00ad\u00e9\u0221\u0301\u0340\u05d0\u0627\u06dd\u200b\u200f\u2028\u2168\u2460\u3000\ufb01\ufe0f\ufeff\uffff";
+    int[] characters =
+        (alphabet + "\ud83d\ude00\ud834\udd5e\udb40\udc21\ud87e\udc00").codePoints().toArray();
     Random random = new Random(4013);
     try (Connection administrator = PrivateServer.connect()) {
       for (int i = 0; i < 150; i++) {
-        int[] password = random.ints(1 + random.nextInt(4), 0, characters.length).map(at -> characters[at]).toArray();
+        int[] password =
+            random
+                .ints(1 + random.nextInt(4), 0, characters.length)
+                .map(at -> characters[at])
+                .toArray();
         String text = new String(password, 0, password.length);
         assertLogin(administrator, text, text, true);
       }
@@ -213,7 +258,9 @@ class AuthenticationTest {
   @Test
   void theModesOfTlsMeanWhatTheyMeanInLibpq() {
     assumeTrue(tls);
-    assertThrows(ServerException.class, () -> usesTls(as("by_tls", "secret").set("sslmode", "disable").build()));
+    assertThrows(
+        ServerException.class,
+        () -> usesTls(as("by_tls", "secret").set("sslmode", "disable").build()));
     assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "allow").build()));
     assertFalse(usesTls(as("by_scram", "päss wörd").set("sslmode", "allow").build()));
     assertTrue(usesTls(as("by_scram", "päss wörd").set("sslmode", "prefer").build()));
@@ -221,20 +268,34 @@ class AuthenticationTest {
     Config.Builder trusting = as("by_tls", "secret").set("sslrootcert", root);
     assertTrue(usesTls(trusting.set("sslmode", "verify-ca").build()));
     assertTrue(usesTls(trusting.set("sslmode", "verify-full").host("localhost").build()));
-    assertThrows(ConnectionException.class, () -> usesTls(trusting.host("127.0.0.1").build()),
+    assertThrows(
+        ConnectionException.class,
+        () -> usesTls(trusting.host("127.0.0.1").build()),
         "the certificate is for localhost, not for the address");
     assertTrue(usesTls(trusting.host("localhost").set("channel_binding", "require").build()));
-    assertThrows(ConnectionException.class,
-        () -> usesTls(as("by_scram", "päss wörd").set("channel_binding", "require").set("sslmode", "disable").build()));
+    assertThrows(
+        ConnectionException.class,
+        () ->
+            usesTls(
+                as("by_scram", "päss wörd")
+                    .set("channel_binding", "require")
+                    .set("sslmode", "disable")
+                    .build()));
   }
 
   /** Its name does not tell the hash, as those of older signatures do. */
   @Test
-  void aCertificateSignedByRsaPssBindsTheChannelToo() throws IOException, GeneralSecurityException, InterruptedException {
+  void aCertificateSignedByRsaPssBindsTheChannelToo()
+      throws IOException, GeneralSecurityException, InterruptedException {
     assumeTrue(tls);
     become(identity("pss", "-keyalg", "RSA", "-keysize", "2048", "-sigalg", "RSASSA-PSS"));
     try {
-      assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "require").set("channel_binding", "require").build()));
+      assertTrue(
+          usesTls(
+              as("by_tls", "secret")
+                  .set("sslmode", "require")
+                  .set("channel_binding", "require")
+                  .build()));
     } finally {
       become(own);
     }
@@ -242,22 +303,41 @@ class AuthenticationTest {
 
   /** Connects from a process of its own, and wants the channel bound. */
   public static void main(String[] arguments) {
-    System.exit(usesTls(Config.builder(Map.of()).host("127.0.0.1").port(Integer.parseInt(arguments[0])).database("postgres").user("by_tls")
-        .password("secret").set("sslmode", "require").set("channel_binding", "require").build()) ? 0 : 1);
+    System.exit(
+        usesTls(
+                Config.builder(Map.of())
+                    .host("127.0.0.1")
+                    .port(Integer.parseInt(arguments[0]))
+                    .database("postgres")
+                    .user("by_tls")
+                    .password("secret")
+                    .set("sslmode", "require")
+                    .set("channel_binding", "require")
+                    .build())
+            ? 0
+            : 1);
   }
 
   /**
-   * TLS has no name for a signature with SHA-3, so OpenSSL refuses a client that names those a certificate may have. The JDK does,
-   * unless it is told not to.
+   * TLS has no name for a signature with SHA-3, so OpenSSL refuses a client that names those a
+   * certificate may have. The JDK does, unless it is told not to.
    */
   @Test
-  void aCertificateSignedWithSha3BindsTheChannelToo() throws IOException, GeneralSecurityException, InterruptedException {
+  void aCertificateSignedWithSha3BindsTheChannelToo()
+      throws IOException, GeneralSecurityException, InterruptedException {
     assumeTrue(tls);
     become(identity("sha3", "-keyalg", "RSA", "-keysize", "2048", "-sigalg", "SHA3-256withRSA"));
     try {
-      Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-          "-Djdk.tls.client.disableExtensions=signature_algorithms_cert", "-cp", System.getProperty("java.class.path"),
-          AuthenticationTest.class.getName(), Integer.toString(PrivateServer.shared().port())).inheritIO().start();
+      Process process =
+          new ProcessBuilder(
+                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                  "-Djdk.tls.client.disableExtensions=signature_algorithms_cert",
+                  "-cp",
+                  System.getProperty("java.class.path"),
+                  AuthenticationTest.class.getName(),
+                  Integer.toString(PrivateServer.shared().port()))
+              .inheritIO()
+              .start();
       assertEquals(0, process.waitFor());
     } finally {
       become(own);
@@ -266,26 +346,45 @@ class AuthenticationTest {
 
   @Test
   void aClientCertificateStandsForAPassword() throws IOException {
-    IllegalArgumentException half = assertThrows(IllegalArgumentException.class,
-        () -> as("by_certificate", "").set("sslcert", clientCertificate).build());
+    IllegalArgumentException half =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> as("by_certificate", "").set("sslcert", clientCertificate).build());
     assertTrue(half.getMessage().contains("sslkey"), half.getMessage());
-    assertThrows(IllegalArgumentException.class, () -> as("by_certificate", "").set("sslkey", clientKey).build());
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> as("by_certificate", "").set("sslkey", clientKey).build());
     assumeTrue(tls);
-    Config.Builder certified = as("by_certificate", "").host("localhost").set("sslmode", "verify-full").set("sslrootcert", root)
-        .set("sslcert", clientCertificate).set("sslkey", clientKey);
+    Config.Builder certified =
+        as("by_certificate", "")
+            .host("localhost")
+            .set("sslmode", "verify-full")
+            .set("sslrootcert", root)
+            .set("sslcert", clientCertificate)
+            .set("sslkey", clientKey);
     assertTrue(usesTls(certified.build()));
-    ServerException without = assertThrows(ServerException.class, () -> usesTls(as("by_certificate", "").set("sslmode", "require").build()));
+    ServerException without =
+        assertThrows(
+            ServerException.class,
+            () -> usesTls(as("by_certificate", "").set("sslmode", "require").build()));
     assertEquals("28000", without.sqlState());
-    Path encrypted = Files.writeString(folder.resolve("encrypted.key"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
-    ConnectionException refused = assertThrows(ConnectionException.class,
-        () -> usesTls(certified.user("by_certificate").set("sslkey", encrypted).build()));
+    Path encrypted =
+        Files.writeString(
+            folder.resolve("encrypted.key"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
+    ConnectionException refused =
+        assertThrows(
+            ConnectionException.class,
+            () -> usesTls(certified.user("by_certificate").set("sslkey", encrypted).build()));
     assertTrue(refused.getMessage().contains("openssl pkcs8"), refused.getMessage());
   }
 
   @Test
   void aPoolNoticesOverTlsTooThatABackendWasKilled() {
     assumeTrue(tls);
-    try (Pool pool = new Pool(as("by_tls", "secret").set("sslmode", "require").build(), Pool.Settings.DEFAULT.size(1));
+    try (Pool pool =
+            new Pool(
+                as("by_tls", "secret").set("sslmode", "require").build(),
+                Pool.Settings.DEFAULT.size(1));
         Connection other = PrivateServer.connect()) {
       int process = pool.with(Connection::process);
       assertEquals(process, pool.with(Connection::process));
@@ -298,17 +397,28 @@ class AuthenticationTest {
   void aCertificateIsVerifiedByRootsThatAreThere() throws IOException {
     assumeTrue(tls);
     for (String mode : List.of("require", "verify-ca", "verify-full")) {
-      assertFailure("TLS with", as("by_tls", "secret").host("localhost").set("sslmode", mode).set("sslrootcert", clientCertificate));
+      assertFailure(
+          "TLS with",
+          as("by_tls", "secret")
+              .host("localhost")
+              .set("sslmode", mode)
+              .set("sslrootcert", clientCertificate));
     }
     String home = System.setProperty("user.home", folder.toString());
     try {
-      assertFailure("verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
+      assertFailure(
+          "verify-ca needs a file of roots", as("by_tls", "secret").set("sslmode", "verify-ca"));
       for (String mode : List.of("require", "verify-ca", "verify-full")) {
-        Config.Builder missing = as("by_tls", "secret").set("sslmode", mode).set("sslrootcert", folder.resolve("missing.crt"));
+        Config.Builder missing =
+            as("by_tls", "secret")
+                .set("sslmode", mode)
+                .set("sslrootcert", folder.resolve("missing.crt"));
         assertFailure("missing.crt, which sslrootcert names", missing);
       }
       Path empty = Files.write(folder.resolve("empty.crt"), new byte[0]);
-      assertFailure("has no certificate", as("by_tls", "secret").set("sslmode", "verify-ca").set("sslrootcert", empty));
+      assertFailure(
+          "has no certificate",
+          as("by_tls", "secret").set("sslmode", "verify-ca").set("sslrootcert", empty));
       Path usual = Files.createDirectories(folder.resolve(".postgresql")).resolve("root.crt");
       Files.copy(root, usual);
       assertTrue(usesTls(as("by_tls", "secret").set("sslmode", "verify-ca").build()));
@@ -322,8 +432,10 @@ class AuthenticationTest {
   void theCertificateOfAnotherMachineMustNameItUnlessOneChoosesOtherwise() throws IOException {
     assumeTrue(tls);
     InetAddress elsewhere = HandshakeTest.elsewhere();
-    try (FakeServer relay = new FakeServer(elsewhere, FakeServer.relayTo(PrivateServer.shared().port()))) {
-      Config.Builder there = as("by_tls", "secret").host(elsewhere.getHostAddress()).port(relay.port());
+    try (FakeServer relay =
+        new FakeServer(elsewhere, FakeServer.relayTo(PrivateServer.shared().port()))) {
+      Config.Builder there =
+          as("by_tls", "secret").host(elsewhere.getHostAddress()).port(relay.port());
       assertFailure(HandshakeTest.ADVICE, there);
       assertTrue(usesTls(there.set("sslmode", "require").build()));
       there.set("sslrootcert", root).set("sslmode", null);
@@ -333,30 +445,43 @@ class AuthenticationTest {
   }
 
   private static void assertFailure(String wanted, Config.Builder config) {
-    ConnectionException error = assertThrows(ConnectionException.class, () -> usesTls(config.build()));
+    ConnectionException error =
+        assertThrows(ConnectionException.class, () -> usesTls(config.build()));
     assertTrue(error.getMessage().contains(wanted), error.getMessage());
   }
 
   @Test
   void theRootsOfTheSystemAreTrustedForTheHostsThatTheyNameAlone() {
     for (String weaker : List.of("disable", "allow", "prefer", "require", "verify-ca")) {
-      IllegalArgumentException weak = assertThrows(IllegalArgumentException.class,
-          () -> as("by_scram", "").set("sslrootcert", "system").set("sslmode", weaker).build());
+      IllegalArgumentException weak =
+          assertThrows(
+              IllegalArgumentException.class,
+              () -> as("by_scram", "").set("sslrootcert", "system").set("sslmode", weaker).build());
       assertTrue(weak.getMessage().contains("use verify-full"), weak.getMessage());
     }
-    assertThrows(ConnectionException.class, () -> usesTls(as("by_scram", "päss wörd").set("sslrootcert", "system").build()),
+    assertThrows(
+        ConnectionException.class,
+        () -> usesTls(as("by_scram", "päss wörd").set("sslrootcert", "system").build()),
         "without sslmode it must be verify-full, here too");
   }
 
   @Test
   void muchDataGoesThroughTls() {
     assumeTrue(tls);
-    try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
+    try (Connection connection =
+        Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
       byte[] large = new byte[20_000_000];
-      assertEquals(large.length, connection.query("select length($1::bytea)", large).get(0).getInt(0));
-      assertEquals(200_000, connection.query("select x, repeat('x', 50) from generate_series(1, 200000) x").size());
-      PgTimeoutException late = assertThrows(PgTimeoutException.class,
-          () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(50)), "select pg_sleep(20)"));
+      assertEquals(
+          large.length, connection.query("select length($1::bytea)", large).get(0).getInt(0));
+      assertEquals(
+          200_000,
+          connection.query("select x, repeat('x', 50) from generate_series(1, 200000) x").size());
+      PgTimeoutException late =
+          assertThrows(
+              PgTimeoutException.class,
+              () ->
+                  connection.query(
+                      Options.DEFAULT.timeout(Duration.ofMillis(50)), "select pg_sleep(20)"));
       assertEquals("57014", late.sqlState());
     }
   }
@@ -366,8 +491,11 @@ class AuthenticationTest {
     assumeTrue(tls);
     Session session = Handshake.open(as("by_tls", "secret").set("sslmode", "require").build());
     session.close();
-    assertTimeoutPreemptively(Duration.ofSeconds(20),
-        () -> assertThrows(IOException.class, () -> session.wire.transport().write(ByteBuffer.allocate(1))));
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(20),
+        () ->
+            assertThrows(
+                IOException.class, () -> session.wire.transport().write(ByteBuffer.allocate(1))));
   }
 
   @Test
@@ -376,19 +504,22 @@ class AuthenticationTest {
     ExecutorService threads = SharedConnectionTest.threads();
     String echo = "select $1::text, $2::int";
     String large = "x".repeat(500_000);
-    try (Connection connection = Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
+    try (Connection connection =
+        Connection.open(as("by_tls", "secret").set("sslmode", "require").build())) {
       connection.query(echo, "", 0);
       List<Future<?>> all = new ArrayList<>();
       for (int i = 0; i < 10; i++) {
         int mine = i;
-        all.add(threads.submit(() -> {
-          for (int round = 0; round < 20; round++) {
-            String text = round % 5 == 0 ? large + mine : "small" + mine;
-            Row row = connection.query(echo, text, round).get(0);
-            assertEquals(text, row.getString(0));
-            assertEquals(round, row.getInt(1));
-          }
-        }));
+        all.add(
+            threads.submit(
+                () -> {
+                  for (int round = 0; round < 20; round++) {
+                    String text = round % 5 == 0 ? large + mine : "small" + mine;
+                    Row row = connection.query(echo, text, round).get(0);
+                    assertEquals(text, row.getString(0));
+                    assertEquals(round, row.getInt(1));
+                  }
+                }));
       }
       for (Future<?> one : all) {
         one.get();
@@ -401,13 +532,24 @@ class AuthenticationTest {
   @Test
   void aPasswordIsFoundInTheFile() throws IOException {
     Path file = folder.resolve("passwords");
-    Files.writeString(file, "# comment\nother:*:*:*:no\n127.0.0.1:*:postgres:by_scram:päss wörd\n*:*:*:by_md5:se\\cret\n");
+    Files.writeString(
+        file,
+        "# comment\n"
+            + "other:*:*:*:no\n"
+            + "127.0.0.1:*:postgres:by_scram:päss wörd\n"
+            + "*:*:*:by_md5:se\\cret\n");
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
-    assertFalse(usesTls(PrivateServer.shared().config().user("by_scram").set("passfile", file).build()));
-    assertFalse(usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
+    assertFalse(
+        usesTls(PrivateServer.shared().config().user("by_scram").set("passfile", file).build()));
+    assertFalse(
+        usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
-    ConnectionException open = assertThrows(ConnectionException.class,
-        () -> usesTls(PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
+    ConnectionException open =
+        assertThrows(
+            ConnectionException.class,
+            () ->
+                usesTls(
+                    PrivateServer.shared().config().user("by_md5").set("passfile", file).build()));
     assertTrue(open.getMessage().contains("0600"), open.getMessage());
   }
 
@@ -423,7 +565,12 @@ class AuthenticationTest {
       for (String usual : Config.SOCKET_FOLDERS) {
         assertEquals("wrong", passwordFor(usual));
       }
-      Files.writeString(file, Config.SOCKET_FOLDERS.get(0) + ":5432:*:u:first\n" + Config.SOCKET_FOLDERS.get(1) + ":*:d:*:second\n");
+      Files.writeString(
+          file,
+          Config.SOCKET_FOLDERS.get(0)
+              + ":5432:*:u:first\n"
+              + Config.SOCKET_FOLDERS.get(1)
+              + ":*:d:*:second\n");
       assertEquals("first", passwordFor(Config.SOCKET_FOLDERS.get(0)));
       assertEquals("second", passwordFor(Config.SOCKET_FOLDERS.get(1)));
       assertNull(passwordFor("localhost"));
@@ -440,14 +587,27 @@ class AuthenticationTest {
 
   /** A connection that knows what the environment says and nothing else. */
   private static Row open(String... variables) {
-    Map<String, String> environment = new HashMap<>(Map.of("PGHOST", "localhost", "PGPORT",
-        Integer.toString(PrivateServer.shared().port()), "PGDATABASE", "postgres", "PGUSER", "by_scram", "PGPASSWORD", "päss wörd"));
+    Map<String, String> environment =
+        new HashMap<>(
+            Map.of(
+                "PGHOST",
+                "localhost",
+                "PGPORT",
+                Integer.toString(PrivateServer.shared().port()),
+                "PGDATABASE",
+                "postgres",
+                "PGUSER",
+                "by_scram",
+                "PGPASSWORD",
+                "päss wörd"));
     for (int i = 0; i < variables.length; i += 2) {
       environment.put(variables[i], variables[i + 1]);
     }
     try (Connection connection = Connection.open(Config.builder(environment).build())) {
-      return connection.first("select user, ssl, current_setting('application_name') as name, current_setting('work_mem') as work"
-          + " from pg_stat_ssl where pid = pg_backend_pid()");
+      return connection.first(
+          "select user, ssl, current_setting('application_name') as name,"
+              + " current_setting('work_mem') as work from pg_stat_ssl where pid ="
+              + " pg_backend_pid()");
     }
   }
 
@@ -456,51 +616,94 @@ class AuthenticationTest {
     assertEquals("by_scram", open("PGAPPNAME", "x").getString("user"));
     assertEquals("x", open("PGAPPNAME", "x").getString("name"));
     assertEquals("77kB", open("PGOPTIONS", "-c work_mem=77kB").getString("work"));
-    assertEquals("28P01", assertThrows(ServerException.class, () -> open("PGPASSWORD", "wrong")).sqlState());
-    assertEquals("3D000", assertThrows(ServerException.class, () -> open("PGDATABASE", "absent")).sqlState());
+    assertEquals(
+        "28P01", assertThrows(ServerException.class, () -> open("PGPASSWORD", "wrong")).sqlState());
+    assertEquals(
+        "3D000",
+        assertThrows(ServerException.class, () -> open("PGDATABASE", "absent")).sqlState());
     assertThrows(ConnectionException.class, () -> open("PGTARGETSESSIONATTRS", "standby"));
-    assertThrows(ConnectionException.class, () -> open("PGCHANNELBINDING", "require", "PGSSLMODE", "disable"));
+    assertThrows(
+        ConnectionException.class,
+        () -> open("PGCHANNELBINDING", "require", "PGSSLMODE", "disable"));
     Path file = Files.writeString(folder.resolve("environment"), "localhost:*:*:by_md5:secret\n");
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
-    assertEquals("by_md5", open("PGUSER", "by_md5", "PGPASSWORD", "", "PGPASSFILE", file.toString()).getString("user"));
+    assertEquals(
+        "by_md5",
+        open("PGUSER", "by_md5", "PGPASSWORD", "", "PGPASSFILE", file.toString())
+            .getString("user"));
     assumeTrue(tls);
     assertFalse(open("PGSSLMODE", "disable").getBoolean("ssl"));
     assertTrue(open("PGSSLMODE", "require").getBoolean("ssl"));
-    assertTrue(open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", root.toString()).getBoolean("ssl"));
-    assertThrows(ConnectionException.class, () -> open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", clientCertificate.toString()));
-    assertEquals("by_certificate", open("PGUSER", "by_certificate", "PGPASSWORD", "", "PGSSLMODE", "require", "PGSSLCERT",
-        clientCertificate.toString(), "PGSSLKEY", clientKey.toString()).getString("user"));
+    assertTrue(
+        open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", root.toString()).getBoolean("ssl"));
+    assertThrows(
+        ConnectionException.class,
+        () -> open("PGSSLMODE", "verify-full", "PGSSLROOTCERT", clientCertificate.toString()));
+    assertEquals(
+        "by_certificate",
+        open(
+                "PGUSER",
+                "by_certificate",
+                "PGPASSWORD",
+                "",
+                "PGSSLMODE",
+                "require",
+                "PGSSLCERT",
+                clientCertificate.toString(),
+                "PGSSLKEY",
+                clientKey.toString())
+            .getString("user"));
   }
 
   @Test
   void aUriMayNameTheFolderOfASocket() {
-    String uri = "postgres://" + PrivateServer.USER + "@" + PrivateServer.shared().socketFolder().replace("/", "%2F") + ":"
-        + PrivateServer.shared().port() + "/postgres";
-    try (Connection connection = Connection.open(ConnectionString.parse(uri, Config.builder(Map.of())).build())) {
+    String uri =
+        "postgres://"
+            + PrivateServer.USER
+            + "@"
+            + PrivateServer.shared().socketFolder().replace("/", "%2F")
+            + ":"
+            + PrivateServer.shared().port()
+            + "/postgres";
+    try (Connection connection =
+        Connection.open(ConnectionString.parse(uri, Config.builder(Map.of())).build())) {
       assertNull(connection.first("select inet_client_addr()").getObject(0));
     }
   }
 
   @Test
   void connectionStringsAreReadAsByLibpq() {
-    Config uri = ConnectionString.parse("postgresql://us%40er:p+w%2F@h1:1,[::1]:2/d%20b?sslmode=require&application_name=x",
-        Config.builder(Map.of())).build();
-    assertEquals(List.of(new Config.Address("h1", 1), new Config.Address("::1", 2)), uri.addresses());
+    Config uri =
+        ConnectionString.parse(
+                "postgresql://us%40er:p+w%2F@h1:1,[::1]:2/d%20b?sslmode=require&application_name=x",
+                Config.builder(Map.of()))
+            .build();
+    assertEquals(
+        List.of(new Config.Address("h1", 1), new Config.Address("::1", 2)), uri.addresses());
     assertEquals("us@er", uri.user());
     assertEquals("p+w/", uri.text(Setting.PASSWORD));
     assertEquals("d b", uri.database());
     assertEquals("require", uri.text(Setting.SSLMODE));
-    Config pairs = ConnectionString.parse("host=a port = 7 dbname='my \\'db' user=u", Config.builder(Map.of("PGUSER", "env"))).build();
+    Config pairs =
+        ConnectionString.parse(
+                "host=a port = 7 dbname='my \\'db' user=u", Config.builder(Map.of("PGUSER", "env")))
+            .build();
     assertEquals(List.of(new Config.Address("a", 7)), pairs.addresses());
     assertEquals("my 'db", pairs.database());
     assertEquals("u", pairs.user());
-    Config environment = Config.builder(Map.of("PGHOST", "e", "PGPORT", "9", "PGUSER", "eu", "PGCONNECT_TIMEOUT", "3")).build();
+    Config environment =
+        Config.builder(
+                Map.of("PGHOST", "e", "PGPORT", "9", "PGUSER", "eu", "PGCONNECT_TIMEOUT", "3"))
+            .build();
     assertEquals(List.of(new Config.Address("e", 9)), environment.addresses());
     assertEquals("eu", environment.database());
     assertEquals(3, environment.connectTimeout().toSeconds());
     assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("nonsense", 1));
-    assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("sslmode", "maybe").build());
-    assertThrows(IllegalArgumentException.class, () -> Config.builder(Map.of()).set("port", "x").build());
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> Config.builder(Map.of()).set("sslmode", "maybe").build());
+    assertThrows(
+        IllegalArgumentException.class, () -> Config.builder(Map.of()).set("port", "x").build());
     assertFalse(uri.toString().contains("p+w"));
   }
 }

@@ -22,7 +22,10 @@ class CancelRaceTest {
   private static final int MOST_SECONDS = 60;
   private static final int CANCELLERS = 6;
 
-  /** Whoever asks has a loan that ends while the cancel waits for the gate: then another's query runs. */
+  /**
+   * Whoever asks has a loan that ends while the cancel waits for the gate: then another's query
+   * runs.
+   */
   @Test
   void aCancelOfALoanThatEndsHitsNoStatementOfTheNext() throws InterruptedException {
     ReentrantLock lock = new ReentrantLock();
@@ -47,8 +50,9 @@ class CancelRaceTest {
   }
 
   /**
-   * Threads cancel whatever loan they may, of a pool with one connection, also when it has just gone back. The next loan, which
-   * they do not know, has the same connection; its query always ends well.
+   * Threads cancel whatever loan they may, of a pool with one connection, also when it has just
+   * gone back. The next loan, which they do not know, has the same connection; its query always
+   * ends well.
    */
   @Test
   void cancelsOfALoanNeverHitTheNextOne() throws Exception {
@@ -56,20 +60,24 @@ class CancelRaceTest {
     AtomicBoolean over = new AtomicBoolean();
     int hit = 0;
     ExecutorService threads = Executors.newFixedThreadPool(CANCELLERS);
-    try (Pool pool = new Pool(PrivateServer.shared().config().build(), Pool.Settings.DEFAULT.size(1))) {
+    try (Pool pool =
+        new Pool(PrivateServer.shared().config().build(), Pool.Settings.DEFAULT.size(1))) {
       for (int i = 0; i < CANCELLERS; i++) {
-        threads.execute(() -> {
-          while (!over.get()) {
-            Connection loan = known.get();
-            if (loan == null || !loan.cancel()) {
-              Thread.yield();
-            }
-          }
-        });
+        threads.execute(
+            () -> {
+              while (!over.get()) {
+                Connection loan = known.get();
+                if (loan == null || !loan.cancel()) {
+                  Thread.yield();
+                }
+              }
+            });
       }
       long start = System.nanoTime();
       // A machine that is busy takes longer to cancel anything.
-      for (int i = 0; System.nanoTime() - start < (hit > 0 ? SECONDS : MOST_SECONDS) * 1_000_000_000L; i++) {
+      for (int i = 0;
+          System.nanoTime() - start < (hit > 0 ? SECONDS : MOST_SECONDS) * 1_000_000_000L;
+          i++) {
         try (Connection loan = pool.borrow()) {
           known.set(loan);
           // Often nothing runs, so that the loan goes back while a thread is about to cancel.
@@ -81,7 +89,8 @@ class CancelRaceTest {
           hit++;
         }
         try (Connection innocent = pool.borrow()) {
-          assertEquals(i, innocent.query("select $1::int from pg_sleep(0.002)", i).get(0).getInt(0));
+          assertEquals(
+              i, innocent.query("select $1::int from pg_sleep(0.002)", i).get(0).getInt(0));
         }
       }
     } finally {
@@ -98,7 +107,8 @@ class CancelRaceTest {
   }
 
   private static FakeServer relay() {
-    return new FakeServer(InetAddress.getLoopbackAddress(), FakeServer.relayTo(PrivateServer.shared().port()));
+    return new FakeServer(
+        InetAddress.getLoopbackAddress(), FakeServer.relayTo(PrivateServer.shared().port()));
   }
 
   /** Work that fails in a thread whose flag is set. */
@@ -110,19 +120,26 @@ class CancelRaceTest {
 
   @Test
   void aTransactionWhoseThreadIsInterruptedIsRolledBack() {
-    try (FakeServer relay = relay(); Connection connection = by(relay)) {
+    try (FakeServer relay = relay();
+        Connection connection = by(relay)) {
       connection.execute("create temporary table kept (n int)");
       Function<Connection, Object> work = CancelRaceTest::interrupted;
       for (int i = 0; i < 10; i++) {
-        assertThrows(IllegalStateException.class, () -> connection.transaction(TransactionOptions.DEFAULT, work));
+        assertThrows(
+            IllegalStateException.class,
+            () -> connection.transaction(TransactionOptions.DEFAULT, work));
         assertTrue(Thread.interrupted(), "the flag is kept");
         assertFalse(connection.inTransaction());
-        connection.transaction(TransactionOptions.DEFAULT, outer -> {
-          assertThrows(IllegalStateException.class, () -> outer.transaction(TransactionOptions.DEFAULT, work));
-          assertTrue(Thread.interrupted(), "the flag is kept");
-          assertFalse(outer.transactionFailed());
-          return null;
-        });
+        connection.transaction(
+            TransactionOptions.DEFAULT,
+            outer -> {
+              assertThrows(
+                  IllegalStateException.class,
+                  () -> outer.transaction(TransactionOptions.DEFAULT, work));
+              assertTrue(Thread.interrupted(), "the flag is kept");
+              assertFalse(outer.transactionFailed());
+              return null;
+            });
         connection.begin(TransactionOptions.DEFAULT);
         Thread.currentThread().interrupt();
         connection.rollback();
@@ -137,7 +154,10 @@ class CancelRaceTest {
   @Test
   void aLoanWhoseThreadIsInterruptedGoesBackInOrder() {
     try (FakeServer relay = relay();
-        Pool pool = new Pool(PrivateServer.shared().config().port(relay.port()).build(), Pool.Settings.DEFAULT.size(1))) {
+        Pool pool =
+            new Pool(
+                PrivateServer.shared().config().port(relay.port()).build(),
+                Pool.Settings.DEFAULT.size(1))) {
       int process = 0;
       for (int i = 0; i < 10; i++) {
         Connection loan = pool.borrow();

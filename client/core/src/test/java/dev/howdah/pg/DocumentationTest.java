@@ -22,18 +22,27 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Compiles and runs the Java examples of docs/client.md, and compares what they print with what they say. */
+/**
+ * Compiles and runs the Java examples of docs/client.md, and compares what they print with what
+ * they say.
+ */
 class DocumentationTest {
   private static final Path PAGE = Path.of("../../docs/client.md");
-  private static final String HEAD = "import dev.howdah.pg.*;\nimport java.io.*;\nimport java.util.*;\nimport java.util.concurrent.*;\n"
-      + "public class Examples {\n";
+  private static final String HEAD =
+      "import dev.howdah.pg.*;\n"
+          + "import java.io.*;\n"
+          + "import java.util.*;\n"
+          + "import java.util.concurrent.*;\n"
+          + "public class Examples {\n";
   private static final Pattern PRINTS = Pattern.compile("// prints ?(.*)");
-  @TempDir
-  Path folder;
+  @TempDir Path folder;
 
   private static List<String> blocks(String language) throws IOException {
-    return Pattern.compile("```" + language + "\n(.*?)```", Pattern.DOTALL).matcher(Files.readString(PAGE)).results()
-        .map(block -> block.group(1)).toList();
+    return Pattern.compile("```" + language + "\n(.*?)```", Pattern.DOTALL)
+        .matcher(Files.readString(PAGE))
+        .results()
+        .map(block -> block.group(1))
+        .toList();
   }
 
   @Test
@@ -46,8 +55,16 @@ class DocumentationTest {
       connection.script("drop table if exists users; " + String.join("", blocks("sql")));
       Class<?> compiled = loader.loadClass("Examples");
       for (int i = 0; i < examples.size(); i++) {
-        String said = PRINTS.matcher(examples.get(i)).results().map(line -> line.group(1) + "\n").collect(Collectors.joining());
-        assertEquals(said.stripTrailing(), printed(compiled, i, connection).stripTrailing(), examples.get(i));
+        String said =
+            PRINTS
+                .matcher(examples.get(i))
+                .results()
+                .map(line -> line.group(1) + "\n")
+                .collect(Collectors.joining());
+        assertEquals(
+            said.stripTrailing(),
+            printed(compiled, i, connection).stripTrailing(),
+            examples.get(i));
       }
     }
   }
@@ -59,7 +76,8 @@ class DocumentationTest {
     String clojure = first("<clojure.version>(.*?)</clojure.version>", build);
     assertEquals(version, first("<version>(.*?)</version>", blocks("xml").get(0)));
     String libraries = blocks("edn").get(0);
-    assertEquals(version, first("dev.howdah/howdah-pg-clojure \\{:mvn/version \"(.*?)\"", libraries));
+    assertEquals(
+        version, first("dev.howdah/howdah-pg-clojure \\{:mvn/version \"(.*?)\"", libraries));
     assertEquals(clojure, first("org.clojure/clojure \\{:mvn/version \"(.*?)\"", libraries));
   }
 
@@ -67,7 +85,8 @@ class DocumentationTest {
     return Pattern.compile(pattern).matcher(text).results().findFirst().orElseThrow().group(1);
   }
 
-  private static String printed(Class<?> compiled, int number, Connection connection) throws ReflectiveOperationException {
+  private static String printed(Class<?> compiled, int number, Connection connection)
+      throws ReflectiveOperationException {
     PrintStream before = System.out;
     ByteArrayOutputStream seen = new ByteArrayOutputStream();
     System.setOut(new PrintStream(seen, true, StandardCharsets.UTF_8));
@@ -82,13 +101,24 @@ class DocumentationTest {
   }
 
   private void compile(List<String> examples) throws IOException {
-    String server = "postgresql://" + PrivateServer.USER + "@127.0.0.1:" + PrivateServer.shared().port() + "/postgres";
+    String server =
+        "postgresql://"
+            + PrivateServer.USER
+            + "@127.0.0.1:"
+            + PrivateServer.shared().port()
+            + "/postgres";
     StringBuilder source = new StringBuilder(HEAD);
     for (int i = 0; i < examples.size(); i++) {
       // An example that opens a connection must not find the name taken.
       String name = examples.get(i).contains("Connection connection =") ? "other" : "connection";
-      source.append("public static void example").append(i).append("(Connection ").append(name).append(") {\n")
-          .append(examples.get(i).replace("postgresql://app:secret@localhost/app", server)).append("}\n");
+      source
+          .append("public static void example")
+          .append(i)
+          .append("(Connection ")
+          .append(name)
+          .append(") {\n")
+          .append(examples.get(i).replace("postgresql://app:secret@localhost/app", server))
+          .append("}\n");
     }
     Path file = folder.resolve("Examples.java");
     Files.writeString(file, source.append("}\n"));
@@ -99,9 +129,17 @@ class DocumentationTest {
     JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
     StringWriter messages = new StringWriter();
     try (StandardJavaFileManager files = compiler.getStandardFileManager(null, null, null)) {
-      boolean compiled = compiler.getTask(messages, files, null,
-          List.of("-d", folder.toString(), "-classpath", System.getProperty("java.class.path")), null,
-          files.getJavaFileObjects(file)).call();
+      boolean compiled =
+          compiler
+              .getTask(
+                  messages,
+                  files,
+                  null,
+                  List.of(
+                      "-d", folder.toString(), "-classpath", System.getProperty("java.class.path")),
+                  null,
+                  files.getJavaFileObjects(file))
+              .call();
       assertEquals("", messages.toString());
       assertTrue(compiled);
     }

@@ -9,7 +9,10 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Listens in a server's place: the first connections go by their plays, those behind them by the last one. */
+/**
+ * Listens in a server's place: the first connections go by their plays, those behind them by the
+ * last one.
+ */
 final class FakeServer implements AutoCloseable {
   /** What is done with one connection, which is closed behind it. */
   interface Play {
@@ -32,23 +35,26 @@ final class FakeServer implements AutoCloseable {
     while (true) {
       Socket socket = listener.accept();
       Play play = plays[Math.min(connections.getAndIncrement(), plays.length - 1)];
-      inBackground(() -> {
-        try (socket) {
-          play.serve(socket);
-        }
-      });
+      inBackground(
+          () -> {
+            try (socket) {
+              play.serve(socket);
+            }
+          });
     }
   }
 
   private static void inBackground(Work work) {
-    Thread thread = new Thread(() -> {
-      try {
-        work.run();
-      } catch (IOException e) {
-        // One side has hung up, which ends the play.
-        return;
-      }
-    });
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                work.run();
+              } catch (IOException e) {
+                // One side has hung up, which ends the play.
+                return;
+              }
+            });
     thread.setDaemon(true);
     thread.start();
   }
@@ -67,7 +73,10 @@ final class FakeServer implements AutoCloseable {
     };
   }
 
-  /** Reads the request that a connection begins with, gives an answer to it and one to each message after it, and reads to the end. */
+  /**
+   * Reads the request that a connection begins with, gives an answer to it and one to each message
+   * after it, and reads to the end.
+   */
   static Play answering(byte[]... answers) {
     return socket -> {
       InputStream in = socket.getInputStream();

@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Behind a pooler that prepares a client's statements on whichever connection they come to: none is ever lost. */
+/**
+ * Behind a pooler that prepares a client's statements on whichever connection they come to: none is
+ * ever lost.
+ */
 class KeepingPoolerTest extends PoolerContract {
   @Override
   PgBouncer startPooler() {

@@ -16,8 +16,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * A server process that has not come to a query yet ignores a cancel. Here it is stopped while both arrive,
- * which is what a busy machine does to it. The cancel must be sent again, or the query would run on.
+ * A server process that has not come to a query yet ignores a cancel. Here it is stopped while both
+ * arrive, which is what a busy machine does to it. The cancel must be sent again, or the query
+ * would run on.
  */
 class LateCancelTest {
   private static final String SLOW = "select pg_sleep(100)";
@@ -30,7 +31,9 @@ class LateCancelTest {
     connection = PrivateServer.connect();
     // Statements that are kept go without a round trip, which a stopped process would not answer.
     for (int i = 0; i < 2; i++) {
-      assertThrows(PgTimeoutException.class, () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(1)), SLOW));
+      assertThrows(
+          PgTimeoutException.class,
+          () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(1)), SLOW));
     }
     signal("STOP");
   }
@@ -43,7 +46,11 @@ class LateCancelTest {
   }
 
   private void signal(String name) throws IOException, InterruptedException {
-    assertEquals(0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + connection.process()).start().waitFor());
+    assertEquals(
+        0,
+        new ProcessBuilder("sh", "-c", "kill -" + name + " " + connection.process())
+            .start()
+            .waitFor());
   }
 
   /** What the query ended with when the process has gone on. */
@@ -65,7 +72,9 @@ class LateCancelTest {
 
   @Test
   void aTimeoutEndsTheQuery() throws IOException, InterruptedException {
-    Future<?> query = threads.submit(() -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(20)), SLOW));
+    Future<?> query =
+        threads.submit(
+            () -> connection.query(Options.DEFAULT.timeout(Duration.ofMillis(20)), SLOW));
     assertInstanceOf(PgTimeoutException.class, end(query));
   }
 
@@ -80,10 +89,12 @@ class LateCancelTest {
   @Test
   void anInterruptEndsTheQuery() throws IOException, InterruptedException {
     Thread[] caller = new Thread[1];
-    Future<?> query = threads.submit(() -> {
-      caller[0] = Thread.currentThread();
-      return connection.query(SLOW);
-    });
+    Future<?> query =
+        threads.submit(
+            () -> {
+              caller[0] = Thread.currentThread();
+              return connection.query(SLOW);
+            });
     awaitCall();
     caller[0].interrupt();
     PgException interrupted = assertInstanceOf(PgException.class, end(query));

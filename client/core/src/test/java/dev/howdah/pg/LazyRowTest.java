@@ -23,13 +23,18 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class LazyRowTest {
-  private static final String MIXED = "select x::int4 as int4, x::int8 as int8, x::numeric as numeric, x::text || 'foobar' as line,"
-      + " x > 100500 as bool, now() as ts, now()::date as date, now()::time as time, null as nil from generate_series(1,$1::int) as s(x)";
+  private static final String MIXED =
+      "select x::int4 as int4, x::int8 as int8, x::numeric as numeric, x::text || 'foobar' as line,"
+          + " x > 100500 as bool, now() as ts, now()::date as date, now()::time as time, null as"
+          + " nil from generate_series(1,$1::int) as s(x)";
 
-  private static final OffsetDateTime START = OffsetDateTime.of(2024, 1, 1, 0, 0, 0, 0, ZoneOffset.UTC);
-  private static final String RACED = "select x::int4, x::int8, x::numeric, x::text || 'foobar', x > 1500,"
-      + " '2024-01-01 00:00:00+00'::timestamptz + make_interval(secs => x), '2024-01-01'::date + x, '00:00'::time + make_interval(secs => x),"
-      + " null, array[x, null, x + 1], row(x, 't' || x)::raced, int4send(x) from generate_series(1,$1::int) as s(x)";
+  private static final OffsetDateTime START =
+      OffsetDateTime.of(2024, 1, 1, 0, 0, 0, 0, ZoneOffset.UTC);
+  private static final String RACED =
+      "select x::int4, x::int8, x::numeric, x::text || 'foobar', x > 1500, '2024-01-01"
+          + " 00:00:00+00'::timestamptz + make_interval(secs => x), '2024-01-01'::date + x,"
+          + " '00:00'::time + make_interval(secs => x), null, array[x, null, x + 1], row(x, 't' ||"
+          + " x)::raced, int4send(x) from generate_series(1,$1::int) as s(x)";
 
   @Test
   void aDecodedValueIsKept() {
@@ -48,14 +53,19 @@ class LazyRowTest {
   void columnsAreFoundInAnyOrder() {
     StringBuilder sql = new StringBuilder("select ");
     for (int i = 0; i < 60; i++) {
-      sql.append(i > 0 ? "," : "").append(i % 7 == 3 ? "null" : "'" + "x".repeat(i) + "'").append(" as c").append(i);
+      sql.append(i > 0 ? "," : "")
+          .append(i % 7 == 3 ? "null" : "'" + "x".repeat(i) + "'")
+          .append(" as c")
+          .append(i);
     }
     try (Connection connection = PrivateServer.connect()) {
       for (int seed = 1; seed < 60; seed += 2) {
         Row row = connection.query(sql.toString()).get(0);
         for (int i = 0; i < 180; i++) {
           int column = (i * seed) % 60;
-          assertEquals(column % 7 == 3 ? null : "x".repeat(column), i % 2 == 0 ? row.getString(column) : row.getObject(column));
+          assertEquals(
+              column % 7 == 3 ? null : "x".repeat(column),
+              i % 2 == 0 ? row.getString(column) : row.getObject(column));
         }
       }
     }
@@ -64,8 +74,14 @@ class LazyRowTest {
   @Test
   void nullsAndWrongTypesAreErrorsForPrimitives() {
     try (Connection connection = PrivateServer.connect()) {
-      Row row = connection.query("select null::int as nothing, 'x' as letter, 3000000000 as large, 1.5 as half").get(0);
-      assertTrue(assertThrows(PgException.class, () -> row.getLong(0)).getMessage().contains("nothing is null"));
+      Row row =
+          connection
+              .query("select null::int as nothing, 'x' as letter, 3000000000 as large, 1.5 as half")
+              .get(0);
+      assertTrue(
+          assertThrows(PgException.class, () -> row.getLong(0))
+              .getMessage()
+              .contains("nothing is null"));
       assertThrows(PgException.class, () -> row.getLong("letter"));
       assertThrows(PgException.class, () -> row.getInt("large"));
       assertThrows(PgException.class, () -> row.getLong("half"));
@@ -78,8 +94,11 @@ class LazyRowTest {
   @Test
   void whatARowKeepsIsAsDocumented() {
     try (Connection connection = PrivateServer.connect()) {
-      for (String sql : List.of("select x from generate_series(1, $1::int) x", MIXED,
-          "select " + "now(),".repeat(59) + "now() from generate_series(1, $1::int)")) {
+      for (String sql :
+          List.of(
+              "select x from generate_series(1, $1::int) x",
+              MIXED,
+              "select " + "now(),".repeat(59) + "now() from generate_series(1, $1::int)")) {
         connection.query(sql, 10);
         double[] least = {Double.MAX_VALUE, Double.MAX_VALUE};
         // The JVM itself allocates beside us, which can only add, so the least of several counts.
@@ -88,8 +107,11 @@ class LazyRowTest {
           least[0] = Math.min(least[0], kept[0]);
           least[1] = Math.min(least[1], kept[1]);
         }
-        assertTrue(least[0] <= 8, "it keeps " + least[0] + " bytes for each row beside its body: " + sql);
-        assertTrue(least[1] <= 40, "it keeps " + least[1] + " bytes for each row handed out beside its body: " + sql);
+        assertTrue(
+            least[0] <= 8, "it keeps " + least[0] + " bytes for each row beside its body: " + sql);
+        assertTrue(
+            least[1] <= 40,
+            "it keeps " + least[1] + " bytes for each row handed out beside its body: " + sql);
       }
     }
   }
@@ -151,11 +173,13 @@ class LazyRowTest {
       long before = used();
       for (int i = 0; i < 200; i++) {
         kept.add(connection.query(sql).get(4999).detach());
-        connection.forEach(row -> {
-          if (row.getInt(0) == 5000) {
-            kept.add(row);
-          }
-        }, sql);
+        connection.forEach(
+            row -> {
+              if (row.getInt(0) == 5000) {
+                kept.add(row);
+              }
+            },
+            sql);
         kept.add(connection.first(sql));
       }
       double each = (double) (used() - before) / kept.size();
@@ -241,12 +265,20 @@ class LazyRowTest {
       int x = i + 1;
       Object line = row.getObject(3);
       Object number = row.getObject(0);
-      boolean right = Integer.valueOf(x).equals(number) && (x + "foobar").equals(line) && row.getLong(1) == x
-          && BigDecimal.valueOf(x).equals(row.getObject(2)) && Boolean.valueOf(x > 1500).equals(row.getObject(4))
-          && START.plusSeconds(x).equals(row.getObject(5)) && START.toLocalDate().plusDays(x).equals(row.getObject(6))
-          && LocalTime.ofSecondOfDay(x).equals(row.getObject(7)) && row.getObject(8) == null
-          && Arrays.asList(x, null, x + 1).equals(row.getObject(9)) && List.of(x, "t" + x).equals(row.getObject(10))
-          && Arrays.equals(ByteBuffer.allocate(4).putInt(x).array(), (byte[]) row.getObject(11));
+      boolean right =
+          Integer.valueOf(x).equals(number)
+              && (x + "foobar").equals(line)
+              && row.getLong(1) == x
+              && BigDecimal.valueOf(x).equals(row.getObject(2))
+              && Boolean.valueOf(x > 1500).equals(row.getObject(4))
+              && START.plusSeconds(x).equals(row.getObject(5))
+              && START.toLocalDate().plusDays(x).equals(row.getObject(6))
+              && LocalTime.ofSecondOfDay(x).equals(row.getObject(7))
+              && row.getObject(8) == null
+              && Arrays.asList(x, null, x + 1).equals(row.getObject(9))
+              && List.of(x, "t" + x).equals(row.getObject(10))
+              && Arrays.equals(
+                  ByteBuffer.allocate(4).putInt(x).array(), (byte[]) row.getObject(11));
       if (!right) {
         wrong.set("row " + i + ": " + row.toMap());
       }
@@ -255,18 +287,25 @@ class LazyRowTest {
 
   @Test
   void jsonFromTheWireIsTheServersOwn() {
-    String sql = "select x as a, null as b, 'quote \" and \\ and \n' || x as \"odd \"\"name\"\"\", jsonb_build_object('k', x) as c,"
-        + " array[x, null] as d, x / 3.0 as e, x::float8 / 3 as f, '2024-01-01 10:00:00.5+00'::timestamptz as g,"
-        + " row(x, 'y') as h, true as i from generate_series(1, 2000) x";
+    String sql =
+        "select x as a, null as b, 'quote \" and \\ and \n"
+            + "' || x as \"odd \"\"name\"\"\", jsonb_build_object('k', x) as c, array[x, null] as"
+            + " d, x / 3.0 as e, x::float8 / 3 as f, '2024-01-01 10:00:00.5+00'::timestamptz as g,"
+            + " row(x, 'y') as h, true as i from generate_series(1, 2000) x";
     try (Connection connection = PrivateServer.connect()) {
-      String server = connection.query("select string_agg(row_to_json(q)::text, ',') from (" + sql + ") q").get(0).getString(0);
+      String server =
+          connection
+              .query("select string_agg(row_to_json(q)::text, ',') from (" + sql + ") q")
+              .get(0)
+              .getString(0);
       ByteArrayOutputStream streamed = new ByteArrayOutputStream();
       assertEquals(2000, connection.writeJson(streamed, sql));
       assertEquals("[" + server + "]", streamed.toString(StandardCharsets.UTF_8));
       ByteArrayOutputStream kept = new ByteArrayOutputStream();
       connection.query(sql).writeJson(kept);
       assertArrayEquals(streamed.toByteArray(), connection.json(sql));
-      assertEquals(streamed.toString(StandardCharsets.UTF_8), kept.toString(StandardCharsets.UTF_8));
+      assertEquals(
+          streamed.toString(StandardCharsets.UTF_8), kept.toString(StandardCharsets.UTF_8));
       ByteArrayOutputStream none = new ByteArrayOutputStream();
       connection.writeJson(none, "select 1 where false");
       assertEquals("[]", new String(connection.json("select 1 where false")));
@@ -277,8 +316,11 @@ class LazyRowTest {
 
   @Test
   void csvFromTheWireIsTheServersOwn() {
-    String sql = "select x as \"a,b\", case x % 4 when 0 then null when 1 then '' when 2 then 'q \"' else E'l\\nm' end as b,"
-        + " x > 3 as c, array[x, 2] as d, now() as e, x / 7.0 as f from generate_series(1, 3000) x";
+    String sql =
+        "select x as \"a,b\", case x % 4 when 0 then null when 1 then '' when 2 then 'q \"' else"
+            + " E'l\\n"
+            + "m' end as b, x > 3 as c, array[x, 2] as d, now() as e, x / 7.0 as f from"
+            + " generate_series(1, 3000) x";
     try (Connection connection = PrivateServer.connect()) {
       connection.begin(TransactionOptions.DEFAULT);
       ByteArrayOutputStream server = new ByteArrayOutputStream();

@@ -16,7 +16,11 @@ class ListenerTest {
   private final BlockingQueue<PgException> ends = new LinkedBlockingQueue<>();
 
   private Listener listen() {
-    return Listener.open(PrivateServer.shared().config().set("application_name", "listener").build(), List.of("a", "b"), seen::add, ends::add);
+    return Listener.open(
+        PrivateServer.shared().config().set("application_name", "listener").build(),
+        List.of("a", "b"),
+        seen::add,
+        ends::add);
   }
 
   @Test
@@ -38,7 +42,9 @@ class ListenerTest {
   void aListenerWhoseConnectionBreaksSaysSo() throws InterruptedException {
     try (Connection sender = PrivateServer.connect()) {
       Listener listener = listen();
-      sender.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener'");
+      sender.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name ="
+              + " 'listener'");
       assertNotNull(ends.poll(30, TimeUnit.SECONDS));
       listener.close();
       assertFalse(listener.isOpen());

@@ -11,8 +11,14 @@ class NewestJdkTest {
   @Test
   @Timeout(value = 15, unit = TimeUnit.MINUTES)
   void theTestsPassOnTheNewestJdk() throws IOException, InterruptedException {
-    // Those that start processes of their own, and long ones that look at the server and its bytes, whatever the JDK.
-    NewestJdk.runTestsBeside(NewestJdkTest.class,
-        "SmallHeapTest", "LyingValuesTest", "TargetSessionTest", "DefaultLimitsTest", "HostileServerTest");
+    // Those that start processes of their own, and long ones that look at the server and its bytes,
+    // whatever the JDK.
+    NewestJdk.runTestsBeside(
+        NewestJdkTest.class,
+        "SmallHeapTest",
+        "LyingValuesTest",
+        "TargetSessionTest",
+        "DefaultLimitsTest",
+        "HostileServerTest");
   }
 }

@@ -80,7 +80,8 @@ class PipelineTest {
       assertThrows(PgException.class, doomed::get);
       assertThrows(PgException.class, behind::get);
       // From another thread, so that a turn that was given back twice or never would be noticed.
-      assertTimeoutPreemptively(Duration.ofSeconds(20),
+      assertTimeoutPreemptively(
+          Duration.ofSeconds(20),
           () -> assertThrows(ConnectionException.class, () -> connection.query("select 1")));
     }
   }
@@ -89,9 +90,11 @@ class PipelineTest {
   void rowsThatCannotBeMadeFailTheirStatementsAndNoOther() {
     try (Connection connection = PrivateServer.connect()) {
       connection.query("select 1");
-      Options failing = Options.DEFAULT.rows(shape -> {
-        throw new IllegalStateException("no rows");
-      });
+      Options failing =
+          Options.DEFAULT.rows(
+              shape -> {
+                throw new IllegalStateException("no rows");
+              });
       Pipeline pipeline = connection.pipeline(failing);
       Pipeline.Answer first = pipeline.query("select 1");
       Pipeline.Answer second = pipeline.query("select 1");
@@ -104,11 +107,18 @@ class PipelineTest {
 
   @Test
   void whatAHandlerOfNoticesThrowsIsItsStatementsOwn() {
-    Config config = PrivateServer.shared().config().notices(notice -> {
-      throw new IllegalStateException(notice.message());
-    }).build();
+    Config config =
+        PrivateServer.shared()
+            .config()
+            .notices(
+                notice -> {
+                  throw new IllegalStateException(notice.message());
+                })
+            .build();
     try (Connection noisy = Connection.open(config)) {
-      noisy.script("create function pg_temp.say(what text) returns text language plpgsql as $$ begin raise notice '%', what; return what; end $$");
+      noisy.script(
+          "create function pg_temp.say(what text) returns text language plpgsql as $$ begin raise"
+              + " notice '%', what; return what; end $$");
       try (Pipeline pipeline = noisy.pipeline()) {
         Pipeline.Answer before = pipeline.query("select 1");
         Pipeline.Answer loud = pipeline.query("select pg_temp.say('look')");
@@ -118,8 +128,10 @@ class PipelineTest {
         assertEquals(2, behind.get().get(0).getInt(0));
       }
       assertEquals(3, noisy.query("select 3").get(0).getInt(0));
-      ServerException error = assertThrows(ServerException.class,
-          () -> noisy.script("do $$ begin raise notice 'look'; raise exception 'no'; end $$"));
+      ServerException error =
+          assertThrows(
+              ServerException.class,
+              () -> noisy.script("do $$ begin raise notice 'look'; raise exception 'no'; end $$"));
       assertEquals("look", error.getSuppressed()[0].getMessage());
       assertEquals(4, noisy.query("select 4").get(0).getInt(0));
     }

@@ -57,7 +57,12 @@ abstract class PoolerContract {
   static int kept(Connection connection) {
     int kept = 0;
     for (int i = 0; i < BACKENDS; i++) {
-      kept += connection.script("select count(*)::int from pg_prepared_statements").get(0).get(0).getInt(0);
+      kept +=
+          connection
+              .script("select count(*)::int from pg_prepared_statements")
+              .get(0)
+              .get(0)
+              .getInt(0);
     }
     return kept;
   }
@@ -69,10 +74,13 @@ abstract class PoolerContract {
       Random random = new Random(1);
       for (int i = 0; i < 500; i++) {
         int text = random.nextInt(4);
-        assertEquals(i, connection.query("select $1::int + " + text + " - " + text, i).get(0).getInt(0));
+        assertEquals(
+            i, connection.query("select $1::int + " + text + " - " + text, i).get(0).getInt(0));
       }
       int after = kept(connection);
-      assertTrue(after - before <= mostKept(4), "the server keeps " + after + " statements, and kept " + before);
+      assertTrue(
+          after - before <= mostKept(4),
+          "the server keeps " + after + " statements, and kept " + before);
     }
   }
 
@@ -84,8 +92,11 @@ abstract class PoolerContract {
       }
       for (int i = 0; i < 100; i++) {
         int number = i;
-        int sum = connection.transaction(tx -> tx.query("select $1::int", number).get(0).getInt(0)
-            + tx.query("select $1::int * 1", number).get(0).getInt(0));
+        int sum =
+            connection.transaction(
+                tx ->
+                    tx.query("select $1::int", number).get(0).getInt(0)
+                        + tx.query("select $1::int * 1", number).get(0).getInt(0));
         assertEquals(2 * i, sum);
       }
     }
@@ -93,9 +104,12 @@ abstract class PoolerContract {
 
   @Test
   void aPipelineRunsItsOwnStatements() {
-    try (Connection one = connect(); Connection other = Connection.open(pooler.config().set("statement_cache_size", 0).build())) {
+    try (Connection one = connect();
+        Connection other =
+            Connection.open(pooler.config().set("statement_cache_size", 0).build())) {
       for (int i = 0; i < 20; i++) {
-        try (Pipeline pipeline = one.pipeline(); Pipeline beside = other.pipeline()) {
+        try (Pipeline pipeline = one.pipeline();
+            Pipeline beside = other.pipeline()) {
           Pipeline.Answer first = pipeline.query("select 'one'");
           Pipeline.Answer second = beside.query("select 'other'");
           Pipeline.Answer third = pipeline.query("select 'one'");

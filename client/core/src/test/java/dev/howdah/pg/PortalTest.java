@@ -50,7 +50,8 @@ class PortalTest {
   @Test
   void aClosedPortalIsGoneFromTheServer() {
     connection.begin(TransactionOptions.DEFAULT);
-    Portal portal = connection.portal(Options.DEFAULT.fetchSize(1), "select * from generate_series(1, 5)");
+    Portal portal =
+        connection.portal(Options.DEFAULT.fetchSize(1), "select * from generate_series(1, 5)");
     String open = "select count(*) from pg_cursors where name like 'howdah_portal%'";
     assertEquals(1, connection.query(open).get(0).getLong(0));
     portal.close();
@@ -61,8 +62,13 @@ class PortalTest {
 
   @Test
   void aPortalNeedsItsTransaction() {
-    assertEquals("25P01", assertThrows(PgException.class, () -> connection.portal(Options.DEFAULT, "select 1")).sqlState());
-    Portal portal = connection.portal(Options.DEFAULT.fetchSize(1).opening("BEGIN"), "select * from generate_series(1, 5)");
+    assertEquals(
+        "25P01",
+        assertThrows(PgException.class, () -> connection.portal(Options.DEFAULT, "select 1"))
+            .sqlState());
+    Portal portal =
+        connection.portal(
+            Options.DEFAULT.fetchSize(1).opening("BEGIN"), "select * from generate_series(1, 5)");
     assertTrue(connection.inTransaction());
     portal.fetch();
     connection.commit();
@@ -78,9 +84,13 @@ class PortalTest {
     connection.query("show transaction_isolation");
     connection.query("show transaction_isolation");
     long before = connection.writes();
-    assertEquals("serializable", connection.query(opening, "show transaction_isolation").get(0).getString(0));
+    assertEquals(
+        "serializable",
+        connection.query(opening, "show transaction_isolation").get(0).getString(0));
     assertEquals(1, connection.writes() - before);
-    assertEquals("serializable", connection.query(opening, "show transaction_isolation").get(0).getString(0));
+    assertEquals(
+        "serializable",
+        connection.query(opening, "show transaction_isolation").get(0).getString(0));
     connection.rollback();
     try (Cursor cursor = connection.cursor(opening, "show transaction_isolation")) {
       assertEquals("serializable", cursor.next().getString(0));
@@ -88,25 +98,35 @@ class PortalTest {
     assertTrue(connection.inTransaction());
     connection.rollback();
     Options nonsense = Options.DEFAULT.opening("BEGIN nonsense");
-    for (Executable run : List.<Executable>of(() -> connection.query(nonsense, "show transaction_isolation"),
-        () -> connection.cursor(nonsense, "show transaction_isolation"))) {
+    for (Executable run :
+        List.<Executable>of(
+            () -> connection.query(nonsense, "show transaction_isolation"),
+            () -> connection.cursor(nonsense, "show transaction_isolation"))) {
       assertEquals("42601", assertThrows(ServerException.class, run).sqlState());
     }
     assertFalse(connection.inTransaction());
-    assertEquals("read committed", connection.query("show transaction_isolation").get(0).getString(0));
+    assertEquals(
+        "read committed", connection.query("show transaction_isolation").get(0).getString(0));
   }
 
   @Test
   void mostRowsLeavesTheRestInTheServer() {
-    assertEquals(List.of(1, 2), numbers(connection.query(Options.DEFAULT.mostRows(2), "select * from generate_series(1, 5)")));
+    assertEquals(
+        List.of(1, 2),
+        numbers(
+            connection.query(Options.DEFAULT.mostRows(2), "select * from generate_series(1, 5)")));
     assertEquals(List.of(1), numbers(connection.query(Options.DEFAULT.mostRows(2), "select 1")));
   }
 
   @Test
   void aStatementIsDescribedWithoutRunning() {
     Description description = connection.describe("select $1::int4 as a, $2::text[] as b, 1/0");
-    assertEquals(List.of("int4", "_text"), description.parameters().stream().map(parameter -> parameter.codec().name()).toList());
-    assertEquals(List.of("a", "b", "?column?"), description.shape().columns().stream().map(Column::name).toList());
+    assertEquals(
+        List.of("int4", "_text"),
+        description.parameters().stream().map(parameter -> parameter.codec().name()).toList());
+    assertEquals(
+        List.of("a", "b", "?column?"),
+        description.shape().columns().stream().map(Column::name).toList());
     assertThrows(ServerException.class, () -> connection.describe("select nothing"));
     assertFalse(connection.inTransaction());
   }

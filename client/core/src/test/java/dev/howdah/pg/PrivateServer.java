@@ -15,18 +15,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * A PostgreSQL of the tests' own: made in a temporary folder when first asked for, gone with the process. PG_CONFIG names
- * which, otherwise it is that of the pg_config on the path.
+ * A PostgreSQL of the tests' own: made in a temporary folder when first asked for, gone with the
+ * process. PG_CONFIG names which, otherwise it is that of the pg_config on the path.
  *
  * <p>PostgreSQL refuses to run as root, so root runs it as the user postgres or nobody.
  */
 public final class PrivateServer {
   /** The superuser's name. */
   public static final String USER = "tester";
+
   private static PrivateServer shared;
 
   private final Path folder;
   private final int port;
+
   /** The port of the standby; 0 before there is one. */
   private int standby;
 
@@ -52,7 +54,19 @@ public final class PrivateServer {
       if (isRoot()) {
         server.run(List.of("chown", owner(), folder.toString()));
       }
-      server.asOwner(List.of(bin("initdb"), "-D", server.data(), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"));
+      server.asOwner(
+          List.of(
+              bin("initdb"),
+              "-D",
+              server.data(),
+              "-U",
+              USER,
+              "-A",
+              "trust",
+              "-E",
+              "UTF8",
+              "--locale=C",
+              "--no-sync"));
       server.startIn(server.data(), server.port);
       return server;
     } catch (IOException e) {
@@ -61,16 +75,45 @@ public final class PrivateServer {
   }
 
   private void startIn(String data, int port) {
-    asOwner(List.of(bin("pg_ctl"), "-D", data, "-w", "-l", data + ".log", "-o", "-p " + port + " -k " + folder
-        + " -c listen_addresses=127.0.0.1 -c fsync=off -c TimeZone=UTC -c max_connections=60 -c max_prepared_transactions=5"
-        + " -c password_encryption=scram-sha-256", "start"));
+    asOwner(
+        List.of(
+            bin("pg_ctl"),
+            "-D",
+            data,
+            "-w",
+            "-l",
+            data + ".log",
+            "-o",
+            "-p "
+                + port
+                + " -k "
+                + folder
+                + " -c listen_addresses=127.0.0.1 -c fsync=off -c TimeZone=UTC -c"
+                + " max_connections=60 -c max_prepared_transactions=5 -c"
+                + " password_encryption=scram-sha-256",
+            "start"));
   }
 
   /** The TCP port of a standby of this server, which is made when it is first asked for. */
   public synchronized int standby() {
     if (standby == 0) {
-      asOwner(List.of(bin("pg_basebackup"), "-D", standbyData(), "-h", folder.toString(), "-p", Integer.toString(port), "-U", USER,
-          "-R", "-X", "stream", "-c", "fast", "--no-sync"));
+      asOwner(
+          List.of(
+              bin("pg_basebackup"),
+              "-D",
+              standbyData(),
+              "-h",
+              folder.toString(),
+              "-p",
+              Integer.toString(port),
+              "-U",
+              USER,
+              "-R",
+              "-X",
+              "stream",
+              "-c",
+              "fast",
+              "--no-sync"));
       try {
         int free = freePort();
         startIn(standbyData(), free);
@@ -98,7 +141,9 @@ public final class PrivateServer {
 
   static String owner() {
     try {
-      boolean postgres = Files.readAllLines(Path.of("/etc/passwd")).stream().anyMatch(line -> line.startsWith("postgres:"));
+      boolean postgres =
+          Files.readAllLines(Path.of("/etc/passwd")).stream()
+              .anyMatch(line -> line.startsWith("postgres:"));
       return postgres ? "postgres" : "nobody";
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -139,8 +184,12 @@ public final class PrivateServer {
   private void run(List<String> command) {
     try {
       Path log = folder.resolve("commands");
-      Process process = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true)
-          .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+      Process process =
+          new ProcessBuilder(command)
+              .directory(folder.toFile())
+              .redirectErrorStream(true)
+              .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()))
+              .start();
       if (!process.waitFor(60, TimeUnit.SECONDS) || process.exitValue() != 0) {
         throw new IllegalStateException(command + " failed: " + Files.readString(log));
       }

@@ -10,7 +10,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Values that cannot be sent are refused by an error that says what is wrong, and the connection goes on. */
+/**
+ * Values that cannot be sent are refused by an error that says what is wrong, and the connection
+ * goes on.
+ */
 class RefusedValuesTest {
   private Connection connection;
 
@@ -68,7 +71,12 @@ class RefusedValuesTest {
     ServerException error = assertThrows(ServerException.class, () -> connection.execute(sql, 1));
     assertEquals(sql, error.sql());
     assertTrue(error.getMessage().contains(sql), error.getMessage());
-    assertTrue(assertThrows(ServerException.class, () -> connection.execute(sql + " /* " + "x".repeat(2000) + " */", 1))
-        .getMessage().length() < 1000);
+    assertTrue(
+        assertThrows(
+                    ServerException.class,
+                    () -> connection.execute(sql + " /* " + "x".repeat(2000) + " */", 1))
+                .getMessage()
+                .length()
+            < 1000);
   }
 }

@@ -21,7 +21,8 @@ import org.junit.jupiter.api.Test;
 
 /** A row as a map. */
 class RowMapTest {
-  private static final String KIND = "select 1 as a, null as b, 'two' as a, 3.5 as c, 'four' as b, '\\x01'::bytea as d";
+  private static final String KIND =
+      "select 1 as a, null as b, 'two' as a, 3.5 as c, 'four' as b, '\\x01'::bytea as d";
 
   private static Row row() {
     try (Connection connection = PrivateServer.connect()) {
@@ -75,7 +76,8 @@ class RowMapTest {
     assertThrows(UnsupportedOperationException.class, () -> map.put("a", 2));
     assertThrows(UnsupportedOperationException.class, () -> map.remove("a"));
     assertThrows(UnsupportedOperationException.class, map::clear);
-    assertThrows(UnsupportedOperationException.class, () -> map.entrySet().iterator().next().setValue(2));
+    assertThrows(
+        UnsupportedOperationException.class, () -> map.entrySet().iterator().next().setValue(2));
     var entries = map.entrySet().iterator();
     for (int i = 0; i < map.size(); i++) {
       entries.next();
@@ -89,8 +91,10 @@ class RowMapTest {
     Row read = row();
     Object number = read.getObject("c");
     assertEquals(number, read.toMap().get("c"));
-    assertArrayEquals(new Object[] {1, null, "two", number, "four"}, java.util.Arrays.copyOf(read.toArray(), 5));
-    assertArrayEquals(new Object[] {1, null, "two", number, "four"}, java.util.Arrays.copyOf(row().toArray(), 5));
+    assertArrayEquals(
+        new Object[] {1, null, "two", number, "four"}, java.util.Arrays.copyOf(read.toArray(), 5));
+    assertArrayEquals(
+        new Object[] {1, null, "two", number, "four"}, java.util.Arrays.copyOf(row().toArray(), 5));
   }
 
   @Test
@@ -100,7 +104,9 @@ class RowMapTest {
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
       out.writeObject(map);
     }
-    Map<?, ?> back = (Map<?, ?>) new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
+    Map<?, ?> back =
+        (Map<?, ?>)
+            new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
     assertEquals(List.of("a", "b", "c", "d"), new ArrayList<>(back.keySet()));
     assertEquals(map.get("c"), back.get("c"));
   }

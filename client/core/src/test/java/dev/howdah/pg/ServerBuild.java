@@ -1,15 +1,17 @@
 package dev.howdah.pg;
 
 /**
- * What some builds of PostgreSQL lack: extensions of contrib, libxml, OpenSSL. A test leaves out what needs it, there alone,
- * and says so.
+ * What some builds of PostgreSQL lack: extensions of contrib, libxml, OpenSSL. A test leaves out
+ * what needs it, there alone, and says so.
  */
 public final class ServerBuild {
   private ServerBuild() {}
 
   /** Makes the extension if this PostgreSQL brings it; otherwise says what the test leaves out. */
   public static boolean makesExtension(Connection connection, String name, String leftOut) {
-    if (connection.query("select name from pg_available_extensions where name = $1", name).isEmpty()) {
+    if (connection
+        .query("select name from pg_available_extensions where name = $1", name)
+        .isEmpty()) {
       return skip(leftOut, "this PostgreSQL has no extension " + name);
     }
     connection.script("create extension if not exists " + name);

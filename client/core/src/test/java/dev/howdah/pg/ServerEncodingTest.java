@@ -16,7 +16,8 @@ class ServerEncodingTest {
     String name = "in_" + encoding.toLowerCase(java.util.Locale.ROOT);
     try (Connection connection = PrivateServer.connect()) {
       connection.query("drop database if exists " + name);
-      connection.query("create database " + name + " encoding '" + encoding + "' locale 'C' template template0");
+      connection.query(
+          "create database " + name + " encoding '" + encoding + "' locale 'C' template template0");
     }
     return Connection.open(PrivateServer.shared().config().database(name).build());
   }
@@ -29,7 +30,9 @@ class ServerEncodingTest {
       for (boolean binary : List.of(true, false)) {
         Options options = Options.DEFAULT.binary(binary);
         connection.query(options, "insert into \"" + text + "\" values ($1)", text);
-        Result rows = connection.query(options, "select t as \"" + text + "\", octet_length(t) from \"" + text + "\"");
+        Result rows =
+            connection.query(
+                options, "select t as \"" + text + "\", octet_length(t) from \"" + text + "\"");
         assertEquals(text, rows.get(0).getString(text));
         String json = rows.get(0).toJson();
         assertTrue(json.startsWith("{\"" + text + "\":\"" + text + "\","), json);
@@ -40,7 +43,10 @@ class ServerEncodingTest {
   @Test
   void whatTheEncodingLacksIsTheServersError() {
     try (Connection connection = database("LATIN1")) {
-      assertEquals("22P05", assertThrows(ServerException.class, () -> connection.query("select $1::text", "日")).sqlState());
+      assertEquals(
+          "22P05",
+          assertThrows(ServerException.class, () -> connection.query("select $1::text", "日"))
+              .sqlState());
       assertEquals(1, connection.query("select 1").size());
     }
   }
@@ -49,8 +55,11 @@ class ServerEncodingTest {
   void bytesOfNoEncodingAreReadAsBytes() {
     try (Connection connection = database("SQL_ASCII")) {
       String odd = "convert_from('\\xe4ff', 'SQL_ASCII')";
-      assertEquals("22021", assertThrows(ServerException.class, () -> connection.query("select " + odd)).sqlState());
-      assertArrayEquals(new byte[] {(byte) 0xe4, (byte) 0xff},
+      assertEquals(
+          "22021",
+          assertThrows(ServerException.class, () -> connection.query("select " + odd)).sqlState());
+      assertArrayEquals(
+          new byte[] {(byte) 0xe4, (byte) 0xff},
           connection.query("select convert_to(" + odd + ", 'SQL_ASCII')").get(0).getBytes(0));
     }
   }

@@ -18,8 +18,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The server's first process takes a cancel and signals the one that runs the query. Here it is stopped, which is
- * what a busy machine does to it: the signal comes late, and must not hit the next query.
+ * The server's first process takes a cancel and signals the one that runs the query. Here it is
+ * stopped, which is what a busy machine does to it: the signal comes late, and must not hit the
+ * next query.
  */
 class SlowCancelTest {
   private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -29,7 +30,11 @@ class SlowCancelTest {
   @BeforeEach
   void connect() {
     other = PrivateServer.connect();
-    first = other.query("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int").get(0).getInt(0);
+    first =
+        other
+            .query("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int")
+            .get(0)
+            .getInt(0);
   }
 
   @AfterEach
@@ -40,12 +45,17 @@ class SlowCancelTest {
   }
 
   private void signal(String name) throws IOException, InterruptedException {
-    assertEquals(0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + first).start().waitFor());
+    assertEquals(
+        0, new ProcessBuilder("sh", "-c", "kill -" + name + " " + first).start().waitFor());
   }
 
   private Future<?> sleeping(Connection connection) {
     Future<?> query = threads.submit(() -> connection.query("select pg_sleep(100)"));
-    while (other.query("select 1 from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'", connection.process()).isEmpty()) {
+    while (other
+        .query(
+            "select 1 from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'",
+            connection.process())
+        .isEmpty()) {
       Thread.onSpinWait();
     }
     return query;
@@ -56,11 +66,13 @@ class SlowCancelTest {
     try (Connection connection = PrivateServer.connect()) {
       Future<?> query = sleeping(connection);
       signal("STOP");
-      Future<Boolean> cancel = threads.submit(() -> {
-        Thread.currentThread().interrupt();
-        assertTrue(connection.cancel());
-        return Thread.interrupted();
-      });
+      Future<Boolean> cancel =
+          threads.submit(
+              () -> {
+                Thread.currentThread().interrupt();
+                assertTrue(connection.cancel());
+                return Thread.interrupted();
+              });
       assertThrows(TimeoutException.class, () -> cancel.get(500, TimeUnit.MILLISECONDS));
       signal("CONT");
       assertTrue(cancel.get(), "the thread is still interrupted");
@@ -72,13 +84,16 @@ class SlowCancelTest {
 
   @Test
   void aSignalThatMayStillComeHitsNoOtherQuery() throws Exception {
-    try (Connection connection = Connection.open(PrivateServer.shared().config().set("cancel_timeout", "0.3").build())) {
+    try (Connection connection =
+        Connection.open(PrivateServer.shared().config().set("cancel_timeout", "0.3").build())) {
       Future<?> query = sleeping(connection);
       signal("STOP");
       connection.cancel();
       assertFalse(connection.isOpen());
       Throwable end = assertThrows(ExecutionException.class, query::get).getCause();
-      assertTrue(assertInstanceOf(ConnectionException.class, end).getMessage().contains("cancel_timeout"), end.getMessage());
+      assertTrue(
+          assertInstanceOf(ConnectionException.class, end).getMessage().contains("cancel_timeout"),
+          end.getMessage());
     }
   }
 }

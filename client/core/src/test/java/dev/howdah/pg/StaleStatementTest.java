@@ -16,8 +16,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * A prepared statement whose table was changed elsewhere, or that a pooler has lost. Outside a transaction it is prepared
- * anew by itself; inside one the error says what to do, and the next transaction finds it in order.
+ * A prepared statement whose table was changed elsewhere, or that a pooler has lost. Outside a
+ * transaction it is prepared anew by itself; inside one the error says what to do, and the next
+ * transaction finds it in order.
  */
 class StaleStatementTest {
   private static final String ALL = "select * from changing";
@@ -28,7 +29,9 @@ class StaleStatementTest {
   @BeforeEach
   void connect() {
     connection = PrivateServer.connect();
-    connection.script("drop table if exists changing; create table changing (a int); insert into changing values (1), (2)");
+    connection.script(
+        "drop table if exists changing; create table changing (a int); insert into changing values"
+            + " (1), (2)");
     connection.query(ALL);
     connection.query(ALL);
   }
@@ -45,7 +48,11 @@ class StaleStatementTest {
   }
 
   private void loseTheStatement() {
-    String name = connection.query("select name from pg_prepared_statements where statement = $1", ALL).get(0).getString(0);
+    String name =
+        connection
+            .query("select name from pg_prepared_statements where statement = $1", ALL)
+            .get(0)
+            .getString(0);
     // Where the client does not see it, as with a pooler.
     connection.script("do $$ begin execute 'deallocate " + Connection.quoted(name) + "'; end $$");
   }
@@ -92,24 +99,42 @@ class StaleStatementTest {
     }
   }
 
-  /** Each way to run a statement with each way in which it becomes stale, in transactions if that is wanted. */
+  /**
+   * Each way to run a statement with each way in which it becomes stale, in transactions if that is
+   * wanted.
+   */
   private Stream<DynamicTest> ways(boolean inside, Consumer<ToIntFunction<Connection>> test) {
     record Way(String name, ToIntFunction<Connection> run) {}
-    List<Way> ways = List.of(new Way("query", this::byQuery), new Way("cursor", this::byCursor),
-        new Way("cursor in its own transaction", this::byOpeningCursor),
-        new Way("reduction", this::byReduction), new Way("portal", this::byPortal));
-    List<Way> all = inside ? Stream.concat(ways.stream(), Stream.of(new Way("pipeline", this::byPipeline))).toList() : ways;
-    return all.stream().flatMap(way -> Stream.of(
-        DynamicTest.dynamicTest(way.name() + " after the table was changed", () -> {
-          changeTheTable();
-          test.accept(way.run());
-          again();
-        }),
-        DynamicTest.dynamicTest(way.name() + " after the statement was lost", () -> {
-          loseTheStatement();
-          test.accept(way.run());
-          again();
-        })));
+    List<Way> ways =
+        List.of(
+            new Way("query", this::byQuery),
+            new Way("cursor", this::byCursor),
+            new Way("cursor in its own transaction", this::byOpeningCursor),
+            new Way("reduction", this::byReduction),
+            new Way("portal", this::byPortal));
+    List<Way> all =
+        inside
+            ? Stream.concat(ways.stream(), Stream.of(new Way("pipeline", this::byPipeline)))
+                .toList()
+            : ways;
+    return all.stream()
+        .flatMap(
+            way ->
+                Stream.of(
+                    DynamicTest.dynamicTest(
+                        way.name() + " after the table was changed",
+                        () -> {
+                          changeTheTable();
+                          test.accept(way.run());
+                          again();
+                        }),
+                    DynamicTest.dynamicTest(
+                        way.name() + " after the statement was lost",
+                        () -> {
+                          loseTheStatement();
+                          test.accept(way.run());
+                          again();
+                        })));
   }
 
   private void again() {
@@ -124,14 +149,16 @@ class StaleStatementTest {
 
   @TestFactory
   Stream<DynamicTest> insideATransactionTheErrorSaysWhatToDoAndTheNextOneWorks() {
-    return ways(true, run -> {
-      connection.begin(TransactionOptions.DEFAULT);
-      assertAdvised(assertThrows(ServerException.class, () -> run.applyAsInt(connection)));
-      connection.rollback();
-      connection.begin(TransactionOptions.DEFAULT);
-      assertEquals(2, run.applyAsInt(connection));
-      connection.commit();
-    });
+    return ways(
+        true,
+        run -> {
+          connection.begin(TransactionOptions.DEFAULT);
+          assertAdvised(assertThrows(ServerException.class, () -> run.applyAsInt(connection)));
+          connection.rollback();
+          connection.begin(TransactionOptions.DEFAULT);
+          assertEquals(2, run.applyAsInt(connection));
+          connection.commit();
+        });
   }
 
   private static void assertAdvised(ServerException error) {

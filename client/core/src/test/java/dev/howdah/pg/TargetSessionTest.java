@@ -29,7 +29,11 @@ class TargetSessionTest {
       hosts.append(",127.0.0.1");
       all.append(',').append(ports[i]);
     }
-    return PrivateServer.shared().config().host(hosts.toString()).set("port", all).set("target_session_attrs", target);
+    return PrivateServer.shared()
+        .config()
+        .host(hosts.toString())
+        .set("port", all)
+        .set("target_session_attrs", target);
   }
 
   private static int reached(Config.Builder config) {
@@ -53,11 +57,15 @@ class TargetSessionTest {
   @Test
   void whereNoServerIsOfTheKindTheErrorSaysWhatEachIs() {
     for (String target : new String[] {"primary", "read-write"}) {
-      String message = assertThrows(ConnectionException.class, () -> reached(wanting(target, standby))).getMessage();
+      String message =
+          assertThrows(ConnectionException.class, () -> reached(wanting(target, standby)))
+              .getMessage();
       assertTrue(message.contains("is a standby") && message.contains(target), message);
     }
     for (String target : new String[] {"standby", "read-only"}) {
-      String message = assertThrows(ConnectionException.class, () -> reached(wanting(target, primary))).getMessage();
+      String message =
+          assertThrows(ConnectionException.class, () -> reached(wanting(target, primary)))
+              .getMessage();
       assertTrue(message.contains("is a primary") && message.contains(target), message);
     }
   }
@@ -65,24 +73,36 @@ class TargetSessionTest {
   @Test
   void aServerThatFallsSilentOnceItIsReadyIsGivenUpForTheNext() {
     byte[] ready = {'R', 0, 0, 0, 8, 0, 0, 0, 0, 'Z', 0, 0, 0, 5, 'I'};
-    try (FakeServer silent = new FakeServer(InetAddress.getLoopbackAddress(), FakeServer.answering(ready))) {
-      assertTimeoutPreemptively(Duration.ofSeconds(20), () -> {
-        assertEquals(primary, reached(wanting("primary", silent.port(), primary).set("connect_timeout", 0.3)));
-        Config.Builder alone = wanting("read-write", silent.port()).set("connect_timeout", 0.3);
-        String message = assertThrows(ConnectionException.class, () -> reached(alone)).getMessage();
-        assertTrue(message.contains("connect_timeout"), message);
-      });
+    try (FakeServer silent =
+        new FakeServer(InetAddress.getLoopbackAddress(), FakeServer.answering(ready))) {
+      assertTimeoutPreemptively(
+          Duration.ofSeconds(20),
+          () -> {
+            assertEquals(
+                primary,
+                reached(wanting("primary", silent.port(), primary).set("connect_timeout", 0.3)));
+            Config.Builder alone = wanting("read-write", silent.port()).set("connect_timeout", 0.3);
+            String message =
+                assertThrows(ConnectionException.class, () -> reached(alone)).getMessage();
+            assertTrue(message.contains("connect_timeout"), message);
+          });
     }
   }
 
   @Test
   void aPrimaryWhoseTransactionsOnlyReadIsReadOnly() {
     try (Connection connection = PrivateServer.connect()) {
-      connection.script("drop role if exists reader; create role reader login; alter role reader set default_transaction_read_only to on");
+      connection.script(
+          "drop role if exists reader; create role reader login; alter role reader set"
+              + " default_transaction_read_only to on");
     }
     assertEquals(primary, reached(wanting("read-only", primary).user("reader")));
     assertEquals(primary, reached(wanting("primary", primary).user("reader")));
-    String message = assertThrows(ConnectionException.class, () -> reached(wanting("read-write", primary).user("reader"))).getMessage();
+    String message =
+        assertThrows(
+                ConnectionException.class,
+                () -> reached(wanting("read-write", primary).user("reader")))
+            .getMessage();
     assertTrue(message.contains("is read-only"), message);
   }
 }

@@ -14,7 +14,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Settings that change how the server writes text, set by the role, the database or a statement. */
+/**
+ * Settings that change how the server writes text, set by the role, the database or a statement.
+ */
 class TextStylesTest {
   private static final Options TEXT = Options.DEFAULT.binary(false);
 
@@ -32,40 +34,58 @@ class TextStylesTest {
 
   @Test
   void intervalsAreReadInEachStyle() {
-    List<Object> intervals = connection.query("select v::interval from unnest($1::text[]) v", new Samples().intervals())
-        .stream().map(row -> row.getObject(0)).toList();
+    List<Object> intervals =
+        connection
+            .query("select v::interval from unnest($1::text[]) v", new Samples().intervals())
+            .stream()
+            .map(row -> row.getObject(0))
+            .toList();
     for (String style : List.of("postgres", "postgres_verbose", "iso_8601", "sql_standard")) {
       connection.script("set intervalstyle to " + style);
       Result rows = connection.query(TEXT, "select unnest($1::interval[])", intervals);
       assertEquals(intervals.size(), rows.size());
       for (int i = 0; i < rows.size(); i++) {
-        assertEquals(intervals.get(i), rows.get(i).getObject(0), style + ": " + rows.get(i).getString(0));
+        assertEquals(
+            intervals.get(i), rows.get(i).getObject(0), style + ": " + rows.get(i).getString(0));
       }
     }
   }
 
   @Test
   void aRolesOwnStylesDoNotMatter() {
-    connection.script("drop role if exists styled; create role styled login; alter role styled set intervalstyle to 'sql_standard';"
-        + " alter role styled set datestyle to 'German'");
-    try (Connection styled = Connection.open(PrivateServer.shared().config().user("styled").build())) {
-      Row row = styled.script("select '1 year 2 mons'::interval, '2024-05-01'::date, '-1 day -00:00:01'::interval").get(0).get(0);
-      assertEquals(List.of(new Interval(14, 0, 0), LocalDate.of(2024, 5, 1), new Interval(0, -1, -1_000_000)),
+    connection.script(
+        "drop role if exists styled; create role styled login; alter role styled set intervalstyle"
+            + " to 'sql_standard'; alter role styled set datestyle to 'German'");
+    try (Connection styled =
+        Connection.open(PrivateServer.shared().config().user("styled").build())) {
+      Row row =
+          styled
+              .script(
+                  "select '1 year 2 mons'::interval, '2024-05-01'::date, '-1 day"
+                      + " -00:00:01'::interval")
+              .get(0)
+              .get(0);
+      assertEquals(
+          List.of(
+              new Interval(14, 0, 0), LocalDate.of(2024, 5, 1), new Interval(0, -1, -1_000_000)),
           List.of(row.toArray()));
       assertEquals("1-2", row.getString(0));
-      assertEquals("1 year 2 mons", styled.query("select '1 year 2 mons'::interval").get(0).getString(0));
+      assertEquals(
+          "1 year 2 mons", styled.query("select '1 year 2 mons'::interval").get(0).getString(0));
     }
   }
 
   @Test
   void datesOfAnotherStyleAreRefusedAsTextAndReadInBinary() {
-    String sql = "select '2024-05-06'::date, '2024-05-06 10:00:00+00'::timestamptz, '0012-05-06'::date";
+    String sql =
+        "select '2024-05-06'::date, '2024-05-06 10:00:00+00'::timestamptz, '0012-05-06'::date";
     for (String style : List.of("german", "sql, dmy", "postgres, mdy")) {
       connection.script("set datestyle to " + style);
       Row text = connection.query(TEXT, sql).get(0);
       for (int i = 0; i < 3; i++) {
         int column = i;
-        PgException error = assertThrows(PgException.class, () -> text.getObject(column), text.getString(column));
+        PgException error =
+            assertThrows(PgException.class, () -> text.getObject(column), text.getString(column));
         assertTrue(error.getMessage().contains("SET datestyle TO iso"), error.getMessage());
       }
       assertEquals(LocalDate.of(2024, 5, 6), connection.query(sql).get(0).getObject(0));
@@ -81,7 +101,8 @@ class TextStylesTest {
     for (Options options : List.of(Options.DEFAULT, TEXT)) {
       Row row = connection.query(options, sql).get(0);
       assertEquals(OffsetDateTime.parse("2024-05-01T12:00Z"), row.getObject(0));
-      assertEquals(options == TEXT ? "2024-05-01 21:00:00+09" : "2024-05-01 12:00:00+00", row.getString(0));
+      assertEquals(
+          options == TEXT ? "2024-05-01 21:00:00+09" : "2024-05-01 12:00:00+00", row.getString(0));
       assertEquals("{\"at\":\"2024-05-01T12:00:00+00:00\"}", row.toJson());
       ByteArrayOutputStream csv = new ByteArrayOutputStream();
       connection.writeCsv(options, csv, sql);

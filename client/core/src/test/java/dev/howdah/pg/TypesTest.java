@@ -21,12 +21,12 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
 import java.time.OffsetTime;
-import java.util.Arrays;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.UUID;
-import java.util.Random;
 import java.util.Map;
+import java.util.Random;
+import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
@@ -41,7 +41,10 @@ import org.postgresql.geometric.PGpoint;
 import org.postgresql.geometric.PGpolygon;
 import org.postgresql.util.PGInterval;
 
-/** Every type: both formats, the server's text, its JSON and pgjdbc must agree, and what is sent comes back. */
+/**
+ * Every type: both formats, the server's text, its JSON and pgjdbc must agree, and what is sent
+ * comes back.
+ */
 class TypesTest {
   private static Connection connection;
   private static boolean citext;
@@ -54,14 +57,18 @@ class TypesTest {
     citext = ServerBuild.makesExtension(connection, "citext", "values of type citext");
     hstore = ServerBuild.makesExtension(connection, "hstore", "values of type hstore");
     xml = ServerBuild.readsXml(connection, "values of type xml");
-    connection.script("""
+    connection.script(
+        """
         drop schema if exists types cascade; create schema types; set search_path to types, public;
         create type mood as enum ('glad', 'sad', 'so so');
         create domain positive as int check (value > 0);
         create type part as (a int, b text, c positive, d mood);
         create type moods as range (subtype = text);
         """);
-    connection.script("create type whole as (name " + (citext ? "citext" : "text") + ", parts part[], at timestamptz)");
+    connection.script(
+        "create type whole as (name "
+            + (citext ? "citext" : "text")
+            + ", parts part[], at timestamptz)");
   }
 
   @AfterAll
@@ -77,8 +84,14 @@ class TypesTest {
 
   /** Values as the server's text; it makes the value, its text and its JSON of each. */
   private void check(String type, List<String> values) {
-    String sql = "select v::" + type + " as v, " + shown("v::" + type, type) + " as t, row_to_json((select x from (select v::" + type
-        + " as v) x))::text as j from unnest($1::text[]) v";
+    String sql =
+        "select v::"
+            + type
+            + " as v, "
+            + shown("v::" + type, type)
+            + " as t, row_to_json((select x from (select v::"
+            + type
+            + " as v) x))::text as j from unnest($1::text[]) v";
     Result binary = connection.query(sql, values);
     Result text = connection.query(TEXT, sql, values);
     assertEquals(values.size(), binary.size());
@@ -92,7 +105,9 @@ class TypesTest {
     comesBack(type, binary, Options.DEFAULT);
   }
 
-  /** inet's cast to text, alone among all, says more than its output, which is what everyone shows. */
+  /**
+   * inet's cast to text, alone among all, says more than its output, which is what everyone shows.
+   */
   private static String shown(String value, String type) {
     return type.equals("inet") ? "format('%s', " + value + ")" : "(" + value + ")::text";
   }
@@ -111,7 +126,8 @@ class TypesTest {
     String fromText = text.get(row).toJson();
     String wanted = server.substring(0, server.length() - 1);
     assertTrue(ours.startsWith(wanted), type + " as JSON: " + ours + " for " + server);
-    assertTrue(fromText.startsWith(wanted), type + " as JSON from text: " + fromText + " for " + server);
+    assertTrue(
+        fromText.startsWith(wanted), type + " as JSON from text: " + fromText + " for " + server);
   }
 
   private static void comesBack(String type, Result sent, Options options) {
@@ -125,7 +141,10 @@ class TypesTest {
       }
       Row back = connection.query(options, sql.toString(), values).get(0);
       for (int i = 0; i < values.length; i++) {
-        assertEquals(rows.get(i).getString("t"), back.getString(i), type + " sent " + (options == TEXT ? "as text" : "in binary"));
+        assertEquals(
+            rows.get(i).getString("t"),
+            back.getString(i),
+            type + " sent " + (options == TEXT ? "as text" : "in binary"));
       }
     }
   }
@@ -133,24 +152,50 @@ class TypesTest {
   @TestFactory
   List<DynamicTest> bothFormatsTheServerAndItsJsonAgree() {
     Samples samples = new Samples();
-    List<DynamicTest> tests = new ArrayList<>(List.of(
-        agree("bool", List.of("true", "false")), agree("int2", samples.longs(16)), agree("int4", samples.longs(32)),
-        agree("int8", samples.longs(64)), agree("oid", samples.unsigned()), agree("float8", samples.doubles()),
-        agree("float4", samples.floats()), agree("numeric", samples.numerics()), agree("text", samples.texts()),
-        agree("varchar", samples.texts()), agree("name", List.of("a", "ä")),
-        agree("bytea", samples.byteas()), agree("uuid", samples.uuids()), agree("date", samples.dates()),
-        agree("time", samples.times()), agree("timetz", samples.zonedTimes()), agree("timestamp", samples.timestamps(false)),
-        agree("timestamptz", samples.timestamps(true)), agree("interval", intervals(samples)), agree("json", samples.jsons()),
-        agree("jsonb", samples.jsons()), agree("inet", samples.inets()), agree("varbit", samples.bits()),
-        agree("macaddr", List.of("08:00:2b:01:02:03")), agree("macaddr8", List.of("08:00:2b:01:02:03:04:05")),
-        agree("cidr", List.of("10.0.0.0/8", "10.1.2.3/32", "fe80::/10", "::1/128")), agree("bit(5)", List.of("10101", "00000")),
-        agree("money", List.of("1.25", "-1000000.5", "0")), agree("pg_lsn", List.of("0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF")),
-        agree("tsvector", List.of("'a':1 'b':2A", "")), agree("regclass", List.of("pg_class")),
-        agree("regtype", List.of("integer", "timestamp with time zone")), agree("xid", List.of("1", "4294967295")),
-        agree("xid8", List.of("0", "18446744073709551", "3")), agree("\"char\"", List.of("a", "", "~")),
-        agree("bpchar", samples.texts().stream().filter(text -> !text.endsWith(" ")).toList()),
-        agree("tsquery", List.of("'a' & !'b'", "'a' <-> 'b' | 'c':*A")),
-        agree("jsonpath", List.of("$.\"a\"[*]?(@.\"b\" > 1)", "lax $")), agree("int8range", List.of("empty", "[1,9000000000)"))));
+    List<DynamicTest> tests =
+        new ArrayList<>(
+            List.of(
+                agree("bool", List.of("true", "false")),
+                agree("int2", samples.longs(16)),
+                agree("int4", samples.longs(32)),
+                agree("int8", samples.longs(64)),
+                agree("oid", samples.unsigned()),
+                agree("float8", samples.doubles()),
+                agree("float4", samples.floats()),
+                agree("numeric", samples.numerics()),
+                agree("text", samples.texts()),
+                agree("varchar", samples.texts()),
+                agree("name", List.of("a", "ä")),
+                agree("bytea", samples.byteas()),
+                agree("uuid", samples.uuids()),
+                agree("date", samples.dates()),
+                agree("time", samples.times()),
+                agree("timetz", samples.zonedTimes()),
+                agree("timestamp", samples.timestamps(false)),
+                agree("timestamptz", samples.timestamps(true)),
+                agree("interval", intervals(samples)),
+                agree("json", samples.jsons()),
+                agree("jsonb", samples.jsons()),
+                agree("inet", samples.inets()),
+                agree("varbit", samples.bits()),
+                agree("macaddr", List.of("08:00:2b:01:02:03")),
+                agree("macaddr8", List.of("08:00:2b:01:02:03:04:05")),
+                agree("cidr", List.of("10.0.0.0/8", "10.1.2.3/32", "fe80::/10", "::1/128")),
+                agree("bit(5)", List.of("10101", "00000")),
+                agree("money", List.of("1.25", "-1000000.5", "0")),
+                agree("pg_lsn", List.of("0/0", "16/B374D848", "FFFFFFFF/FFFFFFFF")),
+                agree("tsvector", List.of("'a':1 'b':2A", "")),
+                agree("regclass", List.of("pg_class")),
+                agree("regtype", List.of("integer", "timestamp with time zone")),
+                agree("xid", List.of("1", "4294967295")),
+                agree("xid8", List.of("0", "18446744073709551", "3")),
+                agree("\"char\"", List.of("a", "", "~")),
+                agree(
+                    "bpchar",
+                    samples.texts().stream().filter(text -> !text.endsWith(" ")).toList()),
+                agree("tsquery", List.of("'a' & !'b'", "'a' <-> 'b' | 'c':*A")),
+                agree("jsonpath", List.of("$.\"a\"[*]?(@.\"b\" > 1)", "lax $")),
+                agree("int8range", List.of("empty", "[1,9000000000)"))));
     if (citext) {
       tests.add(agree("citext", samples.texts()));
     }
@@ -166,32 +211,67 @@ class TypesTest {
   /** The infinite ones are known from PostgreSQL 17 on. */
   private static List<String> intervals(Samples samples) {
     List<String> intervals = new ArrayList<>(samples.intervals());
-    if (connection.first("select current_setting('server_version_num')::int").getInt(0) >= 170_000) {
+    if (connection.first("select current_setting('server_version_num')::int").getInt(0)
+        >= 170_000) {
       intervals.addAll(List.of("infinity", "-infinity"));
     } else {
-      System.err.println("SKIPPED: infinite intervals from a server: this PostgreSQL is older than 17");
+      System.err.println(
+          "SKIPPED: infinite intervals from a server: this PostgreSQL is older than 17");
     }
     return intervals;
   }
 
   @TestFactory
   List<DynamicTest> typesMadeOfTypesAgreeToo() {
-    List<DynamicTest> tests = new ArrayList<>(List.of(
-        agree("int4[]", List.of("{}", "{1,2,NULL}", "{{1,2},{3,4}}", "[2:3]={7,8}", "[0:1][-1:0]={{1,2},{3,NULL}}", "{{{1},{2}}}")),
-        agree("text[]", List.of("{}", "{a,\"b c\",NULL,\"NULL\",\"\",\"\\\"\",\"\\\\\",\"{}\",ä}", "{{a,b},{\",\",d}}")),
-        agree("bool[]", List.of("{t,f,NULL}")), agree("timestamptz[]", List.of("{2024-01-01 00:00:00+00,infinity}")),
-        agree("numeric[]", List.of("{1.50,NaN,-0.001}")), agree("box[]", List.of("{(3,4),(1,2);(1,1),(0,0)}")),
-        agree("jsonb[]", List.of("{\"{\\\"a\\\": 1}\",\"[]\"}")), agree("money[]", List.of("{1.00,2.00}")),
-        agree("mood", List.of("glad", "so so")), agree("mood[]", List.of("{glad,\"so so\"}")), agree("positive", List.of("5")),
-        agree("positive[]", List.of("{5,6}")),
-        agree("part", List.of("(1,x,2,glad)", "(,,,)", "(1,\"a,\"\"b\\\\\",3,\"so so\")", "(1,\"\",,)")),
-        agree("whole", List.of("(Name,\"{\"\"(1,x,2,glad)\"\",NULL}\",\"2024-01-01 00:00:00+00\")", "(x,{},)")),
-        agree("int4range", List.of("empty", "[1,10)", "(,5)", "[7,)", "(,)")),
-        agree("numrange", List.of("[1.5,2.50]", "(1,2)", "(0.1,]")), agree("daterange", List.of("[2024-01-01,2024-02-01)")),
-        agree("tstzrange", List.of("[\"2024-01-01 00:00:00+00\",\"2024-01-02 00:00:00+00\")", "empty")),
-        agree("tsrange", List.of("[\"2024-01-01 00:00:00\",infinity)")), agree("moods", List.of("[a,\"b,c\")", "(\"\",z]")),
-        agree("int4multirange", List.of("{}", "{[1,3),[5,7)}")), agree("nummultirange", List.of("{[1.5,2.5],(7,)}")),
-        agree("int4range[]", List.of("{\"[1,3)\",empty,NULL}")), agree("pg_lsn[]", List.of("{0/0,16/B374D848,NULL}"))));
+    List<DynamicTest> tests =
+        new ArrayList<>(
+            List.of(
+                agree(
+                    "int4[]",
+                    List.of(
+                        "{}",
+                        "{1,2,NULL}",
+                        "{{1,2},{3,4}}",
+                        "[2:3]={7,8}",
+                        "[0:1][-1:0]={{1,2},{3,NULL}}",
+                        "{{{1},{2}}}")),
+                agree(
+                    "text[]",
+                    List.of(
+                        "{}",
+                        "{a,\"b c\",NULL,\"NULL\",\"\",\"\\\"\",\"\\\\\",\"{}\",ä}",
+                        "{{a,b},{\",\",d}}")),
+                agree("bool[]", List.of("{t,f,NULL}")),
+                agree("timestamptz[]", List.of("{2024-01-01 00:00:00+00,infinity}")),
+                agree("numeric[]", List.of("{1.50,NaN,-0.001}")),
+                agree("box[]", List.of("{(3,4),(1,2);(1,1),(0,0)}")),
+                agree("jsonb[]", List.of("{\"{\\\"a\\\": 1}\",\"[]\"}")),
+                agree("money[]", List.of("{1.00,2.00}")),
+                agree("mood", List.of("glad", "so so")),
+                agree("mood[]", List.of("{glad,\"so so\"}")),
+                agree("positive", List.of("5")),
+                agree("positive[]", List.of("{5,6}")),
+                agree(
+                    "part",
+                    List.of(
+                        "(1,x,2,glad)", "(,,,)", "(1,\"a,\"\"b\\\\\",3,\"so so\")", "(1,\"\",,)")),
+                agree(
+                    "whole",
+                    List.of(
+                        "(Name,\"{\"\"(1,x,2,glad)\"\",NULL}\",\"2024-01-01 00:00:00+00\")",
+                        "(x,{},)")),
+                agree("int4range", List.of("empty", "[1,10)", "(,5)", "[7,)", "(,)")),
+                agree("numrange", List.of("[1.5,2.50]", "(1,2)", "(0.1,]")),
+                agree("daterange", List.of("[2024-01-01,2024-02-01)")),
+                agree(
+                    "tstzrange",
+                    List.of("[\"2024-01-01 00:00:00+00\",\"2024-01-02 00:00:00+00\")", "empty")),
+                agree("tsrange", List.of("[\"2024-01-01 00:00:00\",infinity)")),
+                agree("moods", List.of("[a,\"b,c\")", "(\"\",z]")),
+                agree("int4multirange", List.of("{}", "{[1,3),[5,7)}")),
+                agree("nummultirange", List.of("{[1.5,2.5],(7,)}")),
+                agree("int4range[]", List.of("{\"[1,3)\",empty,NULL}")),
+                agree("pg_lsn[]", List.of("{0/0,16/B374D848,NULL}"))));
     if (hstore) {
       tests.add(agree("hstore", List.of("", "a=>1", "a=>NULL,bb=>\"x\\\"y\"", "\"a b\"=>\"\"")));
     }
@@ -204,26 +284,51 @@ class TypesTest {
     ServerSamples made = new ServerSamples(connection);
     List<String> whole = samples.longs(30);
     List<String> ranges = made.ranges("int8range", "int8", whole);
-    List<DynamicTest> tests = new ArrayList<>(List.of(
-        agree("int8[]", made.arrays("int8", samples.longs(64))), agree("text[]", made.arrays("text", samples.texts())),
-        agree("numeric[]", made.arrays("numeric", samples.numerics().subList(30, 1000))),
-        agree("float8[]", made.arrays("float8", samples.doubles().subList(0, 1000))),
-        agree("timestamptz[]", made.arrays("timestamptz", samples.timestamps(true).subList(0, 1000))),
-        agree("interval[]", made.arrays("interval", samples.intervals().subList(0, 1000))),
-        agree("inet[]", made.arrays("inet", samples.inets())),
-        agree("uuid[]", made.arrays("uuid", samples.uuids())), agree("jsonb[]", made.arrays("jsonb", samples.jsons())),
-        agree("mood[]", made.arrays("mood", made.moods())), agree("part[]", made.arrays("part", made.parts(samples.texts()))),
-        agree("pg_lsn[]", made.arrays("pg_lsn", made.positions())), agree("pg_lsn", made.positions()),
-        agree("int8range", ranges), agree("int4range", made.ranges("int4range", "int4", whole)),
-        agree("numrange", made.ranges("numrange", "numeric", samples.numerics().subList(30, 1000))),
-        agree("daterange", made.ranges("daterange", "date", samples.dates().subList(8, 1000))),
-        agree("tsrange", made.ranges("tsrange", "timestamp", samples.timestamps(false).subList(0, 1000))),
-        agree("tstzrange", made.ranges("tstzrange", "timestamptz", samples.timestamps(true).subList(0, 1000))),
-        agree("moods", made.ranges("moods", "text", samples.texts())), agree("int8range[]", made.arrays("int8range", ranges)),
-        agree("int8multirange", made.multiranges("int8multirange", "int8range", ranges)),
-        agree("part", made.parts(samples.texts())), agree("mood", made.moods()), agree("money", made.amounts()),
-        agree("cidr", made.networks(samples.inets())), agree("macaddr", made.cards(6)), agree("macaddr8", made.cards(8)),
-        agree("bit(5)", made.bits(5)), agree("bit(17)", made.bits(17))));
+    List<DynamicTest> tests =
+        new ArrayList<>(
+            List.of(
+                agree("int8[]", made.arrays("int8", samples.longs(64))),
+                agree("text[]", made.arrays("text", samples.texts())),
+                agree("numeric[]", made.arrays("numeric", samples.numerics().subList(30, 1000))),
+                agree("float8[]", made.arrays("float8", samples.doubles().subList(0, 1000))),
+                agree(
+                    "timestamptz[]",
+                    made.arrays("timestamptz", samples.timestamps(true).subList(0, 1000))),
+                agree("interval[]", made.arrays("interval", samples.intervals().subList(0, 1000))),
+                agree("inet[]", made.arrays("inet", samples.inets())),
+                agree("uuid[]", made.arrays("uuid", samples.uuids())),
+                agree("jsonb[]", made.arrays("jsonb", samples.jsons())),
+                agree("mood[]", made.arrays("mood", made.moods())),
+                agree("part[]", made.arrays("part", made.parts(samples.texts()))),
+                agree("pg_lsn[]", made.arrays("pg_lsn", made.positions())),
+                agree("pg_lsn", made.positions()),
+                agree("int8range", ranges),
+                agree("int4range", made.ranges("int4range", "int4", whole)),
+                agree(
+                    "numrange",
+                    made.ranges("numrange", "numeric", samples.numerics().subList(30, 1000))),
+                agree(
+                    "daterange",
+                    made.ranges("daterange", "date", samples.dates().subList(8, 1000))),
+                agree(
+                    "tsrange",
+                    made.ranges(
+                        "tsrange", "timestamp", samples.timestamps(false).subList(0, 1000))),
+                agree(
+                    "tstzrange",
+                    made.ranges(
+                        "tstzrange", "timestamptz", samples.timestamps(true).subList(0, 1000))),
+                agree("moods", made.ranges("moods", "text", samples.texts())),
+                agree("int8range[]", made.arrays("int8range", ranges)),
+                agree("int8multirange", made.multiranges("int8multirange", "int8range", ranges)),
+                agree("part", made.parts(samples.texts())),
+                agree("mood", made.moods()),
+                agree("money", made.amounts()),
+                agree("cidr", made.networks(samples.inets())),
+                agree("macaddr", made.cards(6)),
+                agree("macaddr8", made.cards(8)),
+                agree("bit(5)", made.bits(5)),
+                agree("bit(17)", made.bits(17))));
     if (hstore) {
       tests.add(agree("hstore", made.hstores(samples.texts())));
     }
@@ -235,7 +340,9 @@ class TypesTest {
     String sql = "select pg_notify('nobody', '') as v";
     for (Options options : List.of(Options.DEFAULT, TEXT)) {
       Row row = connection.query(options, sql).get(0);
-      assertEquals(List.of("", "", "{\"v\":\"\"}"), List.of(row.getObject(0), row.getString(0), row.toJson()));
+      assertEquals(
+          List.of("", "", "{\"v\":\"\"}"),
+          List.of(row.getObject(0), row.getString(0), row.toJson()));
     }
   }
 
@@ -259,7 +366,8 @@ class TypesTest {
     }
     for (String column : List.of("float8", "float4")) {
       Object values = column.equals("float8") ? doubles : floats;
-      for (Row row : connection.query("select v, v::text as t from unnest($1::" + column + "[]) v", values)) {
+      for (Row row :
+          connection.query("select v, v::text as t from unnest($1::" + column + "[]) v", values)) {
         assertEquals(row.getString("t"), row.getString("v"));
       }
     }
@@ -288,12 +396,20 @@ class TypesTest {
     agreeWithPgjdbc("float8", samples.doubles(), Double.class);
     agreeWithPgjdbc("date", samples.dates(), LocalDate.class);
     agreeWithPgjdbc("time", samples.times(), LocalTime.class);
-    agreeWithPgjdbc("timetz", samples.zonedTimes().stream().filter(time -> !time.startsWith("24")).toList(), OffsetTime.class);
+    agreeWithPgjdbc(
+        "timetz",
+        samples.zonedTimes().stream().filter(time -> !time.startsWith("24")).toList(),
+        OffsetTime.class);
     agreeWithPgjdbc("timestamp", samples.timestamps(false), LocalDateTime.class);
     agreeWithPgjdbc("timestamptz", samples.timestamps(true), OffsetDateTime.class);
-    agreeWithPgjdbc("numeric", samples.numerics().stream().filter(n -> !n.matches("NaN|-?Infinity")).toList(), BigDecimal.class);
+    agreeWithPgjdbc(
+        "numeric",
+        samples.numerics().stream().filter(n -> !n.matches("NaN|-?Infinity")).toList(),
+        BigDecimal.class);
     // Its hours are an int.
-    agreeWithPgjdbc("interval", samples.intervals().stream().filter(interval -> !interval.contains("2562047788")).toList(),
+    agreeWithPgjdbc(
+        "interval",
+        samples.intervals().stream().filter(interval -> !interval.contains("2562047788")).toList(),
         rows -> interval((PGInterval) rows.getObject(1)));
     for (String json : List.of("json", "jsonb")) {
       agreeWithPgjdbc(json, samples.jsons(), rows -> rows.getString(1));
@@ -303,7 +419,10 @@ class TypesTest {
     agreeWithPgjdbc("varbit", samples.bits(), rows -> rows.getString(1));
     agreeWithPgjdbc("int8[]", made.arrays("int8", samples.longs(64)), TypesTest::array);
     agreeWithPgjdbc("text[]", made.arrays("text", samples.texts()), TypesTest::array);
-    agreeWithPgjdbc("numeric[]", made.arrays("numeric", samples.numerics().subList(30, 1000)), TypesTest::array);
+    agreeWithPgjdbc(
+        "numeric[]",
+        made.arrays("numeric", samples.numerics().subList(30, 1000)),
+        TypesTest::array);
     if (hstore) {
       agreeWithPgjdbc("hstore", made.hstores(samples.texts()), rows -> rows.getObject(1));
     }
@@ -314,7 +433,10 @@ class TypesTest {
 
   private static Interval interval(PGInterval theirs) {
     long seconds = theirs.getHours() * 3600L + theirs.getMinutes() * 60L + theirs.getWholeSeconds();
-    return new Interval(theirs.getYears() * 12 + theirs.getMonths(), theirs.getDays(), seconds * 1_000_000 + theirs.getMicroSeconds());
+    return new Interval(
+        theirs.getYears() * 12 + theirs.getMonths(),
+        theirs.getDays(),
+        seconds * 1_000_000 + theirs.getMicroSeconds());
   }
 
   private static Object array(ResultSet rows) throws SQLException {
@@ -322,7 +444,9 @@ class TypesTest {
   }
 
   private static Object listed(Object value) {
-    return value instanceof Object[] array ? Arrays.stream(array).map(TypesTest::listed).toList() : value;
+    return value instanceof Object[] array
+        ? Arrays.stream(array).map(TypesTest::listed).toList()
+        : value;
   }
 
   private static Geometry geometry(Object theirs) {
@@ -331,7 +455,8 @@ class TypesTest {
     } else if (theirs instanceof PGbox box) {
       return new Geometry.Box(point(box.point[0]), point(box.point[1]));
     } else if (theirs instanceof PGpath path) {
-      return new Geometry.Path(!path.open, Arrays.stream(path.points).map(TypesTest::point).toList());
+      return new Geometry.Path(
+          !path.open, Arrays.stream(path.points).map(TypesTest::point).toList());
     } else if (theirs instanceof PGpolygon polygon) {
       return new Geometry.Polygon(Arrays.stream(polygon.points).map(TypesTest::point).toList());
     } else if (theirs instanceof PGline line) {
@@ -351,12 +476,15 @@ class TypesTest {
     Object read(ResultSet rows) throws SQLException;
   }
 
-  private static void agreeWithPgjdbc(String type, List<String> values, Class<?> wanted) throws SQLException {
-    // pgjdbc loses precision of years that need more than nine digits with their fraction, and nothing else.
+  private static void agreeWithPgjdbc(String type, List<String> values, Class<?> wanted)
+      throws SQLException {
+    // pgjdbc loses precision of years that need more than nine digits with their fraction, and
+    // nothing else.
     agreeWithPgjdbc(type, values, rows -> rows.getObject(1, wanted));
   }
 
-  private static void agreeWithPgjdbc(String type, List<String> values, Theirs theirs) throws SQLException {
+  private static void agreeWithPgjdbc(String type, List<String> values, Theirs theirs)
+      throws SQLException {
     String select = "select v::" + type + " from unnest(";
     Result ours = connection.query(select + "$1::text[]) v", values);
     try (java.sql.Connection jdbc = DriverManager.getConnection(PrivateServer.shared().jdbcUrl());
@@ -373,9 +501,16 @@ class TypesTest {
 
   @Test
   void valuesAreOfTheDocumentedClasses() {
-    Row row = connection.query("select 1::int2, 2::int4, 3::int8, 'infinity'::timestamptz, '24:00'::time, 'NaN'::numeric,"
-        + " '[0:1]={5,6}'::int[], row(1,'x',null,null)::types.part, '[1,2)'::int4range, '1 day'::interval").get(0);
-    assertEquals(List.of(1, 2, 3L, OffsetDateTime.MAX, LocalTime.MAX, Double.NaN), Arrays.asList(row.toArray()).subList(0, 6));
+    Row row =
+        connection
+            .query(
+                "select 1::int2, 2::int4, 3::int8, 'infinity'::timestamptz, '24:00'::time,"
+                    + " 'NaN'::numeric, '[0:1]={5,6}'::int[], row(1,'x',null,null)::types.part,"
+                    + " '[1,2)'::int4range, '1 day'::interval")
+            .get(0);
+    assertEquals(
+        List.of(1, 2, 3L, OffsetDateTime.MAX, LocalTime.MAX, Double.NaN),
+        Arrays.asList(row.toArray()).subList(0, 6));
     assertEquals(List.of(5, 6), row.getObject(6));
     assertEquals(0, ((PgArray) row.getObject(6)).lowerBounds()[0]);
     assertEquals("x", ((Composite) row.getObject(7)).get("b"));
@@ -385,24 +520,40 @@ class TypesTest {
 
   @Test
   void anAnonymousRecordIsReadFieldByField() {
-    Row row = connection.query("select row(1, 'x'::text, null, 2.5, array[1,2], 'glad'::types.mood) as r").get(0);
-    assertEquals(Arrays.asList(1, "x", null, new BigDecimal("2.5"), List.of(1, 2), "glad"), row.getObject(0));
-    assertEquals(row.getString(0), connection.query("select row(1, 'x'::text, null, 2.5, array[1,2], 'glad'::types.mood)::text")
-        .get(0).getString(0));
+    Row row =
+        connection
+            .query("select row(1, 'x'::text, null, 2.5, array[1,2], 'glad'::types.mood) as r")
+            .get(0);
+    assertEquals(
+        Arrays.asList(1, "x", null, new BigDecimal("2.5"), List.of(1, 2), "glad"),
+        row.getObject(0));
+    assertEquals(
+        row.getString(0),
+        connection
+            .query("select row(1, 'x'::text, null, 2.5, array[1,2], 'glad'::types.mood)::text")
+            .get(0)
+            .getString(0));
   }
 
   @Test
   void userCodecsAndParsersAreUsed() {
-    TypeOptions options = new TypeOptions(Map.of("mood", new Loud()), bytes -> List.of(bytes.length), null, array -> "array of " + array.size());
+    TypeOptions options =
+        new TypeOptions(
+            Map.of("mood", new Loud()),
+            bytes -> List.of(bytes.length),
+            null,
+            array -> "array of " + array.size());
     try (Connection own = Connection.open(PrivateServer.shared().config().types(options).build())) {
       for (Options format : List.of(Options.DEFAULT, TEXT)) {
-        Row row = own.query(format, "select 'glad'::types.mood, '[1]'::jsonb, '{1,2}'::int[]").get(0);
+        Row row =
+            own.query(format, "select 'glad'::types.mood, '[1]'::jsonb, '{1,2}'::int[]").get(0);
         assertEquals("GLAD", row.getObject(0));
         assertEquals(List.of(3), row.getObject(1));
         assertEquals("array of 2", row.getObject(2));
         // A String would be the server's to read.
         Object loud = new StringBuilder("SAD");
-        assertEquals("sad", own.query(format, "select ($1::types.mood)::text", loud).get(0).getString(0));
+        assertEquals(
+            "sad", own.query(format, "select ($1::types.mood)::text", loud).get(0).getString(0));
         assertEquals("SAD", own.query(format, "select $1::types.mood", loud).get(0).getObject(0));
       }
     }

@@ -31,13 +31,27 @@ public final class AddressParts {
 
   /** Writes user, password and database into each form, and reads them. */
   public static void readBack(String text) {
-    String sent = new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8).replace("\0", "");
+    String sent =
+        new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8).replace("\0", "");
     String[] values = sent.split("\n", PARTS);
     if (values.length < PARTS || List.of(values).contains("")) {
       return;
     }
-    String uri = "postgresql://" + encoded(values[0]) + ":" + encoded(values[1]) + "@h/" + encoded(values[2]);
-    String pairs = "user=" + quoted(values[0]) + " password = " + quoted(values[1]) + " dbname=" + quoted(values[2]) + " host=h";
+    String uri =
+        "postgresql://"
+            + encoded(values[0])
+            + ":"
+            + encoded(values[1])
+            + "@h/"
+            + encoded(values[2]);
+    String pairs =
+        "user="
+            + quoted(values[0])
+            + " password = "
+            + quoted(values[1])
+            + " dbname="
+            + quoted(values[2])
+            + " host=h";
     for (String address : List.of(uri, pairs)) {
       Config config = Config.parse(address);
       same(values[0], config.user(), address);
@@ -52,8 +66,15 @@ public final class AddressParts {
       return;
     }
     Config config = Config.builder(Map.of()).host("h").user(values[0]).database(values[2]).build();
-    String line = "h:5432:" + escaped(values[2]) + ":" + escaped(values[0]) + ":" + escaped(values[1]);
-    same(values[1], PasswordFile.find(List.of("# none", "other:*:*:*:x", line, "*:*:*:*:later"), config, config.addresses().get(0)), line);
+    String line =
+        "h:5432:" + escaped(values[2]) + ":" + escaped(values[0]) + ":" + escaped(values[1]);
+    same(
+        values[1],
+        PasswordFile.find(
+            List.of("# none", "other:*:*:*:x", line, "*:*:*:*:later"),
+            config,
+            config.addresses().get(0)),
+        line);
     PasswordFile.find(List.of(values[0], values[1], values[2]), config, config.addresses().get(0));
   }
 

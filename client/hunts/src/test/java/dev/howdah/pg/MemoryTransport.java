@@ -4,7 +4,10 @@ import dev.howdah.pg.wire.Transport;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** What a server sends, from memory and in pieces; what is sent to it is dropped. Behind the last byte it has hung up. */
+/**
+ * What a server sends, from memory and in pieces; what is sent to it is dropped. Behind the last
+ * byte it has hung up.
+ */
 final class MemoryTransport implements Transport {
   private final byte[] bytes;
   private final int piece;

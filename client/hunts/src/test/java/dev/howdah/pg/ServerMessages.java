@@ -16,48 +16,56 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * A server that says anything to a query, a cursor, a pipeline, a script, COPY and others. The client takes it or refuses it, within
- * memory and in the same way however it is cut into pieces, and comes to an end.
+ * A server that says anything to a query, a cursor, a pipeline, a script, COPY and others. The
+ * client takes it or refuses it, within memory and in the same way however it is cut into pieces,
+ * and comes to an end.
  */
 public final class ServerMessages {
-  /** What one conversation may take for each byte that the server has said, and for a connection. */
+  /**
+   * What one conversation may take for each byte that the server has said, and for a connection.
+   */
   private static final long MOST_ALLOCATED_OF_A_BYTE = 1 << 12;
+
   private static final long MOST_ALLOCATED = 8 << 20;
+
   /** A length that is written as it stands, behind the type. */
   private static final int LIE = 255;
+
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-  private static final List<Consumer<Connection>> WORKS = List.of(
-      connection -> read(connection.query("select 1")),
-      connection -> {
-        for (int i = 0; i < 3; i++) {
-          read(connection.query(Options.DEFAULT.binary(false), "select $1", i));
-        }
-      },
-      connection -> {
-        try (Cursor cursor = connection.cursor("select 1")) {
-          cursor.forEachRemaining(ServerMessages::read);
-        }
-      },
-      connection -> connection.script("select 1; select 2").forEach(ServerMessages::read),
-      connection -> {
-        try (Pipeline pipeline = connection.pipeline()) {
-          Pipeline.Answer first = pipeline.query("select 1");
-          Pipeline.Answer second = pipeline.query("select 2");
-          pipeline.run();
-          read(first.get());
-          read(second.get());
-        }
-      },
-      connection -> connection.copyOut(CopyFormat.BINARY, "select 1", ServerMessages::read),
-      connection -> connection.copyOut(CopyFormat.TEXT, "select 1", ServerMessages::read),
-      connection -> connection.copyOut(CopyFormat.CSV, "select 1", ServerMessages::read),
-      connection -> connection.copyOut("copy t to stdout", OutputStream.nullOutputStream()),
-      connection -> connection.copyIn("copy t from stdin", new ByteArrayInputStream(new byte[100])),
-      connection -> connection.writeJson(OutputStream.nullOutputStream(), "select 1"),
-      connection -> connection.writeEdn(OutputStream.nullOutputStream(), "select 1"),
-      connection -> connection.writeCsv(OutputStream.nullOutputStream(), "select 1"),
-      connection -> connection.transaction(tx -> tx.execute("update t set a = 1")),
-      connection -> connection.describe("select $1"));
+  private static final List<Consumer<Connection>> WORKS =
+      List.of(
+          connection -> read(connection.query("select 1")),
+          connection -> {
+            for (int i = 0; i < 3; i++) {
+              read(connection.query(Options.DEFAULT.binary(false), "select $1", i));
+            }
+          },
+          connection -> {
+            try (Cursor cursor = connection.cursor("select 1")) {
+              cursor.forEachRemaining(ServerMessages::read);
+            }
+          },
+          connection -> connection.script("select 1; select 2").forEach(ServerMessages::read),
+          connection -> {
+            try (Pipeline pipeline = connection.pipeline()) {
+              Pipeline.Answer first = pipeline.query("select 1");
+              Pipeline.Answer second = pipeline.query("select 2");
+              pipeline.run();
+              read(first.get());
+              read(second.get());
+            }
+          },
+          connection -> connection.copyOut(CopyFormat.BINARY, "select 1", ServerMessages::read),
+          connection -> connection.copyOut(CopyFormat.TEXT, "select 1", ServerMessages::read),
+          connection -> connection.copyOut(CopyFormat.CSV, "select 1", ServerMessages::read),
+          connection -> connection.copyOut("copy t to stdout", OutputStream.nullOutputStream()),
+          connection ->
+              connection.copyIn("copy t from stdin", new ByteArrayInputStream(new byte[100])),
+          connection -> connection.writeJson(OutputStream.nullOutputStream(), "select 1"),
+          connection -> connection.writeEdn(OutputStream.nullOutputStream(), "select 1"),
+          connection -> connection.writeCsv(OutputStream.nullOutputStream(), "select 1"),
+          connection -> connection.transaction(tx -> tx.execute("update t set a = 1")),
+          connection -> connection.describe("select $1"));
 
   private ServerMessages() {}
 
@@ -66,60 +74,81 @@ public final class ServerMessages {
     List<byte[]> seeds = new ArrayList<>();
     for (int work = 0; work < WORKS.size(); work++) {
       for (int type : new int[] {23, 25, 1007, 2249, 90_000}) {
-        seeds.add(seed(work, out -> {
-          described(out, type);
-          answer(out);
-          answer(out);
-        }));
+        seeds.add(
+            seed(
+                work,
+                out -> {
+                  described(out, type);
+                  answer(out);
+                  answer(out);
+                }));
       }
-      seeds.add(seed(work, out -> {
-        message(out, 'N', body -> body.text("SNOTICE\0C00000\0Mhello\0\0"));
-        message(out, 'S', body -> body.text("TimeZone\0UTC\0"));
-        message(out, 'A', body -> body.text("1234channel\0payload\0"));
-        message(out, 'E', body -> body.text("SERROR\0C42601\0Mno\0P1\0\0"));
-        ready(out);
-      }));
-      seeds.add(seed(work, out -> {
-        ServerPlay.columns(out, 23);
-        answer(out);
-      }));
-      seeds.add(seed(work, out -> {
-        described(out, 25);
-        ready(out);
-        message(out, 'H', body -> body.text("\0\0\1\0\0"));
-        message(out, 'd', body -> body.text("1\n"));
-        message(out, 'c');
-        complete(out, "COPY 1");
-        ready(out);
-      }));
-      seeds.add(seed(work, out -> {
-        message(out, 'G', body -> body.text("\0\0\1\0\0"));
-        complete(out, "COPY 0");
-        ready(out);
-      }));
+      seeds.add(
+          seed(
+              work,
+              out -> {
+                message(out, 'N', body -> body.text("SNOTICE\0C00000\0Mhello\0\0"));
+                message(out, 'S', body -> body.text("TimeZone\0UTC\0"));
+                message(out, 'A', body -> body.text("1234channel\0payload\0"));
+                message(out, 'E', body -> body.text("SERROR\0C42601\0Mno\0P1\0\0"));
+                ready(out);
+              }));
+      seeds.add(
+          seed(
+              work,
+              out -> {
+                ServerPlay.columns(out, 23);
+                answer(out);
+              }));
+      seeds.add(
+          seed(
+              work,
+              out -> {
+                described(out, 25);
+                ready(out);
+                message(out, 'H', body -> body.text("\0\0\1\0\0"));
+                message(out, 'd', body -> body.text("1\n"));
+                message(out, 'c');
+                complete(out, "COPY 1");
+                ready(out);
+              }));
+      seeds.add(
+          seed(
+              work,
+              out -> {
+                message(out, 'G', body -> body.text("\0\0\1\0\0"));
+                complete(out, "COPY 0");
+                ready(out);
+              }));
     }
     return seeds;
   }
 
   private static void answer(WireOutput out) {
     message(out, '2');
-    message(out, 'D', body -> {
-      body.int2(1);
-      body.int4(4);
-      body.int4(1);
-    });
+    message(
+        out,
+        'D',
+        body -> {
+          body.int2(1);
+          body.int4(4);
+          body.int4(1);
+        });
     complete(out, "SELECT 1");
     ready(out);
   }
 
-  /** Messages in the form of an input: a work, then of each message its type, the length of its body in one byte, its body. */
+  /**
+   * Messages in the form of an input: a work, then of each message its type, the length of its body
+   * in one byte, its body.
+   */
   private static byte[] seed(int work, Consumer<WireOutput> conversation) {
     WireOutput said = new WireOutput(256);
     conversation.accept(said);
     WireOutput out = new WireOutput(256);
     out.int1(work);
     byte[] bytes = said.toByteArray();
-    for (int at = 0; at < bytes.length;) {
+    for (int at = 0; at < bytes.length; ) {
       int length = BigEndian.int4(bytes, at + 1) - 4;
       out.int1(bytes[at]);
       out.int1(length);
@@ -131,9 +160,10 @@ public final class ServerMessages {
 
   private static byte[] conversation(byte[] input) {
     WireOutput out = new WireOutput(input.length * 5);
-    for (int at = 1; at + 2 <= input.length;) {
+    for (int at = 1; at + 2 <= input.length; ) {
       int length = input[at + 1] & 0xff;
-      // A type of 0 is refused too, but where nobody waits for a message it is taken for none, as long as more may come.
+      // A type of 0 is refused too, but where nobody waits for a message it is taken for none, as
+      // long as more may come.
       out.int1(input[at] == 0 ? '?' : input[at]);
       if (length != LIE) {
         length = Math.min(length, input.length - at - 2);
@@ -168,16 +198,19 @@ public final class ServerMessages {
 
   /** What became of it: nothing worth a word, or the error. */
   private static String outcome(byte[] said, int piece, Consumer<Connection> work) {
-    return ServerPlay.against(said, piece, connection -> {
-      try {
-        work.accept(connection);
-        return "done";
-      } catch (PgException e) {
-        return e.getClass().getSimpleName() + " " + e.sqlState() + " " + e.getMessage();
-      } finally {
-        connection.close();
-      }
-    });
+    return ServerPlay.against(
+        said,
+        piece,
+        connection -> {
+          try {
+            work.accept(connection);
+            return "done";
+          } catch (PgException e) {
+            return e.getClass().getSimpleName() + " " + e.sqlState() + " " + e.getMessage();
+          } finally {
+            connection.close();
+          }
+        });
   }
 
   private static long allocated(byte[] said, Consumer<Connection> work) {

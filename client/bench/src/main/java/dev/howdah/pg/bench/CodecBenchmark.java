@@ -30,13 +30,46 @@ import org.openjdk.jmh.runner.options.TimeValue;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class CodecBenchmark {
-  private static final Map<String, Object> VALUES = Map.of(
-      "int4", 123_456, "int8", 123_456_789_012L, "float8", 3.141592653589793, "numeric", new BigDecimal("12345.6789"),
-      "text", "some text of ordinary length", "uuid", UUID.fromString("ba0bab1e-0000-4000-8000-000000000001"),
-      "timestamptz", OffsetDateTime.parse("2024-05-01T12:34:56.789012Z"), "date", LocalDate.of(2024, 5, 1),
-      "jsonb", "{\"a\": [1, 2, 3], \"b\": \"text\"}");
-  private static final Map<String, Integer> OIDS = Map.of("int4", 23, "int8", 20, "float8", 701, "numeric", 1700, "text", 25, "uuid", 2950,
-      "timestamptz", 1184, "date", 1082, "jsonb", 3802);
+  private static final Map<String, Object> VALUES =
+      Map.of(
+          "int4",
+          123_456,
+          "int8",
+          123_456_789_012L,
+          "float8",
+          3.141592653589793,
+          "numeric",
+          new BigDecimal("12345.6789"),
+          "text",
+          "some text of ordinary length",
+          "uuid",
+          UUID.fromString("ba0bab1e-0000-4000-8000-000000000001"),
+          "timestamptz",
+          OffsetDateTime.parse("2024-05-01T12:34:56.789012Z"),
+          "date",
+          LocalDate.of(2024, 5, 1),
+          "jsonb",
+          "{\"a\": [1, 2, 3], \"b\": \"text\"}");
+  private static final Map<String, Integer> OIDS =
+      Map.of(
+          "int4",
+          23,
+          "int8",
+          20,
+          "float8",
+          701,
+          "numeric",
+          1700,
+          "text",
+          25,
+          "uuid",
+          2950,
+          "timestamptz",
+          1184,
+          "date",
+          1082,
+          "jsonb",
+          3802);
 
   /** The type. */
   @Param({"int4", "int8", "float8", "numeric", "text", "uuid", "timestamptz", "date", "jsonb"})
@@ -69,16 +102,35 @@ public class CodecBenchmark {
     return out.size();
   }
 
-  /** Runs all of them in a process of their own and reports them as cases codec_decode_TYPE and codec_json_TYPE. */
+  /**
+   * Runs all of them in a process of their own and reports them as cases codec_decode_TYPE and
+   * codec_json_TYPE.
+   */
   static void run() throws RunnerException, IOException {
     OptionsBuilder options = new OptionsBuilder();
-    options.include(CodecBenchmark.class.getName()).forks(1).warmupIterations(2).warmupTime(TimeValue.milliseconds(500))
-        .measurementIterations(5).measurementTime(TimeValue.milliseconds(300)).verbosity(org.openjdk.jmh.runner.options.VerboseMode.SILENT);
+    options
+        .include(CodecBenchmark.class.getName())
+        .forks(1)
+        .warmupIterations(2)
+        .warmupTime(TimeValue.milliseconds(500))
+        .measurementIterations(5)
+        .measurementTime(TimeValue.milliseconds(300))
+        .verbosity(org.openjdk.jmh.runner.options.VerboseMode.SILENT);
     for (RunResult result : new Runner(options.build()).run()) {
       String name = result.getParams().getBenchmark();
-      double[] iterations = result.getBenchmarkResults().stream().flatMap(fork -> fork.getIterationResults().stream())
-          .mapToDouble(iteration -> iteration.getPrimaryResult().getScore()).toArray();
-      Report.add("codec_" + name.substring(name.lastIndexOf('.') + 1) + "_" + result.getParams().getParam("type"), "howdah", "ns_per_value", iterations);
+      double[] iterations =
+          result.getBenchmarkResults().stream()
+              .flatMap(fork -> fork.getIterationResults().stream())
+              .mapToDouble(iteration -> iteration.getPrimaryResult().getScore())
+              .toArray();
+      Report.add(
+          "codec_"
+              + name.substring(name.lastIndexOf('.') + 1)
+              + "_"
+              + result.getParams().getParam("type"),
+          "howdah",
+          "ns_per_value",
+          iterations);
     }
   }
 }

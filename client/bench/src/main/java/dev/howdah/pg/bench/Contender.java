@@ -6,13 +6,19 @@ import java.util.Map;
 
 /** A client under test: its ways to read a query's rows. */
 interface Contender extends AutoCloseable {
-  /** What runs the query once, by system and way of access: howdah:untouched, with one, all, map, json or assoc as ways. */
+  /**
+   * What runs the query once, by system and way of access: howdah:untouched, with one, all, map,
+   * json or assoc as ways.
+   */
   Map<String, Work> ways(String testCase, String sql);
 
   @Override
   void close() throws IOException, SQLException;
 
-  /** Runs a query once; returns something that depends on what was read, so that nothing is optimised away. */
+  /**
+   * Runs a query once; returns something that depends on what was read, so that nothing is
+   * optimised away.
+   */
   interface Work {
     Object run() throws Exception;
   }

@@ -8,7 +8,10 @@ import java.net.Socket;
 import java.util.HashMap;
 import java.util.Map;
 
-/** No client at all: a prepared statement's answer is read in the binary format and dropped, message by message. */
+/**
+ * No client at all: a prepared statement's answer is read in the binary format and dropped, message
+ * by message.
+ */
 final class Drain implements Contender {
   private final Socket socket;
   private final InputStream in;

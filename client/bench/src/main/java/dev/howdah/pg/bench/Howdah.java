@@ -1,8 +1,8 @@
 package dev.howdah.pg.bench;
 
+import clojure.java.api.Clojure;
 import clojure.lang.IPersistentMap;
 import clojure.lang.Keyword;
-import clojure.java.api.Clojure;
 import dev.howdah.pg.Config;
 import dev.howdah.pg.Connection;
 import dev.howdah.pg.Options;
@@ -22,7 +22,8 @@ final class Howdah implements Contender {
 
   private final Connection connection;
   private final Pool pool;
-  private final Options options = Options.DEFAULT.rows(new RowMaps(Clojure.var("clojure.core", "keyword")));
+  private final Options options =
+      Options.DEFAULT.rows(new RowMaps(Clojure.var("clojure.core", "keyword")));
 
   Howdah(Config config) {
     connection = Connection.open(config);
@@ -30,7 +31,9 @@ final class Howdah implements Contender {
   }
 
   private Result rows(String testCase, String sql) {
-    return testCase.equals("t4") ? pool.with(lent -> lent.query(options, sql)) : connection.query(options, sql);
+    return testCase.equals("t4")
+        ? pool.with(lent -> lent.query(options, sql))
+        : connection.query(options, sql);
   }
 
   @Override
@@ -40,9 +43,12 @@ final class Howdah implements Contender {
     ways.put("howdah:one", () -> one(rows(testCase, sql)));
     ways.put("howdah:all", () -> all(rows(testCase, sql)));
     ways.put("howdah:map", () -> maps(rows(testCase, sql)));
-    ways.put("howdah:json", () -> testCase.equals("t4")
-        ? pool.with(lent -> lent.writeJson(OutputStream.nullOutputStream(), sql))
-        : connection.writeJson(OutputStream.nullOutputStream(), sql));
+    ways.put(
+        "howdah:json",
+        () ->
+            testCase.equals("t4")
+                ? pool.with(lent -> lent.writeJson(OutputStream.nullOutputStream(), sql))
+                : connection.writeJson(OutputStream.nullOutputStream(), sql));
     if (testCase.equals("t5")) {
       ways.put("howdah:assoc", () -> assoc(rows(testCase, sql)));
     }

@@ -44,8 +44,12 @@ final class HttpAnswers implements AutoCloseable {
     answers.put("howdah", () -> pool.with(connection -> connection.json(sql)));
     answers.put("howdah_shared", () -> shared[turn.getAndIncrement() & SHARED - 1].json(sql));
     answers.put("socket", () -> drained(sql));
-    answers.put("pgjdbc_maps",
-        () -> (byte[]) Pgjdbc.borrowed(lender, sql, rows -> Pgjdbc.JACKSON.writeValueAsBytes(Pgjdbc.maps(rows))));
+    answers.put(
+        "pgjdbc_maps",
+        () ->
+            (byte[])
+                Pgjdbc.borrowed(
+                    lender, sql, rows -> Pgjdbc.JACKSON.writeValueAsBytes(Pgjdbc.maps(rows))));
     answers.put("vertx", () -> vertx.json(sql));
     return answers;
   }

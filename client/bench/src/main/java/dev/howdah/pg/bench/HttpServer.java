@@ -15,7 +15,8 @@ final class HttpServer implements AutoCloseable {
   /** A thread for each of the most connections that load it, and some for its own work. */
   private static final int THREADS = 64 + 16;
 
-  private final org.eclipse.jetty.server.Server server = new org.eclipse.jetty.server.Server(new QueuedThreadPool(THREADS));
+  private final org.eclipse.jetty.server.Server server =
+      new org.eclipse.jetty.server.Server(new QueuedThreadPool(THREADS));
   private final ServerConnector connector = new ServerConnector(server, 1, 1);
 
   /** Makes the body of a response. */
@@ -27,15 +28,17 @@ final class HttpServer implements AutoCloseable {
   HttpServer(Answer answer) throws Exception {
     connector.setHost(InetAddress.getLoopbackAddress().getHostAddress());
     server.addConnector(connector);
-    server.setHandler(new Handler.Abstract() {
-      @Override
-      public boolean handle(Request request, Response response, Callback callback) throws Exception {
-        byte[] body = answer.body();
-        response.getHeaders().put(HttpHeader.CONTENT_TYPE, "application/json");
-        response.write(true, ByteBuffer.wrap(body), callback);
-        return true;
-      }
-    });
+    server.setHandler(
+        new Handler.Abstract() {
+          @Override
+          public boolean handle(Request request, Response response, Callback callback)
+              throws Exception {
+            byte[] body = answer.body();
+            response.getHeaders().put(HttpHeader.CONTENT_TYPE, "application/json");
+            response.write(true, ByteBuffer.wrap(body), callback);
+            return true;
+          }
+        });
     server.start();
   }
 

@@ -28,9 +28,10 @@ final class JavaJdbc implements Contender {
   }
 
   private Iterable<?> rows(String testCase, String sql) {
-    Object source = testCase.equals("t4")
-        ? PersistentArrayMap.EMPTY.assoc(Keyword.intern("datasource"), lender)
-        : PersistentArrayMap.EMPTY.assoc(Keyword.intern("connection"), connection);
+    Object source =
+        testCase.equals("t4")
+            ? PersistentArrayMap.EMPTY.assoc(Keyword.intern("datasource"), lender)
+            : PersistentArrayMap.EMPTY.assoc(Keyword.intern("connection"), connection);
     return (Iterable<?>) query.invoke(source, PersistentVector.create(sql));
   }
 
@@ -39,13 +40,15 @@ final class JavaJdbc implements Contender {
     Map<String, Work> ways = new LinkedHashMap<>();
     ways.put("java_jdbc:all", () -> rows(testCase, sql));
     if (testCase.equals("t5")) {
-      ways.put("java_jdbc:assoc", () -> {
-        int seen = 0;
-        for (Object row : rows(testCase, sql)) {
-          seen += ((IPersistentMap) row).assoc(Howdah.EXTRA, 42L).count();
-        }
-        return seen;
-      });
+      ways.put(
+          "java_jdbc:assoc",
+          () -> {
+            int seen = 0;
+            for (Object row : rows(testCase, sql)) {
+              seen += ((IPersistentMap) row).assoc(Howdah.EXTRA, 42L).count();
+            }
+            return seen;
+          });
     }
     return ways;
   }

@@ -16,7 +16,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** pgjdbc with prepared statements that it keeps, iterating, into arrays, into maps, and as JSON by Jackson. */
+/**
+ * pgjdbc with prepared statements that it keeps, iterating, into arrays, into maps, and as JSON by
+ * Jackson.
+ */
 final class Pgjdbc implements Contender {
   static final ObjectMapper JACKSON = new ObjectMapper();
 
@@ -29,7 +32,10 @@ final class Pgjdbc implements Contender {
     lender = lender(url, 1);
   }
 
-  /** HikariCP over pgjdbc, as its documentation recommends: pgjdbc itself keeps the statements prepared. */
+  /**
+   * HikariCP over pgjdbc, as its documentation recommends: pgjdbc itself keeps the statements
+   * prepared.
+   */
   static HikariDataSource lender(String url, int connections) {
     HikariConfig hikari = new HikariConfig();
     hikari.setJdbcUrl(url);
@@ -43,16 +49,18 @@ final class Pgjdbc implements Contender {
   }
 
   private Work way(String testCase, String sql, Reader reader) {
-    return testCase.equals("t4") ? () -> borrowed(lender, sql, reader) : () -> {
-      PreparedStatement statement = statements.get(sql);
-      if (statement == null) {
-        statement = connection.prepareStatement(sql);
-        statements.put(sql, statement);
-      }
-      try (ResultSet rows = statement.executeQuery()) {
-        return reader.read(rows);
-      }
-    };
+    return testCase.equals("t4")
+        ? () -> borrowed(lender, sql, reader)
+        : () -> {
+          PreparedStatement statement = statements.get(sql);
+          if (statement == null) {
+            statement = connection.prepareStatement(sql);
+            statements.put(sql, statement);
+          }
+          try (ResultSet rows = statement.executeQuery()) {
+            return reader.read(rows);
+          }
+        };
   }
 
   static Object borrowed(HikariDataSource lender, String sql, Reader reader) throws Exception {
@@ -70,10 +78,15 @@ final class Pgjdbc implements Contender {
     ways.put("pgjdbc_arrays:one", way(testCase, sql, Pgjdbc::one));
     ways.put("pgjdbc_arrays:all", way(testCase, sql, Pgjdbc::arrays));
     ways.put("pgjdbc_maps:map", way(testCase, sql, Pgjdbc::maps));
-    ways.put("pgjdbc_maps:json", way(testCase, sql, rows -> {
-      JACKSON.writeValue(OutputStream.nullOutputStream(), maps(rows));
-      return null;
-    }));
+    ways.put(
+        "pgjdbc_maps:json",
+        way(
+            testCase,
+            sql,
+            rows -> {
+              JACKSON.writeValue(OutputStream.nullOutputStream(), maps(rows));
+              return null;
+            }));
     return ways;
   }
 

@@ -15,8 +15,12 @@ final class Queries {
     Map<String, String> queries = new LinkedHashMap<>();
     String series = " from generate_series(1," + ROWS + ") as s(x)";
     queries.put("t1", "select x" + series);
-    queries.put("t2", "select x::int4 as int4, x::int8 as int8, x::numeric as numeric, x::text || 'foobar' as line,"
-        + " x > 100500 as bool, now() as ts, now()::date as date, now()::time as time, null as nil" + series);
+    queries.put(
+        "t2",
+        "select x::int4 as int4, x::int8 as int8, x::numeric as numeric, x::text || 'foobar' as"
+            + " line, x > 100500 as bool, now() as ts, now()::date as date, now()::time as time,"
+            + " null as nil"
+            + series);
     queries.put("t3", "select row_to_json(row(1, random(), 2, random()))" + series);
     queries.put("t4", queries.get("t3"));
     StringBuilder sixty = new StringBuilder("select ");
@@ -28,11 +32,19 @@ final class Queries {
     return queries;
   }
 
-  /** Sixty timestamps, each some half a day from every other, up to the year 5800: what was decoded once is of no use again. */
+  /**
+   * Sixty timestamps, each some half a day from every other, up to the year 5800: what was decoded
+   * once is of no use again.
+   */
   private static String varied() {
     StringBuilder sixty = new StringBuilder("select ");
     for (int i = 0; i < 60; i++) {
-      sixty.append(i > 0 ? ", " : "").append("to_timestamp((x * 60 + ").append(i).append(") * 40000.123457::float8) as c").append(i);
+      sixty
+          .append(i > 0 ? ", " : "")
+          .append("to_timestamp((x * 60 + ")
+          .append(i)
+          .append(") * 40000.123457::float8) as c")
+          .append(i);
     }
     return sixty.toString();
   }

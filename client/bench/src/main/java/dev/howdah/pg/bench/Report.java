@@ -8,7 +8,8 @@ final class Report {
   private Report() {}
 
   /** The values of all runs of one metric, in their order. */
-  static void add(String testCase, String system, String metric, double... values) throws java.io.IOException {
+  static void add(String testCase, String system, String metric, double... values)
+      throws java.io.IOException {
     Map<String, Object> entry = new LinkedHashMap<>();
     entry.put("case", testCase);
     entry.put("system", system);

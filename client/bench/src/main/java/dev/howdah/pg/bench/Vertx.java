@@ -12,7 +12,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The reactive client of Vert.x, its statements prepared and kept; the caller waits for the result. */
+/**
+ * The reactive client of Vert.x, its statements prepared and kept; the caller waits for the result.
+ */
 final class Vertx implements Contender {
   private final io.vertx.core.Vertx vertx = io.vertx.core.Vertx.vertx();
   private final Pool pool;
@@ -22,9 +24,20 @@ final class Vertx implements Contender {
   }
 
   Vertx(Server server, int connections) {
-    PgConnectOptions options = new PgConnectOptions().setHost(server.host()).setPort(server.port()).setUser(server.user())
-        .setPassword("none").setDatabase(server.database()).setCachePreparedStatements(true);
-    pool = PgBuilder.pool().with(new PoolOptions().setMaxSize(connections)).connectingTo(options).using(vertx).build();
+    PgConnectOptions options =
+        new PgConnectOptions()
+            .setHost(server.host())
+            .setPort(server.port())
+            .setUser(server.user())
+            .setPassword("none")
+            .setDatabase(server.database())
+            .setCachePreparedStatements(true);
+    pool =
+        PgBuilder.pool()
+            .with(new PoolOptions().setMaxSize(connections))
+            .connectingTo(options)
+            .using(vertx)
+            .build();
   }
 
   private RowSet<Row> rows(String sql) throws Exception {

@@ -9,8 +9,8 @@ import java.util.List;
 /**
  * The keys of a statement's rows and where each stands: one table for all rows of all executions.
  *
- * <p>Keywords are compared by identity, which is what they are for; a lookup is a hash, a mask and mostly
- * one comparison.
+ * <p>Keywords are compared by identity, which is what they are for; a lookup is a hash, a mask and
+ * mostly one comparison.
  */
 final class Keys {
   private final Object[] keys;

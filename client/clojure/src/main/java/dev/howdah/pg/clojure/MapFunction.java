@@ -6,7 +6,10 @@ import clojure.lang.ILookup;
 import clojure.lang.ISeq;
 import clojure.lang.RT;
 
-/** A map as a function of its keys. A class that extends another cannot extend AFn, so this is an interface. */
+/**
+ * A map as a function of its keys. A class that extends another cannot extend AFn, so this is an
+ * interface.
+ */
 interface MapFunction extends IFn, ILookup {
   private ArityException arity(int count) {
     return new ArityException(count, getClass().getSimpleName());
@@ -68,77 +71,274 @@ interface MapFunction extends IFn, ILookup {
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7) {
+  default Object invoke(
+      Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7) {
     throw arity(7);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8) {
+  default Object invoke(
+      Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8) {
     throw arity(8);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9) {
     throw arity(9);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10) {
     throw arity(10);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11) {
     throw arity(11);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12) {
     throw arity(12);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13) {
     throw arity(13);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14) {
     throw arity(14);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15) {
     throw arity(15);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16) {
     throw arity(16);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16, Object a17) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16,
+      Object a17) {
     throw arity(17);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16, Object a17, Object a18) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16,
+      Object a17,
+      Object a18) {
     throw arity(18);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16, Object a17, Object a18, Object a19) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16,
+      Object a17,
+      Object a18,
+      Object a19) {
     throw arity(19);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16, Object a17, Object a18, Object a19, Object a20) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16,
+      Object a17,
+      Object a18,
+      Object a19,
+      Object a20) {
     throw arity(20);
   }
 
   @Override
-  default Object invoke(Object a1, Object a2, Object a3, Object a4, Object a5, Object a6, Object a7, Object a8, Object a9, Object a10, Object a11, Object a12, Object a13, Object a14, Object a15, Object a16, Object a17, Object a18, Object a19, Object a20, Object... more) {
+  default Object invoke(
+      Object a1,
+      Object a2,
+      Object a3,
+      Object a4,
+      Object a5,
+      Object a6,
+      Object a7,
+      Object a8,
+      Object a9,
+      Object a10,
+      Object a11,
+      Object a12,
+      Object a13,
+      Object a14,
+      Object a15,
+      Object a16,
+      Object a17,
+      Object a18,
+      Object a19,
+      Object a20,
+      Object... more) {
     throw arity(20 + more.length);
   }
 }

@@ -2,11 +2,11 @@ package dev.howdah.pg.clojure;
 
 import clojure.lang.APersistentMap;
 import clojure.lang.IEditableCollection;
+import clojure.lang.IFn;
 import clojure.lang.IHashEq;
 import clojure.lang.IKVReduce;
 import clojure.lang.IMapEntry;
 import clojure.lang.IObj;
-import clojure.lang.IFn;
 import clojure.lang.IPersistentCollection;
 import clojure.lang.IPersistentMap;
 import clojure.lang.ISeq;
@@ -27,13 +27,21 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 
 /**
- * A row that is a persistent map: its keys are the columns' names, its values are decoded when they are
- * read. Whatever changes it makes a {@link RowOverlay} over it, which decodes nothing.
+ * A row that is a persistent map: its keys are the columns' names, its values are decoded when they
+ * are read. Whatever changes it makes a {@link RowOverlay} over it, which decodes nothing.
  *
- * <p>It is a Row and not an object that holds one, so that an untouched row stays as small as Java's.
+ * <p>It is a Row and not an object that holds one, so that an untouched row stays as small as
+ * Java's.
  */
 public final class RowMap extends Row
-    implements IPersistentMap, MapFunction, IObj, IKVReduce, IHashEq, MapEquivalence, IEditableCollection, Map<Object, Object> {
+    implements IPersistentMap,
+        MapFunction,
+        IObj,
+        IKVReduce,
+        IHashEq,
+        MapEquivalence,
+        IEditableCollection,
+        Map<Object, Object> {
   RowMap(Segment segment, int start) {
     super(segment, start);
   }
@@ -166,7 +174,8 @@ public final class RowMap extends Row
 
   @Override
   public boolean equiv(Object other) {
-    if (!(other instanceof Map<?, ?> map) || other instanceof IPersistentMap && !(other instanceof MapEquivalence)) {
+    if (!(other instanceof Map<?, ?> map)
+        || other instanceof IPersistentMap && !(other instanceof MapEquivalence)) {
       return false;
     }
     if (map.size() != width()) {

@@ -22,13 +22,17 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 
 /**
- * A row and the changes made to it: keys that were given another value, keys that were added, and columns
- * that were removed. Only what is read is decoded. Columns keep their order; what was added comes after.
+ * A row and the changes made to it: keys that were given another value, keys that were added, and
+ * columns that were removed. Only what is read is decoded. Columns keep their order; what was added
+ * comes after.
  */
-public final class RowOverlay extends APersistentMap implements IObj, IKVReduce, IEditableCollection {
+public final class RowOverlay extends APersistentMap
+    implements IObj, IKVReduce, IEditableCollection {
   private static final long serialVersionUID = 1;
+
   /** Stands in the changes for a column that was removed. */
   static final Object REMOVED = new Object();
+
   static final Object ABSENT = new Object();
 
   private final transient RowMap row;
@@ -43,7 +47,10 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce,
     this.meta = meta;
   }
 
-  /** The same changes of a row with bytes of its own, so that it keeps no other row of its result in memory. */
+  /**
+   * The same changes of a row with bytes of its own, so that it keeps no other row of its result in
+   * memory.
+   */
   public RowOverlay detach() {
     return new RowOverlay((RowMap) row.detach(), changes, count, meta);
   }
@@ -84,7 +91,8 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce,
 
   @Override
   public IPersistentMap assoc(Object key, Object value) {
-    return new RowOverlay(row, changes.assoc(key, value), containsKey(key) ? count : count + 1, meta);
+    return new RowOverlay(
+        row, changes.assoc(key, value), containsKey(key) ? count : count + 1, meta);
   }
 
   @Override
@@ -132,7 +140,7 @@ public final class RowOverlay extends APersistentMap implements IObj, IKVReduce,
   @Override
   public Object kvreduce(IFn function, Object start) {
     Object state = start;
-    for (Iterator<?> entries = iterator(); entries.hasNext();) {
+    for (Iterator<?> entries = iterator(); entries.hasNext(); ) {
       Map.Entry<?, ?> entry = (Map.Entry<?, ?>) entries.next();
       state = function.invoke(state, entry.getKey(), entry.getValue());
       if (RT.isReduced(state)) {

@@ -18,7 +18,10 @@ import dev.howdah.pg.Row;
 import java.util.Iterator;
 import java.util.Map;
 
-/** A result as a vector: counted, indexed, reducible, foldable. Whatever changes it makes an ordinary vector. */
+/**
+ * A result as a vector: counted, indexed, reducible, foldable. Whatever changes it makes an
+ * ordinary vector.
+ */
 public final class RowVector extends APersistentVector implements IObj, IReduce, IKVReduce {
   private static final long serialVersionUID = 1;
 
@@ -52,7 +55,8 @@ public final class RowVector extends APersistentVector implements IObj, IReduce,
 
   /** Serialized, it is an ordinary vector of ordinary maps. */
   private Object writeReplace() {
-    return PersistentVector.create(rows.stream().map(row -> PersistentHashMap.create((Map<?, ?>) row)).toList());
+    return PersistentVector.create(
+        rows.stream().map(row -> PersistentHashMap.create((Map<?, ?>) row)).toList());
   }
 
   @Override

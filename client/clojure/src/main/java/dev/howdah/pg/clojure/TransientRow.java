@@ -67,7 +67,8 @@ final class TransientRow extends AFn implements ITransientMap, ITransientAssocia
   @Override
   public ITransientMap without(Object key) {
     if (has(key)) {
-      changes = row.containsKey(key) ? changes.assoc(key, RowOverlay.REMOVED) : changes.without(key);
+      changes =
+          row.containsKey(key) ? changes.assoc(key, RowOverlay.REMOVED) : changes.without(key);
       count--;
     }
     return this;

@@ -17,8 +17,14 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs the tests that are written in Clojure, so that Maven sees and counts them. */
 class ClojureNamespacesTest {
-  private static final List<String> NAMESPACES = List.of("howdah.pg-test", "howdah.options-test", "howdah.threads-test", "howdah.edn-test",
-      "howdah.ring-test", "howdah.documentation-test");
+  private static final List<String> NAMESPACES =
+      List.of(
+          "howdah.pg-test",
+          "howdah.options-test",
+          "howdah.threads-test",
+          "howdah.edn-test",
+          "howdah.ring-test",
+          "howdah.documentation-test");
 
   private static void require(String namespace) {
     Clojure.var("clojure.core", "require").invoke(Symbol.intern(namespace));
@@ -26,7 +32,9 @@ class ClojureNamespacesTest {
 
   @TestFactory
   List<DynamicTest> testsWrittenInClojurePass() {
-    return NAMESPACES.stream().map(namespace -> DynamicTest.dynamicTest(namespace, () -> passes(namespace))).toList();
+    return NAMESPACES.stream()
+        .map(namespace -> DynamicTest.dynamicTest(namespace, () -> passes(namespace)))
+        .toList();
   }
 
   /** What clojure.test prints of a failure becomes the message. */
@@ -38,7 +46,9 @@ class ClojureNamespacesTest {
     Var.pushThreadBindings(RT.map(RT.var("clojure.test", "*test-out*"), output, RT.OUT, output));
     try {
       IPersistentMap summary = (IPersistentMap) run.invoke(Symbol.intern(namespace));
-      long failed = RT.longCast(summary.valAt(Keyword.intern("fail"))) + RT.longCast(summary.valAt(Keyword.intern("error")));
+      long failed =
+          RT.longCast(summary.valAt(Keyword.intern("fail")))
+              + RT.longCast(summary.valAt(Keyword.intern("error")));
       assertEquals(0, failed, output.toString());
     } finally {
       Var.popThreadBindings();
@@ -48,11 +58,17 @@ class ClojureNamespacesTest {
   @Test
   void noNamespaceCallsByReflection() {
     StringWriter warnings = new StringWriter();
-    Var.pushThreadBindings(RT.map(RT.var("clojure.core", "*err*"), new java.io.PrintWriter(warnings),
-        RT.var("clojure.core", "*warn-on-reflection*"), true));
+    Var.pushThreadBindings(
+        RT.map(
+            RT.var("clojure.core", "*err*"),
+            new java.io.PrintWriter(warnings),
+            RT.var("clojure.core", "*warn-on-reflection*"),
+            true));
     try {
-      for (String namespace : List.of("howdah.pg.fold", "howdah.pg.options", "howdah.pg", "howdah.pg.ring")) {
-        Clojure.var("clojure.core", "require").invoke(Symbol.intern(namespace), Keyword.intern("reload"));
+      for (String namespace :
+          List.of("howdah.pg.fold", "howdah.pg.options", "howdah.pg", "howdah.pg.ring")) {
+        Clojure.var("clojure.core", "require")
+            .invoke(Symbol.intern(namespace), Keyword.intern("reload"));
       }
     } finally {
       Var.popThreadBindings();

@@ -7,7 +7,8 @@ import java.util.regex.Pattern;
 /** EDN, Clojure's notation of data, written into a buffer of bytes. */
 public final class Edn {
   /** Names that a reader takes for a keyword, whichever reader it is. */
-  private static final Pattern KEYWORD = Pattern.compile("[\\p{L}*!_?$%&=<>][\\p{L}\\p{N}*!_?$%&=<>+.#'-]*");
+  private static final Pattern KEYWORD =
+      Pattern.compile("[\\p{L}*!_?$%&=<>][\\p{L}\\p{N}*!_?$%&=<>+.#'-]*");
 
   private Edn() {}
 

@@ -8,17 +8,19 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Writes JSON as EDN without making its values: objects as maps with strings for keys, null as nil, numbers
- * and booleans as they are. Of members with one name the last counts, as for jsonb; EDN allows no two.
+ * Writes JSON as EDN without making its values: objects as maps with strings for keys, null as nil,
+ * numbers and booleans as they are. Of members with one name the last counts, as for jsonb; EDN
+ * allows no two.
  *
- * <p>Every byte is read once, and what is open is kept in objects and not on the stack: neither depth nor
- * names that stand twice at every depth make it slow or fail.
+ * <p>Every byte is read once, and what is open is kept in objects and not on the stack: neither
+ * depth nor names that stand twice at every depth make it slow or fail.
  */
 public final class JsonAsEdn {
   private final byte[] json;
   private final int end;
   private final WireOutput out;
   private int at;
+
   /** The innermost array or object that has begun and not ended, or null. */
   private Level level;
 
@@ -29,16 +31,22 @@ public final class JsonAsEdn {
     this.out = out;
   }
 
-  /** Where the text of an object's member stands in the output, its name and what is between included. */
+  /**
+   * Where the text of an object's member stands in the output, its name and what is between
+   * included.
+   */
   private record Member(int start, int end) {}
 
   private static final class Level {
     final Level outer;
     final int start;
+
     /** The members of an object by name; null for an array. */
     final Map<String, Member> members;
+
     /** The member that is being written. */
     String name;
+
     int memberStart;
     boolean doubled;
 
@@ -152,7 +160,8 @@ public final class JsonAsEdn {
       good &= next > start;
     }
     if (next < to && (json[next] == 'e' || json[next] == 'E')) {
-      start = next + 1 < to && (json[next + 1] == '+' || json[next + 1] == '-') ? next + 2 : next + 1;
+      start =
+          next + 1 < to && (json[next + 1] == '+' || json[next + 1] == '-') ? next + 2 : next + 1;
       next = digits(start, to);
       good &= next > start;
     }
@@ -169,7 +178,12 @@ public final class JsonAsEdn {
   }
 
   private static boolean isOfScalar(byte b) {
-    return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E';
+    return b >= '0' && b <= '9'
+        || b >= 'a' && b <= 'z'
+        || b == '-'
+        || b == '+'
+        || b == '.'
+        || b == 'E';
   }
 
   private void literal(String name) {
@@ -200,14 +214,17 @@ public final class JsonAsEdn {
     level.memberStart = out.size();
     peek();
     string();
-    level.name = new String(out.array(), level.memberStart, out.size() - level.memberStart, StandardCharsets.UTF_8);
+    level.name =
+        new String(
+            out.array(), level.memberStart, out.size() - level.memberStart, StandardCharsets.UTF_8);
     expect(':');
     out.int1(' ');
   }
 
   private void endMember() {
     if (level.members != null) {
-      level.doubled |= level.members.put(level.name, new Member(level.memberStart, out.size())) != null;
+      level.doubled |=
+          level.members.put(level.name, new Member(level.memberStart, out.size())) != null;
     }
   }
 

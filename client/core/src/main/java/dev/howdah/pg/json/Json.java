@@ -4,9 +4,14 @@ import dev.howdah.pg.wire.WireOutput;
 
 /** JSON written into a buffer of bytes, as PostgreSQL's to_json writes it. */
 public final class Json {
-  private static final byte[] HEX = "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final byte[] HEX =
+      "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
   private static final byte[] NULL = {'n', 'u', 'l', 'l'};
-  /** For each byte: 0 if it stands for itself inside a string, else its escape letter, 'u' for the long form. */
+
+  /**
+   * For each byte: 0 if it stands for itself inside a string, else its escape letter, 'u' for the
+   * long form.
+   */
   private static final byte[] ESCAPES = escapes();
 
   private Json() {}

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * Arrays as {@link PgArray}, or as what a function makes of it. Lists, arrays of objects and arrays of
- * primitives are taken, nested for more dimensions.
+ * Arrays as {@link PgArray}, or as what a function makes of it. Lists, arrays of objects and arrays
+ * of primitives are taken, nested for more dimensions.
  */
 final class ArrayCodec extends Codec {
   private static final int MOST_DIMENSIONS = 6;
@@ -23,7 +23,12 @@ final class ArrayCodec extends Codec {
   private final char delimiter;
   private final Function<PgArray, Object> present;
 
-  ArrayCodec(String name, Codec element, int elementOid, char delimiter, Function<PgArray, Object> present) {
+  ArrayCodec(
+      String name,
+      Codec element,
+      int elementOid,
+      char delimiter,
+      Function<PgArray, Object> present) {
     super(name);
     this.element = element;
     this.elementOid = elementOid;
@@ -69,20 +74,28 @@ final class ArrayCodec extends Codec {
         counts[i] = BigEndian.int4(bytes, offset + 12 + 8 * i);
         bounds[i] = BigEndian.int4(bytes, offset + 16 + 8 * i);
         product = counts[i] < 0 ? Integer.MAX_VALUE : product * counts[i];
-        if (product > (offset + length - start) / 4 || (long) bounds[i] + counts[i] > Integer.MAX_VALUE) {
+        if (product > (offset + length - start) / 4
+            || (long) bounds[i] + counts[i] > Integer.MAX_VALUE) {
           throw codec.broken(length);
         }
       }
       total = (int) product;
-      // Without elements there are no dimensions, or a long one of empty ones would be a list without end.
+      // Without elements there are no dimensions, or a long one of empty ones would be a list
+      // without end.
       lengths = total == 0 ? new int[0] : counts;
       lowerBounds = total == 0 ? new int[0] : bounds;
     }
   }
 
   private PgException otherElements(int oid) {
-    return new PgException("22P03", "the server sent a value of type " + name() + " whose elements are of type "
-        + Integer.toUnsignedString(oid) + ", not " + Integer.toUnsignedString(elementOid));
+    return new PgException(
+        "22P03",
+        "the server sent a value of type "
+            + name()
+            + " whose elements are of type "
+            + Integer.toUnsignedString(oid)
+            + ", not "
+            + Integer.toUnsignedString(elementOid));
   }
 
   /** The length of the element at a position; -1 for null. */
@@ -141,22 +154,40 @@ final class ArrayCodec extends Codec {
 
   @Override
   public void json(byte[] bytes, int offset, int length, WireOutput out) {
-    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ',', ']', Notation.JSON, out);
+    write(
+        bytes,
+        new Shape(bytes, offset, length, this),
+        offset + length,
+        '[',
+        ',',
+        ']',
+        Notation.JSON,
+        out);
   }
 
   @Override
   public void jsonOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.JSON, out);
+    write(
+        parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.JSON, out);
   }
 
   @Override
   public void edn(byte[] bytes, int offset, int length, WireOutput out) {
-    write(bytes, new Shape(bytes, offset, length, this), offset + length, '[', ' ', ']', Notation.EDN, out);
+    write(
+        bytes,
+        new Shape(bytes, offset, length, this),
+        offset + length,
+        '[',
+        ' ',
+        ']',
+        Notation.EDN,
+        out);
   }
 
   @Override
   public void ednOfText(byte[] utf8, int offset, int length, WireOutput out) {
-    write(parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.EDN, out);
+    write(
+        parsed(new String(utf8, offset, length, StandardCharsets.UTF_8), true), Notation.EDN, out);
   }
 
   private void write(PgArray array, Notation notation, WireOutput out) {
@@ -178,8 +209,19 @@ final class ArrayCodec extends Codec {
     out.int1(']');
   }
 
-  /** Writes all elements in order; a bracket opens and closes wherever a dimension begins and ends. Without a notation it is the server's text. */
-  private void write(byte[] bytes, Shape shape, int end, char open, char between, char close, Notation notation, WireOutput out) {
+  /**
+   * Writes all elements in order; a bracket opens and closes wherever a dimension begins and ends.
+   * Without a notation it is the server's text.
+   */
+  private void write(
+      byte[] bytes,
+      Shape shape,
+      int end,
+      char open,
+      char between,
+      char close,
+      Notation notation,
+      WireOutput out) {
     int at = shape.start;
     if (shape.total == 0) {
       checkEnd(at, end);
@@ -200,7 +242,10 @@ final class ArrayCodec extends Codec {
     checkEnd(at, end);
   }
 
-  /** A dimension begins or ends wherever the count of elements so far is a multiple of what it holds. */
+  /**
+   * A dimension begins or ends wherever the count of elements so far is a multiple of what it
+   * holds.
+   */
   private static void brackets(int count, int[] lengths, char bracket, WireOutput out) {
     int size = 1;
     int brackets = 0;
@@ -235,7 +280,9 @@ final class ArrayCodec extends Codec {
   }
 
   private String quoted(String text) {
-    return text.equalsIgnoreCase("null") || Quoting.needed(text, "{}" + delimiter) ? Quoting.escaped(text) : text;
+    return text.equalsIgnoreCase("null") || Quoting.needed(text, "{}" + delimiter)
+        ? Quoting.escaped(text)
+        : text;
   }
 
   @Override
@@ -270,11 +317,13 @@ final class ArrayCodec extends Codec {
       checkBounds(lower, upper, lengths, text);
       java.util.Arrays.setAll(bounds, lower::get);
     }
-    return new PgArray(flat.toArray(), lengths.stream().mapToInt(Integer::intValue).toArray(), bounds);
+    return new PgArray(
+        flat.toArray(), lengths.stream().mapToInt(Integer::intValue).toArray(), bounds);
   }
 
   /** The bounds are those of as many elements as there are. */
-  private void checkBounds(List<Integer> lower, List<Integer> upper, List<Integer> lengths, String text) {
+  private void checkBounds(
+      List<Integer> lower, List<Integer> upper, List<Integer> lengths, String text) {
     boolean fits = lower.size() == lengths.size();
     for (int i = 0; fits && i < lower.size(); i++) {
       fits = lengths.get(i) > 0 && (long) upper.get(i) - lower.get(i) + 1 == lengths.get(i);
@@ -292,8 +341,17 @@ final class ArrayCodec extends Codec {
     }
   }
 
-  /** Reads what is between two braces. All of one depth hold as many, and the innermost alone hold elements. */
-  private void level(Quoting.Reader reader, int depth, List<Integer> lengths, List<Object> flat, boolean raw, String text) {
+  /**
+   * Reads what is between two braces. All of one depth hold as many, and the innermost alone hold
+   * elements.
+   */
+  private void level(
+      Quoting.Reader reader,
+      int depth,
+      List<Integer> lengths,
+      List<Object> flat,
+      boolean raw,
+      String text) {
     reader.expect('{');
     boolean first = depth == lengths.size();
     if (first) {
@@ -357,7 +415,10 @@ final class ArrayCodec extends Codec {
         continue;
       }
       int start = out.reserveInt4();
-      Object typed = item instanceof String text && !(element instanceof TextCodec) ? element.parse(text) : item;
+      Object typed =
+          item instanceof String text && !(element instanceof TextCodec)
+              ? element.parse(text)
+              : item;
       element.encode(typed, out);
       out.storeLength(start);
     }

@@ -4,7 +4,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Function;
 
-/** The types that every PostgreSQL has under the same number: name, number, number of the array type. */
+/**
+ * The types that every PostgreSQL has under the same number: name, number, number of the array
+ * type.
+ */
 final class BuiltInTypes {
   private BuiltInTypes() {}
 
@@ -24,7 +27,9 @@ final class BuiltInTypes {
       Codec codec = options.codecs().getOrDefault(standard.name(), standard);
       codecs.put(oid, codec);
       if (arrayOid != 0) {
-        codecs.put(arrayOid, new ArrayCodec("_" + standard.name(), codec, oid, delimiter, options.arrays()));
+        codecs.put(
+            arrayOid,
+            new ArrayCodec("_" + standard.name(), codec, oid, delimiter, options.arrays()));
       }
       return codec;
     }

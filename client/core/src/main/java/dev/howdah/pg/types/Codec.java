@@ -7,14 +7,15 @@ import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How the values of one PostgreSQL type are read and written. Codecs are immutable and safe between threads.
+ * How the values of one PostgreSQL type are read and written. Codecs are immutable and safe between
+ * threads.
  *
  * <p>The four basic operations are {@link #decode} and {@link #encode} for the binary format, and
- * {@link #parse} and {@link #text} for the text format. The rest has defaults built on them, which a type
- * overrides where it can answer without making an object.
+ * {@link #parse} and {@link #text} for the text format. The rest has defaults built on them, which
+ * a type overrides where it can answer without making an object.
  *
- * <p>A decoded value must be immutable, because a row keeps it and hands it to any thread. Where it cannot
- * be, {@link #cacheable} is false and the value is made anew each time.
+ * <p>A decoded value must be immutable, because a row keeps it and hands it to any thread. Where it
+ * cannot be, {@link #cacheable} is false and the value is made anew each time.
  */
 public abstract class Codec {
   private final String name;
@@ -35,7 +36,9 @@ public abstract class Codec {
   /** Reads a value from the text format. */
   public abstract Object parse(String text);
 
-  /** Writes a value in the binary format. A value of a wrong kind is refused with {@link #refuse}. */
+  /**
+   * Writes a value in the binary format. A value of a wrong kind is refused with {@link #refuse}.
+   */
   public abstract void encode(Object value, WireOutput out);
 
   /** Writes, as the server's own text, a value that came in the binary format. */
@@ -46,7 +49,10 @@ public abstract class Codec {
     return true;
   }
 
-  /** Whether a value's bytes are the same in the text format; the server is asked for that, as it writes it with less work. */
+  /**
+   * Whether a value's bytes are the same in the text format; the server is asked for that, as it
+   * writes it with less work.
+   */
   public boolean sameInText() {
     return false;
   }
@@ -118,7 +124,9 @@ public abstract class Codec {
     Json.string(utf8, offset, length, out);
   }
 
-  /** Writes a binary value as EDN: a string of the server's text, where the type has nothing better. */
+  /**
+   * Writes a binary value as EDN: a string of the server's text, where the type has nothing better.
+   */
   public void edn(byte[] bytes, int offset, int length, WireOutput out) {
     Edn.string(string(bytes, offset, length), out);
   }
@@ -130,8 +138,14 @@ public abstract class Codec {
 
   /** The error for a value that this type cannot take. */
   protected final PgException refuse(Object value) {
-    return new PgException("22000", "a value of type " + name + " cannot be made from " + shown(value) + " of "
-        + value.getClass().getName());
+    return new PgException(
+        "22000",
+        "a value of type "
+            + name
+            + " cannot be made from "
+            + shown(value)
+            + " of "
+            + value.getClass().getName());
   }
 
   /** The error for text that is not of this type's form. */
@@ -146,7 +160,13 @@ public abstract class Codec {
 
   /** The error for bytes that are not of this type's form. */
   protected final PgException broken(int length) {
-    return new PgException("22P03", "the server sent a value of type " + name + " of " + length + " bytes, which no such value has");
+    return new PgException(
+        "22P03",
+        "the server sent a value of type "
+            + name
+            + " of "
+            + length
+            + " bytes, which no such value has");
   }
 
   private PgException cannot(String what) {
@@ -161,7 +181,10 @@ public abstract class Codec {
   /** A number as a long, refused if that would lose anything. */
   protected final long exact(Number number) {
     try {
-      if (number instanceof Long || number instanceof Integer || number instanceof Short || number instanceof Byte) {
+      if (number instanceof Long
+          || number instanceof Integer
+          || number instanceof Short
+          || number instanceof Byte) {
         return number.longValue();
       }
       if (number instanceof java.math.BigInteger integer) {

@@ -8,11 +8,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.RandomAccess;
 
-/** A composite value or a record: an unchangeable list of its fields, which also knows their names. */
+/**
+ * A composite value or a record: an unchangeable list of its fields, which also knows their names.
+ */
 public final class Composite extends AbstractList<Object> implements RandomAccess {
   private final List<String> names;
   private final Object[] values;
-  /** The numbers of the fields' types where they are not those of the type that it was read as; else null. */
+
+  /**
+   * The numbers of the fields' types where they are not those of the type that it was read as; else
+   * null.
+   */
   private final int[] otherTypes;
 
   Composite(List<String> names, Object[] values) {
@@ -30,7 +36,10 @@ public final class Composite extends AbstractList<Object> implements RandomAcces
     return new Composite(names(values.length), values.clone());
   }
 
-  /** The names of a record's fields, which has none of its own: f1, f2 and so on, as in the server's JSON. */
+  /**
+   * The names of a record's fields, which has none of its own: f1, f2 and so on, as in the server's
+   * JSON.
+   */
   static List<String> names(int count) {
     String[] names = new String[count];
     for (int i = 0; i < count; i++) {

@@ -12,17 +12,27 @@ import java.util.function.IntFunction;
 /**
  * Composite types and anonymous records as {@link Composite}; lists and maps are taken too.
  *
- * <p>The binary form names each field's type, so a value can be read even after the type was altered. Its fields are
- * named as a record's then, since nothing says which they are, and it is not written as a value of the type. A field
- * whose type is not known is text if its bytes are an enum's label, and else bytes in hexadecimal.
+ * <p>The binary form names each field's type, so a value can be read even after the type was
+ * altered. Its fields are named as a record's then, since nothing says which they are, and it is
+ * not written as a value of the type. A field whose type is not known is text if its bytes are an
+ * enum's label, and else bytes in hexadecimal.
  */
 final class CompositeCodec extends Codec {
   private static final Codec UNKNOWN = new TextOnlyCodec("unknown");
-  /** The bytes say which types the fields have, so they could nest as deep as they are long, and deeper than the stack. */
+
+  /**
+   * The bytes say which types the fields have, so they could nest as deep as they are long, and
+   * deeper than the stack.
+   */
   private static final int MOST_DEPTH = 64;
+
   private static final ThreadLocal<int[]> DEPTH = ThreadLocal.withInitial(() -> new int[1]);
-  /** Each level of composites doubles the quotes within, so little could become all of the memory. */
+
+  /**
+   * Each level of composites doubles the quotes within, so little could become all of the memory.
+   */
   private static final int MOST_TEXT = 16 << 20;
+
   private static final int MOST_GROWTH = 1024;
 
   /** A field of a composite type. */
@@ -128,14 +138,19 @@ final class CompositeCodec extends Codec {
   public Object decode(byte[] bytes, int offset, int length) {
     Object[] values = new Object[count(bytes, offset, length)];
     int[] otherTypes = hasOwnFields(bytes, offset, length) ? null : new int[values.length];
-    visit(bytes, offset, length, (index, codec, at, size) -> {
-      if (otherTypes != null) {
-        otherTypes[index] = BigEndian.int4(bytes, at - 8);
-      }
-      if (size >= 0) {
-        values[index] = codec.binary() ? codec.decode(bytes, at, size) : opaque(bytes, at, size);
-      }
-    });
+    visit(
+        bytes,
+        offset,
+        length,
+        (index, codec, at, size) -> {
+          if (otherTypes != null) {
+            otherTypes[index] = BigEndian.int4(bytes, at - 8);
+          }
+          if (size >= 0) {
+            values[index] =
+                codec.binary() ? codec.decode(bytes, at, size) : opaque(bytes, at, size);
+          }
+        });
     boolean named = names != null && otherTypes == null;
     return new Composite(named ? names : Composite.names(values.length), values, otherTypes);
   }
@@ -155,14 +170,18 @@ final class CompositeCodec extends Codec {
   @Override
   public void text(byte[] bytes, int offset, int length, WireOutput out) {
     out.int1('(');
-    visit(bytes, offset, length, (index, codec, at, size) -> {
-      if (index > 0) {
-        out.int1(',');
-      }
-      if (size >= 0) {
-        out.text(quoted(textOf(bytes, codec, at, size)));
-      }
-    });
+    visit(
+        bytes,
+        offset,
+        length,
+        (index, codec, at, size) -> {
+          if (index > 0) {
+            out.int1(',');
+          }
+          if (size >= 0) {
+            out.text(quoted(textOf(bytes, codec, at, size)));
+          }
+        });
     out.int1(')');
   }
 
@@ -204,18 +223,23 @@ final class CompositeCodec extends Codec {
 
   private void write(byte[] bytes, int offset, int length, Notation notation, WireOutput out) {
     int count = count(bytes, offset, length);
-    List<String> labels = names != null && hasOwnFields(bytes, offset, length) ? names : Composite.names(count);
+    List<String> labels =
+        names != null && hasOwnFields(bytes, offset, length) ? names : Composite.names(count);
     out.int1('{');
-    visit(bytes, offset, length, (index, codec, at, size) -> {
-      label(labels, index, notation, out);
-      if (size < 0) {
-        notation.nothing(out);
-      } else if (codec.binary()) {
-        notation.value(codec, bytes, at, size, out);
-      } else {
-        notation.string(opaque(bytes, at, size), out);
-      }
-    });
+    visit(
+        bytes,
+        offset,
+        length,
+        (index, codec, at, size) -> {
+          label(labels, index, notation, out);
+          if (size < 0) {
+            notation.nothing(out);
+          } else if (codec.binary()) {
+            notation.value(codec, bytes, at, size, out);
+          } else {
+            notation.string(opaque(bytes, at, size), out);
+          }
+        });
     out.int1('}');
   }
 

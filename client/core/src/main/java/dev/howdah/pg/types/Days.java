@@ -5,19 +5,23 @@ import java.time.LocalDate;
 /**
  * Dates from day counts.
  *
- * <p>Rows that follow each other mostly carry dates near each other, so recent ones are kept: a hit costs 2
- * ns, and one LocalDate is shared where many would be made. A day is kept from its second use on, so that
- * days that all differ cost no more than their dates: no entry is made, and no collector is told of one.
- * Entries are immutable and replaced whole, so threads may race here; the worst is a date made twice.
+ * <p>Rows that follow each other mostly carry dates near each other, so recent ones are kept: a hit
+ * costs 2 ns, and one LocalDate is shared where many would be made. A day is kept from its second
+ * use on, so that days that all differ cost no more than their dates: no entry is made, and no
+ * collector is told of one. Entries are immutable and replaced whole, so threads may race here; the
+ * worst is a date made twice.
  */
 final class Days {
   /** The day count of 2000-01-01, where PostgreSQL's calendar begins, from 1970-01-01. */
   static final long EPOCH = 10_957;
+
   private static final int SLOTS = 1024;
   private static final Dated[] DATES = new Dated[SLOTS];
   private static final Written[] TEXTS = new Written[SLOTS];
+
   /** The days that were asked for last and not found. */
   private static final long[] MISSED_DATES = new long[SLOTS];
+
   private static final long[] MISSED_TEXTS = new long[SLOTS];
 
   private Days() {}

@@ -4,7 +4,8 @@ import dev.howdah.pg.wire.WireOutput;
 
 /** Decimal digits written into a buffer without a String. */
 final class Digits {
-  private static final byte[] LEAST = "-9223372036854775808".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final byte[] LEAST =
+      "-9223372036854775808".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
 
   private Digits() {}
 

@@ -12,7 +12,10 @@ final class FloatCodecs {
       super(name);
     }
 
-    /** Text that is a number as the server writes it: Java would take spaces around it, hexadecimal digits and a type's letter. */
+    /**
+     * Text that is a number as the server writes it: Java would take spaces around it, hexadecimal
+     * digits and a type's letter.
+     */
     final String decimal(String text) {
       if (text.equals("NaN") || text.equals("Infinity") || text.equals("-Infinity")) {
         return text;

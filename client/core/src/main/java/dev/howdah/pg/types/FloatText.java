@@ -3,10 +3,17 @@ package dev.howdah.pg.types;
 import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
 
-/** Floating-point numbers as the server writes them: the fewest digits that read back as the same number. */
+/**
+ * Floating-point numbers as the server writes them: the fewest digits that read back as the same
+ * number.
+ */
 final class FloatText {
-  /** From this exponent on the server writes one: as many digits in front of the point as the type always keeps. */
+  /**
+   * From this exponent on the server writes one: as many digits in front of the point as the type
+   * always keeps.
+   */
   private static final int WIDEST_DOUBLE = 15;
+
   private static final int WIDEST_FLOAT = 6;
 
   private FloatText() {}
@@ -70,7 +77,10 @@ final class FloatText {
     }
   }
 
-  /** Puts a point before a position: in front of all digits with so many zeros, of which the first is before it. */
+  /**
+   * Puts a point before a position: in front of all digits with so many zeros, of which the first
+   * is before it.
+   */
   private static void point(int at, int zeros, WireOutput out) {
     int more = zeros + 1;
     byte[] bytes = out.room(more);

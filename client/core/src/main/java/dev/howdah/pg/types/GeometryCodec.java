@@ -6,10 +6,21 @@ import dev.howdah.pg.wire.WireOutput;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The geometric types as {@link Geometry}: in both formats they are numbers in a row with few marks around. */
+/**
+ * The geometric types as {@link Geometry}: in both formats they are numbers in a row with few marks
+ * around.
+ */
 final class GeometryCodec extends Codec {
   /** The types. */
-  enum Kind { POINT, LINE, LSEG, BOX, PATH, POLYGON, CIRCLE }
+  enum Kind {
+    POINT,
+    LINE,
+    LSEG,
+    BOX,
+    PATH,
+    POLYGON,
+    CIRCLE
+  }
 
   private static final Codec NUMBER = new FloatCodecs.Float8();
 
@@ -37,20 +48,22 @@ final class GeometryCodec extends Codec {
   }
 
   private Geometry made(double[] n, boolean closed, int length) {
-    int wanted = switch (kind) {
-      case POINT -> 2;
-      case LINE, CIRCLE -> 3;
-      case LSEG, BOX -> 4;
-      // At least one point.
-      case PATH, POLYGON -> Math.max(2, n.length / 2 * 2);
-    };
+    int wanted =
+        switch (kind) {
+          case POINT -> 2;
+          case LINE, CIRCLE -> 3;
+          case LSEG, BOX -> 4;
+          // At least one point.
+          case PATH, POLYGON -> Math.max(2, n.length / 2 * 2);
+        };
     if (n.length != wanted) {
       throw broken(length);
     }
     return switch (kind) {
       case POINT -> new Geometry.Point(n[0], n[1]);
       case LINE -> new Geometry.Line(n[0], n[1], n[2]);
-      case LSEG -> new Geometry.Segment(new Geometry.Point(n[0], n[1]), new Geometry.Point(n[2], n[3]));
+      case LSEG ->
+          new Geometry.Segment(new Geometry.Point(n[0], n[1]), new Geometry.Point(n[2], n[3]));
       case BOX -> new Geometry.Box(new Geometry.Point(n[0], n[1]), new Geometry.Point(n[2], n[3]));
       case PATH -> new Geometry.Path(closed, points(n));
       case POLYGON -> new Geometry.Polygon(points(n));
@@ -94,15 +107,16 @@ final class GeometryCodec extends Codec {
   }
 
   private Geometry checked(Object value) {
-    boolean fits = switch (kind) {
-      case POINT -> value instanceof Geometry.Point;
-      case LINE -> value instanceof Geometry.Line;
-      case LSEG -> value instanceof Geometry.Segment;
-      case BOX -> value instanceof Geometry.Box;
-      case PATH -> value instanceof Geometry.Path;
-      case POLYGON -> value instanceof Geometry.Polygon;
-      case CIRCLE -> value instanceof Geometry.Circle;
-    };
+    boolean fits =
+        switch (kind) {
+          case POINT -> value instanceof Geometry.Point;
+          case LINE -> value instanceof Geometry.Line;
+          case LSEG -> value instanceof Geometry.Segment;
+          case BOX -> value instanceof Geometry.Box;
+          case PATH -> value instanceof Geometry.Path;
+          case POLYGON -> value instanceof Geometry.Polygon;
+          case CIRCLE -> value instanceof Geometry.Circle;
+        };
     if (!fits) {
       throw refuse(value);
     }
@@ -142,17 +156,23 @@ final class GeometryCodec extends Codec {
   }
 
   private static double[] numbers(List<Geometry.Point> points) {
-    return points.stream().flatMapToDouble(p -> java.util.stream.DoubleStream.of(p.x(), p.y())).toArray();
+    return points.stream()
+        .flatMapToDouble(p -> java.util.stream.DoubleStream.of(p.x(), p.y()))
+        .toArray();
   }
 
   @Override
   public void text(byte[] bytes, int offset, int length, WireOutput out) {
     double[] n = numbers((Geometry) decode(bytes, offset, length));
     switch (kind) {
-      case LINE -> out.text("{" + FloatText.of(n[0]) + "," + FloatText.of(n[1]) + "," + FloatText.of(n[2]) + "}");
+      case LINE ->
+          out.text(
+              "{" + FloatText.of(n[0]) + "," + FloatText.of(n[1]) + "," + FloatText.of(n[2]) + "}");
       case CIRCLE -> out.text("<" + pairs(n, 2) + "," + FloatText.of(n[2]) + ">");
       case LSEG -> out.text("[" + pairs(n, n.length) + "]");
-      case PATH -> out.text(bytes[offset] != 0 ? "(" + pairs(n, n.length) + ")" : "[" + pairs(n, n.length) + "]");
+      case PATH ->
+          out.text(
+              bytes[offset] != 0 ? "(" + pairs(n, n.length) + ")" : "[" + pairs(n, n.length) + "]");
       case POLYGON -> out.text("(" + pairs(n, n.length) + ")");
       default -> out.text(pairs(n, n.length));
     }
@@ -162,7 +182,10 @@ final class GeometryCodec extends Codec {
     StringBuilder text = new StringBuilder();
     for (int i = 0; i < count; i += 2) {
       text.append(i > 0 ? "," : "").append('(');
-      text.append(FloatText.of(numbers[i])).append(',').append(FloatText.of(numbers[i + 1])).append(')');
+      text.append(FloatText.of(numbers[i]))
+          .append(',')
+          .append(FloatText.of(numbers[i + 1]))
+          .append(')');
     }
     return text.toString();
   }

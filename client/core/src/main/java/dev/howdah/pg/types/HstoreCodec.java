@@ -28,7 +28,9 @@ final class HstoreCodec extends Codec {
       String key = new String(bytes, at + 4, keyLength, StandardCharsets.UTF_8);
       at += 4 + keyLength;
       int valueLength = partLength(bytes, at, end, -1);
-      map.put(key, valueLength < 0 ? null : new String(bytes, at + 4, valueLength, StandardCharsets.UTF_8));
+      map.put(
+          key,
+          valueLength < 0 ? null : new String(bytes, at + 4, valueLength, StandardCharsets.UTF_8));
       at += 4 + Math.max(0, valueLength);
     }
     if (at != end) {
@@ -67,18 +69,19 @@ final class HstoreCodec extends Codec {
   public void encode(Object value, WireOutput out) {
     Map<?, ?> map = keyed(value);
     out.int4(map.size());
-    map.forEach((key, item) -> {
-      int start = out.reserveInt4();
-      out.text(key.toString());
-      out.storeLength(start);
-      if (item == null) {
-        out.int4(-1);
-      } else {
-        int itemStart = out.reserveInt4();
-        out.text(item.toString());
-        out.storeLength(itemStart);
-      }
-    });
+    map.forEach(
+        (key, item) -> {
+          int start = out.reserveInt4();
+          out.text(key.toString());
+          out.storeLength(start);
+          if (item == null) {
+            out.int4(-1);
+          } else {
+            int itemStart = out.reserveInt4();
+            out.text(item.toString());
+            out.storeLength(itemStart);
+          }
+        });
   }
 
   @Override
@@ -92,10 +95,14 @@ final class HstoreCodec extends Codec {
       return text;
     }
     StringBuilder text = new StringBuilder();
-    keyed(value).forEach((key, item) -> {
-      text.append(text.isEmpty() ? "" : ", ").append(Quoting.escaped(key.toString())).append("=>");
-      text.append(item == null ? "NULL" : Quoting.escaped(item.toString()));
-    });
+    keyed(value)
+        .forEach(
+            (key, item) -> {
+              text.append(text.isEmpty() ? "" : ", ")
+                  .append(Quoting.escaped(key.toString()))
+                  .append("=>");
+              text.append(item == null ? "NULL" : Quoting.escaped(item.toString()));
+            });
     return text.toString();
   }
 

@@ -4,7 +4,10 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
 
-/** An inet or cidr value: an address of four or sixteen bytes and the length of its network's prefix. */
+/**
+ * An inet or cidr value: an address of four or sixteen bytes and the length of its network's
+ * prefix.
+ */
 public final class Inet {
   private final byte[] address;
   private final int prefix;
@@ -52,7 +55,10 @@ public final class Inet {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Inet inet && prefix == inet.prefix && cidr == inet.cidr && Arrays.equals(address, inet.address);
+    return other instanceof Inet inet
+        && prefix == inet.prefix
+        && cidr == inet.cidr
+        && Arrays.equals(address, inet.address);
   }
 
   @Override

@@ -18,7 +18,13 @@ final class InetText {
   }
 
   private static String dotted(byte[] bytes, int from) {
-    return (bytes[from] & 255) + "." + (bytes[from + 1] & 255) + "." + (bytes[from + 2] & 255) + "." + (bytes[from + 3] & 255);
+    return (bytes[from] & 255)
+        + "."
+        + (bytes[from + 1] & 255)
+        + "."
+        + (bytes[from + 2] & 255)
+        + "."
+        + (bytes[from + 3] & 255);
   }
 
   /** RFC 5952, with an embedded IPv4 address written in its own form, as inet_net_ntop does. */
@@ -69,8 +75,10 @@ final class InetText {
   static Inet parse(String text, boolean cidr) {
     int slash = text.indexOf('/');
     String host = slash < 0 ? text : text.substring(0, slash);
-    // What has a colon is no name. InetAddress would ask a name server about anything else, such as cafe or 1.2.3.400.
-    if (!host.matches("[0-9a-fA-F:.]*:[0-9a-fA-F:.]*|(" + BYTE + "\\.){3}" + BYTE) || slash >= 0 && !text.substring(slash).matches("/[0-9]{1,3}")) {
+    // What has a colon is no name. InetAddress would ask a name server about anything else, such as
+    // cafe or 1.2.3.400.
+    if (!host.matches("[0-9a-fA-F:.]*:[0-9a-fA-F:.]*|(" + BYTE + "\\.){3}" + BYTE)
+        || slash >= 0 && !text.substring(slash).matches("/[0-9]{1,3}")) {
       throw malformed(text);
     }
     try {

@@ -167,7 +167,9 @@ final class IntegerCodecs {
     }
   }
 
-  /** xid8 as Long: no server comes to those above its greatest. The server's JSON has it in quotes. */
+  /**
+   * xid8 as Long: no server comes to those above its greatest. The server's JSON has it in quotes.
+   */
   static final class Xid8 extends Codec {
     private static final Int8 NUMBER = new Int8();
 

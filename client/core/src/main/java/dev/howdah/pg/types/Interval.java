@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.time.Period;
 
 /**
- * An interval as PostgreSQL keeps it: months, days and microseconds, none of which can be turned into
- * another without a calendar.
+ * An interval as PostgreSQL keeps it: months, days and microseconds, none of which can be turned
+ * into another without a calendar.
  *
  * @param months whole months, years included
  * @param days whole days
@@ -13,15 +13,20 @@ import java.time.Period;
  */
 public record Interval(int months, int days, long micros) {
   /** Greater than every other (PostgreSQL 17 and newer). */
-  public static final Interval INFINITY = new Interval(Integer.MAX_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE);
+  public static final Interval INFINITY =
+      new Interval(Integer.MAX_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE);
 
   /** Less than every other (PostgreSQL 17 and newer). */
-  public static final Interval NEGATIVE_INFINITY = new Interval(Integer.MIN_VALUE, Integer.MIN_VALUE, Long.MIN_VALUE);
+  public static final Interval NEGATIVE_INFINITY =
+      new Interval(Integer.MIN_VALUE, Integer.MIN_VALUE, Long.MIN_VALUE);
 
   /** The interval of a period and a duration; what is below a microsecond is cut off. */
   public static Interval of(Period period, Duration duration) {
     long seconds = Math.multiplyExact(duration.getSeconds(), 1_000_000L);
-    return new Interval(Math.toIntExact(period.toTotalMonths()), period.getDays(), Math.addExact(seconds, duration.getNano() / 1000));
+    return new Interval(
+        Math.toIntExact(period.toTotalMonths()),
+        period.getDays(),
+        Math.addExact(seconds, duration.getNano() / 1000));
   }
 
   /** Months and days. */

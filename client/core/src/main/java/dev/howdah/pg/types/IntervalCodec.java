@@ -6,7 +6,10 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Period;
 
-/** interval as {@link Interval}; text is written in IntervalStyle postgres, the server's default, and read in each. */
+/**
+ * interval as {@link Interval}; text is written in IntervalStyle postgres, the server's default,
+ * and read in each.
+ */
 final class IntervalCodec extends Codec {
   IntervalCodec() {
     super("interval");
@@ -17,7 +20,10 @@ final class IntervalCodec extends Codec {
     if (length != 16) {
       throw broken(length);
     }
-    return new Interval(BigEndian.int4(bytes, offset + 12), BigEndian.int4(bytes, offset + 8), BigEndian.int8(bytes, offset));
+    return new Interval(
+        BigEndian.int4(bytes, offset + 12),
+        BigEndian.int4(bytes, offset + 8),
+        BigEndian.int8(bytes, offset));
   }
 
   @Override
@@ -64,7 +70,11 @@ final class IntervalCodec extends Codec {
     if (value == 0) {
       return before;
     }
-    text.append(text.isEmpty() ? "" : " ").append(before && value > 0 ? "+" : "").append(value).append(' ').append(unit);
+    text.append(text.isEmpty() ? "" : " ")
+        .append(before && value > 0 ? "+" : "")
+        .append(value)
+        .append(' ')
+        .append(unit);
     if (value != 1) {
       text.append('s');
     }

@@ -1,8 +1,8 @@
 package dev.howdah.pg.types;
 
 /**
- * Reads the server's text of an interval in each IntervalStyle, since a session, its role or its database may have set
- * another than postgres. Which one it is can be told by the text.
+ * Reads the server's text of an interval in each IntervalStyle, since a session, its role or its
+ * database may have set another than postgres. Which one it is can be told by the text.
  */
 final class IntervalText {
   private static final long SECOND = 1_000_000;
@@ -10,8 +10,10 @@ final class IntervalText {
   private static final long HOUR = 60 * MINUTE;
 
   private final String text;
+
   /** What each number is multiplied by: the style postgres_verbose negates the whole at its end. */
   private final int sign;
+
   private int months;
   private int days;
   private long micros;
@@ -52,14 +54,17 @@ final class IntervalText {
     long whole = Long.parseLong(point < 0 ? number : number.substring(0, point));
     add(Math.multiplyExact(sign * whole, unit));
     if (point >= 0) {
-      long fraction = Long.parseLong((digits(number.substring(point + 1), 6) + "000000").substring(0, 6));
+      long fraction =
+          Long.parseLong((digits(number.substring(point + 1), 6) + "000000").substring(0, 6));
       add(Math.multiplyExact(negative ? -sign * fraction : sign * fraction, unit) / SECOND);
     }
   }
 
   /** Digits alone, so many at most. */
   private static String digits(String text, int most) {
-    if (text.isEmpty() || text.length() > most || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
+    if (text.isEmpty()
+        || text.length() > most
+        || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
       throw new NumberFormatException();
     }
     return text;
@@ -88,7 +93,10 @@ final class IntervalText {
     }
   }
 
-  /** 1 year 2 mons -3 days +04:05:06.7, the style postgres, or @ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs ago, postgres_verbose. */
+  /**
+   * 1 year 2 mons -3 days +04:05:06.7, the style postgres, or @ 1 year 2 mons -3 days 4 hours 5
+   * mins 6.7 secs ago, postgres_verbose.
+   */
   private void readWords() {
     String[] words = text.split(" ");
     int end = sign < 0 ? words.length - 1 : words.length;
@@ -113,7 +121,9 @@ final class IntervalText {
     }
   }
 
-  /** 1-2, or -3 4:05:06.7, whose sign holds for both, or +1-2 -3 +4:05:06.7: the style sql_standard. */
+  /**
+   * 1-2, or -3 4:05:06.7, whose sign holds for both, or +1-2 -3 +4:05:06.7: the style sql_standard.
+   */
   private void readStandard() {
     String[] parts = text.split(" ");
     boolean oneSign = parts.length < 3 && text.lastIndexOf('+') < 0;
@@ -139,7 +149,10 @@ final class IntervalText {
     return number.startsWith("-") || number.startsWith("+") ? number.substring(1) : number;
   }
 
-  /** Hours, minutes and seconds. Each is added with its sign, because the least long has no positive counterpart. */
+  /**
+   * Hours, minutes and seconds. Each is added with its sign, because the least long has no positive
+   * counterpart.
+   */
   private void clock(String word, boolean negative) {
     String[] parts = unsigned(word).split(":", -1);
     if (parts.length != 3 || parts[1].length() != 2) {

@@ -38,7 +38,10 @@ final class JsonCodec extends Codec {
     return !versioned;
   }
 
-  /** What a parser makes may be open to change; a parser that is named promises that it is shared safely. */
+  /**
+   * What a parser makes may be open to change; a parser that is named promises that it is shared
+   * safely.
+   */
   @Override
   public Object decode(byte[] bytes, int offset, int length) {
     int skip = skip(bytes, offset, length);

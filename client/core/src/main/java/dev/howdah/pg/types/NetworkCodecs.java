@@ -3,7 +3,10 @@ package dev.howdah.pg.types;
 import dev.howdah.pg.wire.WireOutput;
 import java.net.InetAddress;
 
-/** inet and cidr as {@link Inet}; macaddr and macaddr8 as String; bit and varbit as String of 0 and 1. */
+/**
+ * inet and cidr as {@link Inet}; macaddr and macaddr8 as String; bit and varbit as String of 0 and
+ * 1.
+ */
 final class NetworkCodecs {
   private static final int IPV4 = 2;
   private static final int IPV6 = 3;
@@ -137,7 +140,8 @@ final class NetworkCodecs {
       }
       out.int4(digits.length());
       for (int i = 0; i < digits.length(); i += 8) {
-        String byteDigits = (digits.substring(i, Math.min(i + 8, digits.length())) + "0000000").substring(0, 8);
+        String byteDigits =
+            (digits.substring(i, Math.min(i + 8, digits.length())) + "0000000").substring(0, 8);
         out.int1(Integer.parseInt(byteDigits, 2));
       }
     }

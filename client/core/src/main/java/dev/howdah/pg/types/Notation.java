@@ -4,7 +4,9 @@ import dev.howdah.pg.edn.Edn;
 import dev.howdah.pg.json.Json;
 import dev.howdah.pg.wire.WireOutput;
 
-/** A notation in which values are written; types made of others write their parts in the same one. */
+/**
+ * A notation in which values are written; types made of others write their parts in the same one.
+ */
 enum Notation {
   JSON(",", ",", ":") {
     @Override
@@ -59,8 +61,12 @@ enum Notation {
     }
   };
 
-  /** What stands between the elements of an array, between the members of a map, and behind a member's name. */
+  /**
+   * What stands between the elements of an array, between the members of a map, and behind a
+   * member's name.
+   */
   final String betweenElements;
+
   final String betweenMembers;
   final String behindLabel;
 

@@ -8,8 +8,8 @@ import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 
 /**
- * numeric as BigDecimal, with the scale it has in the server. NaN and the infinities, which BigDecimal
- * lacks, are the Doubles of that name.
+ * numeric as BigDecimal, with the scale it has in the server. NaN and the infinities, which
+ * BigDecimal lacks, are the Doubles of that name.
  *
  * <p>On the wire: the count of digits to base 10,000, the weight of the first, a sign, the scale in
  * decimal digits, and the digits.
@@ -19,8 +19,10 @@ final class NumericCodec extends Codec {
   private static final int NAN = 0xC000;
   private static final int POSITIVE_INFINITY = 0xD000;
   private static final int NEGATIVE_INFINITY = 0xF000;
+
   /** The server's limit on digits in front of the point. */
   private static final int MOST_WHOLE_DIGITS = 131_072;
+
   private static final int MOST_SCALE = 16_383;
   private static final int MOST_DIGIT = 9_999;
   private static final long[] POWERS = powers();
@@ -51,14 +53,19 @@ final class NumericCodec extends Codec {
     return small != null ? small : decodeLarge(bytes, offset, count, weight, sign, scale);
   }
 
-  /** Reads no more digits than there are: BigDecimal takes 0.1 seconds for the zeros of 1e131071. Those beyond the scale are cut off. */
-  private BigDecimal decodeLarge(byte[] bytes, int offset, int count, int weight, int sign, int scale) {
+  /**
+   * Reads no more digits than there are: BigDecimal takes 0.1 seconds for the zeros of 1e131071.
+   * Those beyond the scale are cut off.
+   */
+  private BigDecimal decodeLarge(
+      byte[] bytes, int offset, int count, int weight, int sign, int scale) {
     WireOutput digits = new WireOutput(4 * count + 1);
     digits.int1(sign == NEGATIVE ? '-' : '0');
     for (int i = 0; i < count; i++) {
       Digits.padded(digit(bytes, offset, count, i), 4, digits);
     }
-    BigInteger unscaled = new BigInteger(new String(digits.array(), 0, digits.size(), StandardCharsets.US_ASCII));
+    BigInteger unscaled =
+        new BigInteger(new String(digits.array(), 0, digits.size(), StandardCharsets.US_ASCII));
     return new BigDecimal(unscaled, 4 * (count - weight - 1)).setScale(scale, RoundingMode.DOWN);
   }
 
@@ -74,7 +81,8 @@ final class NumericCodec extends Codec {
   }
 
   /** Up to four digits to base 10,000 fit a long; most numbers in practice are that small. */
-  private static BigDecimal decodeSmall(byte[] bytes, int at, int count, int weight, int sign, int scale) {
+  private static BigDecimal decodeSmall(
+      byte[] bytes, int at, int count, int weight, int sign, int scale) {
     if (count == 0) {
       return BigDecimal.valueOf(0, scale);
     }
@@ -144,7 +152,10 @@ final class NumericCodec extends Codec {
     }
   }
 
-  /** The first digit to base 10,000 that is not zero; the server sends none before it. Each is looked at. */
+  /**
+   * The first digit to base 10,000 that is not zero; the server sends none before it. Each is
+   * looked at.
+   */
   private int firstDigit(byte[] bytes, int offset, int count) {
     int first = count;
     for (int i = count - 1; i >= 0; i--) {
@@ -164,7 +175,8 @@ final class NumericCodec extends Codec {
     return true;
   }
 
-  private void fraction(byte[] bytes, int offset, int count, int weight, int scale, WireOutput out) {
+  private void fraction(
+      byte[] bytes, int offset, int count, int weight, int scale, WireOutput out) {
     out.int1('.');
     int end = out.size() + scale;
     for (int i = weight + 1; out.size() < end; i++) {
@@ -207,13 +219,18 @@ final class NumericCodec extends Codec {
     }
   }
 
-  /** Whether text is a number as the server writes it, and as JSON and EDN have it, within what any numeric may be. */
+  /**
+   * Whether text is a number as the server writes it, and as JSON and EDN have it, within what any
+   * numeric may be.
+   */
   private static boolean isPlain(byte[] utf8, int offset, int length) {
     int end = offset + length;
     int start = length > 0 && utf8[offset] == '-' ? offset + 1 : offset;
     int point = digits(utf8, start, end);
     boolean whole = point > start && (utf8[start] != '0' || point == start + 1);
-    boolean ends = point == end || utf8[point] == '.' && point + 1 < end && digits(utf8, point + 1, end) == end;
+    boolean ends =
+        point == end
+            || utf8[point] == '.' && point + 1 < end && digits(utf8, point + 1, end) == end;
     return whole && ends && length <= MOST_SCALE && (start == offset || !isZero(utf8, start, end));
   }
 
@@ -270,8 +287,10 @@ final class NumericCodec extends Codec {
   }
 
   private void checkRange(BigDecimal value) {
-    if ((long) value.precision() - value.scale() > MOST_WHOLE_DIGITS || value.scale() > MOST_SCALE) {
-      throw outOfRange("a numeric with precision " + value.precision() + " and scale " + value.scale());
+    if ((long) value.precision() - value.scale() > MOST_WHOLE_DIGITS
+        || value.scale() > MOST_SCALE) {
+      throw outOfRange(
+          "a numeric with precision " + value.precision() + " and scale " + value.scale());
     }
   }
 
@@ -309,7 +328,9 @@ final class NumericCodec extends Codec {
     BigDecimal plain = whole(value);
     int scale = plain.scale();
     int padding = (4 - scale % 4) % 4;
-    byte[] digits = (plain.unscaledValue().abs().toString() + "000".substring(0, padding)).getBytes(StandardCharsets.US_ASCII);
+    byte[] digits =
+        (plain.unscaledValue().abs().toString() + "000".substring(0, padding))
+            .getBytes(StandardCharsets.US_ASCII);
     int groups = (digits.length + 3) / 4;
     int weight = groups - (scale + padding) / 4 - 1;
     int last = groups;
@@ -329,7 +350,10 @@ final class NumericCodec extends Codec {
     }
   }
 
-  /** The four decimal digits of a group, counted from the left, the first being filled up with zeros. */
+  /**
+   * The four decimal digits of a group, counted from the left, the first being filled up with
+   * zeros.
+   */
   private static int group(byte[] digits, int groups, int index) {
     int end = digits.length - (groups - 1 - index) * 4;
     int value = 0;

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.RandomAccess;
 
 /**
- * An array of the server: an unchangeable list of its elements, of sub-arrays where it has more than one
- * dimension. Lower bounds are kept; equality is that of lists and ignores them.
+ * An array of the server: an unchangeable list of its elements, of sub-arrays where it has more
+ * than one dimension. Lower bounds are kept; equality is that of lists and ignores them.
  */
 public final class PgArray extends AbstractList<Object> implements RandomAccess {
   private final Object[] elements;
@@ -72,7 +72,11 @@ public final class PgArray extends AbstractList<Object> implements RandomAccess 
     for (int length : rest) {
       step *= length;
     }
-    return new PgArray(elements, rest, Arrays.copyOfRange(lowerBounds, 1, lowerBounds.length), from + index * step);
+    return new PgArray(
+        elements,
+        rest,
+        Arrays.copyOfRange(lowerBounds, 1, lowerBounds.length),
+        from + index * step);
   }
 
   @Override

@@ -8,7 +8,10 @@ final class Quoting {
     return c == ' ' || c >= '\t' && c <= '\r';
   }
 
-  /** Whether a part must be quoted: it is empty, or holds a space, a quote, a backslash or a special character. */
+  /**
+   * Whether a part must be quoted: it is empty, or holds a space, a quote, a backslash or a special
+   * character.
+   */
   static boolean needed(String part, String specials) {
     if (part.isEmpty()) {
       return true;

@@ -9,11 +9,15 @@ package dev.howdah.pg.types;
  * @param upperInclusive whether the upper bound belongs to the range
  * @param empty whether nothing belongs to the range
  */
-public record Range(Object lower, Object upper, boolean lowerInclusive, boolean upperInclusive, boolean empty) {
+public record Range(
+    Object lower, Object upper, boolean lowerInclusive, boolean upperInclusive, boolean empty) {
   /** The range that nothing belongs to. */
   public static final Range EMPTY = new Range(null, null, false, false, true);
 
-  /** As the server does, which writes and sends no other: a bound that is not there does not belong to the range. */
+  /**
+   * As the server does, which writes and sends no other: a bound that is not there does not belong
+   * to the range.
+   */
   public Range {
     lower = empty ? null : lower;
     upper = empty ? null : upper;

@@ -64,7 +64,12 @@ final class RangeCodec extends Codec {
     if (at != end) {
       throw broken(length);
     }
-    return new Range(lower, upper, (flags & LOWER_INCLUSIVE) != 0, (flags & UPPER_INCLUSIVE) != 0, (flags & EMPTY) != 0);
+    return new Range(
+        lower,
+        upper,
+        (flags & LOWER_INCLUSIVE) != 0,
+        (flags & UPPER_INCLUSIVE) != 0,
+        (flags & EMPTY) != 0);
   }
 
   @Override
@@ -76,8 +81,13 @@ final class RangeCodec extends Codec {
       out.int1(EMPTY);
       return;
     }
-    int flags = range.lower() == null ? LOWER_INFINITE : range.lowerInclusive() ? LOWER_INCLUSIVE : 0;
-    out.int1(flags | (range.upper() == null ? UPPER_INFINITE : range.upperInclusive() ? UPPER_INCLUSIVE : 0));
+    int flags =
+        range.lower() == null ? LOWER_INFINITE : range.lowerInclusive() ? LOWER_INCLUSIVE : 0;
+    out.int1(
+        flags
+            | (range.upper() == null
+                ? UPPER_INFINITE
+                : range.upperInclusive() ? UPPER_INCLUSIVE : 0));
     encodeBound(range.lower(), out);
     encodeBound(range.upper(), out);
   }
@@ -106,7 +116,10 @@ final class RangeCodec extends Codec {
     if (range.empty()) {
       return "empty";
     }
-    return (range.lowerInclusive() ? "[" : "(") + quoted(range.lower()) + "," + quoted(range.upper())
+    return (range.lowerInclusive() ? "[" : "(")
+        + quoted(range.lower())
+        + ","
+        + quoted(range.upper())
         + (range.upperInclusive() ? "]" : ")");
   }
 
@@ -134,7 +147,8 @@ final class RangeCodec extends Codec {
     }
     Object lower = reader.peek() == ',' ? null : bound.parse(reader.part(","));
     reader.expect(',');
-    Object upper = reader.peek() == ')' || reader.peek() == ']' ? null : bound.parse(reader.part(")]"));
+    Object upper =
+        reader.peek() == ')' || reader.peek() == ']' ? null : bound.parse(reader.part(")]"));
     boolean upperInclusive = reader.take(']');
     if (!upperInclusive) {
       reader.expect(')');

@@ -3,17 +3,22 @@ package dev.howdah.pg.types;
 import java.math.BigInteger;
 
 /**
- * The fewest decimal digits that are read back as the same floating-point number, and of those the closest,
- * as the server finds them: Schubfach, by Raffaello Giulietti ("The Schubfach way to render doubles", 2020).
+ * The fewest decimal digits that are read back as the same floating-point number, and of those the
+ * closest, as the server finds them: Schubfach, by Raffaello Giulietti ("The Schubfach way to
+ * render doubles", 2020).
  *
- * <p>Digits that lie exactly half-way to a neighbour are not taken, as the server does not. The names of the
- * variables are the paper's. It costs 40 ns where BigDecimal took 1,500.
+ * <p>Digits that lie exactly half-way to a neighbour are not taken, as the server does not. The
+ * names of the variables are the paper's. It costs 40 ns where BigDecimal took 1,500.
  */
 final class ShortestDecimal {
   private static final int LEAST_K = -324;
   private static final int GREATEST_K = 292;
   private static final long MASK_63 = (1L << 63) - 1;
-  /** For each k the upper and the lower 63 bits of 10 to the power of -k, scaled to 126 bits and rounded up. */
+
+  /**
+   * For each k the upper and the lower 63 bits of 10 to the power of -k, scaled to 126 bits and
+   * rounded up.
+   */
   private static final long[] POWERS = powers();
 
   final long digits;
@@ -29,7 +34,9 @@ final class ShortestDecimal {
     long bits = Double.doubleToRawLongBits(value);
     int biased = (int) (bits >>> 52);
     long fraction = bits & ((1L << 52) - 1);
-    return biased == 0 ? of(-1074, fraction, false) : of(biased - 1075, 1L << 52 | fraction, fraction == 0 && biased > 1);
+    return biased == 0
+        ? of(-1074, fraction, false)
+        : of(biased - 1075, 1L << 52 | fraction, fraction == 0 && biased > 1);
   }
 
   /** Of a positive finite number, with no more digits than a float needs. */
@@ -37,10 +44,15 @@ final class ShortestDecimal {
     int bits = Float.floatToRawIntBits(value);
     int biased = bits >>> 23;
     long fraction = bits & ((1 << 23) - 1);
-    return biased == 0 ? of(-149, fraction, false) : of(biased - 150, 1L << 23 | fraction, fraction == 0 && biased > 1);
+    return biased == 0
+        ? of(-149, fraction, false)
+        : of(biased - 150, 1L << 23 | fraction, fraction == 0 && biased > 1);
   }
 
-  /** Of c times two to the power of q; the gap to the number below is half as wide if c is a power of two. */
+  /**
+   * Of c times two to the power of q; the gap to the number below is half as wide if c is a power
+   * of two.
+   */
   private static ShortestDecimal of(int q, long c, boolean narrowBelow) {
     long cb = c << 2;
     long cbr = cb + 2;

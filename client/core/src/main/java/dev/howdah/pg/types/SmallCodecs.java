@@ -10,7 +10,8 @@ import java.util.regex.Pattern;
 
 /** Types that need few lines each: bool, bytea, uuid, void, pg_lsn, "char". */
 final class SmallCodecs {
-  private static final byte[] HEX = "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final byte[] HEX =
+      "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
 
   private SmallCodecs() {}
 
@@ -303,11 +304,13 @@ final class SmallCodecs {
 
     private static long position(String text) {
       int slash = text.indexOf('/');
-      return Long.parseLong(text, 0, slash, 16) << 32 | Long.parseLong(text, slash + 1, text.length(), 16);
+      return Long.parseLong(text, 0, slash, 16) << 32
+          | Long.parseLong(text, slash + 1, text.length(), 16);
     }
 
     private static String written(long position) {
-      return (Long.toHexString(position >>> 32) + '/' + Long.toHexString(position & 0xffff_ffffL)).toUpperCase(Locale.ROOT);
+      return (Long.toHexString(position >>> 32) + '/' + Long.toHexString(position & 0xffff_ffffL))
+          .toUpperCase(Locale.ROOT);
     }
 
     @Override

@@ -7,9 +7,13 @@ import java.time.LocalDate;
 import java.time.LocalTime;
 import java.time.ZoneOffset;
 
-/** Dates and times as the server writes them with DateStyle ISO, written from numbers and read from text. */
+/**
+ * Dates and times as the server writes them with DateStyle ISO, written from numbers and read from
+ * text.
+ */
 final class TemporalText {
   static final long DAY = 86_400_000_000L;
+
   /** A zone is less than so many seconds from Greenwich. */
   static final int ZONE_LIMIT = 16 * 3600;
 
@@ -101,8 +105,11 @@ final class TemporalText {
 
     PgException malformed() {
       PgException error = codec.malformed(text);
-      return new PgException(error.sqlState(), error.getMessage() + " (as text, dates and times are read in DateStyle ISO,"
-          + " which a connection begins with and SET datestyle TO iso sets back)");
+      return new PgException(
+          error.sqlState(),
+          error.getMessage()
+              + " (as text, dates and times are read in DateStyle ISO,"
+              + " which a connection begins with and SET datestyle TO iso sets back)");
     }
 
     int number() {

@@ -34,7 +34,10 @@ final class TextCodec extends Codec {
 
   @Override
   public String format(Object value) {
-    if (value instanceof CharSequence || value instanceof Character || value instanceof Number || value instanceof Enum<?>
+    if (value instanceof CharSequence
+        || value instanceof Character
+        || value instanceof Number
+        || value instanceof Enum<?>
         || value instanceof UUID) {
       return value.toString();
     }

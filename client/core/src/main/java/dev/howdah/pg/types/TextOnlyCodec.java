@@ -6,8 +6,9 @@ import dev.howdah.pg.wire.WireOutput;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Types that travel as text: those nobody registered a codec for, and those whose binary form says less
- * than their text. money's does not say how many of its digits are decimals; regclass's is a bare number.
+ * Types that travel as text: those nobody registered a codec for, and those whose binary form says
+ * less than their text. money's does not say how many of its digits are decimals; regclass's is a
+ * bare number.
  */
 final class TextOnlyCodec extends Codec {
   TextOnlyCodec(String name) {

@@ -12,17 +12,19 @@ import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 
 /**
- * timestamp as LocalDateTime and timestamptz as OffsetDateTime at UTC. The infinite ones are MAX and MIN of
- * these classes.
+ * timestamp as LocalDateTime and timestamptz as OffsetDateTime at UTC. The infinite ones are MAX
+ * and MIN of these classes.
  *
- * <p>On the wire both are microseconds since 2000-01-01 00:00:00. A value is decoded in 20 ns; by way of
- * text it would be 300.
+ * <p>On the wire both are microseconds since 2000-01-01 00:00:00. A value is decoded in 20 ns; by
+ * way of text it would be 300.
  */
 final class TimestampCodecs {
   private static final byte[] UTC = "+00:00".getBytes(StandardCharsets.US_ASCII);
   private static final long MICROS_TO_2000 = Days.EPOCH * TemporalText.DAY;
-  private static final long FIRST_INSTANT = (LocalDate.of(1, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY;
-  private static final long LAST_INSTANT = (LocalDate.of(10_000, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY - 1;
+  private static final long FIRST_INSTANT =
+      (LocalDate.of(1, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY;
+  private static final long LAST_INSTANT =
+      (LocalDate.of(10_000, 1, 1).toEpochDay() - Days.EPOCH) * TemporalText.DAY - 1;
 
   private TimestampCodecs() {}
 
@@ -54,7 +56,8 @@ final class TimestampCodecs {
 
     static LocalDateTime local(long micros) {
       long day = Math.floorDiv(micros, TemporalText.DAY);
-      return LocalDateTime.of(Days.date(day + Days.EPOCH), TemporalText.time(micros - day * TemporalText.DAY));
+      return LocalDateTime.of(
+          Days.date(day + Days.EPOCH), TemporalText.time(micros - day * TemporalText.DAY));
     }
 
     final long toMicros(LocalDateTime value) {
@@ -62,8 +65,11 @@ final class TimestampCodecs {
       long time = value.toLocalTime().toNanoOfDay() / 1000;
       try {
         // The day of the earliest times begins before all of them.
-        long micros = days < 0 ? Math.addExact(Math.multiplyExact(days + 1, TemporalText.DAY), time - TemporalText.DAY)
-            : Math.addExact(Math.multiplyExact(days, TemporalText.DAY), time);
+        long micros =
+            days < 0
+                ? Math.addExact(
+                    Math.multiplyExact(days + 1, TemporalText.DAY), time - TemporalText.DAY)
+                : Math.addExact(Math.multiplyExact(days, TemporalText.DAY), time);
         if (!infinite(micros)) {
           return micros;
         }
@@ -83,7 +89,10 @@ final class TimestampCodecs {
       return date.atTime(TemporalText.time(time));
     }
 
-    /** Writes date and time with the given letter between them; returns whether the year is before Christ. */
+    /**
+     * Writes date and time with the given letter between them; returns whether the year is before
+     * Christ.
+     */
     static boolean write(long micros, char between, WireOutput out) {
       long day = Math.floorDiv(micros, TemporalText.DAY);
       boolean before = TemporalText.date(day + Days.EPOCH, out);

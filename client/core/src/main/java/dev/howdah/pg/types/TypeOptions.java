@@ -7,8 +7,8 @@ import java.util.function.Function;
  * What a user says about how types are presented.
  *
  * @param codecs codecs by type name that replace or add to the built-in ones
- * @param jsonParser makes a value of the UTF-8 bytes of json and jsonb; null leaves them a String. What it
- *     makes is kept by rows and handed to any thread, so it must not change
+ * @param jsonParser makes a value of the UTF-8 bytes of json and jsonb; null leaves them a String.
+ *     What it makes is kept by rows and handed to any thread, so it must not change
  * @param jsonWriter makes UTF-8 JSON of a parameter that is not text; null refuses such parameters
  * @param arrays makes a value of an array; null leaves it a {@link PgArray}
  */

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The codecs that one connection knows: the built-in ones, and those of the database's own types, which
- * are learned from its catalog when a statement first uses them.
+ * The codecs that one connection knows: the built-in ones, and those of the database's own types,
+ * which are learned from its catalog when a statement first uses them.
  *
  * <p>The table is replaced, never changed, so whoever holds a codec keeps reading as it did before.
  */
@@ -21,11 +21,16 @@ public final class TypeRegistry {
   private final TypeOptions options;
   private final Set<Integer> builtIn;
   private volatile Map<Integer, Codec> codecs;
-  /** Types that may have been altered since they were learned. Until they are learned again they are read as before. */
-  private volatile Set<Integer> doubtful = Set.of();
+
   /**
-   * Composite types, and those that contain one. Any session may alter them at any time, so each statement that is
-   * prepared asks for them anew.
+   * Types that may have been altered since they were learned. Until they are learned again they are
+   * read as before.
+   */
+  private volatile Set<Integer> doubtful = Set.of();
+
+  /**
+   * Composite types, and those that contain one. Any session may alter them at any time, so each
+   * statement that is prepared asks for them anew.
    */
   private volatile Set<Integer> composed = Set.of();
 
@@ -62,7 +67,8 @@ public final class TypeRegistry {
   public Set<Integer> unknown(Collection<Integer> oids) {
     Set<Integer> unknown = new HashSet<>();
     for (int oid : oids) {
-      if (oid != 0 && (!codecs.containsKey(oid) || doubtful.contains(oid) || composed.contains(oid))) {
+      if (oid != 0
+          && (!codecs.containsKey(oid) || doubtful.contains(oid) || composed.contains(oid))) {
         unknown.add(oid);
       }
     }
@@ -81,7 +87,15 @@ public final class TypeRegistry {
    * @param delimiter between elements: of its arrays, or its own for an array
    * @param fields the fields of a composite
    */
-  public record Description(int oid, String name, char kind, int element, int base, int bound, char delimiter, List<Attribute> fields) {
+  public record Description(
+      int oid,
+      String name,
+      char kind,
+      int element,
+      int base,
+      int bound,
+      char delimiter,
+      List<Attribute> fields) {
     /** The types that must be known first. */
     public List<Integer> needs() {
       List<Integer> needs = new ArrayList<>(List.of(element, base, bound));
@@ -125,7 +139,8 @@ public final class TypeRegistry {
     return all;
   }
 
-  private Codec resolve(int oid, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
+  private Codec resolve(
+      int oid, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
     Codec known = table.get(oid);
     Description description = descriptions.get(oid);
     if (known != null || description == null) {
@@ -138,22 +153,26 @@ public final class TypeRegistry {
     return codec;
   }
 
-  private Codec make(Description type, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
+  private Codec make(
+      Description type, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
     Codec custom = options.codecs().get(type.name());
     if (custom != null) {
       return custom;
     }
     if (type.element() != 0) {
       Codec element = resolve(type.element(), table, descriptions);
-      return new ArrayCodec(type.name(), element, type.element(), type.delimiter(), options.arrays());
+      return new ArrayCodec(
+          type.name(), element, type.element(), type.delimiter(), options.arrays());
     }
     return switch (type.kind()) {
       case 'e' -> new TextCodec(type.name());
       case 'd' -> resolve(type.base(), table, descriptions);
       case 'c' -> composite(type, table, descriptions);
       case 'r' -> new RangeCodec(type.name(), resolve(type.bound(), table, descriptions));
-      case 'm' -> resolve(type.bound(), table, descriptions) instanceof RangeCodec range
-          ? new MultirangeCodec(type.name(), range) : new TextOnlyCodec(type.name());
+      case 'm' ->
+          resolve(type.bound(), table, descriptions) instanceof RangeCodec range
+              ? new MultirangeCodec(type.name(), range)
+              : new TextOnlyCodec(type.name());
       default -> byName(type.name());
     };
   }
@@ -166,10 +185,13 @@ public final class TypeRegistry {
     };
   }
 
-  private Codec composite(Description type, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
+  private Codec composite(
+      Description type, Map<Integer, Codec> table, Map<Integer, Description> descriptions) {
     List<CompositeCodec.Field> fields = new ArrayList<>();
     for (Attribute field : type.fields()) {
-      fields.add(new CompositeCodec.Field(field.name(), field.oid(), resolve(field.oid(), table, descriptions)));
+      fields.add(
+          new CompositeCodec.Field(
+              field.name(), field.oid(), resolve(field.oid(), table, descriptions)));
     }
     return new CompositeCodec(type.name(), List.copyOf(fields), oid -> codecs.get(oid));
   }

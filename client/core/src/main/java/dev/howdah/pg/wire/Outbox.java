@@ -7,16 +7,18 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * What goes to the server, written by one thread or by several at once.
  *
- * <p>Threads that share it append under {@link #lock} and then {@link #push}. One of them sends, without the
- * lock, and takes along what the others have appended meanwhile: they need no write of their own. A socket
- * that takes no more makes nobody wait: the rest is {@link #stalled} until the thread that reads finds the
- * socket ready.
+ * <p>Threads that share it append under {@link #lock} and then {@link #push}. One of them sends,
+ * without the lock, and takes along what the others have appended meanwhile: they need no write of
+ * their own. A socket that takes no more makes nobody wait: the rest is {@link #stalled} until the
+ * thread that reads finds the socket ready.
  */
 final class Outbox {
   private final ReentrantLock lock = new ReentrantLock();
   private WireOutput output = new WireOutput(1 << 13);
+
   /** What is being sent; its place is taken by the output when it is empty. */
   private WireOutput leaving = new WireOutput(1 << 13);
+
   private ByteBuffer unsent = ByteBuffer.allocate(0);
   private boolean pushing;
   private volatile boolean stalled;

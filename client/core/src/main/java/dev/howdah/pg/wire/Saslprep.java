@@ -15,9 +15,10 @@ import java.util.stream.IntStream;
 /**
  * Passwords as SCRAM hashes them: SASLprep (RFC 4013), in the way of PostgreSQL.
  *
- * <p>The server keeps a password that may not be prepared, such as one with a character that Unicode 3.2 did
- * not have, as it is. It looks for such characters before the normalization, not after, and does nothing
- * to ASCII, control characters included. Whoever differs in any of it cannot log in with that password.
+ * <p>The server keeps a password that may not be prepared, such as one with a character that
+ * Unicode 3.2 did not have, as it is. It looks for such characters before the normalization, not
+ * after, and does nothing to ASCII, control characters included. Whoever differs in any of it
+ * cannot log in with that password.
  */
 final class Saslprep {
   private static final String TABLES = "saslprep.txt";
@@ -36,8 +37,10 @@ final class Saslprep {
     private static Map<String, NavigableMap<Integer, Integer>> read() {
       Map<String, NavigableMap<Integer, Integer>> tables = new HashMap<>();
       NavigableMap<Integer, Integer> table = null;
-      try (BufferedReader lines = new BufferedReader(
-          new InputStreamReader(Saslprep.class.getResourceAsStream(TABLES), StandardCharsets.US_ASCII))) {
+      try (BufferedReader lines =
+          new BufferedReader(
+              new InputStreamReader(
+                  Saslprep.class.getResourceAsStream(TABLES), StandardCharsets.US_ASCII))) {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
           if (line.endsWith(":")) {
             table = new TreeMap<>();
@@ -65,7 +68,12 @@ final class Saslprep {
     if (password.chars().allMatch(c -> c < 0x80)) {
       return password;
     }
-    int[] mapped = password.codePoints().map(c -> Tables.has("spaces", c) ? ' ' : c).filter(c -> !Tables.has("removed", c)).toArray();
+    int[] mapped =
+        password
+            .codePoints()
+            .map(c -> Tables.has("spaces", c) ? ' ' : c)
+            .filter(c -> !Tables.has("removed", c))
+            .toArray();
     if (mapped.length == 0 || isProhibited(mapped) || isMixed(mapped)) {
       return password;
     }
@@ -73,16 +81,20 @@ final class Saslprep {
   }
 
   private static boolean isProhibited(int[] codePoints) {
-    return IntStream.of(codePoints).anyMatch(c -> Tables.has("prohibited", c) || Tables.has("unassigned", c));
+    return IntStream.of(codePoints)
+        .anyMatch(c -> Tables.has("prohibited", c) || Tables.has("unassigned", c));
   }
 
-  /** Whether characters that are written from right to left stand beside others or not at both ends. */
+  /**
+   * Whether characters that are written from right to left stand beside others or not at both ends.
+   */
   private static boolean isMixed(int[] codePoints) {
     if (IntStream.of(codePoints).noneMatch(Saslprep::isRightToLeft)) {
       return false;
     }
     return IntStream.of(codePoints).anyMatch(c -> Tables.has("left-to-right", c))
-        || !isRightToLeft(codePoints[0]) || !isRightToLeft(codePoints[codePoints.length - 1]);
+        || !isRightToLeft(codePoints[0])
+        || !isRightToLeft(codePoints[codePoints.length - 1]);
   }
 
   private static boolean isRightToLeft(int codePoint) {

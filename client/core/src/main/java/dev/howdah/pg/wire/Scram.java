@@ -26,8 +26,8 @@ public final class Scram {
    * One exchange.
    *
    * @param binding the certificate's hash for -PLUS, else null
-   * @param couldBind whether we could have bound but the server did not offer it; a server that did offer
-   *     it then notices that somebody removed the offer
+   * @param couldBind whether we could have bound but the server did not offer it; a server that did
+   *     offer it then notices that somebody removed the offer
    */
   public Scram(String password, int maxIterations, byte[] binding, boolean couldBind) {
     this(password, maxIterations, binding, couldBind, randomNonce());
@@ -57,15 +57,21 @@ public final class Scram {
     return header + clientFirstBare();
   }
 
-  /** The answer to the server's first message. Nothing is computed before the message was checked. */
+  /**
+   * The answer to the server's first message. Nothing is computed before the message was checked.
+   */
   public String answer(String serverFirst) {
     String[] fields = serverFirst.split(",");
-    if (fields.length < 3 || !fields[0].startsWith("r=") || !fields[1].startsWith("s=") || !fields[2].startsWith("i=")) {
+    if (fields.length < 3
+        || !fields[0].startsWith("r=")
+        || !fields[1].startsWith("s=")
+        || !fields[2].startsWith("i=")) {
       throw new ConnectionException("the server's SCRAM message is malformed");
     }
     String serverNonce = fields[0].substring(2);
     if (!serverNonce.startsWith(nonce) || serverNonce.length() == nonce.length()) {
-      throw new ConnectionException("the server's SCRAM nonce does not begin with ours; this may be an attack");
+      throw new ConnectionException(
+          "the server's SCRAM nonce does not begin with ours; this may be an attack");
     }
     byte[] salt = decode(fields[1].substring(2));
     int iterations = iterations(fields[2].substring(2));
@@ -73,7 +79,8 @@ public final class Scram {
     byte[] channel = concat(gs2, binding);
     String withoutProof = "c=" + BASE64.encodeToString(channel) + ",r=" + serverNonce;
     authMessage = clientFirstBare() + "," + serverFirst + "," + withoutProof;
-    saltedPassword = stretch(Saslprep.prepare(password).getBytes(StandardCharsets.UTF_8), salt, iterations);
+    saltedPassword =
+        stretch(Saslprep.prepare(password).getBytes(StandardCharsets.UTF_8), salt, iterations);
     byte[] clientKey = hmac(saltedPassword, "Client Key");
     byte[] signature = hmac(sha256(clientKey), authMessage);
     for (int i = 0; i < clientKey.length; i++) {
@@ -90,8 +97,11 @@ public final class Scram {
       throw new ConnectionException("the server's SCRAM iteration count is not a number");
     }
     if (iterations < 1 || iterations > maxIterations) {
-      throw new ConnectionException("the server asks for " + iterations + " SCRAM iterations; max_scram_iterations allows 1 to "
-          + maxIterations);
+      throw new ConnectionException(
+          "the server asks for "
+              + iterations
+              + " SCRAM iterations; max_scram_iterations allows 1 to "
+              + maxIterations);
     }
     return iterations;
   }
@@ -107,7 +117,8 @@ public final class Scram {
     byte[] expected = hmac(hmac(saltedPassword, "Server Key"), authMessage);
     String signature = serverFinal.substring(2).split(",", 2)[0];
     if (!MessageDigest.isEqual(expected, decode(signature))) {
-      throw new ConnectionException("the server does not know the password it asked for; this may be an attack");
+      throw new ConnectionException(
+          "the server does not know the password it asked for; this may be an attack");
     }
   }
 
@@ -136,7 +147,8 @@ public final class Scram {
   private static Mac mac(byte[] key) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
-      // An empty key is legal in HMAC but not in the JDK; a zero byte is the same key after padding.
+      // An empty key is legal in HMAC but not in the JDK; a zero byte is the same key after
+      // padding.
       mac.init(new SecretKeySpec(key.length == 0 ? new byte[1] : key, "HmacSHA256"));
       return mac;
     } catch (GeneralSecurityException e) {

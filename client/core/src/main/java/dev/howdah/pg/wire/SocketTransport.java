@@ -35,13 +35,15 @@ public final class SocketTransport implements Transport {
    */
   public static SocketTransport connect(SocketAddress address, long deadline) throws IOException {
     boolean tcp = address instanceof InetSocketAddress;
-    SocketChannel channel = tcp ? SocketChannel.open() : SocketChannel.open(StandardProtocolFamily.UNIX);
+    SocketChannel channel =
+        tcp ? SocketChannel.open() : SocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       if (tcp) {
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
       }
-      // Connecting to a UNIX socket never waits, and some JDKs refuse it on a channel that does not block.
+      // Connecting to a UNIX socket never waits, and some JDKs refuse it on a channel that does not
+      // block.
       if (!tcp) {
         channel.connect(address);
       }
@@ -123,7 +125,8 @@ public final class SocketTransport implements Transport {
     if (!selector.isOpen()) {
       throw new IOException(CLOSED);
     }
-    // The key's ready operations are those of the last time it was selected, so it must be selected now.
+    // The key's ready operations are those of the last time it was selected, so it must be selected
+    // now.
     boolean selected = selector.selectedKeys().remove(key);
     return selected && key.isValid() ? key.readyOps() & operations : 0;
   }

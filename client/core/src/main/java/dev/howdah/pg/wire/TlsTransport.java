@@ -19,14 +19,22 @@ import javax.net.ssl.SSLException;
 public final class TlsTransport implements Transport {
   private final Transport inner;
   private final SSLEngine engine;
+
   /** Bytes from the network that are not decrypted yet; in write mode between calls. */
   private ByteBuffer received;
+
   /** Decrypted bytes that nobody has read yet; in read mode between calls. */
   private ByteBuffer plain;
+
   /** Encrypted bytes that are not sent yet; in read mode between calls. */
   private final ByteBuffer sending;
+
   private boolean ended;
-  /** The engine and the buffers serve one thread at a time; nobody waits for the network while holding this. */
+
+  /**
+   * The engine and the buffers serve one thread at a time; nobody waits for the network while
+   * holding this.
+   */
   private final ReentrantLock lock = new ReentrantLock();
 
   private TlsTransport(Transport inner, SSLEngine engine) {
@@ -39,7 +47,8 @@ public final class TlsTransport implements Transport {
   }
 
   /** Runs the handshake; the engine says what is verified. */
-  public static TlsTransport handshake(Transport inner, SSLEngine engine, long deadline) throws IOException {
+  public static TlsTransport handshake(Transport inner, SSLEngine engine, long deadline)
+      throws IOException {
     TlsTransport transport = new TlsTransport(inner, engine);
     engine.setUseClientMode(true);
     engine.beginHandshake();
@@ -193,7 +202,7 @@ public final class TlsTransport implements Transport {
         encrypt(ByteBuffer.allocate(0));
         inner.write(sending);
       }
-      default -> { }
+      default -> {}
     }
   }
 
@@ -213,7 +222,8 @@ public final class TlsTransport implements Transport {
     }
     while (source.hasRemaining()) {
       SSLEngineResult result = encrypt(source);
-      if (result.getStatus() == SSLEngineResult.Status.CLOSED || result.bytesConsumed() == 0 && result.bytesProduced() == 0) {
+      if (result.getStatus() == SSLEngineResult.Status.CLOSED
+          || result.bytesConsumed() == 0 && result.bytesProduced() == 0) {
         throw new SSLException("the TLS connection is closed");
       }
       if (!inner.write(sending)) {
@@ -237,8 +247,9 @@ public final class TlsTransport implements Transport {
   }
 
   /**
-   * The hash that RFC 5929 defines: the certificate's own signature hash, and SHA-256 where that is MD5 or
-   * SHA-1. Null for a certificate that names no hash (Ed25519), for which no binding is defined.
+   * The hash that RFC 5929 defines: the certificate's own signature hash, and SHA-256 where that is
+   * MD5 or SHA-1. Null for a certificate that names no hash (Ed25519), for which no binding is
+   * defined.
    */
   @Override
   public byte[] channelBinding() {
@@ -255,8 +266,12 @@ public final class TlsTransport implements Transport {
     }
   }
 
-  /** The hash that a certificate is signed with: a part of the signature's name, or for RSASSA-PSS a parameter of it. */
-  private static String signatureHash(X509Certificate certificate) throws IOException, GeneralSecurityException {
+  /**
+   * The hash that a certificate is signed with: a part of the signature's name, or for RSASSA-PSS a
+   * parameter of it.
+   */
+  private static String signatureHash(X509Certificate certificate)
+      throws IOException, GeneralSecurityException {
     String algorithm = certificate.getSigAlgName().toUpperCase(Locale.ROOT);
     String named = hashOf(algorithm);
     if (named != null) {
@@ -270,7 +285,10 @@ public final class TlsTransport implements Transport {
     return parameters.getParameterSpec(PSSParameterSpec.class).getDigestAlgorithm();
   }
 
-  /** The hash that a signature's name begins with, as MessageDigest calls it: SHA-256 of SHA256WITHRSA; null if it names none. */
+  /**
+   * The hash that a signature's name begins with, as MessageDigest calls it: SHA-256 of
+   * SHA256WITHRSA; null if it names none.
+   */
   static String hashOf(String algorithm) {
     int with = algorithm.indexOf("WITH");
     return with < 0 ? null : algorithm.substring(0, with).replaceFirst("^SHA(?!3-)(\\d)", "SHA-$1");

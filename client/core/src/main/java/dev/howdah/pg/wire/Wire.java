@@ -14,20 +14,26 @@ import java.util.function.UnaryOperator;
 /**
  * Messages in and out of one connection.
  *
- * <p>Received bytes pass through one reused buffer. {@link #next} makes the next message complete in it and
- * describes it by {@link #type}, {@link #body}, {@link #offset} and {@link #length}; what is to be kept must
- * be copied before the next call. A message larger than the buffer gets an array of its own, which grows
- * only as its bytes arrive: a length that lies costs what was really sent.
+ * <p>Received bytes pass through one reused buffer. {@link #next} makes the next message complete
+ * in it and describes it by {@link #type}, {@link #body}, {@link #offset} and {@link #length}; what
+ * is to be kept must be copied before the next call. A message larger than the buffer gets an array
+ * of its own, which grows only as its bytes arrive: a length that lies costs what was really sent.
  */
 public final class Wire {
   private static final int BUFFER = 1 << 16;
+
   /** The first room for a message that does not fit the buffer. */
   private static final int LARGE = 1 << 18;
 
   private Transport transport;
   private final int maxMessage;
-  /** How much may come while nobody reads messages: the longest one, its head, and what comes with it. */
+
+  /**
+   * How much may come while nobody reads messages: the longest one, its head, and what comes with
+   * it.
+   */
   private final int mostUnread;
+
   private byte[] buffer = new byte[BUFFER];
   private ByteBuffer view = ByteBuffer.wrap(buffer);
   private int head;
@@ -59,30 +65,37 @@ public final class Wire {
   }
 
   /**
-   * Puts TLS on top. Bytes that came before the handshake were not protected by it and would be read as if
-   * they were (CVE-2021-23222), so any such byte ends the connection.
+   * Puts TLS on top. Bytes that came before the handshake were not protected by it and would be
+   * read as if they were (CVE-2021-23222), so any such byte ends the connection.
    */
   public void replaceTransport(UnaryOperator<Transport> securing) {
     if (head != tail) {
-      throw new ConnectionException("the server sent data before TLS was agreed; the connection may be tampered with");
+      throw new ConnectionException(
+          "the server sent data before TLS was agreed; the connection may be tampered with");
     }
     transport = securing.apply(transport);
   }
 
-  /** Called once when the thread that waits for the server is interrupted: it should cancel what runs. */
+  /**
+   * Called once when the thread that waits for the server is interrupted: it should cancel what
+   * runs.
+   */
   public void onInterrupt(Runnable action) {
     interrupted = action;
   }
 
   /**
-   * From now on an interrupt of the thread that waits cancels nothing, or does again: what ends a transaction must run to its end.
-   * It is kept for {@link #takeInterrupt} all the same.
+   * From now on an interrupt of the thread that waits cancels nothing, or does again: what ends a
+   * transaction must run to its end. It is kept for {@link #takeInterrupt} all the same.
    */
   public void patient(boolean wanted) {
     patient = wanted;
   }
 
-  /** Whether the thread was interrupted while it waited; asking resets it, and the thread's flag is set again. */
+  /**
+   * Whether the thread was interrupted while it waited; asking resets it, and the thread's flag is
+   * set again.
+   */
   public boolean takeInterrupt() {
     boolean was = sawInterrupt;
     sawInterrupt = false;
@@ -92,7 +105,10 @@ public final class Wire {
     return was;
   }
 
-  /** What is to be sent by the next {@link #flush} or {@link #push}. Threads that share it hold {@link #lock}. */
+  /**
+   * What is to be sent by the next {@link #flush} or {@link #push}. Threads that share it hold
+   * {@link #lock}.
+   */
   public WireOutput output() {
     return outbox.output();
   }
@@ -108,8 +124,9 @@ public final class Wire {
   }
 
   /**
-   * Sends the output as far as the socket takes it, without waiting and beside a thread that reads. What is
-   * left goes out when the socket takes more, by the thread that reads; what goes wrong is thrown there.
+   * Sends the output as far as the socket takes it, without waiting and beside a thread that reads.
+   * What is left goes out when the socket takes more, by the thread that reads; what goes wrong is
+   * thrown there.
    */
   public void push() {
     try {
@@ -120,17 +137,22 @@ public final class Wire {
   }
 
   /**
-   * Sends the output. While the server does not take it, what the server sends is read into memory, so that
-   * neither side waits for the other forever. Where it cannot be sent, the next read says so, behind whatever the server
-   * has said before it hung up.
+   * Sends the output. While the server does not take it, what the server sends is read into memory,
+   * so that neither side waits for the other forever. Where it cannot be sent, the next read says
+   * so, behind whatever the server has said before it hung up.
    */
   public void flush(long deadline) {
-    flush(() -> deadline, late -> {
-      throw late;
-    });
+    flush(
+        () -> deadline,
+        late -> {
+          throw late;
+        });
   }
 
-  /** Sends the output as {@link #flush(long)} does. When the deadline passes, the action may move it, or throw what it is given. */
+  /**
+   * Sends the output as {@link #flush(long)} does. When the deadline passes, the action may move
+   * it, or throw what it is given.
+   */
   public void flush(LongSupplier deadline, Consumer<PgTimeoutException> late) {
     WireOutput output = outbox.output();
     if (output.size() == 0) {
@@ -147,7 +169,9 @@ public final class Wire {
     } catch (PgTimeoutException e) {
       // Half a message was sent: nothing sensible can follow it.
       transport.close();
-      throw new ConnectionException("the server did not take what was sent before query_timeout; the connection is closed", e);
+      throw new ConnectionException(
+          "the server did not take what was sent before query_timeout; the connection is closed",
+          e);
     } catch (IOException e) {
       sendFailure = broken("sending to", e);
     } finally {
@@ -177,7 +201,9 @@ public final class Wire {
     return view.limit(buffer.length).position(tail);
   }
 
-  /** Makes room at the end of the buffer by moving what is unread to its start, or by growing it. */
+  /**
+   * Makes room at the end of the buffer by moving what is unread to its start, or by growing it.
+   */
   private void makeRoom(int more) {
     if (head == tail) {
       head = 0;
@@ -189,10 +215,13 @@ public final class Wire {
     int unread = tail - head;
     if (unread + more > mostUnread) {
       transport.close();
-      throw new ConnectionException("the server has sent more than max_message_bytes, " + maxMessage
-          + ", before it took what was sent to it; the connection is closed");
+      throw new ConnectionException(
+          "the server has sent more than max_message_bytes, "
+              + maxMessage
+              + ", before it took what was sent to it; the connection is closed");
     }
-    if (unread + more <= buffer.length && (unread <= buffer.length / 2 || buffer.length >= mostUnread)) {
+    if (unread + more <= buffer.length
+        && (unread <= buffer.length / 2 || buffer.length >= mostUnread)) {
       System.arraycopy(buffer, head, buffer, 0, unread);
     } else {
       byte[] larger = new byte[(int) Math.min(mostUnread, buffer.length * 2L)];
@@ -214,8 +243,13 @@ public final class Wire {
     need(5, deadline);
     int size = BigEndian.int4(buffer, head + 1) - 4;
     if (size < 0 || size > maxMessage) {
-      throw new ConnectionException("the server sent a message of type " + name(buffer[head]) + " with length " + size
-          + "; max_message_bytes allows 0 to " + maxMessage);
+      throw new ConnectionException(
+          "the server sent a message of type "
+              + name(buffer[head])
+              + " with length "
+              + size
+              + "; max_message_bytes allows 0 to "
+              + maxMessage);
     }
     if (size + 5L > buffer.length) {
       readLarge(size, deadline);
@@ -237,8 +271,9 @@ public final class Wire {
   }
 
   /**
-   * A message larger than the buffer. A deadline in its middle must not lose the bytes read so far, so the
-   * buffer itself grows, within what has arrived, until the message is complete; then it shrinks again.
+   * A message larger than the buffer. A deadline in its middle must not lose the bytes read so far,
+   * so the buffer itself grows, within what has arrived, until the message is complete; then it
+   * shrinks again.
    */
   private void readLarge(int size, long deadline) {
     int wanted = size + 5;
@@ -299,7 +334,9 @@ public final class Wire {
           throw new SocketException("the server closed the connection");
         }
         awaited = true;
-        if ((await(Transport.READ | (outbox.stalled() ? Transport.WRITE : 0), deadline) & Transport.WRITE) != 0) {
+        if ((await(Transport.READ | (outbox.stalled() ? Transport.WRITE : 0), deadline)
+                & Transport.WRITE)
+            != 0) {
           push();
         }
         if (disturbed) {
@@ -313,7 +350,10 @@ public final class Wire {
     }
   }
 
-  /** Has a {@link #next} that waits, or the next one that would, end as if its deadline had passed. From any thread. */
+  /**
+   * Has a {@link #next} that waits, or the next one that would, end as if its deadline had passed.
+   * From any thread.
+   */
   public void disturb() {
     disturbed = true;
     transport.wakeUp();
@@ -356,7 +396,9 @@ public final class Wire {
     return ready;
   }
 
-  /** Whether a byte has arrived that no message has consumed; reads what is there without waiting. */
+  /**
+   * Whether a byte has arrived that no message has consumed; reads what is there without waiting.
+   */
   public boolean hasInput() {
     if (head != tail) {
       return true;
@@ -370,8 +412,8 @@ public final class Wire {
   }
 
   /**
-   * The type of the next message if it is in memory, so that {@link #next} would not wait, else 0. Reads what
-   * is there.
+   * The type of the next message if it is in memory, so that {@link #next} would not wait, else 0.
+   * Reads what is there.
    */
   public int arrived() {
     int known = whole();
@@ -386,7 +428,10 @@ public final class Wire {
     return whole();
   }
 
-  /** The type of the next message if it is whole, or has a length for which {@link #next} refuses it; else 0. */
+  /**
+   * The type of the next message if it is whole, or has a length for which {@link #next} refuses
+   * it; else 0.
+   */
   private int whole() {
     if (tail - head < 5) {
       return 0;
@@ -400,7 +445,8 @@ public final class Wire {
     try {
       while (!hasInput()) {
         int ready = transport.await(Transport.READ, deadline);
-        if (ready == 0 && (Thread.currentThread().isInterrupted() || System.nanoTime() - deadline >= 0)) {
+        if (ready == 0
+            && (Thread.currentThread().isInterrupted() || System.nanoTime() - deadline >= 0)) {
           return false;
         }
       }
@@ -411,8 +457,8 @@ public final class Wire {
   }
 
   /**
-   * Waits, interrupted or not, until the server has closed the connection; returns whether it has by the deadline. What
-   * comes before is not kept.
+   * Waits, interrupted or not, until the server has closed the connection; returns whether it has
+   * by the deadline. What comes before is not kept.
    */
   public boolean awaitEnd(long deadline) {
     boolean interrupted = false;
@@ -446,7 +492,8 @@ public final class Wire {
   }
 
   private static ConnectionException broken(String doing, Exception cause) {
-    return new ConnectionException("the connection broke while " + doing + " the server: " + cause.getMessage(), cause);
+    return new ConnectionException(
+        "the connection broke while " + doing + " the server: " + cause.getMessage(), cause);
   }
 
   /** Closes the socket. */
@@ -485,7 +532,8 @@ public final class Wire {
 
   /** An error about the current message's form. */
   public ConnectionException malformed(String what) {
-    return new ConnectionException("the server sent a malformed message of type " + name(type) + ": " + what);
+    return new ConnectionException(
+        "the server sent a malformed message of type " + name(type) + ": " + what);
   }
 
   /** Reads a byte of the current message. */
@@ -513,7 +561,8 @@ public final class Wire {
     if (end == limit) {
       throw malformed("a text has no end");
     }
-    String value = new String(body, position, end - position, java.nio.charset.StandardCharsets.UTF_8);
+    String value =
+        new String(body, position, end - position, java.nio.charset.StandardCharsets.UTF_8);
     position = end + 1;
     return value;
   }

@@ -8,11 +8,14 @@ import java.util.Locale;
 /**
  * A growing buffer of bytes to send: messages, parameter values, JSON.
  *
- * <p>Lengths that are known only afterwards are reserved first ({@link #reserveInt4}) and stored when the
- * end is reached ({@link #storeLength}). Not safe between threads.
+ * <p>Lengths that are known only afterwards are reserved first ({@link #reserveInt4}) and stored
+ * when the end is reached ({@link #storeLength}). Not safe between threads.
  */
 public final class WireOutput {
-  /** A buffer that grew beyond this is given up on {@link #clear}, so that one large value is not kept. */
+  /**
+   * A buffer that grew beyond this is given up on {@link #clear}, so that one large value is not
+   * kept.
+   */
   private static final int KEPT = 1 << 16;
 
   private byte[] bytes;
@@ -41,7 +44,10 @@ public final class WireOutput {
     }
   }
 
-  /** Forgets everything from a position on: the way back out of a message that could not be completed. */
+  /**
+   * Forgets everything from a position on: the way back out of a message that could not be
+   * completed.
+   */
   public void truncate(int position) {
     size = position;
   }
@@ -55,7 +61,9 @@ public final class WireOutput {
   public byte[] room(int more) {
     int needed = Math.addExact(size, more);
     if (needed > bytes.length) {
-      bytes = Arrays.copyOf(bytes, Math.max(needed, (int) Math.min(Integer.MAX_VALUE - 16, bytes.length * 2L)));
+      bytes =
+          Arrays.copyOf(
+              bytes, Math.max(needed, (int) Math.min(Integer.MAX_VALUE - 16, bytes.length * 2L)));
     }
     return bytes;
   }
@@ -123,9 +131,16 @@ public final class WireOutput {
     for (int i = start; i < length; i++) {
       char c = value.charAt(i);
       if (c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE) {
-        if (c > Character.MAX_HIGH_SURROGATE || i + 1 == length || !Character.isLowSurrogate(value.charAt(i + 1))) {
-          throw new PgException("22021", "the text has half of a surrogate pair, U+" + Integer.toHexString(c).toUpperCase(Locale.ROOT)
-              + ", as its character " + i + ", which is no text and cannot be sent");
+        if (c > Character.MAX_HIGH_SURROGATE
+            || i + 1 == length
+            || !Character.isLowSurrogate(value.charAt(i + 1))) {
+          throw new PgException(
+              "22021",
+              "the text has half of a surrogate pair, U+"
+                  + Integer.toHexString(c).toUpperCase(Locale.ROOT)
+                  + ", as its character "
+                  + i
+                  + ", which is no text and cannot be sent");
         }
         i++;
       }
@@ -135,7 +150,8 @@ public final class WireOutput {
   /** Writes text and a zero byte, as names and SQL are sent. A zero inside the text is refused. */
   public void cstring(String value) {
     if (value.indexOf('\0') >= 0) {
-      throw new IllegalArgumentException("a zero character cannot be sent to PostgreSQL in SQL text or a name");
+      throw new IllegalArgumentException(
+          "a zero character cannot be sent to PostgreSQL in SQL text or a name");
     }
     text(value);
     int1(0);

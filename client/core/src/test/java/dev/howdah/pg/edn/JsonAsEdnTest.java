@@ -21,7 +21,9 @@ class JsonAsEdnTest {
 
   @Test
   void dataAreTheSame() {
-    assertEquals("{\"a\" [1 nil {}], \"b\" {\"c\" true}}", edn(" {\"a\": [1 ,null, { }],\"b\":{\"c\":true}} "));
+    assertEquals(
+        "{\"a\" [1 nil {}], \"b\" {\"c\" true}}",
+        edn(" {\"a\": [1 ,null, { }],\"b\":{\"c\":true}} "));
     assertEquals("\"\u00e4\n\\\\/\"", edn("\"\\u00E4\\n\\\\\\/\"").replace("\\n", "\n"));
     assertEquals("-1.5e3", edn("-1.5e3"));
   }
@@ -47,9 +49,46 @@ class JsonAsEdnTest {
 
   @Test
   void whatIsNoJsonIsRefused() {
-    for (String none : List.of("", " ", "[", "[1", "[1,", "[,]", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{1:2}", "{\"a\" 1}", "\"", "\"\\", "\"\\\"",
-        "\"\\u12\"", "\"\\u12x4\"", "\"\\u+123\"", "nul", "nulls", "nonsense", "truex", "#inst", "1 2", "[1]]", "[1}", "\u00e4", ":a",
-        "010", "-", "+1", "1.", ".5", "1e", "1e+", "1-2", "1.2.3", "--1")) {
+    for (String none :
+        List.of(
+            "",
+            " ",
+            "[",
+            "[1",
+            "[1,",
+            "[,]",
+            "{",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{1:2}",
+            "{\"a\" 1}",
+            "\"",
+            "\"\\",
+            "\"\\\"",
+            "\"\\u12\"",
+            "\"\\u12x4\"",
+            "\"\\u+123\"",
+            "nul",
+            "nulls",
+            "nonsense",
+            "truex",
+            "#inst",
+            "1 2",
+            "[1]]",
+            "[1}",
+            "\u00e4",
+            ":a",
+            "010",
+            "-",
+            "+1",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "1-2",
+            "1.2.3",
+            "--1")) {
       assertThrows(PgException.class, () -> edn(none), none);
     }
   }

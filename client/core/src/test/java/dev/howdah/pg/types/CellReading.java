@@ -17,8 +17,12 @@ import java.util.function.Supplier;
 
 /** Reads a cell in every way that a codec has, and looks at what that takes. */
 public final class CellReading {
-  /** What reading one of these cells in every way may take. A numeric of few bytes may truly have 131,072 digits. */
+  /**
+   * What reading one of these cells in every way may take. A numeric of few bytes may truly have
+   * 131,072 digits.
+   */
   private static final long MOST_ALLOCATED = 4 << 20;
+
   private static final long MOST_ALLOCATED_OF_DIGITS = 1 << 30;
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -39,9 +43,14 @@ public final class CellReading {
     return result instanceof PgException error ? error.getMessage() : String.valueOf(result);
   }
 
-  /** Reads a cell in every way, between other bytes of two kinds: what it is must not depend on them. */
+  /**
+   * Reads a cell in every way, between other bytes of two kinds: what it is must not depend on
+   * them.
+   */
   public static void of(Codec codec, byte[] cell) {
-    Supplier<String> message = () -> codec + " of " + Arrays.toString(cell) + " " + new String(cell, StandardCharsets.UTF_8);
+    Supplier<String> message =
+        () ->
+            codec + " of " + Arrays.toString(cell) + " " + new String(cell, StandardCharsets.UTF_8);
     try {
       List<String> seen = everyWay(codec, cell, (byte) 0);
       assertEquals(seen, everyWay(codec, cell, (byte) -1), message);
@@ -53,10 +62,15 @@ public final class CellReading {
     boolean digits = TypeSamples.hasDigits(codec);
     long most = digits ? MOST_ALLOCATED_OF_DIGITS : MOST_ALLOCATED;
     // What the first reading takes may be for classes, which are loaded meanwhile.
-    assertTrue(allocated(codec, cell) < most || allocated(codec, cell) < most, () -> "more than " + most + " bytes for " + message.get());
+    assertTrue(
+        allocated(codec, cell) < most || allocated(codec, cell) < most,
+        () -> "more than " + most + " bytes for " + message.get());
   }
 
-  /** A cell that is refused in one way is refused in every other. The text format is as text what it is, whatever that is. */
+  /**
+   * A cell that is refused in one way is refused in every other. The text format is as text what it
+   * is, whatever that is.
+   */
   private static void agrees(Codec codec, byte[] cell, Supplier<String> message) {
     boolean read = reads(() -> codec.decode(cell, 0, cell.length));
     boolean json = reads(() -> written(out -> codec.json(cell, 0, cell.length, out)));
@@ -64,7 +78,8 @@ public final class CellReading {
     if (codec.binary()) {
       boolean text = reads(() -> codec.string(cell, 0, cell.length));
       assertEquals(read, json, message);
-      // What is written as EDN is looked into even where it is JSON, and text grows with every composite around it.
+      // What is written as EDN is looked into even where it is JSON, and text grows with every
+      // composite around it.
       assertTrue(read ? edn || mayHoldJson(codec) : !edn, message);
       assertTrue(read ? text || mayHoldJson(codec) : !text, message);
     } else {
@@ -93,10 +108,17 @@ public final class CellReading {
     Arrays.fill(bytes, around);
     System.arraycopy(cell, 0, bytes, 8, cell.length);
     int length = cell.length;
-    List<Supplier<Object>> ways = List.of(() -> codec.decode(bytes, 8, length), () -> codec.string(bytes, 8, length),
-        () -> codec.int8(bytes, 8, length), () -> codec.float8(bytes, 8, length), () -> codec.bool(bytes, 8, length),
-        () -> codec.micros(bytes, 8, length), () -> written(out -> codec.json(bytes, 8, length, out)),
-        () -> written(out -> codec.edn(bytes, 8, length, out)), () -> written(out -> codec.text(bytes, 8, length, out)));
+    List<Supplier<Object>> ways =
+        List.of(
+            () -> codec.decode(bytes, 8, length),
+            () -> codec.string(bytes, 8, length),
+            () -> codec.int8(bytes, 8, length),
+            () -> codec.float8(bytes, 8, length),
+            () -> codec.bool(bytes, 8, length),
+            () -> codec.micros(bytes, 8, length),
+            () -> written(out -> codec.json(bytes, 8, length, out)),
+            () -> written(out -> codec.edn(bytes, 8, length, out)),
+            () -> written(out -> codec.text(bytes, 8, length, out)));
     return ways.stream().map(way -> shown(tried(way))).toList();
   }
 

@@ -22,8 +22,10 @@ class FormatsAgreeTest {
   @Test
   void theTypeSaysWhetherAnAddressIsANetwork() {
     byte[] network = {2, 8, 1, 4, 10, 0, 0, 0};
-    assertEquals(registry.codec(869).parse("10.0.0.0/8"), registry.codec(869).decode(network, 0, 8));
-    assertEquals(registry.codec(650).parse("10.0.0.0/8"), registry.codec(650).decode(network, 0, 8));
+    assertEquals(
+        registry.codec(869).parse("10.0.0.0/8"), registry.codec(869).decode(network, 0, 8));
+    assertEquals(
+        registry.codec(650).parse("10.0.0.0/8"), registry.codec(650).decode(network, 0, 8));
   }
 
   @Test

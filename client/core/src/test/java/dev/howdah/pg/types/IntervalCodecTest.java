@@ -14,21 +14,26 @@ class IntervalCodecTest {
 
   @Test
   void infinityIsReadAndWrittenAsPostgres17Does() {
-    Map<Interval, String> bytes = Map.of(Interval.INFINITY, "7fffffffffffffff7fffffff7fffffff",
-        Interval.NEGATIVE_INFINITY, "80000000000000008000000080000000");
-    bytes.forEach((interval, hexadecimal) -> {
-      String text = interval.equals(Interval.INFINITY) ? "infinity" : "-infinity";
-      WireOutput binary = new WireOutput(16);
-      CODEC.encode(interval, binary);
-      assertEquals(hexadecimal, HexFormat.of().formatHex(binary.toByteArray()));
-      assertEquals(interval, CODEC.decode(binary.array(), 0, 16));
-      assertSame(interval, CODEC.parse(text));
-      assertEquals(text, CODEC.string(binary.array(), 0, 16));
-      assertEquals(text, CODEC.format(interval));
-      assertEquals(text, interval.toString());
-      WireOutput json = new WireOutput(16);
-      CODEC.json(binary.array(), 0, 16, json);
-      assertEquals('"' + text + '"', new String(json.toByteArray()));
-    });
+    Map<Interval, String> bytes =
+        Map.of(
+            Interval.INFINITY,
+            "7fffffffffffffff7fffffff7fffffff",
+            Interval.NEGATIVE_INFINITY,
+            "80000000000000008000000080000000");
+    bytes.forEach(
+        (interval, hexadecimal) -> {
+          String text = interval.equals(Interval.INFINITY) ? "infinity" : "-infinity";
+          WireOutput binary = new WireOutput(16);
+          CODEC.encode(interval, binary);
+          assertEquals(hexadecimal, HexFormat.of().formatHex(binary.toByteArray()));
+          assertEquals(interval, CODEC.decode(binary.array(), 0, 16));
+          assertSame(interval, CODEC.parse(text));
+          assertEquals(text, CODEC.string(binary.array(), 0, 16));
+          assertEquals(text, CODEC.format(interval));
+          assertEquals(text, interval.toString());
+          WireOutput json = new WireOutput(16);
+          CODEC.json(binary.array(), 0, 16, json);
+          assertEquals('"' + text + '"', new String(json.toByteArray()));
+        });
   }
 }

@@ -14,8 +14,9 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Cells whose bytes lie about what they are: each is read as something, or refused by an error that a user can be shown.
- * Nothing beside the cell is read, and no memory is taken that the bytes do not account for.
+ * Cells whose bytes lie about what they are: each is read as something, or refused by an error that
+ * a user can be shown. Nothing beside the cell is read, and no memory is taken that the bytes do
+ * not account for.
  */
 class LyingValuesTest {
   private static final String ODD = "{}[](),:;=>\"\\ -+.0123456789eENaxT\u00e4";
@@ -27,41 +28,54 @@ class LyingValuesTest {
   @TestFactory
   List<DynamicTest> bytesThatLieAreReadOrRefused() {
     List<DynamicTest> tests = new ArrayList<>();
-    TypeSamples.texts().forEach((oid, values) -> {
-      Codec codec = REGISTRY.codec(oid);
-      tests.add(DynamicTest.dynamicTest(codec.name(), () -> {
-        for (int i = 0; i < tries(codec); i++) {
-          WireOutput out = new WireOutput(64);
-          codec.encode(codec.parse(values.get(random.nextInt(values.size()))), out);
-          CellReading.of(codec, lying(out.toByteArray()));
-        }
-      }));
-    });
+    TypeSamples.texts()
+        .forEach(
+            (oid, values) -> {
+              Codec codec = REGISTRY.codec(oid);
+              tests.add(
+                  DynamicTest.dynamicTest(
+                      codec.name(),
+                      () -> {
+                        for (int i = 0; i < tries(codec); i++) {
+                          WireOutput out = new WireOutput(64);
+                          codec.encode(codec.parse(values.get(random.nextInt(values.size()))), out);
+                          CellReading.of(codec, lying(out.toByteArray()));
+                        }
+                      }));
+            });
     Codec record = REGISTRY.codec(TypeSamples.RECORD);
     Codec part = REGISTRY.codec(TypeSamples.PART);
-    tests.add(DynamicTest.dynamicTest("record", () -> {
-      for (int i = 0; i < tries(record); i++) {
-        WireOutput out = new WireOutput(64);
-        part.encode(part.parse(TypeSamples.texts().get(TypeSamples.PART).get(0)), out);
-        CellReading.of(record, lying(out.toByteArray()));
-      }
-    }));
+    tests.add(
+        DynamicTest.dynamicTest(
+            "record",
+            () -> {
+              for (int i = 0; i < tries(record); i++) {
+                WireOutput out = new WireOutput(64);
+                part.encode(part.parse(TypeSamples.texts().get(TypeSamples.PART).get(0)), out);
+                CellReading.of(record, lying(out.toByteArray()));
+              }
+            }));
     return tests;
   }
 
   @TestFactory
   List<DynamicTest> textThatLiesIsReadOrRefused() {
     List<DynamicTest> tests = new ArrayList<>();
-    TypeSamples.texts().forEach((oid, values) -> {
-      Codec codec = TypeRegistry.asText(REGISTRY.codec(oid));
-      tests.add(DynamicTest.dynamicTest(codec.name(), () -> {
-        CellReading.of(codec, new byte[0]);
-        for (int i = 0; i < tries(codec); i++) {
-          String text = lying(values.get(random.nextInt(values.size())));
-          CellReading.of(codec, text.getBytes(StandardCharsets.UTF_8));
-        }
-      }));
-    });
+    TypeSamples.texts()
+        .forEach(
+            (oid, values) -> {
+              Codec codec = TypeRegistry.asText(REGISTRY.codec(oid));
+              tests.add(
+                  DynamicTest.dynamicTest(
+                      codec.name(),
+                      () -> {
+                        CellReading.of(codec, new byte[0]);
+                        for (int i = 0; i < tries(codec); i++) {
+                          String text = lying(values.get(random.nextInt(values.size())));
+                          CellReading.of(codec, text.getBytes(StandardCharsets.UTF_8));
+                        }
+                      }));
+            });
     return tests;
   }
 
@@ -78,12 +92,28 @@ class LyingValuesTest {
     byte[] nested = out.toByteArray();
     Codec record = REGISTRY.codec(TypeSamples.RECORD);
     return List.of(
-        DynamicTest.dynamicTest("decoded", () -> assertTrue(CellReading.tried(() -> record.decode(nested, 0, nested.length)) instanceof PgException)),
-        DynamicTest.dynamicTest("as text", () -> assertTrue(CellReading.tried(() -> record.string(nested, 0, nested.length)) instanceof PgException)),
-        DynamicTest.dynamicTest("as JSON", () -> assertTrue(CellReading.tried(() -> {
-          record.json(nested, 0, nested.length, new WireOutput(64));
-          return null;
-        }) instanceof PgException)));
+        DynamicTest.dynamicTest(
+            "decoded",
+            () ->
+                assertTrue(
+                    CellReading.tried(() -> record.decode(nested, 0, nested.length))
+                        instanceof PgException)),
+        DynamicTest.dynamicTest(
+            "as text",
+            () ->
+                assertTrue(
+                    CellReading.tried(() -> record.string(nested, 0, nested.length))
+                        instanceof PgException)),
+        DynamicTest.dynamicTest(
+            "as JSON",
+            () ->
+                assertTrue(
+                    CellReading.tried(
+                            () -> {
+                              record.json(nested, 0, nested.length, new WireOutput(64));
+                              return null;
+                            })
+                        instanceof PgException)));
   }
 
   private static int tries(Codec codec) {
@@ -91,12 +121,31 @@ class LyingValuesTest {
   }
 
   private byte[] lying(byte[] truth) {
-    byte[] bytes = Arrays.copyOf(truth, random.nextInt(4) == 0 ? random.nextInt(truth.length + 9) : truth.length);
+    byte[] bytes =
+        Arrays.copyOf(
+            truth, random.nextInt(4) == 0 ? random.nextInt(truth.length + 9) : truth.length);
     for (int changes = random.nextInt(3); changes >= 0 && bytes.length > 0; changes--) {
       int at = random.nextInt(bytes.length);
       if (random.nextBoolean() && at + 4 <= bytes.length) {
-        int[] lies = {-1, -2, 0, 1, 2, 6, 7, 1 << 16, 1 << 24, Integer.MAX_VALUE, Integer.MIN_VALUE, bytes.length, TypeSamples.RECORD};
-        BigEndian.int4(bytes, at / 4 * 4 == at || random.nextBoolean() ? at : at / 4 * 4, lies[random.nextInt(lies.length)]);
+        int[] lies = {
+          -1,
+          -2,
+          0,
+          1,
+          2,
+          6,
+          7,
+          1 << 16,
+          1 << 24,
+          Integer.MAX_VALUE,
+          Integer.MIN_VALUE,
+          bytes.length,
+          TypeSamples.RECORD
+        };
+        BigEndian.int4(
+            bytes,
+            at / 4 * 4 == at || random.nextBoolean() ? at : at / 4 * 4,
+            lies[random.nextInt(lies.length)]);
       } else {
         bytes[at] = (byte) random.nextInt();
       }

@@ -5,7 +5,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Codecs of every kind, types of a database's own among them, and true values of each type as text. */
+/**
+ * Codecs of every kind, types of a database's own among them, and true values of each type as text.
+ */
 public final class TypeSamples {
   static final int PART = 90_001;
   static final int HSTORE = 90_002;
@@ -20,12 +22,25 @@ public final class TypeSamples {
   /** Codecs of the built-in types and of four others. */
   public static TypeRegistry registry() {
     TypeRegistry registry = new TypeRegistry(TypeOptions.NONE);
-    registry.learn(List.of(PART, HSTORE, PARTS, HSTORES), List.of(
-        new TypeRegistry.Description(PART, "part", 'c', 0, 0, 0, ',', List.of(new TypeRegistry.Attribute("a", 23),
-            new TypeRegistry.Attribute("b", 1009), new TypeRegistry.Attribute("c", 1700), new TypeRegistry.Attribute("d", HSTORE))),
-        new TypeRegistry.Description(HSTORE, "hstore", 'b', 0, 0, 0, ',', List.of()),
-        new TypeRegistry.Description(PARTS, "_part", 'b', PART, 0, 0, ',', List.of()),
-        new TypeRegistry.Description(HSTORES, "_hstore", 'b', HSTORE, 0, 0, ',', List.of())));
+    registry.learn(
+        List.of(PART, HSTORE, PARTS, HSTORES),
+        List.of(
+            new TypeRegistry.Description(
+                PART,
+                "part",
+                'c',
+                0,
+                0,
+                0,
+                ',',
+                List.of(
+                    new TypeRegistry.Attribute("a", 23),
+                    new TypeRegistry.Attribute("b", 1009),
+                    new TypeRegistry.Attribute("c", 1700),
+                    new TypeRegistry.Attribute("d", HSTORE))),
+            new TypeRegistry.Description(HSTORE, "hstore", 'b', 0, 0, 0, ',', List.of()),
+            new TypeRegistry.Description(PARTS, "_part", 'b', PART, 0, 0, ',', List.of()),
+            new TypeRegistry.Description(HSTORES, "_hstore", 'b', HSTORE, 0, 0, ',', List.of())));
     return registry;
   }
 
@@ -64,7 +79,10 @@ public final class TypeSamples {
     all.put(602, List.of("((1,2),(3,4))", "[(1,2)]"));
     all.put(604, List.of("((1,2),(3,4),(5,6))"));
     all.put(718, List.of("<(1,2),3>"));
-    all.put(1007, List.of("{}", "{1,2,NULL}", "{{1,2},{3,4}}", "[2:3]={7,8}", "[0:1][-1:0]={{1,2},{3,NULL}}"));
+    all.put(
+        1007,
+        List.of(
+            "{}", "{1,2,NULL}", "{{1,2},{3,4}}", "[2:3]={7,8}", "[0:1][-1:0]={{1,2},{3,NULL}}"));
     all.put(1009, List.of("{a,\"b c\",NULL,\"\",\"\\\"\"}", "{{a,b},{\",\",d}}"));
     all.put(1231, List.of("{1.50,NaN,-0.001}"));
     all.put(3905, List.of("{\"[1,3)\",empty,NULL}"));
@@ -77,6 +95,7 @@ public final class TypeSamples {
 
   /** Whether a value may hold a numeric, which is long as text though it has few bytes. */
   static boolean hasDigits(Codec codec) {
-    return List.of(1700, 3906, 1231, PART, PARTS, RECORD).stream().anyMatch(oid -> codec.name().equals(REGISTRY.codec(oid).name()));
+    return List.of(1700, 3906, 1231, PART, PARTS, RECORD).stream()
+        .anyMatch(oid -> codec.name().equals(REGISTRY.codec(oid).name()));
   }
 }

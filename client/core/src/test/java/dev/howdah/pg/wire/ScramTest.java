@@ -11,7 +11,10 @@ class ScramTest {
   private static final String SERVER_NONCE = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
   private static final String SALT = "W22ZaJ0SNY7soEsUEjb6gQ==";
 
-  /** The exchange of RFC 7677, but for the user name, which PostgreSQL takes from the startup message. */
+  /**
+   * The exchange of RFC 7677, but for the user name, which PostgreSQL takes from the startup
+   * message.
+   */
   private static Scram scram(int maxIterations) {
     return new Scram("pencil", maxIterations, null, false, "rOprNGfwEbeRWgbNEkqO");
   }
@@ -26,7 +29,9 @@ class ScramTest {
     assertEquals("n,,n=,r=rOprNGfwEbeRWgbNEkqO", scram.first());
     String answer = scram.answer(first(4096));
     assertTrue(answer.startsWith("c=biws,r=" + SERVER_NONCE + ",p="), answer);
-    assertThrows(ConnectionException.class, () -> scram.verify("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="));
+    assertThrows(
+        ConnectionException.class,
+        () -> scram.verify("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="));
     assertThrows(ConnectionException.class, () -> scram.verify("e=other-error"));
     assertThrows(ConnectionException.class, () -> scram.verify("v="));
     assertThrows(ConnectionException.class, () -> scram.verify("v=,"));
@@ -34,18 +39,26 @@ class ScramTest {
 
   @Test
   void tenMillionIterationsAreNotComputed() {
-    ConnectionException error = assertThrows(ConnectionException.class, () -> scram(1_000_000).answer(first(10_000_000)));
+    ConnectionException error =
+        assertThrows(ConnectionException.class, () -> scram(1_000_000).answer(first(10_000_000)));
     assertTrue(error.getMessage().contains("max_scram_iterations"), error.getMessage());
     assertThrows(ConnectionException.class, () -> scram(4096).answer(first(0)));
-    assertThrows(ConnectionException.class, () -> scram(4096).answer("r=" + SERVER_NONCE + ",s=" + SALT + ",i=x"));
+    assertThrows(
+        ConnectionException.class,
+        () -> scram(4096).answer("r=" + SERVER_NONCE + ",s=" + SALT + ",i=x"));
   }
 
   @Test
   void aNonceThatIsNotOursIsRefused() {
-    assertThrows(ConnectionException.class, () -> scram(4096).answer("r=other" + SERVER_NONCE + ",s=" + SALT + ",i=4096"));
-    assertThrows(ConnectionException.class, () -> scram(4096).answer("r=rOprNGfwEbeRWgbNEkqO,s=" + SALT + ",i=4096"));
+    assertThrows(
+        ConnectionException.class,
+        () -> scram(4096).answer("r=other" + SERVER_NONCE + ",s=" + SALT + ",i=4096"));
+    assertThrows(
+        ConnectionException.class,
+        () -> scram(4096).answer("r=rOprNGfwEbeRWgbNEkqO,s=" + SALT + ",i=4096"));
     assertThrows(ConnectionException.class, () -> scram(4096).answer("nonsense"));
-    assertThrows(ConnectionException.class, () -> scram(4096).answer("r=" + SERVER_NONCE + ",s=***,i=4096"));
+    assertThrows(
+        ConnectionException.class, () -> scram(4096).answer("r=" + SERVER_NONCE + ",s=***,i=4096"));
     assertThrows(ConnectionException.class, () -> scram(4096).verify("v=AAAA"));
   }
 }

@@ -13,10 +13,13 @@ class SocketTransportTest {
   @Test
   void whateverIsAskedOfAClosedSocketIsAnIoException() throws IOException {
     SocketTransport transport =
-        SocketTransport.connect(new InetSocketAddress("127.0.0.1", PrivateServer.shared().port()), Long.MAX_VALUE);
+        SocketTransport.connect(
+            new InetSocketAddress("127.0.0.1", PrivateServer.shared().port()), Long.MAX_VALUE);
     transport.close();
     assertFalse(transport.isOpen());
-    assertThrows(IOException.class, () -> transport.await(Transport.READ, System.nanoTime() + 1_000_000_000L));
+    assertThrows(
+        IOException.class,
+        () -> transport.await(Transport.READ, System.nanoTime() + 1_000_000_000L));
     assertThrows(IOException.class, () -> transport.read(ByteBuffer.allocate(1)));
     assertThrows(IOException.class, () -> transport.write(ByteBuffer.allocate(1)));
     transport.wakeUp();

@@ -15,7 +15,9 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Messages out of a byte stream that arrives in pieces: which bytes come together must not matter. */
+/**
+ * Messages out of a byte stream that arrives in pieces: which bytes come together must not matter.
+ */
 class WireTest {
   /** Bytes that arrive in pieces which end at given positions; then the stream ends. */
   private static final class Pieces implements Transport {
@@ -91,7 +93,9 @@ class WireTest {
     List<Integer> bodies = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       assertEquals('D', wire.next(Long.MAX_VALUE));
-      bodies.add(Arrays.hashCode(Arrays.copyOfRange(wire.body(), wire.offset(), wire.offset() + wire.length())));
+      bodies.add(
+          Arrays.hashCode(
+              Arrays.copyOfRange(wire.body(), wire.offset(), wire.offset() + wire.length())));
     }
     return bodies;
   }
@@ -102,7 +106,10 @@ class WireTest {
     List<Integer> whole = read(new Pieces(bytes, bytes.length), 6);
     for (int first = 0; first < bytes.length; first++) {
       for (int second = first; second < bytes.length; second++) {
-        assertEquals(whole, read(new Pieces(bytes, first, second, bytes.length), 6), "cut at " + first + " and " + second);
+        assertEquals(
+            whole,
+            read(new Pieces(bytes, first, second, bytes.length), 6),
+            "cut at " + first + " and " + second);
       }
     }
   }
@@ -181,7 +188,8 @@ class WireTest {
     Flood flood = new Flood();
     Wire wire = new Wire(flood, 1 << 20);
     wire.output().message('S');
-    ConnectionException error = assertThrows(ConnectionException.class, () -> wire.flush(Long.MAX_VALUE));
+    ConnectionException error =
+        assertThrows(ConnectionException.class, () -> wire.flush(Long.MAX_VALUE));
     assertTrue(error.getMessage().contains("max_message_bytes"), error.getMessage());
     assertTrue(flood.sent >= 1 << 20 && flood.sent < (1 << 20) + (1 << 17), flood.sent + " bytes");
     assertFalse(flood.isOpen());

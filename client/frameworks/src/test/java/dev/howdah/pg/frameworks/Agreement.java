@@ -22,10 +22,21 @@ final class Agreement {
 
   /** Both sides meet the same name of a database, because frameworks show it. */
   static void of(String database, Session session) throws Exception {
-    Told pgjdbc = told(database, "jdbc:postgresql://127.0.0.1:" + PrivateServer.shared().port() + "/" + database
-        // So that it calls procedures at all.
-        + "?user=tester&escapeSyntaxCallMode=callIfNoReturn", session);
-    Told howdah = told(database, "jdbc:howdah://tester@127.0.0.1:" + PrivateServer.shared().port() + "/" + database, session);
+    Told pgjdbc =
+        told(
+            database,
+            "jdbc:postgresql://127.0.0.1:"
+                + PrivateServer.shared().port()
+                + "/"
+                + database
+                // So that it calls procedures at all.
+                + "?user=tester&escapeSyntaxCallMode=callIfNoReturn",
+            session);
+    Told howdah =
+        told(
+            database,
+            "jdbc:howdah://tester@127.0.0.1:" + PrivateServer.shared().port() + "/" + database,
+            session);
     assertFalse(pgjdbc.isEmpty(), "a session that tells nothing compares nothing");
     assertEquals(pgjdbc.toString(), howdah.toString());
   }

@@ -37,7 +37,8 @@ final class Told {
         StringBuilder row = new StringBuilder();
         for (String column : columns) {
           // As text a boolean is t here and true there.
-          Object value = column.equals("NON_UNIQUE") ? rows.getBoolean(column) : rows.getString(column);
+          Object value =
+              column.equals("NON_UNIQUE") ? rows.getBoolean(column) : rows.getString(column);
           row.append(column).append('=').append(value).append(' ');
         }
         lines.append(what).append(": ").append(row).append('\n');
@@ -45,18 +46,66 @@ final class Told {
     }
   }
 
-  /** What migrations and mappers ask of a schema. The catalog is the database's name here, and null in older pgjdbc. */
-  void tellSchema(DatabaseMetaData metadata, String catalog, String schema, String table) throws SQLException {
-    tellMetadata("table", metadata.getTables(catalog, schema, "%", new String[] {"TABLE", "VIEW"}),
-        "TABLE_SCHEM", "TABLE_NAME", "TABLE_TYPE", "REMARKS");
-    tellMetadata("column", metadata.getColumns(catalog, schema, table, "%"), "TABLE_NAME", "COLUMN_NAME", "TYPE_NAME",
-        "COLUMN_SIZE", "DECIMAL_DIGITS", "NULLABLE", "COLUMN_DEF", "ORDINAL_POSITION", "IS_NULLABLE", "IS_AUTOINCREMENT", "REMARKS");
-    tellMetadata("primary key", metadata.getPrimaryKeys(catalog, schema, table), "COLUMN_NAME", "KEY_SEQ", "PK_NAME");
-    tellMetadata("imported key", metadata.getImportedKeys(catalog, schema, table),
-        "PKTABLE_NAME", "PKCOLUMN_NAME", "FKCOLUMN_NAME", "UPDATE_RULE", "DELETE_RULE", "FK_NAME", "PK_NAME", "DEFERRABILITY");
-    tellMetadata("exported key", metadata.getExportedKeys(catalog, schema, table), "FKTABLE_NAME", "FKCOLUMN_NAME", "FK_NAME");
-    tellMetadata("index", metadata.getIndexInfo(catalog, schema, table, false, true),
-        "NON_UNIQUE", "INDEX_NAME", "TYPE", "ORDINAL_POSITION", "COLUMN_NAME", "ASC_OR_DESC", "FILTER_CONDITION");
+  /**
+   * What migrations and mappers ask of a schema. The catalog is the database's name here, and null
+   * in older pgjdbc.
+   */
+  void tellSchema(DatabaseMetaData metadata, String catalog, String schema, String table)
+      throws SQLException {
+    tellMetadata(
+        "table",
+        metadata.getTables(catalog, schema, "%", new String[] {"TABLE", "VIEW"}),
+        "TABLE_SCHEM",
+        "TABLE_NAME",
+        "TABLE_TYPE",
+        "REMARKS");
+    tellMetadata(
+        "column",
+        metadata.getColumns(catalog, schema, table, "%"),
+        "TABLE_NAME",
+        "COLUMN_NAME",
+        "TYPE_NAME",
+        "COLUMN_SIZE",
+        "DECIMAL_DIGITS",
+        "NULLABLE",
+        "COLUMN_DEF",
+        "ORDINAL_POSITION",
+        "IS_NULLABLE",
+        "IS_AUTOINCREMENT",
+        "REMARKS");
+    tellMetadata(
+        "primary key",
+        metadata.getPrimaryKeys(catalog, schema, table),
+        "COLUMN_NAME",
+        "KEY_SEQ",
+        "PK_NAME");
+    tellMetadata(
+        "imported key",
+        metadata.getImportedKeys(catalog, schema, table),
+        "PKTABLE_NAME",
+        "PKCOLUMN_NAME",
+        "FKCOLUMN_NAME",
+        "UPDATE_RULE",
+        "DELETE_RULE",
+        "FK_NAME",
+        "PK_NAME",
+        "DEFERRABILITY");
+    tellMetadata(
+        "exported key",
+        metadata.getExportedKeys(catalog, schema, table),
+        "FKTABLE_NAME",
+        "FKCOLUMN_NAME",
+        "FK_NAME");
+    tellMetadata(
+        "index",
+        metadata.getIndexInfo(catalog, schema, table, false, true),
+        "NON_UNIQUE",
+        "INDEX_NAME",
+        "TYPE",
+        "ORDINAL_POSITION",
+        "COLUMN_NAME",
+        "ASC_OR_DESC",
+        "FILTER_CONDITION");
   }
 
   interface Action {
@@ -79,7 +128,8 @@ final class Told {
       } else if (value instanceof byte[] bytes) {
         return "bytes " + HexFormat.of().formatHex(bytes);
       } else if (value instanceof Object[] elements) {
-        return elements.getClass().getSimpleName() + Arrays.stream(elements).map(Told::shown).toList();
+        return elements.getClass().getSimpleName()
+            + Arrays.stream(elements).map(Told::shown).toList();
       } else if (value instanceof Array array) {
         return "array of " + array.getBaseTypeName() + " " + shown(array.getArray());
       } else if (value instanceof Map<?, ?> map) {

@@ -21,17 +21,25 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * JSON as EDN. What Jackson reads as JSON, Clojure's reader reads from what we write of it as the same data; what is none is
- * refused or written as something. Any text, written as a string of JSON or of EDN, is read back.
+ * JSON as EDN. What Jackson reads as JSON, Clojure's reader reads from what we write of it as the
+ * same data; what is none is refused or written as something. Any text, written as a string of JSON
+ * or of EDN, is read back.
  */
 public final class JsonNotation {
   /** It reads UTF-8: of characters it takes some for digits of an escape that are none. */
-  private static final ObjectMapper JACKSON = new ObjectMapper(JsonFactory.builder().disable(JsonFactory.Feature.CHARSET_DETECTION).build());
+  private static final ObjectMapper JACKSON =
+      new ObjectMapper(
+          JsonFactory.builder().disable(JsonFactory.Feature.CHARSET_DETECTION).build());
+
   private static final IFn READ = Clojure.var("clojure.edn", "read-string");
 
   static {
-    JACKSON.enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS, DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
-    JACKSON.getFactory().setStreamReadConstraints(StreamReadConstraints.builder().maxNestingDepth(100_000).build());
+    JACKSON.enable(
+        DeserializationFeature.FAIL_ON_TRAILING_TOKENS,
+        DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
+    JACKSON
+        .getFactory()
+        .setStreamReadConstraints(StreamReadConstraints.builder().maxNestingDepth(100_000).build());
     Clojure.var("clojure.core", "require").invoke(Clojure.read("clojure.edn"));
   }
 
@@ -39,9 +47,23 @@ public final class JsonNotation {
 
   /** JSON of every kind. */
   public static List<byte[]> seeds() {
-    return List.of("{\"a\": 1, \"b\": [1, null, \"x\\\"y\\u00e4\\n\"], \"c\": {\"d\": true}}", "null", " -1.5e3 ", "\"x\"", "[]", "{}", "[1,2 , {}]",
-        "{\"a\":1,\"a\":2}", "[-0.0, -0e3, 0]", "\"\\ude0\u0263\"", "[[[[[]]]], false]", "\"\\ud83d\\ude00\\/\\b\\f\\r\\t\\\\\"", "{\"a\":{\"a\":{\"a\":1,\"a\":2},\"a\":3},\"a\":4}")
-        .stream().map(text -> text.getBytes(StandardCharsets.UTF_8)).toList();
+    return List.of(
+            "{\"a\": 1, \"b\": [1, null, \"x\\\"y\\u00e4\\n\"], \"c\": {\"d\": true}}",
+            "null",
+            " -1.5e3 ",
+            "\"x\"",
+            "[]",
+            "{}",
+            "[1,2 , {}]",
+            "{\"a\":1,\"a\":2}",
+            "[-0.0, -0e3, 0]",
+            "\"\\ude0\u0263\"",
+            "[[[[[]]]], false]",
+            "\"\\ud83d\\ude00\\/\\b\\f\\r\\t\\\\\"",
+            "{\"a\":{\"a\":{\"a\":1,\"a\":2},\"a\":3},\"a\":4}")
+        .stream()
+        .map(text -> text.getBytes(StandardCharsets.UTF_8))
+        .toList();
   }
 
   /** Reads one text. */
@@ -59,7 +81,8 @@ public final class JsonNotation {
     Object expected = data(tree);
     Object actual = plain(READ.invoke(edn));
     if (!Objects.equals(expected, actual)) {
-      throw new AssertionError(text + " as EDN is " + edn + ", which is " + actual + " and not " + expected);
+      throw new AssertionError(
+          text + " as EDN is " + edn + ", which is " + actual + " and not " + expected);
     }
   }
 
@@ -90,7 +113,8 @@ public final class JsonNotation {
   private static Object data(JsonNode node) {
     if (node.isObject()) {
       Map<Object, Object> map = new HashMap<>();
-      node.fields().forEachRemaining(member -> map.put(sent(member.getKey()), data(member.getValue())));
+      node.fields()
+          .forEachRemaining(member -> map.put(sent(member.getKey()), data(member.getValue())));
       return map;
     }
     if (node.isArray()) {
@@ -98,7 +122,9 @@ public final class JsonNotation {
       node.forEach(element -> list.add(data(element)));
       return list;
     }
-    return node.isNumber() ? number(node.decimalValue()) : node.isBoolean() ? node.booleanValue() : node.isNull() ? null : sent(node.textValue());
+    return node.isNumber()
+        ? number(node.decimalValue())
+        : node.isBoolean() ? node.booleanValue() : node.isNull() ? null : sent(node.textValue());
   }
 
   /** Half of a pair of surrogates, which type json lets pass, has no UTF-8. */
@@ -106,7 +132,10 @@ public final class JsonNotation {
     return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
-  /** What Clojure's reader has made of EDN, in the classes that {@link #data} has. Jackson's zeros have no sign. */
+  /**
+   * What Clojure's reader has made of EDN, in the classes that {@link #data} has. Jackson's zeros
+   * have no sign.
+   */
   private static Object plain(Object value) {
     if (value instanceof Map<?, ?> map) {
       Map<Object, Object> all = new HashMap<>();
@@ -118,7 +147,9 @@ public final class JsonNotation {
       list.forEach(element -> all.add(plain(element)));
       return all;
     }
-    return value instanceof Number number ? value instanceof Double d ? (Object) (d + 0.0) : number(new BigDecimal(number.toString())) : value;
+    return value instanceof Number number
+        ? value instanceof Double d ? (Object) (d + 0.0) : number(new BigDecimal(number.toString()))
+        : value;
   }
 
   /** Fractions are doubles in Clojure unless they have an M behind them. */

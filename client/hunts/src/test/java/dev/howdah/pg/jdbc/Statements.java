@@ -7,16 +7,26 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The scanner of SQL beside a slower one: it finds the same placeholders and the same number of statements, and changes nothing
- * else. A call in braces is understood or left alone.
+ * The scanner of SQL beside a slower one: it finds the same placeholders and the same number of
+ * statements, and changes nothing else. A call in braces is understood or left alone.
  */
 public final class Statements {
-  /** What hides a question mark, but for nested comments and dollar quotes, which no pattern describes. */
-  private static final Pattern TOKEN = Pattern.compile("(?<line>--[^\\r\\n]*+)|(?<name>\"[^\"]*+\"?+)"
-      + "|(?<word>[\\w$[^\\x00-\\x7f]]++)|(?<space>\\s++)|(?<string>'[^']*+(?:'|\\z))", Pattern.DOTALL);
+  /**
+   * What hides a question mark, but for nested comments and dollar quotes, which no pattern
+   * describes.
+   */
+  private static final Pattern TOKEN =
+      Pattern.compile(
+          "(?<line>--[^\\r\\n]*+)|(?<name>\"[^\"]*+\"?+)"
+              + "|(?<word>[\\w$[^\\x00-\\x7f]]++)|(?<space>\\s++)|(?<string>'[^']*+(?:'|\\z))",
+          Pattern.DOTALL);
+
   private static final Pattern TAG = Pattern.compile("\\$(?:(?!\\d)[\\w[^\\x00-\\x7f]]*+)\\$");
-  private static final Pattern ESCAPED = Pattern.compile("'(?:[^'\\\\]|\\\\.|\\\\\\z)*+(?:'|\\z)", Pattern.DOTALL);
-  private static final Pattern GOES_ON = Pattern.compile("(?:|(?:[ \\t\\f\\x0b]|--[^\\r\\n]*+)*[\\r\\n](?:\\s|--[^\\r\\n]*+[\\r\\n])*)'");
+  private static final Pattern ESCAPED =
+      Pattern.compile("'(?:[^'\\\\]|\\\\.|\\\\\\z)*+(?:'|\\z)", Pattern.DOTALL);
+  private static final Pattern GOES_ON =
+      Pattern.compile(
+          "(?:|(?:[ \\t\\f\\x0b]|--[^\\r\\n]*+)*[\\r\\n](?:\\s|--[^\\r\\n]*+[\\r\\n])*)'");
 
   private static final String MARK = "<*>";
 
@@ -24,16 +34,34 @@ public final class Statements {
 
   /** SQL with everything that hides a placeholder. */
   public static List<byte[]> seeds() {
-    List<String> sql = List.of("select '?', ?::text", "select E'\\'?', ?", "select e'\\\\', ?", "select E'a'\n '\\'?', ?", "select E'a'--?\n--\r'\\'?', ?", "select '\\', ?",
-        "select $$?$$, ?", "select $a$ $$?$$ $b$?$a$, ?", "select 1 as \"a\"\"?\", ?", "select 1 as a$b$, ? as b$b$",
-        "select /* /* ? */ ? */ 1, ? -- ?\n, ?;", "select '{}'::jsonb ??| array['a'], ?[1] is not null", "select U&'?', B'1', N'?', ?;;select 2",
-        "insert into t values (?, (?)) returning *", "with x as (select 1) delete from t where a = ?", "{call f(?)}", "{? = call \"a\".b(?, '}')}",
-        "{ call p }", "create rule r as on insert to t do (select 1; select 2)", "update t set a = $1 where b = $ä$?$ä$");
+    List<String> sql =
+        List.of(
+            "select '?', ?::text",
+            "select E'\\'?', ?",
+            "select e'\\\\', ?",
+            "select E'a'\n '\\'?', ?",
+            "select E'a'--?\n--\r'\\'?', ?",
+            "select '\\', ?",
+            "select $$?$$, ?",
+            "select $a$ $$?$$ $b$?$a$, ?",
+            "select 1 as \"a\"\"?\", ?",
+            "select 1 as a$b$, ? as b$b$",
+            "select /* /* ? */ ? */ 1, ? -- ?\n, ?;",
+            "select '{}'::jsonb ??| array['a'], ?[1] is not null",
+            "select U&'?', B'1', N'?', ?;;select 2",
+            "insert into t values (?, (?)) returning *",
+            "with x as (select 1) delete from t where a = ?",
+            "{call f(?)}",
+            "{? = call \"a\".b(?, '}')}",
+            "{ call p }",
+            "create rule r as on insert to t do (select 1; select 2)",
+            "update t set a = $1 where b = $ä$?$ä$");
     List<byte[]> seeds = new ArrayList<>();
-    sql.forEach(text -> {
-      seeds.add(("a" + text).getBytes(StandardCharsets.UTF_8));
-      seeds.add(("b" + text).getBytes(StandardCharsets.UTF_8));
-    });
+    sql.forEach(
+        text -> {
+          seeds.add(("a" + text).getBytes(StandardCharsets.UTF_8));
+          seeds.add(("b" + text).getBytes(StandardCharsets.UTF_8));
+        });
     return seeds;
   }
 
@@ -83,7 +111,9 @@ public final class Statements {
       while (!rest.isEmpty()) {
         Matcher token = TOKEN.matcher(rest);
         boolean found = token.lookingAt();
-        boolean blank = found && (token.group("line") != null || token.group("space") != null) || rest.startsWith("/*");
+        boolean blank =
+            found && (token.group("line") != null || token.group("space") != null)
+                || rest.startsWith("/*");
         if (rest.startsWith(";") && depth == 0) {
           within = false;
         } else if (!blank && !within) {
@@ -100,7 +130,10 @@ public final class Statements {
           rest = rest.substring(1);
         } else if (rest.startsWith("$")) {
           take(dollar());
-        } else if (found && token.group("word") != null && token.group().equalsIgnoreCase("e") && rest.startsWith("'", 1)) {
+        } else if (found
+            && token.group("word") != null
+            && token.group().equalsIgnoreCase("e")
+            && rest.startsWith("'", 1)) {
           take(1);
           string(true);
         } else if (found && token.group("string") != null) {
@@ -108,7 +141,13 @@ public final class Statements {
         } else if (found) {
           take(token.end());
         } else {
-          depth = Math.max(0, depth + ("([".indexOf(rest.charAt(0)) >= 0 ? 1 : ")]".indexOf(rest.charAt(0)) >= 0 ? -1 : 0));
+          depth =
+              Math.max(
+                  0,
+                  depth
+                      + ("([".indexOf(rest.charAt(0)) >= 0
+                          ? 1
+                          : ")]".indexOf(rest.charAt(0)) >= 0 ? -1 : 0));
           take(1);
         }
       }

@@ -3,8 +3,9 @@ package dev.howdah.pg.types;
 import java.util.List;
 
 /**
- * Cells in the binary format. Each is read in every way or refused, within its bytes and within memory. What was read is
- * written and read again as the same value, and the server's text of it says the same.
+ * Cells in the binary format. Each is read in every way or refused, within its bytes and within
+ * memory. What was read is written and read again as the same value, and the server's text of it
+ * says the same.
  */
 public final class BinaryValues {
   private BinaryValues() {}
@@ -36,9 +37,15 @@ public final class BinaryValues {
     byte[] text = Cells.utf8(codec.string(binary, 0, binary.length));
     Codec asText = TypeRegistry.asText(codec);
     Cells.same(value, asText.decode(text, 0, text.length), codec, binary);
-    Cells.same(Cells.written(out -> codec.json(binary, 0, binary.length, out)),
-        Cells.written(out -> asText.json(text, 0, text.length, out)), codec, binary);
-    Cells.same(Cells.orNull(() -> Cells.written(out -> codec.edn(binary, 0, binary.length, out))),
-        Cells.orNull(() -> Cells.written(out -> asText.edn(text, 0, text.length, out))), codec, binary);
+    Cells.same(
+        Cells.written(out -> codec.json(binary, 0, binary.length, out)),
+        Cells.written(out -> asText.json(text, 0, text.length, out)),
+        codec,
+        binary);
+    Cells.same(
+        Cells.orNull(() -> Cells.written(out -> codec.edn(binary, 0, binary.length, out))),
+        Cells.orNull(() -> Cells.written(out -> asText.edn(text, 0, text.length, out))),
+        codec,
+        binary);
   }
 }

@@ -79,7 +79,8 @@ final class Cells {
   /** Fails where two values differ; arrays of bytes are compared by what is in them. */
   static void same(Object expected, Object actual, Codec codec, byte[] cell) {
     if (!Objects.deepEquals(plain(expected), plain(actual))) {
-      throw new AssertionError(codec + " of " + Arrays.toString(cell) + ": " + expected + " is not " + actual);
+      throw new AssertionError(
+          codec + " of " + Arrays.toString(cell) + ": " + expected + " is not " + actual);
     }
   }
 

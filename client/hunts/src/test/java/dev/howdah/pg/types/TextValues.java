@@ -3,8 +3,8 @@ package dev.howdah.pg.types;
 import java.util.List;
 
 /**
- * Cells in the text format. Each is read in every way or refused, within memory; what was read is written in the binary format,
- * whose text is read as the same value.
+ * Cells in the text format. Each is read in every way or refused, within memory; what was read is
+ * written in the binary format, whose text is read as the same value.
  */
 public final class TextValues {
   private TextValues() {}

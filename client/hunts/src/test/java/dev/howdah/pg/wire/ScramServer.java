@@ -12,8 +12,8 @@ import javax.crypto.spec.PBEKeySpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * What a server says in SCRAM. It is refused, or answered with a proof that a server accepts which computes it another way; no
- * server that does not know the password is believed.
+ * What a server says in SCRAM. It is refused, or answered with a proof that a server accepts which
+ * computes it another way; no server that does not know the password is believed.
  */
 public final class ScramServer {
   private static final String NONCE = "abcdefgh";
@@ -24,8 +24,14 @@ public final class ScramServer {
 
   /** Two messages with a NUL between them. */
   public static List<byte[]> seeds() {
-    return List.of("r=abcdefghXYZ,s=c2FsdA==,i=4\0v=AAAA", "r=abcdefghX,s=,i=1,x=y\0e=other-error", "r=other,s=c2FsdA==,i=4\0", "r=abcdefgh1,s=!,i=9\0v=")
-        .stream().map(text -> text.getBytes(StandardCharsets.UTF_8)).toList();
+    return List.of(
+            "r=abcdefghXYZ,s=c2FsdA==,i=4\0v=AAAA",
+            "r=abcdefghX,s=,i=1,x=y\0e=other-error",
+            "r=other,s=c2FsdA==,i=4\0",
+            "r=abcdefgh1,s=!,i=9\0v=")
+        .stream()
+        .map(text -> text.getBytes(StandardCharsets.UTF_8))
+        .toList();
   }
 
   /** Plays a server's part. */
@@ -42,7 +48,9 @@ public final class ScramServer {
       return;
     }
     String signature = signature(messages[0], answer[0]);
-    if (messages.length > 1 && !refused(() -> scram.verify(messages[1])) && !Arrays.equals(decoded(messages[1].substring(2)), decoded(signature))) {
+    if (messages.length > 1
+        && !refused(() -> scram.verify(messages[1]))
+        && !Arrays.equals(decoded(messages[1].substring(2)), decoded(signature))) {
       throw new AssertionError("believed: " + messages[1]);
     }
     scram.verify("v=" + signature);
@@ -64,8 +72,12 @@ public final class ScramServer {
   /** Checks the proof as a server does (RFC 5802, 3); what the server then proves itself with. */
   private static String signature(String first, String answer) throws GeneralSecurityException {
     String[] fields = first.split(",");
-    PBEKeySpec key = new PBEKeySpec(PASSWORD.toCharArray(), Base64.getDecoder().decode(fields[1].substring(2)),
-        Integer.parseInt(fields[2].substring(2)), 256);
+    PBEKeySpec key =
+        new PBEKeySpec(
+            PASSWORD.toCharArray(),
+            Base64.getDecoder().decode(fields[1].substring(2)),
+            Integer.parseInt(fields[2].substring(2)),
+            256);
     byte[] salted =
         SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256").generateSecret(key).getEncoded();
     int proofAt = answer.lastIndexOf(",p=");

@@ -19,7 +19,10 @@ record Answer(Shape shape, List<Row> rows, Portal portal, long count) {
     return new Answer(result.shape(), result, null, result.count());
   }
 
-  /** The first rows of a portal. A statement that returns none after all, such as SELECT INTO, is at its end. */
+  /**
+   * The first rows of a portal. A statement that returns none after all, such as SELECT INTO, is at
+   * its end.
+   */
   static Answer of(Portal portal) {
     Result first = portal.fetch();
     return new Answer(portal.shape(), first, portal.hasMore() ? portal : null, first.count());

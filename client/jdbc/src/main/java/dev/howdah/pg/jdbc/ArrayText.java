@@ -22,11 +22,20 @@ import java.util.UUID;
 /** Writes arrays as the server's text of them, which it parses as whatever type is wanted. */
 final class ArrayText {
   private static final TypeRegistry TYPES = new TypeRegistry(TypeOptions.NONE);
+
   /** The types whose text is not what their classes' toString says, by number. */
-  private static final Map<Class<?>, Integer> FORMATTED = Map.ofEntries(
-      Map.entry(LocalDate.class, 1082), Map.entry(LocalTime.class, 1083), Map.entry(OffsetTime.class, 1266),
-      Map.entry(LocalDateTime.class, 1114), Map.entry(OffsetDateTime.class, 1184), Map.entry(ZonedDateTime.class, 1184),
-      Map.entry(Instant.class, 1184), Map.entry(Interval.class, 1186), Map.entry(Duration.class, 1186), Map.entry(Period.class, 1186));
+  private static final Map<Class<?>, Integer> FORMATTED =
+      Map.ofEntries(
+          Map.entry(LocalDate.class, 1082),
+          Map.entry(LocalTime.class, 1083),
+          Map.entry(OffsetTime.class, 1266),
+          Map.entry(LocalDateTime.class, 1114),
+          Map.entry(OffsetDateTime.class, 1184),
+          Map.entry(ZonedDateTime.class, 1184),
+          Map.entry(Instant.class, 1184),
+          Map.entry(Interval.class, 1186),
+          Map.entry(Duration.class, 1186),
+          Map.entry(Period.class, 1186));
 
   private ArrayText() {}
 
@@ -38,7 +47,8 @@ final class ArrayText {
   }
 
   private static boolean isNested(Object value) {
-    return value instanceof List || value != null && value.getClass().isArray() && !(value instanceof byte[]);
+    return value instanceof List
+        || value != null && value.getClass().isArray() && !(value instanceof byte[]);
   }
 
   private static void write(Object array, StringBuilder text) throws SQLException {
@@ -68,11 +78,18 @@ final class ArrayText {
     if (type != null) {
       return TYPES.codec(type).format(sent);
     }
-    if (sent instanceof CharSequence || sent instanceof Number || sent instanceof Boolean || sent instanceof UUID || sent instanceof Inet) {
+    if (sent instanceof CharSequence
+        || sent instanceof Number
+        || sent instanceof Boolean
+        || sent instanceof UUID
+        || sent instanceof Inet) {
       return sent.toString();
     }
-    throw SqlErrors.error("22018", "an array of JDBC cannot hold a " + value.getClass().getName()
-        + "; give setObject a List of them, for a parameter whose type the server knows");
+    throw SqlErrors.error(
+        "22018",
+        "an array of JDBC cannot hold a "
+            + value.getClass().getName()
+            + "; give setObject a List of them, for a parameter whose type the server knows");
   }
 
   private static void quoted(String value, StringBuilder text) {

@@ -14,8 +14,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Runs a batch, many statements to a round trip. Outside of a transaction the batch is one: all of it
- * happens or nothing.
+ * Runs a batch, many statements to a round trip. Outside of a transaction the batch is one: all of
+ * it happens or nothing.
  */
 final class Batch {
   /** How many statements are sent before their answers are read. */
@@ -39,7 +39,10 @@ final class Batch {
     Arrays.fill(counts, Statement.EXECUTE_FAILED);
   }
 
-  /** Runs the batch; the rows of statements that return some are generated keys if those were asked for. */
+  /**
+   * Runs the batch; the rows of statements that return some are generated keys if those were asked
+   * for.
+   */
   long[] run(boolean returning) throws SQLException {
     if (items.isEmpty()) {
       return counts;
@@ -50,7 +53,9 @@ final class Batch {
     try {
       attempt(own, returning);
     } catch (PgException e) {
-      if (!idle || !e.sqlState().equals(Runner.UNDETERMINED) || items.stream().allMatch(item -> item.parsed().isExplicit())) {
+      if (!idle
+          || !e.sqlState().equals(Runner.UNDETERMINED)
+          || items.stream().allMatch(item -> item.parsed().isExplicit())) {
         throw failed(e, own);
       }
       rollback(e);
@@ -91,7 +96,8 @@ final class Batch {
       Arrays.fill(counts, Statement.EXECUTE_FAILED);
       rollback(error);
     }
-    return new BatchUpdateException(error.getMessage(), error.sqlState(), 0, counts, SqlErrors.of(error));
+    return new BatchUpdateException(
+        error.getMessage(), error.sqlState(), 0, counts, SqlErrors.of(error));
   }
 
   private void runChunks(boolean returning) {
@@ -103,18 +109,26 @@ final class Batch {
         Item item = items.get(from);
         ParsedSql.Typed typed = typed(item);
         Options options = statement.options().types(typed.types());
-        take(from, connection.core.query(options, typed.text(), values(item)), returning, keys.size());
+        take(
+            from,
+            connection.core.query(options, typed.text(), values(item)),
+            returning,
+            keys.size());
       } else {
         runChunk(from, to, returning);
       }
     }
   }
 
-  /** Runs statements that are not worth preparing, each in a round trip; one that is several counts as one. */
+  /**
+   * Runs statements that are not worth preparing, each in a round trip; one that is several counts
+   * as one.
+   */
   private void runPlain(int from, int to) {
     for (int i = from; i < to; i++) {
       long count = 0;
-      for (Result result : connection.core.script(statement.options(), items.get(i).parsed().text())) {
+      for (Result result :
+          connection.core.script(statement.options(), items.get(i).parsed().text())) {
         connection.catalog().notice(result.tag());
         count += result.count();
       }
@@ -142,7 +156,8 @@ final class Batch {
       failure = e;
     }
     int at = keys.size();
-    // What was sent has run, also where a later statement could not be. The first error is the reason of the others.
+    // What was sent has run, also where a later statement could not be. The first error is the
+    // reason of the others.
     for (int i = answers.size() - 1; i >= 0; i--) {
       try {
         take(from + i, answers.get(i).get(), returning, at);

@@ -20,7 +20,10 @@ import java.sql.Timestamp;
 import java.util.Calendar;
 import java.util.Map;
 
-/** Parameters of calls by name, which PostgreSQL's protocol has not: all are refused, as by its own driver. */
+/**
+ * Parameters of calls by name, which PostgreSQL's protocol has not: all are refused, as by its own
+ * driver.
+ */
 abstract class CallNames extends JdbcPreparedStatement implements CallableStatement {
   CallNames(JdbcConnection connection, ResultSetKind kind, ParsedSql parsed) {
     super(connection, kind, parsed, null);

@@ -17,8 +17,16 @@ final class Cells {
   private Cells() {}
 
   static SQLException cannot(Row row, int column, String wanted) {
-    return SqlErrors.error("22018", "column " + row.columns().get(column).name() + " of type "
-        + row.columns().get(column).codec().name() + " cannot be read as " + wanted + ": " + shown(row.getString(column)));
+    return SqlErrors.error(
+        "22018",
+        "column "
+            + row.columns().get(column).name()
+            + " of type "
+            + row.columns().get(column).codec().name()
+            + " cannot be read as "
+            + wanted
+            + ": "
+            + shown(row.getString(column)));
   }
 
   private static String shown(String text) {
@@ -30,13 +38,15 @@ final class Cells {
   }
 
   /** A whole number; what stands behind the point is cut off. */
-  static long whole(Row row, int column, JdbcType type, long least, long greatest, String wanted) throws SQLException {
-    long value = switch (type.kind()) {
-      case WHOLE -> row.getLong(column);
-      case BOOLEAN -> row.getBoolean(column) ? 1 : 0;
-      case FLOAT -> truncated(row.getDouble(column), wanted);
-      default -> truncated(decimal(row, column, type, wanted), wanted);
-    };
+  static long whole(Row row, int column, JdbcType type, long least, long greatest, String wanted)
+      throws SQLException {
+    long value =
+        switch (type.kind()) {
+          case WHOLE -> row.getLong(column);
+          case BOOLEAN -> row.getBoolean(column) ? 1 : 0;
+          case FLOAT -> truncated(row.getDouble(column), wanted);
+          default -> truncated(decimal(row, column, type, wanted), wanted);
+        };
     if (value < least || value > greatest) {
       throw outOfRange(value, wanted);
     }
@@ -90,7 +100,9 @@ final class Cells {
     }
   }
 
-  /** The text of a number; money's has a currency and separators, and is in parentheses if negative. */
+  /**
+   * The text of a number; money's has a currency and separators, and is in parentheses if negative.
+   */
   private static String number(Row row, int column) {
     String text = row.getString(column).trim();
     if (!row.columns().get(column).codec().name().equals("money")) {
@@ -142,7 +154,9 @@ final class Cells {
 
   /** bytea's content, and of other types their text; the row itself has the bytes as they came. */
   static byte[] bytes(Row row, int column, JdbcType type) {
-    return type.kind() == JdbcType.Kind.BYTES ? row.getBytes(column) : row.getString(column).getBytes(StandardCharsets.UTF_8);
+    return type.kind() == JdbcType.Kind.BYTES
+        ? row.getBytes(column)
+        : row.getString(column).getBytes(StandardCharsets.UTF_8);
   }
 
   /** A value of a date or time type; text is parsed as the first of the types that has its form. */

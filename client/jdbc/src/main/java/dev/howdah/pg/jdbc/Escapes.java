@@ -7,14 +7,16 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes what JDBC puts into braces as SQL: dates and times, functions, outer joins, the character that escapes in LIKE.
+ * Writes what JDBC puts into braces as SQL: dates and times, functions, outer joins, the character
+ * that escapes in LIKE.
  *
- * <p>Braces in strings, quoted names and comments are none. A brace that begins no escape stays, for the server to say where it is
- * wrong.
+ * <p>Braces in strings, quoted names and comments are none. A brace that begins no escape stays,
+ * for the server to say where it is wrong.
  */
 final class Escapes {
   /** What stands for the word behind the brace. */
-  private static final Map<String, String> WORDS = Map.of("d", "DATE ", "t", "TIME ", "ts", "TIMESTAMP ", "oj", "", "escape", "ESCAPE ");
+  private static final Map<String, String> WORDS =
+      Map.of("d", "DATE ", "t", "TIME ", "ts", "TIMESTAMP ", "oj", "", "escape", "ESCAPE ");
 
   private final String sql;
   private final Lexemes lexemes;
@@ -84,7 +86,8 @@ final class Escapes {
     int open = sql.indexOf('(', from);
     String name = open < 0 ? "" : sql.substring(from, open).strip();
     if (name.isEmpty() || name.indexOf('}') >= 0) {
-      throw SqlErrors.error("42601", "the escape {fn …} needs a function with its arguments in parentheses: " + sql);
+      throw SqlErrors.error(
+          "42601", "the escape {fn …} needs a function with its arguments in parentheses: " + sql);
     }
     at = open + 1;
     List<String> arguments = arguments();

@@ -4,8 +4,8 @@ import dev.howdah.pg.Connection;
 import dev.howdah.pg.ServerMessage;
 
 /**
- * Which statement runs on a connection now, so that its warnings reach it, and a cancel hits it and no other:
- * while a cancel is on its way, the statement's end waits.
+ * Which statement runs on a connection now, so that its warnings reach it, and a cancel hits it and
+ * no other: while a cancel is on its way, the statement's end waits.
  */
 final class Execution {
   private final Warnings warnings = new Warnings();

@@ -11,8 +11,8 @@ import java.util.logging.Logger;
 import javax.sql.DataSource;
 
 /**
- * A source of connections, configured by setters as frameworks like it, or with a {@link Config}. Every
- * connection is a new one: put a pool in front.
+ * A source of connections, configured by setters as frameworks like it, or with a {@link Config}.
+ * Every connection is a new one: put a pool in front.
  */
 public final class HowdahDataSource implements DataSource {
   private final Map<String, String> settings = new TreeMap<>();
@@ -20,7 +20,10 @@ public final class HowdahDataSource implements DataSource {
   private String url = HowdahDriver.PREFIX;
   private PrintWriter log;
 
-  /** A source to be configured by setters; what is not set comes from the environment and the defaults. */
+  /**
+   * A source to be configured by setters; what is not set comes from the environment and the
+   * defaults.
+   */
   public HowdahDataSource() {
     this.given = null;
   }
@@ -55,7 +58,9 @@ public final class HowdahDataSource implements DataSource {
     }
   }
 
-  /** Sets anything that the client's table of settings names, or its property of another name here. */
+  /**
+   * Sets anything that the client's table of settings names, or its property of another name here.
+   */
   public void setSetting(String name, String value) {
     set(name, value);
   }
@@ -161,7 +166,8 @@ public final class HowdahDataSource implements DataSource {
 
   @Override
   public Logger getParentLogger() throws SQLFeatureNotSupportedException {
-    throw SqlErrors.unsupported("a logger", "this driver logs nothing; see the exceptions and warnings");
+    throw SqlErrors.unsupported(
+        "a logger", "this driver logs nothing; see the exceptions and warnings");
   }
 
   @Override

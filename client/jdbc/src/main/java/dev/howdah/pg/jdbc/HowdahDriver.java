@@ -14,9 +14,9 @@ import java.util.TreeMap;
 import java.util.logging.Logger;
 
 /**
- * The driver for addresses that begin with {@code jdbc:howdah:}. The rest is that of a URI of the client:
- * {@code jdbc:howdah://user@host:5432/database?sslmode=verify-full}. What is given as a property counts more
- * than what the address says; a setting that does not exist is an error.
+ * The driver for addresses that begin with {@code jdbc:howdah:}. The rest is that of a URI of the
+ * client: {@code jdbc:howdah://user@host:5432/database?sslmode=verify-full}. What is given as a
+ * property counts more than what the address says; a setting that does not exist is an error.
  */
 public final class HowdahDriver implements Driver {
   static final String PREFIX = "jdbc:howdah:";
@@ -40,11 +40,13 @@ public final class HowdahDriver implements Driver {
   static Config config(String url, Map<String, String> properties) throws SQLException {
     String rest = url.substring(PREFIX.length());
     try {
-      Config.Builder builder = Config.parse("postgresql:" + (rest.startsWith("//") ? rest : "///" + rest)).toBuilder();
+      Config.Builder builder =
+          Config.parse("postgresql:" + (rest.startsWith("//") ? rest : "///" + rest)).toBuilder();
       properties.forEach(builder::set);
       return builder.build();
     } catch (IllegalArgumentException e) {
-      throw SqlErrors.of("the address " + PREFIX + " or its properties are wrong: " + e.getMessage(), "08001", e);
+      throw SqlErrors.of(
+          "the address " + PREFIX + " or its properties are wrong: " + e.getMessage(), "08001", e);
     }
   }
 
@@ -81,7 +83,8 @@ public final class HowdahDriver implements Driver {
 
   @Override
   public DriverPropertyInfo[] getPropertyInfo(String url, Properties info) {
-    DriverPropertyInfo user = new DriverPropertyInfo("user", info == null ? null : info.getProperty("user"));
+    DriverPropertyInfo user =
+        new DriverPropertyInfo("user", info == null ? null : info.getProperty("user"));
     DriverPropertyInfo password = new DriverPropertyInfo("password", null);
     user.description = "The role; every other setting of the client can be given too.";
     return new DriverPropertyInfo[] {user, password};
@@ -105,6 +108,7 @@ public final class HowdahDriver implements Driver {
 
   @Override
   public Logger getParentLogger() throws SQLFeatureNotSupportedException {
-    throw SqlErrors.unsupported("a logger", "this driver logs nothing; see the exceptions and warnings");
+    throw SqlErrors.unsupported(
+        "a logger", "this driver logs nothing; see the exceptions and warnings");
   }
 }

@@ -21,14 +21,29 @@ import java.util.UUID;
 
 /** An array: one that was read, or one that createArrayOf made, to be sent. */
 final class JdbcArray implements Array {
-  private static final Map<String, Class<?>> ELEMENTS = Map.ofEntries(
-      Map.entry("int2", Integer.class), Map.entry("int4", Integer.class), Map.entry("int8", Long.class),
-      Map.entry("oid", Long.class), Map.entry("float4", Float.class), Map.entry("float8", Double.class),
-      Map.entry("bool", Boolean.class), Map.entry("numeric", BigDecimal.class), Map.entry("uuid", UUID.class),
-      Map.entry("bytea", byte[].class), Map.entry("date", Date.class), Map.entry("time", Time.class),
-      Map.entry("timetz", Time.class), Map.entry("timestamp", Timestamp.class), Map.entry("timestamptz", Timestamp.class),
-      Map.entry("text", String.class), Map.entry("varchar", String.class), Map.entry("bpchar", String.class),
-      Map.entry("name", String.class), Map.entry("json", String.class), Map.entry("jsonb", String.class));
+  private static final Map<String, Class<?>> ELEMENTS =
+      Map.ofEntries(
+          Map.entry("int2", Integer.class),
+          Map.entry("int4", Integer.class),
+          Map.entry("int8", Long.class),
+          Map.entry("oid", Long.class),
+          Map.entry("float4", Float.class),
+          Map.entry("float8", Double.class),
+          Map.entry("bool", Boolean.class),
+          Map.entry("numeric", BigDecimal.class),
+          Map.entry("uuid", UUID.class),
+          Map.entry("bytea", byte[].class),
+          Map.entry("date", Date.class),
+          Map.entry("time", Time.class),
+          Map.entry("timetz", Time.class),
+          Map.entry("timestamp", Timestamp.class),
+          Map.entry("timestamptz", Timestamp.class),
+          Map.entry("text", String.class),
+          Map.entry("varchar", String.class),
+          Map.entry("bpchar", String.class),
+          Map.entry("name", String.class),
+          Map.entry("json", String.class),
+          Map.entry("jsonb", String.class));
 
   private final JdbcConnection connection;
   private final String element;
@@ -47,7 +62,11 @@ final class JdbcArray implements Array {
     if (!(row.getObject(column) instanceof PgArray array)) {
       throw Cells.cannot(row, column, "an array");
     }
-    return new JdbcArray(connection, row.columns().get(column).codec().name().substring(1), array, row.getString(column));
+    return new JdbcArray(
+        connection,
+        row.columns().get(column).codec().name().substring(1),
+        array,
+        row.getString(column));
   }
 
   private List<?> values() throws SQLException {
@@ -70,10 +89,14 @@ final class JdbcArray implements Array {
   @Override
   public Object getArray() throws SQLException {
     List<?> all = values();
-    return SqlErrors.translated(() -> {
-      Class<?> type = ELEMENTS.getOrDefault(element, all.stream().allMatch(String.class::isInstance) ? String.class : Object.class);
-      return toJava(all, type, depth(all));
-    });
+    return SqlErrors.translated(
+        () -> {
+          Class<?> type =
+              ELEMENTS.getOrDefault(
+                  element,
+                  all.stream().allMatch(String.class::isInstance) ? String.class : Object.class);
+          return toJava(all, type, depth(all));
+        });
   }
 
   private static int depth(List<?> list) {
@@ -90,7 +113,13 @@ final class JdbcArray implements Array {
       Object value = list.get(i);
       Object converted = depth > 1 ? toJava((List<?>) value, type, depth - 1) : element(value);
       if (converted != null && !component.isInstance(converted)) {
-        throw SqlErrors.error("22018", "the element " + converted + " is not of " + component.getName() + "; read the array as a List");
+        throw SqlErrors.error(
+            "22018",
+            "the element "
+                + converted
+                + " is not of "
+                + component.getName()
+                + "; read the array as a List");
       }
       java.lang.reflect.Array.set(array, i, converted);
     }
@@ -120,7 +149,8 @@ final class JdbcArray implements Array {
       }
       return array;
     } catch (IllegalArgumentException | NullPointerException e) {
-      throw SqlErrors.of("an array of " + element + " cannot be read as " + wanted.getSimpleName(), "22018", e);
+      throw SqlErrors.of(
+          "an array of " + element + " cannot be read as " + wanted.getSimpleName(), "22018", e);
     }
   }
 
@@ -128,7 +158,8 @@ final class JdbcArray implements Array {
   public Object getArray(long index, int count) throws SQLException {
     Object[] all = (Object[]) getArray();
     if (index < 1 || count < 0 || index - 1 + count > all.length) {
-      throw SqlErrors.error("2202E", count + " elements from " + index + " on, where the array has " + all.length);
+      throw SqlErrors.error(
+          "2202E", count + " elements from " + index + " on, where the array has " + all.length);
     }
     return Arrays.copyOfRange(all, (int) index - 1, (int) index - 1 + count);
   }
@@ -147,7 +178,8 @@ final class JdbcArray implements Array {
 
   static void noTypes(Map<String, Class<?>> types) throws SQLException {
     if (types != null && !types.isEmpty()) {
-      throw SqlErrors.unsupported("a map of types", "register a codec with the client's TypeOptions");
+      throw SqlErrors.unsupported(
+          "a map of types", "register a codec with the client's TypeOptions");
     }
   }
 
@@ -159,8 +191,11 @@ final class JdbcArray implements Array {
   @Override
   public ResultSet getResultSet(long index, int count) throws SQLException {
     values();
-    String sql = "select i as \"INDEX\", v as \"VALUE\" from unnest($1::" + connection.typeName(element) + "[]) with ordinality as t (v, i)"
-        + " where i between $2::int8 and $3::int8 order by i";
+    String sql =
+        "select i as \"INDEX\", v as \"VALUE\" from unnest($1::"
+            + connection.typeName(element)
+            + "[]) with ordinality as t (v, i)"
+            + " where i between $2::int8 and $3::int8 order by i";
     return connection.catalogQuery(sql, literal, index, index + count - 1);
   }
 
@@ -171,7 +206,8 @@ final class JdbcArray implements Array {
   }
 
   @Override
-  public ResultSet getResultSet(long index, int count, Map<String, Class<?>> types) throws SQLException {
+  public ResultSet getResultSet(long index, int count, Map<String, Class<?>> types)
+      throws SQLException {
     noTypes(types);
     return getResultSet(index, count);
   }

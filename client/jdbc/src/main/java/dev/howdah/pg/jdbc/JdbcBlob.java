@@ -8,7 +8,10 @@ import java.sql.Blob;
 import java.sql.SQLException;
 import java.util.Arrays;
 
-/** Bytes as JDBC has them: those of a large object, of which a part is read at a time, or some in memory. Positions count from 1. */
+/**
+ * Bytes as JDBC has them: those of a large object, of which a part is read at a time, or some in
+ * memory. Positions count from 1.
+ */
 final class JdbcBlob implements Blob {
   /** How many bytes go over the wire at once. */
   static final int CHUNK = 1 << 18;

@@ -14,7 +14,10 @@ import java.sql.Clob;
 import java.sql.NClob;
 import java.sql.SQLException;
 
-/** A text as JDBC's Clob, in memory: changes reach the server when it is set as a parameter. Positions count from 1. */
+/**
+ * A text as JDBC's Clob, in memory: changes reach the server when it is set as a parameter.
+ * Positions count from 1.
+ */
 final class JdbcClob implements NClob {
   private StringBuilder text;
 
@@ -76,7 +79,13 @@ final class JdbcClob implements NClob {
   public int setString(long position, String part) throws SQLException {
     long from = JdbcBlob.offset(position);
     if (from > text().length()) {
-      throw SqlErrors.error("22023", "the Clob has " + text().length() + " characters; there is no position " + position + " to write at");
+      throw SqlErrors.error(
+          "22023",
+          "the Clob has "
+              + text().length()
+              + " characters; there is no position "
+              + position
+              + " to write at");
     }
     text().replace((int) from, Math.min(text().length(), (int) from + part.length()), part);
     return part.length();

@@ -21,8 +21,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * A connection as JDBC has it, over one of the client.
  *
- * <p>Threads may share it; what they do runs one after another. Without auto-commit a transaction begins
- * with its first statement, in the same write, so that a commit with nothing before it sends nothing.
+ * <p>Threads may share it; what they do runs one after another. Without auto-commit a transaction
+ * begins with its first statement, in the same write, so that a commit with nothing before it sends
+ * nothing.
  */
 final class JdbcConnection extends LeastConnection {
   private static final int MOST_PARSED = 256;
@@ -38,7 +39,8 @@ final class JdbcConnection extends LeastConnection {
   private int savepoints;
 
   JdbcConnection(Config config) {
-    this.core = dev.howdah.pg.Connection.open(config.toBuilder().notices(execution::notice).build());
+    this.core =
+        dev.howdah.pg.Connection.open(config.toBuilder().notices(execution::notice).build());
   }
 
   Execution execution() {
@@ -56,7 +58,10 @@ final class JdbcConnection extends LeastConnection {
     }
   }
 
-  /** Runs work for a statement, or for the connection itself if that is null, alone on the connection. */
+  /**
+   * Runs work for a statement, or for the connection itself if that is null, alone on the
+   * connection.
+   */
   <T> T run(JdbcStatement statement, SqlErrors.Work<T> work) throws SQLException {
     checkOpen();
     lock.lock();
@@ -79,7 +84,10 @@ final class JdbcConnection extends LeastConnection {
     return network > 0 ? options.closeAfter(Duration.ofMillis(network)) : options;
   }
 
-  /** Tells the session what it must know before a statement outside of a transaction. Called within {@link #run}. */
+  /**
+   * Tells the session what it must know before a statement outside of a transaction. Called within
+   * {@link #run}.
+   */
   void settle() throws SQLException {
     String pending = core.inTransaction() ? null : mode.pending();
     if (pending != null) {
@@ -88,7 +96,9 @@ final class JdbcConnection extends LeastConnection {
     }
   }
 
-  /** Begins a transaction, for what cannot begin one itself, unless one is begun or none is wanted. */
+  /**
+   * Begins a transaction, for what cannot begin one itself, unless one is begun or none is wanted.
+   */
   void open() {
     if (!mode.autoCommit() && !core.inTransaction()) {
       begin();
@@ -133,21 +143,31 @@ final class JdbcConnection extends LeastConnection {
     return run(null, () -> core.query(options(0).opening(null), sql, parameters));
   }
 
-  /** A query of the driver's own that belongs to the transaction of the program, which begins with it unless it has begun. */
+  /**
+   * A query of the driver's own that belongs to the transaction of the program, which begins with
+   * it unless it has begun.
+   */
   Result within(String sql, Object... parameters) throws SQLException {
-    return run(null, () -> {
-      settle();
-      return core.query(options(0), sql, parameters);
-    });
+    return run(
+        null,
+        () -> {
+          settle();
+          return core.query(options(0), sql, parameters);
+        });
   }
 
-  /** A query of the driver's own as a result set that can be scrolled and has no statement to close. */
+  /**
+   * A query of the driver's own as a result set that can be scrolled and has no statement to close.
+   */
   ResultSet catalogQuery(String sql, Object... parameters) throws SQLException {
     Result result = ask(sql, parameters);
     return JdbcResultSet.detached(this, result);
   }
 
-  /** A type's name as SQL has it, quoted where that is needed; the caller's name may come from anywhere. */
+  /**
+   * A type's name as SQL has it, quoted where that is needed; the caller's name may come from
+   * anywhere.
+   */
   String typeName(String name) throws SQLException {
     return catalog.typeName(name);
   }
@@ -159,19 +179,23 @@ final class JdbcConnection extends LeastConnection {
   }
 
   @Override
-  public PreparedStatement prepareStatement(String sql, int type, int concurrency, int holdability) throws SQLException {
+  public PreparedStatement prepareStatement(String sql, int type, int concurrency, int holdability)
+      throws SQLException {
     checkOpen();
-    return new JdbcPreparedStatement(this, ResultSetKind.of(type, concurrency, holdability), parse(sql), null);
+    return new JdbcPreparedStatement(
+        this, ResultSetKind.of(type, concurrency, holdability), parse(sql), null);
   }
 
   @Override
-  public CallableStatement prepareCall(String sql, int type, int concurrency, int holdability) throws SQLException {
+  public CallableStatement prepareCall(String sql, int type, int concurrency, int holdability)
+      throws SQLException {
     checkOpen();
     CallSyntax call = CallSyntax.of(sql);
     if (call.name() != null && new TypeQueries(this).isProcedure(call.name())) {
       call = call.ofProcedure();
     }
-    return new JdbcCallableStatement(this, ResultSetKind.of(type, concurrency, holdability), call, parse(call.sql()));
+    return new JdbcCallableStatement(
+        this, ResultSetKind.of(type, concurrency, holdability), call, parse(call.sql()));
   }
 
   @Override
@@ -188,15 +212,17 @@ final class JdbcConnection extends LeastConnection {
 
   @Override
   public void setAutoCommit(boolean wanted) throws SQLException {
-    run(null, () -> {
-      if (wanted != mode.autoCommit()) {
-        if (core.inTransaction()) {
-          core.commit();
-        }
-        mode.autoCommit(wanted);
-      }
-      return null;
-    });
+    run(
+        null,
+        () -> {
+          if (wanted != mode.autoCommit()) {
+            if (core.inTransaction()) {
+              core.commit();
+            }
+            mode.autoCommit(wanted);
+          }
+          return null;
+        });
   }
 
   @Override
@@ -207,31 +233,37 @@ final class JdbcConnection extends LeastConnection {
 
   private void checkManual(String what) throws SQLException {
     if (mode.autoCommit()) {
-      throw SqlErrors.error("25P01", "there is no " + what + " while auto-commit is on; call setAutoCommit(false) first");
+      throw SqlErrors.error(
+          "25P01",
+          "there is no " + what + " while auto-commit is on; call setAutoCommit(false) first");
     }
   }
 
   @Override
   public void commit() throws SQLException {
-    run(null, () -> {
-      checkManual("commit");
-      if (core.inTransaction()) {
-        core.commit();
-      }
-      return null;
-    });
+    run(
+        null,
+        () -> {
+          checkManual("commit");
+          if (core.inTransaction()) {
+            core.commit();
+          }
+          return null;
+        });
   }
 
   @Override
   public void rollback() throws SQLException {
-    run(null, () -> {
-      checkManual("rollback");
-      if (core.inTransaction()) {
-        catalog.forget();
-        core.rollback();
-      }
-      return null;
-    });
+    run(
+        null,
+        () -> {
+          checkManual("rollback");
+          if (core.inTransaction()) {
+            catalog.forget();
+            core.rollback();
+          }
+          return null;
+        });
   }
 
   @Override
@@ -242,18 +274,21 @@ final class JdbcConnection extends LeastConnection {
   @Override
   public Savepoint setSavepoint(String name) throws SQLException {
     if (name == null || name.isEmpty()) {
-      throw SqlErrors.error("3B001", "a savepoint's name must not be empty; setSavepoint() makes one without a name");
+      throw SqlErrors.error(
+          "3B001", "a savepoint's name must not be empty; setSavepoint() makes one without a name");
     }
     return savepoint(new JdbcSavepoint(++savepoints, name));
   }
 
   private Savepoint savepoint(JdbcSavepoint savepoint) throws SQLException {
-    return run(null, () -> {
-      checkManual("savepoint");
-      open();
-      core.script(options(0), "SAVEPOINT " + savepoint.quoted());
-      return savepoint;
-    });
+    return run(
+        null,
+        () -> {
+          checkManual("savepoint");
+          open();
+          core.script(options(0), "SAVEPOINT " + savepoint.quoted());
+          return savepoint;
+        });
   }
 
   @Override
@@ -271,28 +306,33 @@ final class JdbcConnection extends LeastConnection {
     if (!(savepoint instanceof JdbcSavepoint own)) {
       throw SqlErrors.error("3B001", "the savepoint was not made by this driver");
     }
-    run(null, () -> {
-      checkManual("savepoint");
-      catalog.forget();
-      return core.script(options(0), command + own.quoted());
-    });
+    run(
+        null,
+        () -> {
+          checkManual("savepoint");
+          catalog.forget();
+          return core.script(options(0), command + own.quoted());
+        });
   }
 
   private void checkBetween(String what) throws SQLException {
     if (core.inTransaction()) {
-      throw SqlErrors.error("25001", what + " cannot be changed inside a transaction; commit or roll back first");
+      throw SqlErrors.error(
+          "25001", what + " cannot be changed inside a transaction; commit or roll back first");
     }
   }
 
   @Override
   public void setReadOnly(boolean wanted) throws SQLException {
-    run(null, () -> {
-      if (wanted != mode.readOnly()) {
-        checkBetween("read-only");
-        mode.readOnly(wanted);
-      }
-      return null;
-    });
+    run(
+        null,
+        () -> {
+          if (wanted != mode.readOnly()) {
+            checkBetween("read-only");
+            mode.readOnly(wanted);
+          }
+          return null;
+        });
   }
 
   @Override
@@ -303,13 +343,15 @@ final class JdbcConnection extends LeastConnection {
 
   @Override
   public void setTransactionIsolation(int level) throws SQLException {
-    run(null, () -> {
-      if (level != mode.isolation()) {
-        checkBetween("the isolation level");
-        mode.isolation(level);
-      }
-      return null;
-    });
+    run(
+        null,
+        () -> {
+          if (level != mode.isolation()) {
+            checkBetween("the isolation level");
+            mode.isolation(level);
+          }
+          return null;
+        });
   }
 
   @Override
@@ -318,7 +360,8 @@ final class JdbcConnection extends LeastConnection {
     if (mode.isolation() >= 0) {
       return mode.isolation();
     }
-    return TransactionMode.level(ask("select current_setting('default_transaction_isolation')").get(0).getString(0));
+    return TransactionMode.level(
+        ask("select current_setting('default_transaction_isolation')").get(0).getString(0));
   }
 
   @Override
@@ -336,7 +379,10 @@ final class JdbcConnection extends LeastConnection {
     }
   }
 
-  /** One round trip with nothing in it. Inside a failed transaction the server refuses even that, and so lives. */
+  /**
+   * One round trip with nothing in it. Inside a failed transaction the server refuses even that,
+   * and so lives.
+   */
   private boolean isAlive(int seconds) {
     Options options = options(0).opening(null);
     try {

@@ -5,7 +5,10 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 
-/** What JDBC asks of the database: facts here and above, tables and the like from {@link TypeQueries}. */
+/**
+ * What JDBC asks of the database: facts here and above, tables and the like from {@link
+ * TypeQueries}.
+ */
 final class JdbcDatabaseMetaData extends ServerLimits {
   private final JdbcConnection connection;
   private final TypeQueries queries;
@@ -80,7 +83,10 @@ final class JdbcDatabaseMetaData extends ServerLimits {
   @Override
   public String getSQLKeywords() throws SQLException {
     StringBuilder words = new StringBuilder();
-    for (Row row : connection.ask("select word from pg_catalog.pg_get_keywords() where catcode in ('R', 'T') order by word")) {
+    for (Row row :
+        connection.ask(
+            "select word from pg_catalog.pg_get_keywords() where catcode in ('R', 'T') order by"
+                + " word")) {
       words.append(words.length() == 0 ? "" : ",").append(row.getString(0));
     }
     return words.toString();
@@ -93,8 +99,10 @@ final class JdbcDatabaseMetaData extends ServerLimits {
 
   @Override
   public boolean supportsTransactionIsolationLevel(int level) {
-    return level == Connection.TRANSACTION_READ_UNCOMMITTED || level == Connection.TRANSACTION_READ_COMMITTED
-        || level == Connection.TRANSACTION_REPEATABLE_READ || level == Connection.TRANSACTION_SERIALIZABLE;
+    return level == Connection.TRANSACTION_READ_UNCOMMITTED
+        || level == Connection.TRANSACTION_READ_COMMITTED
+        || level == Connection.TRANSACTION_REPEATABLE_READ
+        || level == Connection.TRANSACTION_SERIALIZABLE;
   }
 
   @Override
@@ -110,7 +118,8 @@ final class JdbcDatabaseMetaData extends ServerLimits {
 
   @Override
   public boolean supportsResultSetHoldability(int holdability) {
-    return holdability == ResultSet.HOLD_CURSORS_OVER_COMMIT || holdability == ResultSet.CLOSE_CURSORS_AT_COMMIT;
+    return holdability == ResultSet.HOLD_CURSORS_OVER_COMMIT
+        || holdability == ResultSet.CLOSE_CURSORS_AT_COMMIT;
   }
 
   @Override
@@ -134,12 +143,14 @@ final class JdbcDatabaseMetaData extends ServerLimits {
   }
 
   @Override
-  public ResultSet getTables(String catalog, String schema, String table, String[] types) throws SQLException {
+  public ResultSet getTables(String catalog, String schema, String table, String[] types)
+      throws SQLException {
     return queries.tables(catalog, schema, table, types);
   }
 
   @Override
-  public ResultSet getColumns(String catalog, String schema, String table, String column) throws SQLException {
+  public ResultSet getColumns(String catalog, String schema, String table, String column)
+      throws SQLException {
     return queries.columns(catalog, schema, table, column);
   }
 
@@ -149,33 +160,46 @@ final class JdbcDatabaseMetaData extends ServerLimits {
   }
 
   @Override
-  public ResultSet getBestRowIdentifier(String catalog, String schema, String table, int scope, boolean nullable) throws SQLException {
+  public ResultSet getBestRowIdentifier(
+      String catalog, String schema, String table, int scope, boolean nullable)
+      throws SQLException {
     return queries.bestRow(catalog, schema, table, scope);
   }
 
   @Override
-  public ResultSet getVersionColumns(String catalog, String schema, String table) throws SQLException {
+  public ResultSet getVersionColumns(String catalog, String schema, String table)
+      throws SQLException {
     return queries.versionColumns(table);
   }
 
   @Override
-  public ResultSet getImportedKeys(String catalog, String schema, String table) throws SQLException {
+  public ResultSet getImportedKeys(String catalog, String schema, String table)
+      throws SQLException {
     return queries.foreignKeys(null, null, schema, table);
   }
 
   @Override
-  public ResultSet getExportedKeys(String catalog, String schema, String table) throws SQLException {
+  public ResultSet getExportedKeys(String catalog, String schema, String table)
+      throws SQLException {
     return queries.foreignKeys(schema, table, null, null);
   }
 
   @Override
-  public ResultSet getCrossReference(String parentCatalog, String parentSchema, String parentTable, String foreignCatalog,
-      String foreignSchema, String foreignTable) throws SQLException {
+  public ResultSet getCrossReference(
+      String parentCatalog,
+      String parentSchema,
+      String parentTable,
+      String foreignCatalog,
+      String foreignSchema,
+      String foreignTable)
+      throws SQLException {
     return queries.foreignKeys(parentSchema, parentTable, foreignSchema, foreignTable);
   }
 
   @Override
-  public ResultSet getIndexInfo(String catalog, String schema, String table, boolean unique, boolean approximate) throws SQLException {
+  public ResultSet getIndexInfo(
+      String catalog, String schema, String table, boolean unique, boolean approximate)
+      throws SQLException {
     return queries.indexes(catalog, schema, table, unique);
   }
 
@@ -185,42 +209,50 @@ final class JdbcDatabaseMetaData extends ServerLimits {
   }
 
   @Override
-  public ResultSet getUDTs(String catalog, String schema, String type, int[] numbers) throws SQLException {
+  public ResultSet getUDTs(String catalog, String schema, String type, int[] numbers)
+      throws SQLException {
     return queries.userTypes(catalog, schema, type, numbers);
   }
 
   @Override
-  public ResultSet getAttributes(String catalog, String schema, String type, String attribute) throws SQLException {
+  public ResultSet getAttributes(String catalog, String schema, String type, String attribute)
+      throws SQLException {
     return queries.attributes(catalog, schema, type, attribute);
   }
 
   @Override
-  public ResultSet getFunctions(String catalog, String schema, String function) throws SQLException {
+  public ResultSet getFunctions(String catalog, String schema, String function)
+      throws SQLException {
     return queries.functions(catalog, schema, function);
   }
 
   @Override
-  public ResultSet getFunctionColumns(String catalog, String schema, String function, String column) throws SQLException {
+  public ResultSet getFunctionColumns(String catalog, String schema, String function, String column)
+      throws SQLException {
     return queries.functionColumns(catalog, schema, function, column);
   }
 
   @Override
-  public ResultSet getProcedures(String catalog, String schema, String procedure) throws SQLException {
+  public ResultSet getProcedures(String catalog, String schema, String procedure)
+      throws SQLException {
     return queries.procedures(catalog, schema, procedure);
   }
 
   @Override
-  public ResultSet getProcedureColumns(String catalog, String schema, String procedure, String column) throws SQLException {
+  public ResultSet getProcedureColumns(
+      String catalog, String schema, String procedure, String column) throws SQLException {
     return queries.procedureColumns(catalog, schema, procedure, column);
   }
 
   @Override
-  public ResultSet getTablePrivileges(String catalog, String schema, String table) throws SQLException {
+  public ResultSet getTablePrivileges(String catalog, String schema, String table)
+      throws SQLException {
     return queries.tablePrivileges(catalog, schema, table);
   }
 
   @Override
-  public ResultSet getColumnPrivileges(String catalog, String schema, String table, String column) throws SQLException {
+  public ResultSet getColumnPrivileges(String catalog, String schema, String table, String column)
+      throws SQLException {
     return queries.columnPrivileges(catalog, schema, table, column);
   }
 
@@ -235,7 +267,8 @@ final class JdbcDatabaseMetaData extends ServerLimits {
   }
 
   @Override
-  public ResultSet getPseudoColumns(String catalog, String schema, String table, String column) throws SQLException {
+  public ResultSet getPseudoColumns(String catalog, String schema, String table, String column)
+      throws SQLException {
     return queries.pseudoColumns();
   }
 

@@ -15,7 +15,8 @@ final class JdbcParameterMetaData implements ParameterMetaData {
 
   private JdbcType type(int index) throws SQLException {
     if (index < 1 || index > parameters.size()) {
-      throw SqlErrors.error("07009", "there is no parameter " + index + "; the statement has " + parameters.size());
+      throw SqlErrors.error(
+          "07009", "there is no parameter " + index + "; the statement has " + parameters.size());
     }
     return JdbcType.of(parameters.get(index - 1).codec().name());
   }

@@ -12,14 +12,19 @@ import java.util.List;
 /** A statement with placeholders and their values. */
 class JdbcPreparedStatement extends ParameterSetters {
   private final ParsedSql parsed;
+
   /** The columns to return as generated keys, or null. */
   private final String returning;
+
   private final Parameter[] parameters;
+
   /** What the server expects as parameters, once it was asked. */
   private List<Description.Parameter> expected;
+
   private final List<Batch.Item> batch = new ArrayList<>();
 
-  JdbcPreparedStatement(JdbcConnection connection, ResultSetKind kind, ParsedSql parsed, String returning) {
+  JdbcPreparedStatement(
+      JdbcConnection connection, ResultSetKind kind, ParsedSql parsed, String returning) {
     super(connection, kind);
     this.parsed = parsed;
     this.returning = returning;
@@ -35,7 +40,13 @@ class JdbcPreparedStatement extends ParameterSetters {
   void set(int index, Parameter parameter) throws SQLException {
     checkOpen();
     if (index < 1 || index > parameters.length) {
-      throw SqlErrors.error("07009", "there is no parameter " + index + "; the statement has " + parameters.length + ", counted from 1");
+      throw SqlErrors.error(
+          "07009",
+          "there is no parameter "
+              + index
+              + "; the statement has "
+              + parameters.length
+              + ", counted from 1");
     }
     parameters[index - 1] = parameter;
   }
@@ -99,7 +110,8 @@ class JdbcPreparedStatement extends ParameterSetters {
   @Override
   public void addBatch() throws SQLException {
     checkOpen();
-    batch.add(new Batch.Item(returning == null ? parsed : parsed.returning(returning), parameters()));
+    batch.add(
+        new Batch.Item(returning == null ? parsed : parsed.returning(returning), parameters()));
   }
 
   @Override
@@ -128,13 +140,17 @@ class JdbcPreparedStatement extends ParameterSetters {
     if (expected == null) {
       expected = describe().parameters();
     }
-    return index >= 1 && index <= expected.size() && Lobs.areNumbers(expected.get(index - 1).codec().name());
+    return index >= 1
+        && index <= expected.size()
+        && Lobs.areNumbers(expected.get(index - 1).codec().name());
   }
 
   @Override
   public ResultSetMetaData getMetaData() throws SQLException {
     Description description = describe();
-    return description.shape().size() == 0 ? null : new JdbcResultSetMetaData(connection, description.shape());
+    return description.shape().size() == 0
+        ? null
+        : new JdbcResultSetMetaData(connection, description.shape());
   }
 
   @Override

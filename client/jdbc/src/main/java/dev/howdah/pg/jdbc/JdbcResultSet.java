@@ -26,8 +26,10 @@ final class JdbcResultSet extends LeastResultSet {
   private final Shape shape;
   private final JdbcType[] types;
   private final RowPosition position;
+
   /** What changes rows, or null. */
   private final RowEditor editor;
+
   private Map<String, Integer> labels;
   private boolean wasNull;
   private int fetchSize;
@@ -35,18 +37,32 @@ final class JdbcResultSet extends LeastResultSet {
 
   /** The rows of an answer, of a statement or of none. */
   JdbcResultSet(JdbcConnection connection, JdbcStatement statement, Answer answer) {
-    this(connection, statement, answer, statement == null ? ResultSetKind.AT_HAND : statement.kind(),
+    this(
+        connection,
+        statement,
+        answer,
+        statement == null ? ResultSetKind.AT_HAND : statement.kind(),
         statement == null ? 0 : statement.mostRows());
   }
 
-  private JdbcResultSet(JdbcConnection connection, JdbcStatement statement, Answer answer, ResultSetKind kind, long most) {
+  private JdbcResultSet(
+      JdbcConnection connection,
+      JdbcStatement statement,
+      Answer answer,
+      ResultSetKind kind,
+      long most) {
     this.connection = connection;
     this.statement = statement;
     this.kind = kind;
     this.shape = answer.shape();
-    this.types = shape.columns().stream().map(column -> JdbcType.of(column.codec().name())).toArray(JdbcType[]::new);
-    this.position = new RowPosition(connection, statement, answer, kind.scrolls(), kind.updatable(), most);
-    this.editor = kind.updatable() ? new RowEditor(connection, statement, shape, types, position) : null;
+    this.types =
+        shape.columns().stream()
+            .map(column -> JdbcType.of(column.codec().name()))
+            .toArray(JdbcType[]::new);
+    this.position =
+        new RowPosition(connection, statement, answer, kind.scrolls(), kind.updatable(), most);
+    this.editor =
+        kind.updatable() ? new RowEditor(connection, statement, shape, types, position) : null;
     this.fetchSize = statement == null ? 0 : statement.fetches();
   }
 
@@ -69,7 +85,9 @@ final class JdbcResultSet extends LeastResultSet {
     }
     Row row = position.row();
     if (column < 1 || column > types.length) {
-      throw SqlErrors.error("07009", "there is no column " + column + "; there are " + types.length + ", counted from 1");
+      throw SqlErrors.error(
+          "07009",
+          "there is no column " + column + "; there are " + types.length + ", counted from 1");
     }
     wasNull = row.isNull(column - 1);
     return wasNull;
@@ -94,12 +112,17 @@ final class JdbcResultSet extends LeastResultSet {
 
   @Override
   public boolean getBoolean(int column) throws SQLException {
-    return !isNull(column) && SqlErrors.translated(() -> Cells.bool(position.row(), column - 1, types[column - 1]));
+    return !isNull(column)
+        && SqlErrors.translated(() -> Cells.bool(position.row(), column - 1, types[column - 1]));
   }
 
   private long whole(int column, long least, long greatest, String wanted) throws SQLException {
-    return isNull(column) ? 0
-        : SqlErrors.translated(() -> Cells.whole(position.row(), column - 1, types[column - 1], least, greatest, wanted));
+    return isNull(column)
+        ? 0
+        : SqlErrors.translated(
+            () ->
+                Cells.whole(
+                    position.row(), column - 1, types[column - 1], least, greatest, wanted));
   }
 
   @Override
@@ -133,7 +156,10 @@ final class JdbcResultSet extends LeastResultSet {
   }
 
   private double floating(int column, String wanted) throws SQLException {
-    return isNull(column) ? 0 : SqlErrors.translated(() -> Cells.floating(position.row(), column - 1, types[column - 1], wanted));
+    return isNull(column)
+        ? 0
+        : SqlErrors.translated(
+            () -> Cells.floating(position.row(), column - 1, types[column - 1], wanted));
   }
 
   @Override
@@ -158,12 +184,14 @@ final class JdbcResultSet extends LeastResultSet {
 
   @Override
   public Timestamp getTimestamp(int column, Calendar calendar) throws SQLException {
-    return read(column, (row, index, type) -> ObjectConversion.timestamp(row, index, type, calendar));
+    return read(
+        column, (row, index, type) -> ObjectConversion.timestamp(row, index, type, calendar));
   }
 
   @Override
   public Object getObject(int column) throws SQLException {
-    return read(column, (row, index, type) -> ObjectConversion.standard(row, index, type, connection));
+    return read(
+        column, (row, index, type) -> ObjectConversion.standard(row, index, type, connection));
   }
 
   @Override
@@ -171,7 +199,8 @@ final class JdbcResultSet extends LeastResultSet {
     if (wanted == null) {
       throw SqlErrors.error("22023", "getObject needs a class");
     }
-    return read(column, (row, index, type) -> ObjectConversion.to(row, index, type, wanted, connection));
+    return read(
+        column, (row, index, type) -> ObjectConversion.to(row, index, type, wanted, connection));
   }
 
   @Override
@@ -211,8 +240,12 @@ final class JdbcResultSet extends LeastResultSet {
     }
     Integer found = label == null ? null : labels.get(label.toLowerCase(Locale.ROOT));
     if (found == null) {
-      throw SqlErrors.error("42703", "there is no column " + label + "; there are "
-          + shape.columns().stream().map(dev.howdah.pg.Column::name).toList());
+      throw SqlErrors.error(
+          "42703",
+          "there is no column "
+              + label
+              + "; there are "
+              + shape.columns().stream().map(dev.howdah.pg.Column::name).toList());
     }
     return found;
   }
@@ -339,7 +372,9 @@ final class JdbcResultSet extends LeastResultSet {
   @Override
   public int getRow() throws SQLException {
     checkOpen();
-    return editor != null && editor.isInserting() ? 0 : (int) Math.min(Integer.MAX_VALUE, position.number());
+    return editor != null && editor.isInserting()
+        ? 0
+        : (int) Math.min(Integer.MAX_VALUE, position.number());
   }
 
   @Override
@@ -383,10 +418,11 @@ final class JdbcResultSet extends LeastResultSet {
   void release() throws SQLException {
     if (!closed) {
       closed = true;
-      SqlErrors.translated(() -> {
-        position.release();
-        return null;
-      });
+      SqlErrors.translated(
+          () -> {
+            position.release();
+            return null;
+          });
     }
   }
 
@@ -416,4 +452,3 @@ final class JdbcResultSet extends LeastResultSet {
     return wanted.isInstance(this) || wanted.isInstance(position.rowOrNull());
   }
 }
-

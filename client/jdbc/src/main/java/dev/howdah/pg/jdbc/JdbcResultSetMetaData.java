@@ -18,7 +18,9 @@ final class JdbcResultSetMetaData implements ResultSetMetaData {
 
   private Column column(int index) throws SQLException {
     if (index < 1 || index > shape.size()) {
-      throw SqlErrors.error("07009", "there is no column " + index + "; there are " + shape.size() + ", counted from 1");
+      throw SqlErrors.error(
+          "07009",
+          "there is no column " + index + "; there are " + shape.size() + ", counted from 1");
     }
     return shape.columns().get(index - 1);
   }
@@ -103,7 +105,9 @@ final class JdbcResultSetMetaData implements ResultSetMetaData {
   @Override
   public int isNullable(int index) throws SQLException {
     Catalog.Attribute attribute = attribute(index);
-    return attribute == null ? columnNullableUnknown : attribute.notNull() ? columnNoNulls : columnNullable;
+    return attribute == null
+        ? columnNullableUnknown
+        : attribute.notNull() ? columnNoNulls : columnNullable;
   }
 
   @Override

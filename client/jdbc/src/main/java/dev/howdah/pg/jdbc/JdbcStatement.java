@@ -54,17 +54,25 @@ class JdbcStatement extends LeastStatement {
 
   /** Whether rows are fetched some at a time: only a transaction keeps the server's cursor. */
   final boolean streams() throws SQLException {
-    return fetches() > 0 && !kind.scrolls() && !kind.held() && !kind.updatable() && (connection.core.inTransaction() || !connection.getAutoCommit());
+    return fetches() > 0
+        && !kind.scrolls()
+        && !kind.held()
+        && !kind.updatable()
+        && (connection.core.inTransaction() || !connection.getAutoCommit());
   }
 
-  /** Runs a statement; what it answers becomes the current answers. The columns are those to return as generated keys, or null. */
+  /**
+   * Runs a statement; what it answers becomes the current answers. The columns are those to return
+   * as generated keys, or null.
+   */
   final void run(ParsedSql parsed, List<Parameter> parameters, String columns) throws SQLException {
     begin();
     ParsedSql asked = columns == null ? parsed : parsed.returning(columns);
     answers = connection.run(this, () -> new Runner(connection, this).run(asked, parameters));
     if (columns != null && parsed.isChange() && answers.size() == 1 && answers.get(0).hasRows()) {
       keys = answers.get(0);
-      answers = List.of(new Answer(new dev.howdah.pg.Shape(List.of()), List.of(), null, keys.count()));
+      answers =
+          List.of(new Answer(new dev.howdah.pg.Shape(List.of()), List.of(), null, keys.count()));
     }
   }
 
@@ -119,7 +127,8 @@ class JdbcStatement extends LeastStatement {
       current++;
     }
     if (answer() == null) {
-      throw SqlErrors.error("02000", "the statement returned no rows; use executeUpdate or execute");
+      throw SqlErrors.error(
+          "02000", "the statement returned no rows; use executeUpdate or execute");
     }
     return getResultSet();
   }
@@ -182,7 +191,8 @@ class JdbcStatement extends LeastStatement {
   @Override
   public ResultSet getGeneratedKeys() throws SQLException {
     checkOpen();
-    Answer found = keys == null ? new Answer(new dev.howdah.pg.Shape(List.of()), List.of(), null, 0) : keys;
+    Answer found =
+        keys == null ? new Answer(new dev.howdah.pg.Shape(List.of()), List.of(), null, 0) : keys;
     JdbcResultSet result = new JdbcResultSet(connection, null, found);
     kept.add(result);
     return result;
@@ -207,7 +217,8 @@ class JdbcStatement extends LeastStatement {
   @Override
   public long[] executeLargeBatch() throws SQLException {
     begin();
-    List<Batch.Item> items = batch.stream().map(parsed -> new Batch.Item(parsed, List.of())).toList();
+    List<Batch.Item> items =
+        batch.stream().map(parsed -> new Batch.Item(parsed, List.of())).toList();
     batch.clear();
     return runBatch(items, false);
   }
@@ -300,4 +311,3 @@ class JdbcStatement extends LeastStatement {
     return wanted.isInstance(this) || wanted.isInstance(connection.core);
   }
 }
-

@@ -13,45 +13,62 @@ import java.util.Map;
  */
 record JdbcType(String name, int number, Kind kind, Class<?> value) {
   /** The families of types whose values are converted alike. */
-  enum Kind { BOOLEAN, WHOLE, FLOAT, NUMERIC, TEXT, BIT, BYTES, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, ARRAY, OTHER }
+  enum Kind {
+    BOOLEAN,
+    WHOLE,
+    FLOAT,
+    NUMERIC,
+    TEXT,
+    BIT,
+    BYTES,
+    DATE,
+    TIME,
+    TIMETZ,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ARRAY,
+    OTHER
+  }
 
-  private static final Map<String, JdbcType> KNOWN = Map.ofEntries(
-      entry("bool", Types.BIT, Kind.BOOLEAN, Boolean.class),
-      entry("int2", Types.SMALLINT, Kind.WHOLE, Integer.class),
-      entry("int4", Types.INTEGER, Kind.WHOLE, Integer.class),
-      entry("int8", Types.BIGINT, Kind.WHOLE, Long.class),
-      entry("oid", Types.BIGINT, Kind.WHOLE, Long.class),
-      entry("xid", Types.BIGINT, Kind.WHOLE, Long.class),
-      entry("cid", Types.BIGINT, Kind.WHOLE, Long.class),
-      entry("float4", Types.REAL, Kind.FLOAT, Float.class),
-      entry("float8", Types.DOUBLE, Kind.FLOAT, Double.class),
-      entry("numeric", Types.NUMERIC, Kind.NUMERIC, java.math.BigDecimal.class),
-      entry("text", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("varchar", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("bpchar", Types.CHAR, Kind.TEXT, String.class),
-      entry("char", Types.CHAR, Kind.TEXT, String.class),
-      entry("name", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("citext", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("unknown", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("xml", Types.VARCHAR, Kind.TEXT, String.class),
-      entry("json", Types.OTHER, Kind.TEXT, String.class),
-      entry("jsonb", Types.OTHER, Kind.TEXT, String.class),
-      entry("money", Types.OTHER, Kind.OTHER, String.class),
-      entry("bit", Types.BIT, Kind.BIT, Boolean.class),
-      entry("bytea", Types.BINARY, Kind.BYTES, byte[].class),
-      entry("date", Types.DATE, Kind.DATE, java.sql.Date.class),
-      entry("time", Types.TIME, Kind.TIME, java.sql.Time.class),
-      entry("timetz", Types.TIME, Kind.TIMETZ, java.sql.Time.class),
-      entry("timestamp", Types.TIMESTAMP, Kind.TIMESTAMP, java.sql.Timestamp.class),
-      entry("timestamptz", Types.TIMESTAMP, Kind.TIMESTAMPTZ, java.sql.Timestamp.class),
-      entry("uuid", Types.OTHER, Kind.OTHER, java.util.UUID.class),
-      entry("interval", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Interval.class),
-      entry("inet", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Inet.class),
-      entry("cidr", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Inet.class),
-      entry("hstore", Types.OTHER, Kind.OTHER, Map.class),
-      entry("refcursor", Types.REF_CURSOR, Kind.TEXT, String.class));
+  private static final Map<String, JdbcType> KNOWN =
+      Map.ofEntries(
+          entry("bool", Types.BIT, Kind.BOOLEAN, Boolean.class),
+          entry("int2", Types.SMALLINT, Kind.WHOLE, Integer.class),
+          entry("int4", Types.INTEGER, Kind.WHOLE, Integer.class),
+          entry("int8", Types.BIGINT, Kind.WHOLE, Long.class),
+          entry("oid", Types.BIGINT, Kind.WHOLE, Long.class),
+          entry("xid", Types.BIGINT, Kind.WHOLE, Long.class),
+          entry("cid", Types.BIGINT, Kind.WHOLE, Long.class),
+          entry("float4", Types.REAL, Kind.FLOAT, Float.class),
+          entry("float8", Types.DOUBLE, Kind.FLOAT, Double.class),
+          entry("numeric", Types.NUMERIC, Kind.NUMERIC, java.math.BigDecimal.class),
+          entry("text", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("varchar", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("bpchar", Types.CHAR, Kind.TEXT, String.class),
+          entry("char", Types.CHAR, Kind.TEXT, String.class),
+          entry("name", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("citext", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("unknown", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("xml", Types.VARCHAR, Kind.TEXT, String.class),
+          entry("json", Types.OTHER, Kind.TEXT, String.class),
+          entry("jsonb", Types.OTHER, Kind.TEXT, String.class),
+          entry("money", Types.OTHER, Kind.OTHER, String.class),
+          entry("bit", Types.BIT, Kind.BIT, Boolean.class),
+          entry("bytea", Types.BINARY, Kind.BYTES, byte[].class),
+          entry("date", Types.DATE, Kind.DATE, java.sql.Date.class),
+          entry("time", Types.TIME, Kind.TIME, java.sql.Time.class),
+          entry("timetz", Types.TIME, Kind.TIMETZ, java.sql.Time.class),
+          entry("timestamp", Types.TIMESTAMP, Kind.TIMESTAMP, java.sql.Timestamp.class),
+          entry("timestamptz", Types.TIMESTAMP, Kind.TIMESTAMPTZ, java.sql.Timestamp.class),
+          entry("uuid", Types.OTHER, Kind.OTHER, java.util.UUID.class),
+          entry("interval", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Interval.class),
+          entry("inet", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Inet.class),
+          entry("cidr", Types.OTHER, Kind.OTHER, dev.howdah.pg.types.Inet.class),
+          entry("hstore", Types.OTHER, Kind.OTHER, Map.class),
+          entry("refcursor", Types.REF_CURSOR, Kind.TEXT, String.class));
 
-  private static Map.Entry<String, JdbcType> entry(String name, int number, Kind kind, Class<?> value) {
+  private static Map.Entry<String, JdbcType> entry(
+      String name, int number, Kind kind, Class<?> value) {
     return Map.entry(name, new JdbcType(name, number, kind, value));
   }
 
@@ -65,11 +82,15 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
     if (known != null) {
       return known;
     }
-    return name.startsWith("_") ? new JdbcType(name, Types.ARRAY, Kind.ARRAY, java.sql.Array.class)
+    return name.startsWith("_")
+        ? new JdbcType(name, Types.ARRAY, Kind.ARRAY, java.sql.Array.class)
         : new JdbcType(name, Types.OTHER, Kind.OTHER, Object.class);
   }
 
-  /** The type to declare for a null of one of JDBC's types; null leaves it to the server, which infers it. */
+  /**
+   * The type to declare for a null of one of JDBC's types; null leaves it to the server, which
+   * infers it.
+   */
   static String ofNull(int number) {
     return switch (number) {
       case Types.BIT, Types.BOOLEAN -> "bool";
@@ -83,7 +104,10 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
     };
   }
 
-  /** How many digits or characters a type or an array's element has, from its modifier; a numeric without limit has 0. */
+  /**
+   * How many digits or characters a type or an array's element has, from its modifier; a numeric
+   * without limit has 0.
+   */
   int precision(int modifier) {
     if (kind == Kind.ARRAY) {
       return of(name.substring(1)).precision(modifier);
@@ -108,12 +132,13 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
   /** How many characters a time has at most, with the digits of its fraction. */
   private int displayed(int modifier) {
     int digits = modifier < 0 ? 6 : modifier;
-    int whole = switch (name) {
-      case "time" -> 8;
-      case "timetz" -> 14;
-      case "timestamp" -> 22;
-      default -> 28;
-    };
+    int whole =
+        switch (name) {
+          case "time" -> 8;
+          case "timetz" -> 14;
+          case "timestamp" -> 22;
+          default -> 28;
+        };
     return digits == 0 ? whole : whole + 1 + digits;
   }
 
@@ -129,6 +154,8 @@ record JdbcType(String name, int number, Kind kind, Class<?> value) {
   }
 
   boolean isSigned() {
-    return kind == Kind.FLOAT || kind == Kind.NUMERIC || kind == Kind.WHOLE && name.startsWith("int");
+    return kind == Kind.FLOAT
+        || kind == Kind.NUMERIC
+        || kind == Kind.WHOLE && name.startsWith("int");
   }
 }

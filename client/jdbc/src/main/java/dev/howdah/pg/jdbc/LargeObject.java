@@ -3,8 +3,8 @@ package dev.howdah.pg.jdbc;
 import java.sql.SQLException;
 
 /**
- * A large object of the server. Every access is a statement of its own that leaves no descriptor open, so it works outside of a
- * transaction, too.
+ * A large object of the server. Every access is a statement of its own that leaves no descriptor
+ * open, so it works outside of a transaction, too.
  */
 final class LargeObject implements LobStore {
   private static final int WRITES = 0x20000;
@@ -18,12 +18,19 @@ final class LargeObject implements LobStore {
     this.oid = oid;
   }
 
-  /** Makes one with these bytes. Whoever does so outside of a transaction would leave it behind if nothing refers to it then. */
+  /**
+   * Makes one with these bytes. Whoever does so outside of a transaction would leave it behind if
+   * nothing refers to it then.
+   */
   static LargeObject create(JdbcConnection connection, byte[] bytes) throws SQLException {
     if (connection.getAutoCommit() && !connection.core.inTransaction()) {
-      throw SqlErrors.error("25P01", "a large object cannot be made while auto-commit is on; call setAutoCommit(false) first");
+      throw SqlErrors.error(
+          "25P01",
+          "a large object cannot be made while auto-commit is on; call setAutoCommit(false) first");
     }
-    return new LargeObject(connection, connection.within("select lo_from_bytea(0, $1)", (Object) bytes).get(0).getLong(0));
+    return new LargeObject(
+        connection,
+        connection.within("select lo_from_bytea(0, $1)", (Object) bytes).get(0).getLong(0));
   }
 
   long oid() {
@@ -37,8 +44,15 @@ final class LargeObject implements LobStore {
     all[1] = mode;
     System.arraycopy(parameters, 0, all, 2, parameters.length);
     // Without the offset the planner would open the object once for each use.
-    return connection.within("select " + call + "::int8, lo_close(fd) from (select lo_open($1::oid, $2::int4) as fd offset 0) as opened", all)
-        .get(0).getLong(0);
+    return connection
+        .within(
+            "select "
+                + call
+                + "::int8, lo_close(fd) from (select lo_open($1::oid, $2::int4) as fd offset 0) as"
+                + " opened",
+            all)
+        .get(0)
+        .getLong(0);
   }
 
   @Override
@@ -48,7 +62,10 @@ final class LargeObject implements LobStore {
 
   @Override
   public byte[] read(long offset, int length) throws SQLException {
-    return connection.within("select lo_get($1::oid, $2::int8, $3::int4)", oid, offset, length).get(0).getBytes(0);
+    return connection
+        .within("select lo_get($1::oid, $2::int8, $3::int4)", oid, offset, length)
+        .get(0)
+        .getBytes(0);
   }
 
   @Override

@@ -51,13 +51,16 @@ abstract class LeastConnection implements Connection {
   }
 
   @Override
-  public PreparedStatement prepareStatement(String sql, int type, int concurrency) throws SQLException {
+  public PreparedStatement prepareStatement(String sql, int type, int concurrency)
+      throws SQLException {
     return prepareStatement(sql, type, concurrency, holdability);
   }
 
   @Override
   public PreparedStatement prepareStatement(String sql, int keys) throws SQLException {
-    return keys == Statement.RETURN_GENERATED_KEYS ? prepareReturning(sql, "*") : prepareStatement(sql);
+    return keys == Statement.RETURN_GENERATED_KEYS
+        ? prepareReturning(sql, "*")
+        : prepareStatement(sql);
   }
 
   @Override
@@ -67,7 +70,9 @@ abstract class LeastConnection implements Connection {
 
   @Override
   public PreparedStatement prepareStatement(String sql, String[] columns) throws SQLException {
-    return columns == null || columns.length == 0 ? prepareStatement(sql) : prepareReturning(sql, quoted(columns));
+    return columns == null || columns.length == 0
+        ? prepareStatement(sql)
+        : prepareReturning(sql, quoted(columns));
   }
 
   static String quoted(String[] names) {
@@ -101,7 +106,10 @@ abstract class LeastConnection implements Connection {
     return holdability;
   }
 
-  /** The database; a connection stays with one, so setting another is without effect, as JDBC allows. */
+  /**
+   * The database; a connection stays with one, so setting another is without effect, as JDBC
+   * allows.
+   */
   @Override
   public String getCatalog() throws SQLException {
     return ask("select current_database()").get(0).getString(0);
@@ -119,7 +127,9 @@ abstract class LeastConnection implements Connection {
 
   @Override
   public void setSchema(String schema) throws SQLException {
-    ask("select set_config('search_path', $1, false)", schema == null ? "\"$user\", public" : quoted(schema));
+    ask(
+        "select set_config('search_path', $1, false)",
+        schema == null ? "\"$user\", public" : quoted(schema));
   }
 
   @Override
@@ -132,20 +142,23 @@ abstract class LeastConnection implements Connection {
   public void setTypeMap(Map<String, Class<?>> types) throws SQLException {
     checkOpen();
     if (types != null && !types.isEmpty()) {
-      throw SqlErrors.unsupported("a map of types", "register a codec with the client's TypeOptions");
+      throw SqlErrors.unsupported(
+          "a map of types", "register a codec with the client's TypeOptions");
     }
   }
 
   @Override
   public void setClientInfo(String name, String value) throws SQLClientInfoException {
     if (!APPLICATION_NAME.equals(name)) {
-      throw new SQLClientInfoException("there is no client info " + name + " but " + APPLICATION_NAME,
+      throw new SQLClientInfoException(
+          "there is no client info " + name + " but " + APPLICATION_NAME,
           Map.of(String.valueOf(name), ClientInfoStatus.REASON_UNKNOWN_PROPERTY));
     }
     try {
       ask("select set_config('application_name', $1, false)", value == null ? "" : value);
     } catch (SQLException e) {
-      throw new SQLClientInfoException(e.getMessage(), e.getSQLState(), Map.of(name, ClientInfoStatus.REASON_UNKNOWN), e);
+      throw new SQLClientInfoException(
+          e.getMessage(), e.getSQLState(), Map.of(name, ClientInfoStatus.REASON_UNKNOWN), e);
     }
   }
 

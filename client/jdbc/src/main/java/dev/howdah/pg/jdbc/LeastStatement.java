@@ -14,7 +14,9 @@ abstract class LeastStatement implements Statement {
 
   abstract void checkOpen() throws SQLException;
 
-  /** Runs a statement and returns as generated keys the columns of a list, or none if that is null. */
+  /**
+   * Runs a statement and returns as generated keys the columns of a list, or none if that is null.
+   */
   abstract boolean execute(String sql, String columns) throws SQLException;
 
   /** How many rows the last execution changed. */
@@ -36,12 +38,14 @@ abstract class LeastStatement implements Statement {
 
   @Override
   public boolean execute(String sql, String[] columns) throws SQLException {
-    return execute(sql, columns == null || columns.length == 0 ? null : LeastConnection.quoted(columns));
+    return execute(
+        sql, columns == null || columns.length == 0 ? null : LeastConnection.quoted(columns));
   }
 
   private static int toInt(long count) throws SQLException {
     if (count > Integer.MAX_VALUE) {
-      throw SqlErrors.error("22003", count + " rows do not fit an int; use the methods named Large");
+      throw SqlErrors.error(
+          "22003", count + " rows do not fit an int; use the methods named Large");
     }
     return (int) count;
   }
@@ -180,7 +184,8 @@ abstract class LeastStatement implements Statement {
   public void setMaxFieldSize(int bytes) throws SQLException {
     checkOpen();
     if (notNegative(bytes) > 0) {
-      throw SqlErrors.unsupported("cutting values to a size", "select what you need, with left() or substr()");
+      throw SqlErrors.unsupported(
+          "cutting values to a size", "select what you need, with left() or substr()");
     }
   }
 
@@ -190,7 +195,9 @@ abstract class LeastStatement implements Statement {
     return 0;
   }
 
-  /** Whether what JDBC has in braces is written as SQL. A prepared statement has its SQL already. */
+  /**
+   * Whether what JDBC has in braces is written as SQL. A prepared statement has its SQL already.
+   */
   @Override
   public void setEscapeProcessing(boolean wanted) throws SQLException {
     checkOpen();

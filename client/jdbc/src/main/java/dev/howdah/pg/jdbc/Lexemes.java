@@ -1,8 +1,8 @@
 package dev.howdah.pg.jdbc;
 
 /**
- * Where in a statement its strings, dollar quotes, quoted names, comments and words end: what can hide a question mark, a
- * semicolon or a brace.
+ * Where in a statement its strings, dollar quotes, quoted names, comments and words end: what can
+ * hide a question mark, a semicolon or a brace.
  */
 final class Lexemes {
   private final String sql;
@@ -11,14 +11,18 @@ final class Lexemes {
   /**
    * The lexemes of a text.
    *
-   * @param backslashes whether a backslash escapes in every string, as it does with standard_conforming_strings off
+   * @param backslashes whether a backslash escapes in every string, as it does with
+   *     standard_conforming_strings off
    */
   Lexemes(String sql, boolean backslashes) {
     this.sql = sql;
     this.backslashes = backslashes;
   }
 
-  /** The index behind the lexeme that begins at an index; all that hides nothing is of one character. */
+  /**
+   * The index behind the lexeme that begins at an index; all that hides nothing is of one
+   * character.
+   */
   int end(int at) {
     char c = sql.charAt(at);
     if (isComment(at)) {
@@ -38,7 +42,10 @@ final class Lexemes {
     return sql.startsWith("--", at) || sql.startsWith("/*", at);
   }
 
-  /** Whether a word, or a number, begins at an index. An E before a quote is none, but the beginning of a string. */
+  /**
+   * Whether a word, or a number, begins at an index. An E before a quote is none, but the beginning
+   * of a string.
+   */
   boolean isWord(int at) {
     return sql.charAt(at) != '$' && isIdentifierPart(sql.charAt(at)) && !isEscapeString(at);
   }
@@ -92,7 +99,10 @@ final class Lexemes {
     return next;
   }
 
-  /** Behind the next quote of a kind. A doubled one ends one string and begins the next, which comes to the same. */
+  /**
+   * Behind the next quote of a kind. A doubled one ends one string and begins the next, which comes
+   * to the same.
+   */
   private int closing(char quote, int from) {
     int found = sql.indexOf(quote, from);
     return found < 0 ? sql.length() : found + 1;
@@ -123,7 +133,10 @@ final class Lexemes {
     return sql.length();
   }
 
-  /** Where a string goes on: at once, behind a doubled quote, or behind space and comments with a line's end among them. */
+  /**
+   * Where a string goes on: at once, behind a doubled quote, or behind space and comments with a
+   * line's end among them.
+   */
   private int continuation(int from) {
     int next = from;
     boolean line = false;
@@ -138,7 +151,9 @@ final class Lexemes {
   /** Behind a dollar-quoted string, or behind the dollar sign if none begins here, as with $1. */
   private int dollarEnd(int at) {
     int next = at + 1;
-    while (next < sql.length() && sql.charAt(next) != '$' && isIdentifierPart(sql.charAt(next))
+    while (next < sql.length()
+        && sql.charAt(next) != '$'
+        && isIdentifierPart(sql.charAt(next))
         && (next > at + 1 || !Character.isDigit(sql.charAt(next)))) {
       next++;
     }

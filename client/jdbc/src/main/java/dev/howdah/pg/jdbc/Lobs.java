@@ -8,7 +8,10 @@ import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.util.Set;
 
-/** Blob and Clob of columns and parameters. A column of type oid has the number of a large object; bytea and text hold the value. */
+/**
+ * Blob and Clob of columns and parameters. A column of type oid has the number of a large object;
+ * bytea and text hold the value.
+ */
 final class Lobs {
   /** The second is a domain of PostgreSQL's contrib, whose triggers delete large objects. */
   private static final Set<String> NUMBERS = Set.of("oid", "lo");
@@ -20,7 +23,8 @@ final class Lobs {
     return NUMBERS.contains(type);
   }
 
-  static JdbcBlob blob(Row row, int column, JdbcType type, JdbcConnection connection) throws SQLException {
+  static JdbcBlob blob(Row row, int column, JdbcType type, JdbcConnection connection)
+      throws SQLException {
     if (areNumbers(type.name())) {
       return new JdbcBlob(new LargeObject(connection, row.getLong(column)));
     } else if (type.kind() == JdbcType.Kind.BYTES) {
@@ -30,7 +34,8 @@ final class Lobs {
   }
 
   /** The text of a column, or the text in UTF-8 that a large object holds. */
-  static JdbcClob clob(Row row, int column, JdbcType type, JdbcConnection connection) throws SQLException {
+  static JdbcClob clob(Row row, int column, JdbcType type, JdbcConnection connection)
+      throws SQLException {
     if (!areNumbers(type.name())) {
       return new JdbcClob(row.getString(column));
     }
@@ -38,12 +43,18 @@ final class Lobs {
       InputStream stream = blob(row, column, type, connection).getBinaryStream();
       return new JdbcClob(new String(stream.readAllBytes(), StandardCharsets.UTF_8));
     } catch (IOException e) {
-      throw e.getCause() instanceof SQLException cause ? cause : SqlErrors.of(e.getMessage(), "58030", e);
+      throw e.getCause() instanceof SQLException cause
+          ? cause
+          : SqlErrors.of(e.getMessage(), "58030", e);
     }
   }
 
-  /** A large object with the bytes of a stream, or so many of them, as a parameter. A negative length is all. */
-  static Parameter number(JdbcConnection connection, InputStream stream, long length) throws SQLException {
+  /**
+   * A large object with the bytes of a stream, or so many of them, as a parameter. A negative
+   * length is all.
+   */
+  static Parameter number(JdbcConnection connection, InputStream stream, long length)
+      throws SQLException {
     long rest = length < 0 ? Long.MAX_VALUE : length;
     LargeObject object = null;
     long written = 0;

@@ -26,7 +26,8 @@ final class MemoryLob implements LobStore {
   public void write(long offset, byte[] more) throws SQLException {
     long end = offset + more.length;
     if (end > Integer.MAX_VALUE - 8) {
-      throw SqlErrors.error("22001", "a bytea of " + end + " bytes is larger than PostgreSQL takes");
+      throw SqlErrors.error(
+          "22001", "a bytea of " + end + " bytes is larger than PostgreSQL takes");
     }
     if (end > bytes.length) {
       bytes = Arrays.copyOf(bytes, (int) end);

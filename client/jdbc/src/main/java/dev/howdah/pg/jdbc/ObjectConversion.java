@@ -44,15 +44,20 @@ final class ObjectConversion {
     } else if (value instanceof OffsetTime time) {
       return Temporals.time(time);
     }
-    LocalDateTime local = value instanceof LocalDateTime given ? given
-        : value instanceof OffsetDateTime moment ? local(moment, Temporals.zone(calendar)) : null;
+    LocalDateTime local =
+        value instanceof LocalDateTime given
+            ? given
+            : value instanceof OffsetDateTime moment
+                ? local(moment, Temporals.zone(calendar))
+                : null;
     if (local == null || isInfinite(local)) {
       throw Cells.cannot(row, column, "a time");
     }
     return Temporals.time(local.toLocalTime(), calendar);
   }
 
-  static Timestamp timestamp(Row row, int column, JdbcType type, Calendar calendar) throws SQLException {
+  static Timestamp timestamp(Row row, int column, JdbcType type, Calendar calendar)
+      throws SQLException {
     Object value = Cells.temporal(row, column, type, "a timestamp");
     if (value instanceof LocalDateTime local) {
       return Temporals.timestamp(local, calendar);
@@ -68,7 +73,9 @@ final class ObjectConversion {
 
   /** Infinity stays infinity, here and below. */
   private static LocalDateTime startOf(LocalDate date) {
-    return date.equals(LocalDate.MAX) ? LocalDateTime.MAX : date.equals(LocalDate.MIN) ? LocalDateTime.MIN : date.atStartOfDay();
+    return date.equals(LocalDate.MAX)
+        ? LocalDateTime.MAX
+        : date.equals(LocalDate.MIN) ? LocalDateTime.MIN : date.atStartOfDay();
   }
 
   private static boolean isInfinite(LocalDateTime local) {
@@ -82,8 +89,11 @@ final class ObjectConversion {
     return moment.atZoneSameInstant(zone).toLocalDateTime();
   }
 
-  /** The value that getObject without a class returns: the classes of java.sql where JDBC has some. */
-  static Object standard(Row row, int column, JdbcType type, JdbcConnection connection) throws SQLException {
+  /**
+   * The value that getObject without a class returns: the classes of java.sql where JDBC has some.
+   */
+  static Object standard(Row row, int column, JdbcType type, JdbcConnection connection)
+      throws SQLException {
     return switch (type.kind()) {
       case DATE -> date(row, column, type, null);
       case TIME, TIMETZ -> time(row, column, type, null);
@@ -99,7 +109,8 @@ final class ObjectConversion {
     return digits == null || digits.length() != 1 ? digits : (Object) digits.equals("1");
   }
 
-  static <T> T to(Row row, int column, JdbcType type, Class<T> wanted, JdbcConnection connection) throws SQLException {
+  static <T> T to(Row row, int column, JdbcType type, Class<T> wanted, JdbcConnection connection)
+      throws SQLException {
     if (wanted == Object.class) {
       return wanted.cast(standard(row, column, type, connection));
     }
@@ -116,7 +127,8 @@ final class ObjectConversion {
     return wanted.cast(value);
   }
 
-  private static Object number(Row row, int column, JdbcType type, Class<?> wanted) throws SQLException {
+  private static Object number(Row row, int column, JdbcType type, Class<?> wanted)
+      throws SQLException {
     if (wanted == Integer.class) {
       return (int) Cells.whole(row, column, type, Integer.MIN_VALUE, Integer.MAX_VALUE, "an int");
     } else if (wanted == Long.class) {
@@ -137,7 +149,8 @@ final class ObjectConversion {
     return wanted == Boolean.class ? Cells.bool(row, column, type) : null;
   }
 
-  private static Object temporal(Row row, int column, JdbcType type, Class<?> wanted) throws SQLException {
+  private static Object temporal(Row row, int column, JdbcType type, Class<?> wanted)
+      throws SQLException {
     if (wanted == Date.class) {
       return date(row, column, type, null);
     } else if (wanted == Time.class) {
@@ -152,7 +165,8 @@ final class ObjectConversion {
     return wanted.getName().startsWith("java.time.") ? javaTime(row, column, type, wanted) : null;
   }
 
-  private static Object javaTime(Row row, int column, JdbcType type, Class<?> wanted) throws SQLException {
+  private static Object javaTime(Row row, int column, JdbcType type, Class<?> wanted)
+      throws SQLException {
     if (wanted == Period.class || wanted == Duration.class) {
       return ofInterval(row, column, wanted);
     }
@@ -168,12 +182,16 @@ final class ObjectConversion {
     } else if (value instanceof OffsetTime time) {
       return wanted == LocalTime.class ? time.toLocalTime() : null;
     }
-    return value instanceof LocalTime time && wanted == OffsetTime.class ? time.atOffset(ZoneOffset.UTC) : null;
+    return value instanceof LocalTime time && wanted == OffsetTime.class
+        ? time.atOffset(ZoneOffset.UTC)
+        : null;
   }
 
   private static Object ofMoment(OffsetDateTime moment, Class<?> wanted) {
     if (wanted == Instant.class) {
-      return moment.equals(OffsetDateTime.MAX) ? Instant.MAX : moment.equals(OffsetDateTime.MIN) ? Instant.MIN : moment.toInstant();
+      return moment.equals(OffsetDateTime.MAX)
+          ? Instant.MAX
+          : moment.equals(OffsetDateTime.MIN) ? Instant.MIN : moment.toInstant();
     } else if (wanted == ZonedDateTime.class) {
       return moment.atZoneSameInstant(ZoneId.systemDefault());
     }
@@ -185,7 +203,9 @@ final class ObjectConversion {
     if (wanted == LocalDateTime.class) {
       return local;
     }
-    return wanted == LocalDate.class ? local.toLocalDate() : wanted == LocalTime.class && !isInfinite(local) ? local.toLocalTime() : null;
+    return wanted == LocalDate.class
+        ? local.toLocalDate()
+        : wanted == LocalTime.class && !isInfinite(local) ? local.toLocalTime() : null;
   }
 
   private static Object ofInterval(Row row, int column, Class<?> wanted) {
@@ -199,7 +219,9 @@ final class ObjectConversion {
     return months ? null : interval.duration();
   }
 
-  private static Object other(Row row, int column, JdbcType type, Class<?> wanted, JdbcConnection connection) throws SQLException {
+  private static Object other(
+      Row row, int column, JdbcType type, Class<?> wanted, JdbcConnection connection)
+      throws SQLException {
     if (wanted == String.class) {
       return row.getString(column);
     } else if (wanted == byte[].class) {
@@ -213,7 +235,8 @@ final class ObjectConversion {
       return wanted.isArray() ? array.as(wanted) : array;
     } else if (wanted == java.util.UUID.class && type.kind() == JdbcType.Kind.TEXT) {
       return java.util.UUID.fromString(row.getString(column));
-    } else if (wanted == java.net.InetAddress.class && row.getObject(column) instanceof dev.howdah.pg.types.Inet inet) {
+    } else if (wanted == java.net.InetAddress.class
+        && row.getObject(column) instanceof dev.howdah.pg.types.Inet inet) {
       return inet.address();
     }
     return row.getObject(column);

@@ -27,8 +27,9 @@ import java.util.UUID;
 /**
  * A value for a placeholder.
  *
- * <p>Numbers, booleans and the classes of java.time say of which type they are. Strings and java.sql's dates
- * and times say nothing: the server takes them for whatever type it expects at that place.
+ * <p>Numbers, booleans and the classes of java.time say of which type they are. Strings and
+ * java.sql's dates and times say nothing: the server takes them for whatever type it expects at
+ * that place.
  *
  * @param value what the client sends
  * @param type the type that is declared, or null
@@ -41,22 +42,47 @@ record Parameter(Object value, String type, String fallback) {
 
   static final Parameter NULL = new Parameter(null, null, "text");
 
-  private static final Map<Class<?>, String> TYPES = Map.ofEntries(
-      Map.entry(Boolean.class, "bool"), Map.entry(Byte.class, "int2"), Map.entry(Short.class, "int2"),
-      Map.entry(Integer.class, "int4"), Map.entry(Long.class, "int8"), Map.entry(Float.class, "float4"),
-      Map.entry(Double.class, "float8"), Map.entry(BigDecimal.class, "numeric"), Map.entry(BigInteger.class, "numeric"),
-      Map.entry(byte[].class, "bytea"), Map.entry(UUID.class, "uuid"), Map.entry(LocalDate.class, "date"),
-      Map.entry(LocalTime.class, "time"), Map.entry(OffsetTime.class, "timetz"), Map.entry(LocalDateTime.class, "timestamp"),
-      Map.entry(OffsetDateTime.class, "timestamptz"), Map.entry(ZonedDateTime.class, "timestamptz"),
-      Map.entry(Instant.class, "timestamptz"), Map.entry(Interval.class, "interval"), Map.entry(Duration.class, "interval"),
-      Map.entry(Period.class, "interval"));
+  private static final Map<Class<?>, String> TYPES =
+      Map.ofEntries(
+          Map.entry(Boolean.class, "bool"),
+          Map.entry(Byte.class, "int2"),
+          Map.entry(Short.class, "int2"),
+          Map.entry(Integer.class, "int4"),
+          Map.entry(Long.class, "int8"),
+          Map.entry(Float.class, "float4"),
+          Map.entry(Double.class, "float8"),
+          Map.entry(BigDecimal.class, "numeric"),
+          Map.entry(BigInteger.class, "numeric"),
+          Map.entry(byte[].class, "bytea"),
+          Map.entry(UUID.class, "uuid"),
+          Map.entry(LocalDate.class, "date"),
+          Map.entry(LocalTime.class, "time"),
+          Map.entry(OffsetTime.class, "timetz"),
+          Map.entry(LocalDateTime.class, "timestamp"),
+          Map.entry(OffsetDateTime.class, "timestamptz"),
+          Map.entry(ZonedDateTime.class, "timestamptz"),
+          Map.entry(Instant.class, "timestamptz"),
+          Map.entry(Interval.class, "interval"),
+          Map.entry(Duration.class, "interval"),
+          Map.entry(Period.class, "interval"));
 
-  private static final Map<Class<?>, String> ARRAYS = Map.ofEntries(
-      Map.entry(boolean[].class, "bool[]"), Map.entry(short[].class, "int2[]"), Map.entry(int[].class, "int4[]"),
-      Map.entry(long[].class, "int8[]"), Map.entry(float[].class, "float4[]"), Map.entry(double[].class, "float8[]"),
-      Map.entry(Boolean[].class, "bool[]"), Map.entry(Short[].class, "int2[]"), Map.entry(Integer[].class, "int4[]"),
-      Map.entry(Long[].class, "int8[]"), Map.entry(Float[].class, "float4[]"), Map.entry(Double[].class, "float8[]"),
-      Map.entry(BigDecimal[].class, "numeric[]"), Map.entry(UUID[].class, "uuid[]"), Map.entry(byte[][].class, "bytea[]"));
+  private static final Map<Class<?>, String> ARRAYS =
+      Map.ofEntries(
+          Map.entry(boolean[].class, "bool[]"),
+          Map.entry(short[].class, "int2[]"),
+          Map.entry(int[].class, "int4[]"),
+          Map.entry(long[].class, "int8[]"),
+          Map.entry(float[].class, "float4[]"),
+          Map.entry(double[].class, "float8[]"),
+          Map.entry(Boolean[].class, "bool[]"),
+          Map.entry(Short[].class, "int2[]"),
+          Map.entry(Integer[].class, "int4[]"),
+          Map.entry(Long[].class, "int8[]"),
+          Map.entry(Float[].class, "float4[]"),
+          Map.entry(Double[].class, "float8[]"),
+          Map.entry(BigDecimal[].class, "numeric[]"),
+          Map.entry(UUID[].class, "uuid[]"),
+          Map.entry(byte[][].class, "bytea[]"));
 
   static Parameter of(Object value) throws SQLException {
     if (value == null) {
@@ -79,8 +105,8 @@ record Parameter(Object value, String type, String fallback) {
   }
 
   /**
-   * A value as text, which the server takes for whatever it expects there, and of its own type only where that is nothing.
-   * Bytes and a UUID keep their type, as with pgjdbc.
+   * A value as text, which the server takes for whatever it expects there, and of its own type only
+   * where that is nothing. Bytes and a UUID keep their type, as with pgjdbc.
    */
   static Parameter untyped(Object value) throws SQLException {
     Parameter typed = of(value);
@@ -90,10 +116,17 @@ record Parameter(Object value, String type, String fallback) {
     return new Parameter(written(typed), null, typed.type());
   }
 
-  /** A moment has the text that Java gives it, with its own offset, as far as the server reads that: not infinity, nor years before 1. */
+  /**
+   * A moment has the text that Java gives it, with its own offset, as far as the server reads that:
+   * not infinity, nor years before 1.
+   */
   private static String written(Parameter typed) {
-    Object value = typed.value() instanceof ZonedDateTime zoned ? zoned.toOffsetDateTime() : typed.value();
-    boolean plain = value instanceof String || value instanceof Boolean || value instanceof Temporal moment && isPlain(moment);
+    Object value =
+        typed.value() instanceof ZonedDateTime zoned ? zoned.toOffsetDateTime() : typed.value();
+    boolean plain =
+        value instanceof String
+            || value instanceof Boolean
+            || value instanceof Temporal moment && isPlain(moment);
     return plain ? value.toString() : WRITTEN.codec(TypeNumbers.of(typed.type())).format(value);
   }
 
@@ -108,19 +141,28 @@ record Parameter(Object value, String type, String fallback) {
   private static Parameter ofOther(Object value) throws SQLException {
     if (value instanceof java.sql.Array array) {
       boolean own = value instanceof JdbcArray;
-      return new Parameter(own ? array.toString() : ArrayText.of(array.getArray()), array.getBaseTypeName() + "[]", null);
+      return new Parameter(
+          own ? array.toString() : ArrayText.of(array.getArray()),
+          array.getBaseTypeName() + "[]",
+          null);
     } else if (value.getClass().isArray()) {
       String type = ARRAYS.get(value.getClass());
       return new Parameter(ArrayText.of(value), type, type == null ? "text[]" : type);
-    } else if (value instanceof java.sql.Blob || value instanceof java.sql.Clob || value instanceof java.sql.SQLXML
-        || value instanceof java.sql.Struct || value instanceof java.sql.Ref || value instanceof java.sql.RowId) {
+    } else if (value instanceof java.sql.Blob
+        || value instanceof java.sql.Clob
+        || value instanceof java.sql.SQLXML
+        || value instanceof java.sql.Struct
+        || value instanceof java.sql.Ref
+        || value instanceof java.sql.RowId) {
       throw Refusals.parameter(value.getClass().getSimpleName());
     }
     // One of the client's own classes, a List or a Map: the type's codec takes it or says why not.
     return new Parameter(value, null, null);
   }
 
-  /** A date or time of java.sql, its fields by a calendar; java.util's own is taken for a timestamp. */
+  /**
+   * A date or time of java.sql, its fields by a calendar; java.util's own is taken for a timestamp.
+   */
   static Parameter ofDate(java.util.Date value, Calendar calendar) {
     if (value == null) {
       return NULL;

@@ -137,7 +137,10 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
     if (value instanceof JdbcArray || value == null) {
       set(index, Parameter.of(value));
     } else {
-      set(index, Parameter.of(connection.createArrayOf(value.getBaseTypeName(), (Object[]) value.getArray())));
+      set(
+          index,
+          Parameter.of(
+              connection.createArrayOf(value.getBaseTypeName(), (Object[]) value.getArray())));
     }
   }
 
@@ -175,7 +178,11 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
     } else if (type == Types.OTHER) {
       setOther(index, value);
     } else if (type == Types.BLOB && !(value instanceof Blob)) {
-      setBlob(index, value instanceof byte[] bytes ? new ByteArrayInputStream(bytes) : TargetType.cast(value, InputStream.class));
+      setBlob(
+          index,
+          value instanceof byte[] bytes
+              ? new ByteArrayInputStream(bytes)
+              : TargetType.cast(value, InputStream.class));
     } else if ((type == Types.CLOB || type == Types.NCLOB) && !(value instanceof Clob)) {
       setClob(index, value instanceof Reader reader ? reader : new StringReader(value.toString()));
     } else {
@@ -185,7 +192,10 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
 
   /** A value whose type the server is to infer. */
   private void setOther(int index, Object value) throws SQLException {
-    if (value instanceof InputStream || value instanceof Reader || value instanceof Blob || value instanceof Clob) {
+    if (value instanceof InputStream
+        || value instanceof Reader
+        || value instanceof Blob
+        || value instanceof Clob) {
       setObject(index, value);
     } else {
       set(index, SqlErrors.translated(() -> Parameter.untyped(value)));
@@ -237,13 +247,17 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
 
   @Override
   public void setAsciiStream(int index, InputStream value, long length) throws SQLException {
-    setString(index, value == null ? null : new String(Streams.bytes(value, length), StandardCharsets.US_ASCII));
+    setString(
+        index,
+        value == null ? null : new String(Streams.bytes(value, length), StandardCharsets.US_ASCII));
   }
 
   @Override
   @Deprecated
   public void setUnicodeStream(int index, InputStream value, int length) throws SQLException {
-    setString(index, value == null ? null : new String(Streams.bytes(value, length), StandardCharsets.UTF_8));
+    setString(
+        index,
+        value == null ? null : new String(Streams.bytes(value, length), StandardCharsets.UTF_8));
   }
 
   @Override
@@ -340,7 +354,8 @@ abstract class ParameterSetters extends JdbcStatement implements PreparedStateme
   }
 
   private static SQLException wrongCall() {
-    return SqlErrors.error("07000", "a prepared statement has its SQL already; call the method without a string");
+    return SqlErrors.error(
+        "07000", "a prepared statement has its SQL already; call the method without a string");
   }
 
   @Override

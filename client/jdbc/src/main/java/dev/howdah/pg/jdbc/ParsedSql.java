@@ -5,7 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 
-/** A statement cut at its placeholders, which become $1, $2 and so on. Made by {@link SqlScanner}. */
+/**
+ * A statement cut at its placeholders, which become $1, $2 and so on. Made by {@link SqlScanner}.
+ */
 final class ParsedSql {
   private static final Set<String> CHANGES = Set.of("insert", "update", "delete", "merge");
   private static final Set<String> READS = Set.of("select", "values", "table");
@@ -34,12 +36,20 @@ final class ParsedSql {
   private final String kind;
   private final boolean returning;
   private final int end;
+
   /** The text for the types of the last execution; the next is nearly always of the same. */
   private volatile Typed typed;
+
   /** Whether the server could not infer the parameters' types, so that each says its own. */
   private volatile boolean explicit;
 
-  ParsedSql(List<String> fragments, List<Place> places, int statements, String kind, boolean returning, int end) {
+  ParsedSql(
+      List<String> fragments,
+      List<Place> places,
+      int statements,
+      String kind,
+      boolean returning,
+      int end) {
     this.fragments = fragments;
     this.places = places;
     this.statements = statements;
@@ -94,7 +104,10 @@ final class ParsedSql {
     return last;
   }
 
-  /** Types are declared beside the text: PostgreSQL's grammar has places for a parameter and not for a cast of one. */
+  /**
+   * Types are declared beside the text: PostgreSQL's grammar has places for a parameter and not for
+   * a cast of one.
+   */
   private Typed declared(String[] names) {
     String[] casts = names.clone();
     int[] numbers = new int[names.length];
@@ -126,14 +139,18 @@ final class ParsedSql {
     return text.toString();
   }
 
-  /** The statement with RETURNING and a list of columns, unless it changes nothing or returns rows already. */
+  /**
+   * The statement with RETURNING and a list of columns, unless it changes nothing or returns rows
+   * already.
+   */
   ParsedSql returning(String columns) {
     if (!CHANGES.contains(kind) || returning || isScript()) {
       return this;
     }
     String[] changed = fragments.toArray(String[]::new);
     int last = changed.length - 1;
-    changed[last] = changed[last].substring(0, end) + " returning " + columns + changed[last].substring(end);
+    changed[last] =
+        changed[last].substring(0, end) + " returning " + columns + changed[last].substring(end);
     return new ParsedSql(List.of(changed), places, statements, kind, true, end);
   }
 

@@ -4,7 +4,10 @@ import java.sql.SQLException;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** New values of a row's columns, which are set as the parameters of a statement are. It is never executed itself. */
+/**
+ * New values of a row's columns, which are set as the parameters of a statement are. It is never
+ * executed itself.
+ */
 final class PendingRow extends JdbcPreparedStatement {
   private final JdbcType[] types;
   private final SortedMap<Integer, Parameter> values = new TreeMap<>();

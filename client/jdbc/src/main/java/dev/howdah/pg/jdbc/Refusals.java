@@ -11,7 +11,9 @@ final class Refusals {
   }
 
   static SQLFeatureNotSupportedException struct() {
-    return SqlErrors.unsupported("Struct", "read a composite with getObject, and send a dev.howdah.pg.types.Composite with setObject");
+    return SqlErrors.unsupported(
+        "Struct",
+        "read a composite with getObject, and send a dev.howdah.pg.types.Composite with setObject");
   }
 
   static SQLFeatureNotSupportedException reference() {
@@ -23,6 +25,7 @@ final class Refusals {
   }
 
   static SQLFeatureNotSupportedException parameter(String what) {
-    return SqlErrors.unsupported("a parameter of " + what, "send bytes, text or one of the client's own types");
+    return SqlErrors.unsupported(
+        "a parameter of " + what, "send bytes, text or one of the client's own types");
   }
 }

@@ -4,7 +4,10 @@ import dev.howdah.pg.Row;
 import dev.howdah.pg.Shape;
 import java.sql.SQLException;
 
-/** What is changed through a result set: the new values for the row it stands on or for one to be inserted, until they are sent. */
+/**
+ * What is changed through a result set: the new values for the row it stands on or for one to be
+ * inserted, until they are sent.
+ */
 final class RowEditor {
   private final JdbcConnection connection;
   private final JdbcStatement statement;
@@ -15,7 +18,12 @@ final class RowEditor {
   private PendingRow pending;
   private boolean inserting;
 
-  RowEditor(JdbcConnection connection, JdbcStatement statement, Shape shape, JdbcType[] types, RowPosition position) {
+  RowEditor(
+      JdbcConnection connection,
+      JdbcStatement statement,
+      Shape shape,
+      JdbcType[] types,
+      RowPosition position) {
     this.connection = connection;
     this.statement = statement;
     this.shape = shape;
@@ -33,7 +41,9 @@ final class RowEditor {
 
   ParameterSetters pending(int column) throws SQLException {
     if (column < 1 || column > types.length) {
-      throw SqlErrors.error("07009", "there is no column " + column + "; there are " + types.length + ", counted from 1");
+      throw SqlErrors.error(
+          "07009",
+          "there is no column " + column + "; there are " + types.length + ", counted from 1");
     }
     table().checkColumn(column);
     if (!inserting) {
@@ -52,7 +62,9 @@ final class RowEditor {
 
   void checkOnRow() throws SQLException {
     if (inserting) {
-      throw SqlErrors.error("24000", "the result set stands on the row to be inserted; call moveToCurrentRow() first");
+      throw SqlErrors.error(
+          "24000",
+          "the result set stands on the row to be inserted; call moveToCurrentRow() first");
     }
   }
 
@@ -77,7 +89,9 @@ final class RowEditor {
   /** Inserts the row, which then is the last; one more can be inserted behind it. */
   void insert() throws SQLException {
     if (!inserting) {
-      throw SqlErrors.error("24000", "the result set does not stand on the row to be inserted; call moveToInsertRow() first");
+      throw SqlErrors.error(
+          "24000",
+          "the result set does not stand on the row to be inserted; call moveToInsertRow() first");
     }
     PendingRow row = pending == null ? new PendingRow(connection, types) : pending;
     position.append(table().insert(row.values()));

@@ -7,19 +7,26 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Where a result set stands in its rows, which are all there or come from a portal some at a time. */
+/**
+ * Where a result set stands in its rows, which are all there or come from a portal some at a time.
+ */
 final class RowPosition {
   private final JdbcConnection connection;
+
   /** Whose rows these are, so that it can be cancelled while more are fetched; null for none. */
   private final JdbcStatement statement;
+
   private final boolean scrolls;
   private final long most;
   private List<Row> rows;
   private Portal portal;
+
   /** How many rows came before the ones at hand. */
   private long passed;
+
   /** The index in the rows at hand: -1 before the first, their number after the last. */
   private int index = -1;
+
   private Row row;
 
   /**
@@ -28,7 +35,13 @@ final class RowPosition {
    * @param changeable whether rows may be replaced; then all are at hand
    * @param most the most rows to show; 0 for all
    */
-  RowPosition(JdbcConnection connection, JdbcStatement statement, Answer answer, boolean scrolls, boolean changeable, long most) {
+  RowPosition(
+      JdbcConnection connection,
+      JdbcStatement statement,
+      Answer answer,
+      boolean scrolls,
+      boolean changeable,
+      long most) {
     this.connection = connection;
     this.statement = statement;
     this.rows = changeable ? new ArrayList<>(answer.rows()) : answer.rows();
@@ -40,8 +53,11 @@ final class RowPosition {
   /** The row it stands on. */
   Row row() throws SQLException {
     if (row == null) {
-      throw SqlErrors.error("24000", index < 0 ? "the result set stands before its first row; call next() first"
-          : "the result set stands behind its last row");
+      throw SqlErrors.error(
+          "24000",
+          index < 0
+              ? "the result set stands before its first row; call next() first"
+              : "the result set stands behind its last row");
     }
     return row;
   }
@@ -84,7 +100,8 @@ final class RowPosition {
 
   private void checkScrolls() throws SQLException {
     if (!scrolls) {
-      throw SqlErrors.error("24000", "the result set goes forward only; ask for TYPE_SCROLL_INSENSITIVE");
+      throw SqlErrors.error(
+          "24000", "the result set goes forward only; ask for TYPE_SCROLL_INSENSITIVE");
     }
   }
 

@@ -47,16 +47,18 @@ final class Runner {
     Object[] values = parameters.stream().map(Parameter::value).toArray();
     Options options = statement.options().types(typed.types());
     if (parsed.isRead() && statement.streams()) {
-      return Answer.of(connection.core.portal(options.fetchSize(statement.fetches()), text, values));
+      return Answer.of(
+          connection.core.portal(options.fetchSize(statement.fetches()), text, values));
     }
-    Result result = connection.core.query(options.mostRows((int) statement.mostRows()), text, values);
+    Result result =
+        connection.core.query(options.mostRows((int) statement.mostRows()), text, values);
     connection.catalog().notice(result.tag());
     return Answer.of(result);
   }
 
   /**
-   * The types to declare, and a fallback where nothing else says one. Texts and numbers that are cast have none: the server reads
-   * them as what they are cast to, and loses no digit.
+   * The types to declare, and a fallback where nothing else says one. Texts and numbers that are
+   * cast have none: the server reads them as what they are cast to, and loses no digit.
    */
   static String[] types(ParsedSql parsed, List<Parameter> parameters) {
     String[] types = new String[parameters.size()];
@@ -64,7 +66,9 @@ final class Runner {
       Parameter parameter = parameters.get(i);
       ParsedSql.Place place = parsed.place(i);
       boolean told = place.cast() || parameter.type() != null;
-      boolean read = place.cast() && (parameter.value() instanceof String || parameter.value() instanceof Number);
+      boolean read =
+          place.cast()
+              && (parameter.value() instanceof String || parameter.value() instanceof Number);
       types[i] = read ? null : parameter.type();
       if (!told && (place.nullTest() || parsed.isExplicit())) {
         types[i] = parameter.fallback();
@@ -73,7 +77,10 @@ final class Runner {
     return types;
   }
 
-  /** Runs text that is sent as it is: in one round trip, with nothing prepared, and rows come as text. */
+  /**
+   * Runs text that is sent as it is: in one round trip, with nothing prepared, and rows come as
+   * text.
+   */
   private List<Answer> script(String text) throws SQLException {
     connection.open();
     List<Answer> answers = new ArrayList<>();
@@ -81,7 +88,14 @@ final class Runner {
       connection.catalog().notice(result.tag());
       Answer answer = Answer.of(result);
       boolean cut = statement.mostRows() > 0 && statement.mostRows() < result.size();
-      answers.add(cut ? new Answer(answer.shape(), answer.rows().subList(0, (int) statement.mostRows()), null, answer.count()) : answer);
+      answers.add(
+          cut
+              ? new Answer(
+                  answer.shape(),
+                  answer.rows().subList(0, (int) statement.mostRows()),
+                  null,
+                  answer.count())
+              : answer);
     }
     return answers;
   }

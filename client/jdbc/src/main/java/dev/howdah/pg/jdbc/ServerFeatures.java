@@ -2,7 +2,10 @@ package dev.howdah.pg.jdbc;
 
 import java.sql.DatabaseMetaData;
 
-/** What PostgreSQL and this driver can do, as far as it is the same for every version and connection: SQL. */
+/**
+ * What PostgreSQL and this driver can do, as far as it is the same for every version and
+ * connection: SQL.
+ */
 abstract class ServerFeatures implements DatabaseMetaData {
   @Override
   public boolean allProceduresAreCallable() {

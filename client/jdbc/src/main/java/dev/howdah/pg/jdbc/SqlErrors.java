@@ -14,7 +14,10 @@ import java.sql.SQLTimeoutException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.SQLTransientConnectionException;
 
-/** Makes the SQLException that JDBC's users expect of what went wrong; the client's own exception is its cause. */
+/**
+ * Makes the SQLException that JDBC's users expect of what went wrong; the client's own exception is
+ * its cause.
+ */
 final class SqlErrors {
   private SqlErrors() {}
 
@@ -75,12 +78,15 @@ final class SqlErrors {
   }
 
   /**
-   * What ODBC calls a function that the driver does not support. HikariCP closes a connection at the server's own 0A000, with
-   * the transaction that is under way on it.
+   * What ODBC calls a function that the driver does not support. HikariCP closes a connection at
+   * the server's own 0A000, with the transaction that is under way on it.
    */
   private static final String UNSUPPORTED = "IM001";
 
-  /** The refusal of something that JDBC has and this driver has not. It leaves the connection and the transaction as they are. */
+  /**
+   * The refusal of something that JDBC has and this driver has not. It leaves the connection and
+   * the transaction as they are.
+   */
   static SQLFeatureNotSupportedException unsupported(String what, String instead) {
     return new SQLFeatureNotSupportedException(what + " is not supported; " + instead, UNSUPPORTED);
   }

@@ -6,11 +6,11 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * Finds the placeholders of a statement, and what else JDBC must know of it: how many statements there are,
- * of which kind the first is, whether it returns rows by itself.
+ * Finds the placeholders of a statement, and what else JDBC must know of it: how many statements
+ * there are, of which kind the first is, whether it returns rows by itself.
  *
- * <p>What can hide a question mark or a semicolon is known by {@link Lexemes}. Two question marks are one that is part of
- * an operator.
+ * <p>What can hide a question mark or a semicolon is known by {@link Lexemes}. Two question marks
+ * are one that is part of an operator.
  */
 final class SqlScanner {
   private static final Set<String> KINDS =
@@ -28,13 +28,15 @@ final class SqlScanner {
   private String first;
   private String kind;
   private boolean returning;
+
   /** Where, in the last fragment, what the first statement consists of ends. */
   private int end;
 
   /**
    * A scanner.
    *
-   * @param backslashes whether a backslash escapes in every string, as it does with standard_conforming_strings off
+   * @param backslashes whether a backslash escapes in every string, as it does with
+   *     standard_conforming_strings off
    */
   SqlScanner(String sql, boolean backslashes) {
     this.sql = sql;
@@ -46,7 +48,13 @@ final class SqlScanner {
       step(sql.charAt(at));
     }
     fragments.add(fragment.toString());
-    return new ParsedSql(List.copyOf(fragments), List.copyOf(places), statements, kind == null ? first : kind, returning, end);
+    return new ParsedSql(
+        List.copyOf(fragments),
+        List.copyOf(places),
+        statements,
+        kind == null ? first : kind,
+        returning,
+        end);
   }
 
   private void step(char c) {
@@ -107,9 +115,13 @@ final class SqlScanner {
       next++;
     }
     boolean cast = sql.startsWith("::", next);
-    boolean indirection = next < sql.length() && (sql.charAt(next) == '[' || sql.charAt(next) == '.');
-    boolean nullTest = sql.substring(next, Math.min(sql.length(), next + 80)).toLowerCase(Locale.ROOT)
-        .matches("(?s)is\\s+(not\\s+)?null(?![a-z0-9_$]).*|isnull(?![a-z0-9_$]).*|notnull(?![a-z0-9_$]).*");
+    boolean indirection =
+        next < sql.length() && (sql.charAt(next) == '[' || sql.charAt(next) == '.');
+    boolean nullTest =
+        sql.substring(next, Math.min(sql.length(), next + 80))
+            .toLowerCase(Locale.ROOT)
+            .matches(
+                "(?s)is\\s+(not\\s+)?null(?![a-z0-9_$]).*|isnull(?![a-z0-9_$]).*|notnull(?![a-z0-9_$]).*");
     return new ParsedSql.Place(cast, indirection, nullTest);
   }
 

@@ -11,7 +11,8 @@ final class Streams {
 
   private static int length(long length) throws SQLException {
     if (length > Integer.MAX_VALUE) {
-      throw SqlErrors.error("22001", "a value of " + length + " bytes or characters is larger than PostgreSQL takes");
+      throw SqlErrors.error(
+          "22001", "a value of " + length + " bytes or characters is larger than PostgreSQL takes");
     }
     return length < 0 ? Integer.MAX_VALUE : (int) length;
   }
@@ -28,7 +29,8 @@ final class Streams {
   }
 
   static SQLException failed(String what, IOException error) {
-    return SqlErrors.of("the " + what + " of a parameter failed: " + error.getMessage(), "22000", error);
+    return SqlErrors.of(
+        "the " + what + " of a parameter failed: " + error.getMessage(), "22000", error);
   }
 
   static String characters(Reader reader, long length) throws SQLException {
@@ -52,7 +54,9 @@ final class Streams {
 
   static void checkWhole(long read, long wanted) throws SQLException {
     if (wanted >= 0 && read < wanted) {
-      throw SqlErrors.error("22000", "the stream of a parameter ended after " + read + " where " + wanted + " were announced");
+      throw SqlErrors.error(
+          "22000",
+          "the stream of a parameter ended after " + read + " where " + wanted + " were announced");
     }
   }
 }

@@ -14,14 +14,19 @@ import java.util.GregorianCalendar;
 import java.util.TimeZone;
 
 /**
- * Between the server's dates and times and the classes of java.sql, which are instants in disguise: a
- * calendar, or the JVM's time zone, says which fields they have.
+ * Between the server's dates and times and the classes of java.sql, which are instants in disguise:
+ * a calendar, or the JVM's time zone, says which fields they have.
  */
 final class Temporals {
   /** The date of a time of day, as java.sql.Time has it. */
   private static final LocalDate EPOCH = LocalDate.EPOCH;
-  /** The infinite dates and timestamps, in milliseconds that calendars can still compute with; pgjdbc has the same. */
+
+  /**
+   * The infinite dates and timestamps, in milliseconds that calendars can still compute with;
+   * pgjdbc has the same.
+   */
   private static final long INFINITY = 9_223_372_036_825_200_000L;
+
   private static final long MINUS_INFINITY = -9_223_372_036_832_400_000L;
 
   private Temporals() {}
@@ -35,8 +40,13 @@ final class Temporals {
     fields.clear();
     int year = local.getYear();
     fields.set(Calendar.ERA, year > 0 ? GregorianCalendar.AD : GregorianCalendar.BC);
-    fields.set(year > 0 ? year : 1 - year, local.getMonthValue() - 1, local.getDayOfMonth(), local.getHour(),
-        local.getMinute(), local.getSecond());
+    fields.set(
+        year > 0 ? year : 1 - year,
+        local.getMonthValue() - 1,
+        local.getDayOfMonth(),
+        local.getHour(),
+        local.getMinute(),
+        local.getSecond());
     return fields.getTimeInMillis();
   }
 
@@ -63,28 +73,38 @@ final class Temporals {
     if (local.equals(LocalDate.MAX) || local.equals(LocalDate.MIN)) {
       return new Date(local.equals(LocalDate.MAX) ? INFINITY : MINUS_INFINITY);
     }
-    return calendar == null ? Date.valueOf(local) : new Date(millis(local.atStartOfDay(), calendar));
+    return calendar == null
+        ? Date.valueOf(local)
+        : new Date(millis(local.atStartOfDay(), calendar));
   }
 
   /** A time of day; 24:00 is the end of the day, which is the start of the next. */
   static Time time(LocalTime local, Calendar calendar) {
-    LocalDateTime moment = local.equals(LocalTime.MAX) ? EPOCH.plusDays(1).atStartOfDay() : EPOCH.atTime(local);
+    LocalDateTime moment =
+        local.equals(LocalTime.MAX) ? EPOCH.plusDays(1).atStartOfDay() : EPOCH.atTime(local);
     return new Time(millis(moment, calendar) + moment.getNano() / 1_000_000);
   }
 
   static Time time(OffsetTime time) {
-    LocalDateTime moment = time.toLocalTime().equals(LocalTime.MAX) ? EPOCH.plusDays(1).atStartOfDay() : EPOCH.atTime(time.toLocalTime());
+    LocalDateTime moment =
+        time.toLocalTime().equals(LocalTime.MAX)
+            ? EPOCH.plusDays(1).atStartOfDay()
+            : EPOCH.atTime(time.toLocalTime());
     return new Time(moment.toInstant(time.getOffset()).toEpochMilli());
   }
 
   /** The fields that an instant has by a calendar. */
   private static GregorianCalendar fields(long millis, Calendar calendar) {
-    GregorianCalendar fields = new GregorianCalendar(calendar == null ? TimeZone.getDefault() : calendar.getTimeZone());
+    GregorianCalendar fields =
+        new GregorianCalendar(calendar == null ? TimeZone.getDefault() : calendar.getTimeZone());
     fields.setTimeInMillis(millis);
     return fields;
   }
 
-  /** The text of a timestamp, which the server takes for a date, a timestamp with a time zone or without one. */
+  /**
+   * The text of a timestamp, which the server takes for a date, a timestamp with a time zone or
+   * without one.
+   */
   static String text(Timestamp value, Calendar calendar) {
     if (isInfinite(value.getTime())) {
       return infinity(value.getTime());

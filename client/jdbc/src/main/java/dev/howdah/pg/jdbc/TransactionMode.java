@@ -4,8 +4,9 @@ import java.sql.Connection;
 import java.sql.SQLException;
 
 /**
- * What a connection has been told about transactions. Nothing is sent when it is told: a transaction is
- * begun with its first statement, and statements outside of transactions get what they need before the next.
+ * What a connection has been told about transactions. Nothing is sent when it is told: a
+ * transaction is begun with its first statement, and statements outside of transactions get what
+ * they need before the next.
  */
 final class TransactionMode {
   /** What JDBC knows as the driver's default; the server's settings say what it is. */
@@ -14,8 +15,10 @@ final class TransactionMode {
   private boolean autoCommit = true;
   private int isolation = UNSET;
   private boolean readOnly;
+
   /** What the session does by itself, so far as it was changed here. */
   private int sessionIsolation = UNSET;
+
   private boolean sessionReadOnly;
   private String begin = "BEGIN";
 
@@ -53,7 +56,9 @@ final class TransactionMode {
       case Connection.TRANSACTION_READ_COMMITTED -> "READ COMMITTED";
       case Connection.TRANSACTION_REPEATABLE_READ -> "REPEATABLE READ";
       case Connection.TRANSACTION_SERIALIZABLE -> "SERIALIZABLE";
-      default -> throw SqlErrors.error("22023", "there is no transaction isolation of number " + level + " in PostgreSQL");
+      default ->
+          throw SqlErrors.error(
+              "22023", "there is no transaction isolation of number " + level + " in PostgreSQL");
     };
   }
 
@@ -69,7 +74,8 @@ final class TransactionMode {
 
   private String begin() {
     try {
-      return "BEGIN" + (isolation == UNSET ? "" : " ISOLATION LEVEL " + name(isolation))
+      return "BEGIN"
+          + (isolation == UNSET ? "" : " ISOLATION LEVEL " + name(isolation))
           + (readOnly ? " READ ONLY" : sessionReadOnly ? " READ WRITE" : "");
     } catch (SQLException e) {
       throw new IllegalStateException(e);
@@ -86,12 +92,16 @@ final class TransactionMode {
     return begin;
   }
 
-  /** What the session must be told before a statement that is a transaction of its own; null if it knows. */
+  /**
+   * What the session must be told before a statement that is a transaction of its own; null if it
+   * knows.
+   */
   String pending() throws SQLException {
     if (!autoCommit || isolation == sessionIsolation && readOnly == sessionReadOnly) {
       return null;
     }
-    return "SET SESSION CHARACTERISTICS AS TRANSACTION" + (isolation == UNSET ? "" : " ISOLATION LEVEL " + name(isolation) + ",")
+    return "SET SESSION CHARACTERISTICS AS TRANSACTION"
+        + (isolation == UNSET ? "" : " ISOLATION LEVEL " + name(isolation) + ",")
         + (readOnly ? " READ ONLY" : " READ WRITE");
   }
 

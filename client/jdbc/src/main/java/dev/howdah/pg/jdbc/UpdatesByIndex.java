@@ -19,9 +19,15 @@ import java.sql.Time;
 import java.sql.Timestamp;
 import java.sql.Types;
 
-/** Takes new values for columns that are named by number, each as a parameter of a statement is taken. */
+/**
+ * Takes new values for columns that are named by number, each as a parameter of a statement is
+ * taken.
+ */
 abstract class UpdatesByIndex implements ResultSet {
-  /** Where the new value of a column goes, which becomes part of the row that is changed or inserted. */
+  /**
+   * Where the new value of a column goes, which becomes part of the row that is changed or
+   * inserted.
+   */
   abstract ParameterSetters pending(int column) throws SQLException;
 
   @Override
@@ -95,23 +101,27 @@ abstract class UpdatesByIndex implements ResultSet {
   }
 
   @Override
-  public final void updateAsciiStream(int column, InputStream value, int length) throws SQLException {
+  public final void updateAsciiStream(int column, InputStream value, int length)
+      throws SQLException {
     pending(column).setAsciiStream(column, value, length);
   }
 
   @Override
-  public final void updateBinaryStream(int column, InputStream value, int length) throws SQLException {
+  public final void updateBinaryStream(int column, InputStream value, int length)
+      throws SQLException {
     pending(column).setBinaryStream(column, value, length);
   }
 
   @Override
-  public final void updateCharacterStream(int column, Reader value, int length) throws SQLException {
+  public final void updateCharacterStream(int column, Reader value, int length)
+      throws SQLException {
     pending(column).setCharacterStream(column, value, length);
   }
 
   @Override
   public final void updateObject(int column, Object value, int scale) throws SQLException {
-    Object scaled = value instanceof BigDecimal number ? number.setScale(scale, RoundingMode.HALF_UP) : value;
+    Object scaled =
+        value instanceof BigDecimal number ? number.setScale(scale, RoundingMode.HALF_UP) : value;
     pending(column).setObject(column, scaled);
   }
 
@@ -161,22 +171,26 @@ abstract class UpdatesByIndex implements ResultSet {
   }
 
   @Override
-  public final void updateNCharacterStream(int column, Reader value, long length) throws SQLException {
+  public final void updateNCharacterStream(int column, Reader value, long length)
+      throws SQLException {
     pending(column).setNCharacterStream(column, value, length);
   }
 
   @Override
-  public final void updateAsciiStream(int column, InputStream value, long length) throws SQLException {
+  public final void updateAsciiStream(int column, InputStream value, long length)
+      throws SQLException {
     pending(column).setAsciiStream(column, value, length);
   }
 
   @Override
-  public final void updateBinaryStream(int column, InputStream value, long length) throws SQLException {
+  public final void updateBinaryStream(int column, InputStream value, long length)
+      throws SQLException {
     pending(column).setBinaryStream(column, value, length);
   }
 
   @Override
-  public final void updateCharacterStream(int column, Reader value, long length) throws SQLException {
+  public final void updateCharacterStream(int column, Reader value, long length)
+      throws SQLException {
     pending(column).setCharacterStream(column, value, length);
   }
 
@@ -231,7 +245,8 @@ abstract class UpdatesByIndex implements ResultSet {
   }
 
   @Override
-  public final void updateObject(int column, Object value, SQLType type, int scale) throws SQLException {
+  public final void updateObject(int column, Object value, SQLType type, int scale)
+      throws SQLException {
     pending(column).setObject(column, value, type, scale);
   }
 

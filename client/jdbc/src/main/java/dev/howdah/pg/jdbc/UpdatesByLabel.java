@@ -16,7 +16,10 @@ import java.sql.SQLXML;
 import java.sql.Time;
 import java.sql.Timestamp;
 
-/** Takes new values for columns that are named by label; the label is looked up and the value taken by number. */
+/**
+ * Takes new values for columns that are named by label; the label is looked up and the value taken
+ * by number.
+ */
 abstract class UpdatesByLabel extends UpdatesByIndex {
   @Override
   public final void updateNull(String label) throws SQLException {
@@ -89,17 +92,20 @@ abstract class UpdatesByLabel extends UpdatesByIndex {
   }
 
   @Override
-  public final void updateAsciiStream(String label, InputStream value, int length) throws SQLException {
+  public final void updateAsciiStream(String label, InputStream value, int length)
+      throws SQLException {
     updateAsciiStream(findColumn(label), value, length);
   }
 
   @Override
-  public final void updateBinaryStream(String label, InputStream value, int length) throws SQLException {
+  public final void updateBinaryStream(String label, InputStream value, int length)
+      throws SQLException {
     updateBinaryStream(findColumn(label), value, length);
   }
 
   @Override
-  public final void updateCharacterStream(String label, Reader value, int length) throws SQLException {
+  public final void updateCharacterStream(String label, Reader value, int length)
+      throws SQLException {
     updateCharacterStream(findColumn(label), value, length);
   }
 
@@ -154,22 +160,26 @@ abstract class UpdatesByLabel extends UpdatesByIndex {
   }
 
   @Override
-  public final void updateNCharacterStream(String label, Reader value, long length) throws SQLException {
+  public final void updateNCharacterStream(String label, Reader value, long length)
+      throws SQLException {
     updateNCharacterStream(findColumn(label), value, length);
   }
 
   @Override
-  public final void updateAsciiStream(String label, InputStream value, long length) throws SQLException {
+  public final void updateAsciiStream(String label, InputStream value, long length)
+      throws SQLException {
     updateAsciiStream(findColumn(label), value, length);
   }
 
   @Override
-  public final void updateBinaryStream(String label, InputStream value, long length) throws SQLException {
+  public final void updateBinaryStream(String label, InputStream value, long length)
+      throws SQLException {
     updateBinaryStream(findColumn(label), value, length);
   }
 
   @Override
-  public final void updateCharacterStream(String label, Reader value, long length) throws SQLException {
+  public final void updateCharacterStream(String label, Reader value, long length)
+      throws SQLException {
     updateCharacterStream(findColumn(label), value, length);
   }
 
@@ -224,7 +234,8 @@ abstract class UpdatesByLabel extends UpdatesByIndex {
   }
 
   @Override
-  public final void updateObject(String label, Object value, SQLType type, int scale) throws SQLException {
+  public final void updateObject(String label, Object value, SQLType type, int scale)
+      throws SQLException {
     updateObject(findColumn(label), value, type, scale);
   }
 

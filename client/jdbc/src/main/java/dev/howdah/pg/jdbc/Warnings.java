@@ -3,7 +3,9 @@ package dev.howdah.pg.jdbc;
 import dev.howdah.pg.ServerMessage;
 import java.sql.SQLWarning;
 
-/** The notices that the server sent for a statement or a connection, as JDBC's chain of warnings. */
+/**
+ * The notices that the server sent for a statement or a connection, as JDBC's chain of warnings.
+ */
 final class Warnings {
   /** A function can raise notices without end; what comes after this many is dropped. */
   private static final int MOST = 1_000;

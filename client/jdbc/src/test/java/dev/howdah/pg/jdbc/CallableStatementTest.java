@@ -24,14 +24,16 @@ class CallableStatementTest {
   void connect() throws SQLException {
     connection = Howdah.connect();
     try (var statement = connection.createStatement()) {
-      statement.execute("""
+      statement.execute(
+          """
           create function pg_temp.twice(n int) returns int language sql as 'select 2 * n';
           create function pg_temp.parts(whole numeric, out units int, inout note text, out day date) language sql as
             $$ select whole::int, note || '!', date '2026-11-23' $$;
           create function pg_temp.some(n int) returns setof int language sql as 'select generate_series(1, n)';
           create function pg_temp.nothing() returns void language sql as 'select';
           create procedure pg_temp.double_it(inout n int, out was text) language plpgsql as
-            $$ begin was := 'was ' || n; n := 2 * n; end $$""");
+            $$ begin was := 'was ' || n; n := 2 * n; end $$\
+          """);
     }
   }
 
@@ -56,8 +58,10 @@ class CallableStatementTest {
   @Test
   void anEscapeCallsProceduresToo() throws SQLException {
     try (var statement = connection.createStatement()) {
-      statement.execute("create schema if not exists \"Odd\"; create or replace procedure \"Odd\".\"give it\"(n int) language sql as 'select 1';"
-          + "create or replace procedure public.plainly_called(inout n int) language plpgsql as 'begin n := n + 1; end'");
+      statement.execute(
+          "create schema if not exists \"Odd\"; create or replace procedure \"Odd\".\"give it\"(n"
+              + " int) language sql as 'select 1';create or replace procedure"
+              + " public.plainly_called(inout n int) language plpgsql as 'begin n := n + 1; end'");
     }
     try (CallableStatement call = connection.prepareCall("{call pg_temp.double_it(?, ?)}")) {
       call.setInt(1, 21);
@@ -67,7 +71,12 @@ class CallableStatementTest {
       assertEquals(42, call.getInt(1));
       assertEquals("was 21", call.getString(2));
     }
-    for (String sql : new String[] {"{call \"Odd\".\"give it\"(7)}", "{CALL Plainly_Called(7)}", "{call public . plainly_called(7)}"}) {
+    for (String sql :
+        new String[] {
+          "{call \"Odd\".\"give it\"(7)}",
+          "{CALL Plainly_Called(7)}",
+          "{call public . plainly_called(7)}"
+        }) {
       try (CallableStatement call = connection.prepareCall(sql)) {
         call.execute();
       }
@@ -75,7 +84,10 @@ class CallableStatementTest {
     // What nobody has is an error when it is called, and nothing is begun by asking.
     connection.setAutoCommit(false);
     try (CallableStatement call = connection.prepareCall("{call no_such_thing(1)}")) {
-      assertEquals("42883", org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, call::execute).getSQLState());
+      assertEquals(
+          "42883",
+          org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, call::execute)
+              .getSQLState());
     }
     connection.rollback();
     connection.setAutoCommit(true);
@@ -83,7 +95,8 @@ class CallableStatementTest {
 
   @Test
   void whatAFunctionReturnsIsTheFirstParameter() throws SQLException {
-    for (String sql : new String[] {"{? = call pg_temp.twice(?)}", " { ?=CALL pg_temp.twice( ? ) } "}) {
+    for (String sql :
+        new String[] {"{? = call pg_temp.twice(?)}", " { ?=CALL pg_temp.twice( ? ) } "}) {
       try (CallableStatement call = connection.prepareCall(sql)) {
         call.registerOutParameter(1, Types.INTEGER);
         for (int n = 1; n < 20; n++) {

@@ -22,7 +22,8 @@ class ClojureTest {
     StringWriter output = new StringWriter();
     Var.pushThreadBindings(RT.map(RT.var("clojure.test", "*test-out*"), output, RT.OUT, output));
     try {
-      IPersistentMap summary = (IPersistentMap) Clojure.var("clojure.test", "run-tests").invoke(namespace);
+      IPersistentMap summary =
+          (IPersistentMap) Clojure.var("clojure.test", "run-tests").invoke(namespace);
       assertEquals(0, number(summary, "fail") + number(summary, "error"), output.toString());
       assertTrue(number(summary, "pass") > 20, output.toString());
     } finally {

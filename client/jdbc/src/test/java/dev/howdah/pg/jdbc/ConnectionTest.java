@@ -42,7 +42,10 @@ class ConnectionTest {
   void theDriverIsFoundByItsAddress() throws SQLException {
     assertInstanceOf(HowdahDriver.class, DriverManager.getDriver("jdbc:howdah:"));
     assertNull(new HowdahDriver().connect("jdbc:other://x", new Properties()));
-    String bare = "jdbc:howdah://127.0.0.1:" + PrivateServer.shared().port() + "/postgres?application_name=addressed";
+    String bare =
+        "jdbc:howdah://127.0.0.1:"
+            + PrivateServer.shared().port()
+            + "/postgres?application_name=addressed";
     try (Connection connection = DriverManager.getConnection(bare, "tester", "unused")) {
       assertEquals("tester", Howdah.value(connection, "select current_user::text"));
       assertEquals("addressed", connection.getClientInfo("ApplicationName"));
@@ -55,9 +58,11 @@ class ConnectionTest {
       assertEquals("told", connection.getClientInfo().getProperty("ApplicationName"));
     }
     properties.setProperty("sslmod", "require");
-    SQLException error = assertThrows(SQLException.class, () -> DriverManager.getConnection(bare, properties));
+    SQLException error =
+        assertThrows(SQLException.class, () -> DriverManager.getConnection(bare, properties));
     assertTrue(error.getMessage().contains("sslmod"), error.getMessage());
-    assertEquals("08001", Howdah.state(() -> DriverManager.getConnection("jdbc:howdah://x:99999/y")));
+    assertEquals(
+        "08001", Howdah.state(() -> DriverManager.getConnection("jdbc:howdah://x:99999/y")));
   }
 
   @Test
@@ -82,7 +87,9 @@ class ConnectionTest {
       assertEquals("postgres", connection.getCatalog());
     }
     assertNotNull(configured.unwrap(Config.class));
-    assertThrows(IllegalStateException.class, () -> new HowdahDataSource(PrivateServer.shared().config().build()).setUser("x"));
+    assertThrows(
+        IllegalStateException.class,
+        () -> new HowdahDataSource(PrivateServer.shared().config().build()).setUser("x"));
   }
 
   @Test
@@ -103,12 +110,19 @@ class ConnectionTest {
     assertEquals("08003", Howdah.state(connection::createStatement));
   }
 
-  /** Ends the backend of a connection and returns when it is gone, or at once if the next statement is to find it dying. */
+  /**
+   * Ends the backend of a connection and returns when it is gone, or at once if the next statement
+   * is to find it dying.
+   */
   private static void terminate(Connection connection, boolean gone) throws SQLException {
     int process = Howdah.core(connection).process();
     try (Connection killer = Howdah.connect()) {
       Howdah.value(killer, "select pg_terminate_backend(" + process + ")");
-      while (gone && !Long.valueOf(0).equals(Howdah.value(killer, "select count(*) from pg_stat_activity where pid = " + process))) {
+      while (gone
+          && !Long.valueOf(0)
+              .equals(
+                  Howdah.value(
+                      killer, "select count(*) from pg_stat_activity where pid = " + process))) {
         Thread.onSpinWait();
       }
     }
@@ -126,7 +140,8 @@ class ConnectionTest {
   void aTerminatedBackendIsNoticed() throws SQLException {
     for (boolean gone : new boolean[] {true, false}) {
       for (int uses : new int[] {0, 1, 2, 8}) {
-        try (Connection connection = Howdah.connect(); PreparedStatement statement = connection.prepareStatement("select ?::int4")) {
+        try (Connection connection = Howdah.connect();
+            PreparedStatement statement = connection.prepareStatement("select ?::int4")) {
           statement.setInt(1, uses);
           for (int i = 0; i < uses; i++) {
             statement.executeQuery().close();
@@ -140,13 +155,14 @@ class ConnectionTest {
 
   @Test
   void aTerminatedBackendIsNoticedByWhateverComesNext() throws SQLException {
-    List<Function<Connection, Executable>> next = List.of(
-        connection -> () -> Howdah.value(connection, "select 1"),
-        connection -> () -> Howdah.execute(connection, "set application_name to 'x'"),
-        connection -> connection::commit,
-        connection -> connection::rollback,
-        connection -> connection::setSavepoint,
-        connection -> connection::getSchema);
+    List<Function<Connection, Executable>> next =
+        List.of(
+            connection -> () -> Howdah.value(connection, "select 1"),
+            connection -> () -> Howdah.execute(connection, "set application_name to 'x'"),
+            connection -> connection::commit,
+            connection -> connection::rollback,
+            connection -> connection::setSavepoint,
+            connection -> connection::getSchema);
     for (Function<Connection, Executable> action : next) {
       try (Connection connection = Howdah.connect()) {
         connection.setAutoCommit(false);
@@ -163,14 +179,15 @@ class ConnectionTest {
     private volatile boolean silent;
 
     Gap() throws IOException {
-      daemon(() -> {
-        while (true) {
-          Socket client = door.accept();
-          Socket server = new Socket("127.0.0.1", PrivateServer.shared().port());
-          daemon(() -> hand(client, server));
-          daemon(() -> hand(server, client));
-        }
-      });
+      daemon(
+          () -> {
+            while (true) {
+              Socket client = door.accept();
+              Socket server = new Socket("127.0.0.1", PrivateServer.shared().port());
+              daemon(() -> hand(client, server));
+              daemon(() -> hand(server, client));
+            }
+          });
     }
 
     private interface Loop {
@@ -178,20 +195,24 @@ class ConnectionTest {
     }
 
     private static void daemon(Loop loop) {
-      Thread thread = new Thread(() -> {
-        try {
-          loop.run();
-        } catch (IOException e) {
-          // One side has closed, which is how it ends.
-        }
-      });
+      Thread thread =
+          new Thread(
+              () -> {
+                try {
+                  loop.run();
+                } catch (IOException e) {
+                  // One side has closed, which is how it ends.
+                }
+              });
       thread.setDaemon(true);
       thread.start();
     }
 
     private void hand(Socket from, Socket to) throws IOException {
       byte[] buffer = new byte[4096];
-      for (int count = from.getInputStream().read(buffer); count >= 0; count = from.getInputStream().read(buffer)) {
+      for (int count = from.getInputStream().read(buffer);
+          count >= 0;
+          count = from.getInputStream().read(buffer)) {
         if (!silent) {
           to.getOutputStream().write(buffer, 0, count);
         }
@@ -209,7 +230,8 @@ class ConnectionTest {
   void aNetworkThatIsSilentIsGivenUpInTime() throws Exception {
     try (Gap gap = new Gap()) {
       String url = "jdbc:howdah://tester@127.0.0.1:" + gap.door.getLocalPort() + "/postgres";
-      try (Connection first = DriverManager.getConnection(url); Connection second = DriverManager.getConnection(url)) {
+      try (Connection first = DriverManager.getConnection(url);
+          Connection second = DriverManager.getConnection(url)) {
         assertTrue(first.isValid(5));
         second.setNetworkTimeout(Runnable::run, 300);
         assertEquals(300, second.getNetworkTimeout());
@@ -218,7 +240,8 @@ class ConnectionTest {
         long start = System.nanoTime();
         assertFalse(first.isValid(1));
         assertTrue(first.isClosed());
-        SQLException error = assertThrows(SQLException.class, () -> Howdah.value(second, "select 1"));
+        SQLException error =
+            assertThrows(SQLException.class, () -> Howdah.value(second, "select 1"));
         assertTrue(error.getSQLState().startsWith("08"), error.toString());
         assertTrue(second.isClosed());
         assertTrue(System.nanoTime() - start < 5_000_000_000L);
@@ -229,10 +252,16 @@ class ConnectionTest {
   @Test
   void aLongStatementEndsWhenAnotherThreadAborts() throws Exception {
     Connection connection = Howdah.connect();
-    CompletableFuture<SQLException> ended = CompletableFuture.supplyAsync(() ->
-        assertThrows(SQLException.class, () -> Howdah.value(connection, "select pg_sleep(30)")));
+    CompletableFuture<SQLException> ended =
+        CompletableFuture.supplyAsync(
+            () ->
+                assertThrows(
+                    SQLException.class, () -> Howdah.value(connection, "select pg_sleep(30)")));
     try (Connection watcher = Howdah.connect()) {
-      String asleep = "select count(*) from pg_stat_activity where pid = " + Howdah.core(connection).process() + " and wait_event = 'PgSleep'";
+      String asleep =
+          "select count(*) from pg_stat_activity where pid = "
+              + Howdah.core(connection).process()
+              + " and wait_event = 'PgSleep'";
       while (!Long.valueOf(1).equals(Howdah.value(watcher, asleep))) {
         Thread.onSpinWait();
       }
@@ -249,20 +278,22 @@ class ConnectionTest {
       CompletableFuture<?>[] threads = new CompletableFuture<?>[8];
       for (int t = 0; t < threads.length; t++) {
         int number = t;
-        threads[t] = CompletableFuture.runAsync(() -> {
-          try (var statement = connection.prepareStatement("select ? + ?")) {
-            for (int i = 0; i < 200; i++) {
-              statement.setInt(1, number);
-              statement.setInt(2, i);
-              try (var rows = statement.executeQuery()) {
-                rows.next();
-                assertEquals(number + i, rows.getInt(1));
-              }
-            }
-          } catch (SQLException e) {
-            throw new AssertionError(e);
-          }
-        });
+        threads[t] =
+            CompletableFuture.runAsync(
+                () -> {
+                  try (var statement = connection.prepareStatement("select ? + ?")) {
+                    for (int i = 0; i < 200; i++) {
+                      statement.setInt(1, number);
+                      statement.setInt(2, i);
+                      try (var rows = statement.executeQuery()) {
+                        rows.next();
+                        assertEquals(number + i, rows.getInt(1));
+                      }
+                    }
+                  } catch (SQLException e) {
+                    throw new AssertionError(e);
+                  }
+                });
       }
       CompletableFuture.allOf(threads).get();
     }
@@ -271,23 +302,45 @@ class ConnectionTest {
   @Test
   void errorsAreOfTheClassesThatJdbcHasForThem() throws SQLException {
     try (Connection connection = Howdah.connect()) {
-      Howdah.execute(connection, "create temp table t (a int primary key)", "insert into t values (1)");
-      SQLException duplicate = assertThrows(SQLIntegrityConstraintViolationException.class, () -> Howdah.execute(connection, "insert into t values (1)"));
-      assertEquals("t_pkey", assertInstanceOf(ServerException.class, duplicate.getCause()).server().constraint());
+      Howdah.execute(
+          connection, "create temp table t (a int primary key)", "insert into t values (1)");
+      SQLException duplicate =
+          assertThrows(
+              SQLIntegrityConstraintViolationException.class,
+              () -> Howdah.execute(connection, "insert into t values (1)"));
+      assertEquals(
+          "t_pkey",
+          assertInstanceOf(ServerException.class, duplicate.getCause()).server().constraint());
       assertThrows(SQLSyntaxErrorException.class, () -> Howdah.execute(connection, "selec"));
       assertThrows(java.sql.SQLDataException.class, () -> Howdah.execute(connection, "select 1/0"));
-      assertThrows(SQLTransactionRollbackException.class,
-          () -> Howdah.execute(connection, "do $$ begin raise exception using errcode = '40001'; end $$"));
+      assertThrows(
+          SQLTransactionRollbackException.class,
+          () ->
+              Howdah.execute(
+                  connection, "do $$ begin raise exception using errcode = '40001'; end $$"));
       assertThrows(SQLFeatureNotSupportedException.class, connection::createSQLXML);
-      assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t from stdin"));
-      assertThrows(SQLFeatureNotSupportedException.class, () -> Howdah.execute(connection, "copy t to stdout"));
+      assertThrows(
+          SQLFeatureNotSupportedException.class,
+          () -> Howdah.execute(connection, "copy t from stdin"));
+      assertThrows(
+          SQLFeatureNotSupportedException.class,
+          () -> Howdah.execute(connection, "copy t to stdout"));
       assertEquals(1, Howdah.value(connection, "select a from t"));
-      assertThrows(java.sql.SQLTransientConnectionException.class,
-          () -> Howdah.execute(connection, "do $$ begin raise exception using errcode = '53300'; end $$"));
+      assertThrows(
+          java.sql.SQLTransientConnectionException.class,
+          () ->
+              Howdah.execute(
+                  connection, "do $$ begin raise exception using errcode = '53300'; end $$"));
     }
-    assertThrows(SQLInvalidAuthorizationSpecException.class, () -> DriverManager.getConnection(Howdah.url(), "nobody_here", "x"));
-    assertThrows(SQLNonTransientConnectionException.class, () -> DriverManager.getConnection("jdbc:howdah://127.0.0.1:1/x"));
-    assertThrows(SQLSyntaxErrorException.class, () -> Howdah.execute(Howdah.connect(), "select * from nowhere"));
+    assertThrows(
+        SQLInvalidAuthorizationSpecException.class,
+        () -> DriverManager.getConnection(Howdah.url(), "nobody_here", "x"));
+    assertThrows(
+        SQLNonTransientConnectionException.class,
+        () -> DriverManager.getConnection("jdbc:howdah://127.0.0.1:1/x"));
+    assertThrows(
+        SQLSyntaxErrorException.class,
+        () -> Howdah.execute(Howdah.connect(), "select * from nowhere"));
   }
 
   @Test
@@ -299,7 +352,8 @@ class ConnectionTest {
       assertEquals("odd \" name", connection.getSchema());
       connection.setClientInfo("ApplicationName", "named");
       assertEquals("named", Howdah.value(connection, "show application_name"));
-      assertThrows(java.sql.SQLClientInfoException.class, () -> connection.setClientInfo("Other", "x"));
+      assertThrows(
+          java.sql.SQLClientInfoException.class, () -> connection.setClientInfo("Other", "x"));
       assertSame(connection, connection.unwrap(Connection.class));
       assertTrue(connection.isWrapperFor(dev.howdah.pg.Connection.class));
       assertEquals("22023", Howdah.state(() -> connection.unwrap(Integer.class)));

@@ -34,8 +34,8 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Every getter on many values of many types, beside pgjdbc. What both can read must be equal. What only one
- * reads, or reads otherwise on purpose, is listed here and in the module's README.
+ * Every getter on many values of many types, beside pgjdbc. What both can read must be equal. What
+ * only one reads, or reads otherwise on purpose, is listed here and in the module's README.
  */
 class DifferentialTest {
   private static Connection ours;
@@ -67,9 +67,26 @@ class DifferentialTest {
     GETTERS.put("getTimestamp(calendar)", rows -> rows.getTimestamp(1, tokyo));
     GETTERS.put("getObject", rows -> rows.getObject(1));
     GETTERS.put("getArray", rows -> rows.getArray(1) == null ? null : rows.getArray(1).getArray());
-    for (Class<?> type : List.of(String.class, Boolean.class, Short.class, Integer.class, Long.class, Float.class, Double.class, BigDecimal.class,
-        BigInteger.class, Date.class, Time.class, Timestamp.class, LocalDate.class, LocalTime.class, LocalDateTime.class, OffsetDateTime.class,
-        UUID.class, byte[].class)) {
+    for (Class<?> type :
+        List.of(
+            String.class,
+            Boolean.class,
+            Short.class,
+            Integer.class,
+            Long.class,
+            Float.class,
+            Double.class,
+            BigDecimal.class,
+            BigInteger.class,
+            Date.class,
+            Time.class,
+            Timestamp.class,
+            LocalDate.class,
+            LocalTime.class,
+            LocalDateTime.class,
+            OffsetDateTime.class,
+            UUID.class,
+            byte[].class)) {
       GETTERS.put("getObject(" + type.getSimpleName() + ")", rows -> rows.getObject(1, type));
     }
     GETTERS.put("getColumnType", rows -> rows.getMetaData().getColumnType(1));
@@ -87,23 +104,63 @@ class DifferentialTest {
     VALUES.put("int8", List.of("0", "1", "9223372036854775807", "-9223372036854775808"));
     VALUES.put("oid", List.of("0", "1", "4294967295"));
     VALUES.put("float4", List.of("0", "1", "1.5", "-0.1", "3.4e38", "NaN", "Infinity"));
-    VALUES.put("float8", List.of("0", "1", "1.5", "-2.9", "1e300", "123456789.123", "NaN", "-Infinity"));
-    VALUES.put("numeric", List.of("0", "1", "1.50", "-2.9", "123456789012345678901234567890.123", "1e20", "0.000001", "NaN"));
+    VALUES.put(
+        "float8", List.of("0", "1", "1.5", "-2.9", "1e300", "123456789.123", "NaN", "-Infinity"));
+    VALUES.put(
+        "numeric",
+        List.of(
+            "0",
+            "1",
+            "1.50",
+            "-2.9",
+            "123456789012345678901234567890.123",
+            "1e20",
+            "0.000001",
+            "NaN"));
     VALUES.put("numeric(8,2)", List.of("1.5"));
     VALUES.put("bool", List.of("true", "false"));
-    VALUES.put("text", List.of("", "1", "0", "t", "false", "yes", "12.7", " 5 ", "x", "2024-02-29", "2024-02-29 12:34:56.789", "12:34:56", "ä€😀"));
+    VALUES.put(
+        "text",
+        List.of(
+            "",
+            "1",
+            "0",
+            "t",
+            "false",
+            "yes",
+            "12.7",
+            " 5 ",
+            "x",
+            "2024-02-29",
+            "2024-02-29 12:34:56.789",
+            "12:34:56",
+            "ä€😀"));
     VALUES.put("varchar(20)", List.of("1", "abc"));
     VALUES.put("bpchar", List.of("1", "abc  "));
     VALUES.put("char(5)", List.of("ab"));
     VALUES.put("name", List.of("abc"));
     VALUES.put("bytea", List.of("\\x", "\\x00ff41"));
     VALUES.put("uuid", List.of("00112233-4455-6677-8899-aabbccddeeff"));
-    VALUES.put("date", List.of("2024-02-29", "1970-01-01", "1999-12-31", "1900-01-01", "infinity", "9999-12-31"));
+    VALUES.put(
+        "date",
+        List.of("2024-02-29", "1970-01-01", "1999-12-31", "1900-01-01", "infinity", "9999-12-31"));
     VALUES.put("time", List.of("00:00:00", "12:34:56.789", "23:59:59"));
     VALUES.put("timetz", List.of("12:34:56+02", "00:00:00Z"));
-    VALUES.put("timestamp", List.of("2024-02-29 12:34:56.789123", "1970-01-01 00:00:00", "1950-06-15 01:02:03", "infinity"));
+    VALUES.put(
+        "timestamp",
+        List.of(
+            "2024-02-29 12:34:56.789123",
+            "1970-01-01 00:00:00",
+            "1950-06-15 01:02:03",
+            "infinity"));
     VALUES.put("timestamp(3)", List.of("2024-02-29 12:34:56.789123"));
-    VALUES.put("timestamptz", List.of("2024-02-29 12:34:56.789123+02", "1970-01-01 00:00:00Z", "2024-07-01 23:30:00Z", "-infinity"));
+    VALUES.put(
+        "timestamptz",
+        List.of(
+            "2024-02-29 12:34:56.789123+02",
+            "1970-01-01 00:00:00Z",
+            "2024-07-01 23:30:00Z",
+            "-infinity"));
     VALUES.put("json", List.of("{\"a\":1}", "1"));
     VALUES.put("jsonb", List.of("{\"a\": 1}", "\"x\""));
     VALUES.put("int4[]", List.of("{}", "{1,2,NULL}", "{{1,2},{3,4}}"));
@@ -139,23 +196,29 @@ class DifferentialTest {
   @TestFactory
   List<DynamicTest> bothDriversReadTheSame() {
     List<DynamicTest> tests = new ArrayList<>();
-    VALUES.forEach((type, values) -> tests.add(DynamicTest.dynamicTest(type, () -> {
-      List<String> differences = new ArrayList<>();
-      List<String> all = new ArrayList<>(values);
-      all.add(null);
-      for (String value : all) {
-        for (Map.Entry<String, Getter> getter : GETTERS.entrySet()) {
-          compare(type, value, getter.getKey(), getter.getValue(), differences);
-        }
-      }
-      assertEquals(List.of(), differences);
-    })));
+    VALUES.forEach(
+        (type, values) ->
+            tests.add(
+                DynamicTest.dynamicTest(
+                    type,
+                    () -> {
+                      List<String> differences = new ArrayList<>();
+                      List<String> all = new ArrayList<>(values);
+                      all.add(null);
+                      for (String value : all) {
+                        for (Map.Entry<String, Getter> getter : GETTERS.entrySet()) {
+                          compare(type, value, getter.getKey(), getter.getValue(), differences);
+                        }
+                      }
+                      assertEquals(List.of(), differences);
+                    })));
     return tests;
   }
 
   private static final String REFUSED = "refused";
 
-  private static void compare(String type, String value, String name, Getter getter, List<String> differences) {
+  private static void compare(
+      String type, String value, String name, Getter getter, List<String> differences) {
     String sql = "select " + (value == null ? "null" : "'" + value + "'") + "::" + type;
     String mine = shown(ours, sql, getter);
     String other = shown(theirs, sql, getter);
@@ -165,14 +228,21 @@ class DifferentialTest {
   }
 
   private static String shown(Connection connection, String sql, Getter getter) {
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(sql)) {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery(sql)) {
       rows.next();
       Object value = getter.get(rows);
-      String text = value instanceof Object[] array ? Arrays.deepToString(array)
-          : value instanceof byte[] bytes ? Arrays.toString(bytes)
-          : value instanceof Timestamp || value instanceof Date || value instanceof Time ? value.getClass().getSimpleName() + ((java.util.Date) value).getTime()
-          : value instanceof BigDecimal number ? number.toPlainString() : String.valueOf(value);
-      return text + (value == null ? "" : " " + value.getClass().getSimpleName()) ;
+      String text =
+          value instanceof Object[] array
+              ? Arrays.deepToString(array)
+              : value instanceof byte[] bytes
+                  ? Arrays.toString(bytes)
+                  : value instanceof Timestamp || value instanceof Date || value instanceof Time
+                      ? value.getClass().getSimpleName() + ((java.util.Date) value).getTime()
+                      : value instanceof BigDecimal number
+                          ? number.toPlainString()
+                          : String.valueOf(value);
+      return text + (value == null ? "" : " " + value.getClass().getSimpleName());
     } catch (SQLException | RuntimeException e) {
       return REFUSED;
     }
@@ -182,19 +252,23 @@ class DifferentialTest {
   private static final class Differences {
     private Differences() {}
 
-    static boolean isDeliberate(String type, String value, String getter, String mine, String other) {
+    static boolean isDeliberate(
+        String type, String value, String getter, String mine, String other) {
       return switch (getter) {
         case "getString", "getBytes" -> type.equals("bool");
         // The double that the server's float4 is, not the one that is written with the same digits.
         case "getDouble" -> type.equals("float4") || readsMore(type, other);
         case "getByte" -> value.isEmpty() || readsMore(type, other);
         case "getShort", "getInt", "getLong", "getFloat", "getBigDecimal" -> readsMore(type, other);
-        // A date has no time of day; the time of day of a moment is on 1970-01-01 of the calendar or the JVM.
-        case "getTime", "getTime(calendar)" -> type.equals("timestamptz") || mine.equals(REFUSED) && isDate(type, value);
+        // A date has no time of day; the time of day of a moment is on 1970-01-01 of the calendar
+        // or the JVM.
+        case "getTime", "getTime(calendar)" ->
+            type.equals("timestamptz") || mine.equals(REFUSED) && isDate(type, value);
         case "getObject" -> OWN_CLASSES.contains(type) || type.endsWith("[]");
         case "getArray" -> type.equals("name");
         // Without a time zone, or a date, it is no moment.
-        case "getObject(OffsetDateTime)" -> mine.equals(REFUSED) && (type.equals("timetz") || type.startsWith("timestamp"));
+        case "getObject(OffsetDateTime)" ->
+            mine.equals(REFUSED) && (type.equals("timetz") || type.startsWith("timestamp"));
         case "getColumnType" -> Set.of("money", "xml").contains(type);
         case "getPrecision" -> type.equals("name");
         // Whatever can be converted is, to every class that is asked for.
@@ -202,7 +276,8 @@ class DifferentialTest {
       };
     }
 
-    private static final Set<String> OWN_CLASSES = Set.of("json", "jsonb", "money", "inet", "interval", "xml", "bit(3)", "regclass");
+    private static final Set<String> OWN_CLASSES =
+        Set.of("json", "jsonb", "money", "inet", "interval", "xml", "bit(3)", "regclass");
 
     /** Booleans are read as numbers too, and money below zero. */
     private static boolean readsMore(String type, String other) {

@@ -28,7 +28,8 @@ final class Howdah {
 
   /** The first value of a query. */
   static Object value(Connection connection, String sql) throws SQLException {
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(sql)) {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery(sql)) {
       rows.next();
       return rows.getObject(1);
     }

@@ -49,8 +49,11 @@ class LobTest {
   @BeforeEach
   void connect() throws SQLException {
     ours = Howdah.connect();
-    Howdah.execute(ours, "create table if not exists lobs (id int primary key, number oid, bytes bytea, words text)",
-        "select lo_unlink(number) from lobs where number is not null", "truncate lobs");
+    Howdah.execute(
+        ours,
+        "create table if not exists lobs (id int primary key, number oid, bytes bytea, words text)",
+        "select lo_unlink(number) from lobs where number is not null",
+        "truncate lobs");
     theirs = DriverManager.getConnection(PrivateServer.shared().jdbcUrl());
     ours.setAutoCommit(false);
     theirs.setAutoCommit(false);
@@ -66,8 +69,10 @@ class LobTest {
     void set(PreparedStatement statement) throws SQLException;
   }
 
-  private static void insert(Connection connection, String column, Setter setter) throws SQLException {
-    try (PreparedStatement insert = connection.prepareStatement("insert into lobs (" + column + ", id) values (?, 1)")) {
+  private static void insert(Connection connection, String column, Setter setter)
+      throws SQLException {
+    try (PreparedStatement insert =
+        connection.prepareStatement("insert into lobs (" + column + ", id) values (?, 1)")) {
       setter.set(insert);
       assertEquals(1, insert.executeUpdate());
     }
@@ -77,7 +82,8 @@ class LobTest {
   }
 
   private static ResultSet row(Connection connection, String column) throws SQLException {
-    ResultSet rows = connection.createStatement().executeQuery("select " + column + " from lobs where id = 1");
+    ResultSet rows =
+        connection.createStatement().executeQuery("select " + column + " from lobs where id = 1");
     assertTrue(rows.next());
     return rows;
   }
@@ -96,21 +102,29 @@ class LobTest {
     Map<String, Setter> setters = new LinkedHashMap<>();
     setters.put("a stream", s -> s.setBlob(1, new ByteArrayInputStream(LARGE)));
     setters.put("a stream and its length", s -> s.setBlob(1, more(LARGE), LARGE.length));
-    setters.put("a stream of type BLOB", s -> s.setObject(1, new ByteArrayInputStream(LARGE), Types.BLOB));
+    setters.put(
+        "a stream of type BLOB", s -> s.setObject(1, new ByteArrayInputStream(LARGE), Types.BLOB));
     setters.put("a Blob", s -> s.setBlob(1, new JdbcBlob(new MemoryLob(LARGE))));
     setters.put("a Blob as an object", s -> s.setObject(1, new JdbcBlob(new MemoryLob(LARGE))));
-    setters.put("a Blob of type BLOB", s -> s.setObject(1, new JdbcBlob(new MemoryLob(LARGE)), Types.BLOB));
-    return setters.entrySet().stream().map(setter -> DynamicTest.dynamicTest(setter.getKey(), () -> {
-      for (Connection writer : List.of(ours, theirs)) {
-        Howdah.execute(ours, "delete from lobs");
-        ours.commit();
-        insert(writer, "number", setter.getValue());
-        assertArrayEquals(LARGE, stored(ours));
-        assertArrayEquals(LARGE, stored(theirs));
-        ours.commit();
-        theirs.commit();
-      }
-    })).toList();
+    setters.put(
+        "a Blob of type BLOB", s -> s.setObject(1, new JdbcBlob(new MemoryLob(LARGE)), Types.BLOB));
+    return setters.entrySet().stream()
+        .map(
+            setter ->
+                DynamicTest.dynamicTest(
+                    setter.getKey(),
+                    () -> {
+                      for (Connection writer : List.of(ours, theirs)) {
+                        Howdah.execute(ours, "delete from lobs");
+                        ours.commit();
+                        insert(writer, "number", setter.getValue());
+                        assertArrayEquals(LARGE, stored(ours));
+                        assertArrayEquals(LARGE, stored(theirs));
+                        ours.commit();
+                        theirs.commit();
+                      }
+                    }))
+        .toList();
   }
 
   @Test
@@ -149,7 +163,9 @@ class LobTest {
     USES.put("getBytes from 0", blob -> blob.getBytes(0, 9));
     USES.put("position", blob -> blob.position(new byte[] {5, 6}, 1));
     USES.put("position of nothing there", blob -> blob.position(new byte[] {6, 5}, 1));
-    USES.put("position of a Blob", blob -> blob.position(new JdbcBlob(new MemoryLob(new byte[] {9})), 1));
+    USES.put(
+        "position of a Blob",
+        blob -> blob.position(new JdbcBlob(new MemoryLob(new byte[] {9})), 1));
     USES.put("position from 0", blob -> blob.position(new byte[] {9}, 0));
     USES.put("getBinaryStream", blob -> blob.getBinaryStream().readAllBytes());
     USES.put("getBinaryStream of a part", blob -> blob.getBinaryStream(3, 4).readAllBytes());
@@ -159,26 +175,34 @@ class LobTest {
     USES.put("setBytes at the end", blob -> blob.setBytes(257, new byte[] {7, 8}));
     USES.put("setBytes behind the end", blob -> blob.setBytes(300, new byte[] {7, 8}));
     USES.put("setBytes at 0", blob -> blob.setBytes(0, new byte[] {7, 8}));
-    USES.put("setBinaryStream", blob -> {
-      try (OutputStream stream = blob.setBinaryStream(10)) {
-        stream.write(1);
-        stream.write(new byte[] {2, 3, 4}, 1, 2);
-      }
-      return null;
-    });
-    USES.put("truncate", blob -> {
-      blob.truncate(10);
-      return blob.length();
-    });
-    USES.put("truncate to less than nothing", blob -> {
-      blob.truncate(-1);
-      return null;
-    });
-    USES.put("free", blob -> {
-      blob.free();
-      blob.free();
-      return blob.length();
-    });
+    USES.put(
+        "setBinaryStream",
+        blob -> {
+          try (OutputStream stream = blob.setBinaryStream(10)) {
+            stream.write(1);
+            stream.write(new byte[] {2, 3, 4}, 1, 2);
+          }
+          return null;
+        });
+    USES.put(
+        "truncate",
+        blob -> {
+          blob.truncate(10);
+          return blob.length();
+        });
+    USES.put(
+        "truncate to less than nothing",
+        blob -> {
+          blob.truncate(-1);
+          return null;
+        });
+    USES.put(
+        "free",
+        blob -> {
+          blob.free();
+          blob.free();
+          return blob.length();
+        });
   }
 
   private static String shown(Use use, Blob blob) throws IOException {
@@ -200,27 +224,36 @@ class LobTest {
 
   @TestFactory
   List<DynamicTest> aBlobDoesWhatPgjdbcsDoes() {
-    return USES.entrySet().stream().map(use -> DynamicTest.dynamicTest(use.getKey(), () -> {
-      Map<String, String> seen = new LinkedHashMap<>();
-      for (Connection each : List.of(theirs, ours)) {
-        Howdah.execute(each, "delete from lobs");
-        insert(each, "number", s -> s.setBlob(1, new ByteArrayInputStream(counting())));
-        String shown = shown(use.getValue(), row(each, "number").getBlob(1));
-        if (each.isValid(1)) {
-          each.commit();
-          shown += " " + Arrays.toString(stored(each));
-        }
-        seen.put(each == ours ? "ours" : "pgjdbc", shown);
-        each.rollback();
-      }
-      assertEquals(seen.get("pgjdbc"), seen.get("ours"));
-      JdbcBlob memory = new JdbcBlob(new MemoryLob(counting()));
-      String shown = shown(use.getValue(), memory);
-      if (!use.getKey().equals("free")) {
-        shown += " " + Arrays.toString(memory.getBinaryStream().readAllBytes());
-        assertEquals(seen.get("ours"), shown, "in memory");
-      }
-    })).toList();
+    return USES.entrySet().stream()
+        .map(
+            use ->
+                DynamicTest.dynamicTest(
+                    use.getKey(),
+                    () -> {
+                      Map<String, String> seen = new LinkedHashMap<>();
+                      for (Connection each : List.of(theirs, ours)) {
+                        Howdah.execute(each, "delete from lobs");
+                        insert(
+                            each,
+                            "number",
+                            s -> s.setBlob(1, new ByteArrayInputStream(counting())));
+                        String shown = shown(use.getValue(), row(each, "number").getBlob(1));
+                        if (each.isValid(1)) {
+                          each.commit();
+                          shown += " " + Arrays.toString(stored(each));
+                        }
+                        seen.put(each == ours ? "ours" : "pgjdbc", shown);
+                        each.rollback();
+                      }
+                      assertEquals(seen.get("pgjdbc"), seen.get("ours"));
+                      JdbcBlob memory = new JdbcBlob(new MemoryLob(counting()));
+                      String shown = shown(use.getValue(), memory);
+                      if (!use.getKey().equals("free")) {
+                        shown += " " + Arrays.toString(memory.getBinaryStream().readAllBytes());
+                        assertEquals(seen.get("ours"), shown, "in memory");
+                      }
+                    }))
+        .toList();
   }
 
   @Test
@@ -244,24 +277,31 @@ class LobTest {
     row(ours, "number").getBlob(1).setBytes(1, new byte[] {9});
     assertEquals(9, stored(ours)[0]);
     Howdah.execute(ours, "delete from lobs");
-    assertEquals("25P01", Howdah.state(() -> insert(ours, "number", s -> s.setBlob(1, new ByteArrayInputStream(counting())))));
+    assertEquals(
+        "25P01",
+        Howdah.state(
+            () -> insert(ours, "number", s -> s.setBlob(1, new ByteArrayInputStream(counting())))));
   }
 
   @Test
   void aRollbackTakesALargeObjectBack() throws SQLException {
-    try (PreparedStatement insert = ours.prepareStatement("insert into lobs (number, id) values (?, 1) returning number")) {
+    try (PreparedStatement insert =
+        ours.prepareStatement("insert into lobs (number, id) values (?, 1) returning number")) {
       insert.setBlob(1, new ByteArrayInputStream(LARGE));
       assertTrue(insert.execute());
       insert.getResultSet().next();
       long number = insert.getResultSet().getLong(1);
       ours.rollback();
-      assertEquals(0L, Howdah.value(ours, "select count(*) from pg_largeobject_metadata where oid = " + number));
+      assertEquals(
+          0L,
+          Howdah.value(ours, "select count(*) from pg_largeobject_metadata where oid = " + number));
     }
   }
 
   @Test
   void theDomainOfThoseThatManageLargeObjectsIsKnown() throws SQLException, IOException {
-    Howdah.execute(ours, "create domain pg_temp.lo as oid", "create temp table managed (number pg_temp.lo)");
+    Howdah.execute(
+        ours, "create domain pg_temp.lo as oid", "create temp table managed (number pg_temp.lo)");
     try (PreparedStatement insert = ours.prepareStatement("insert into managed values (?)")) {
       insert.setBlob(1, new ByteArrayInputStream(counting()));
       insert.executeUpdate();
@@ -285,7 +325,8 @@ class LobTest {
     assertEquals("äé😀 wor", row(ours, "words").getString(1));
     assertEquals("äé😀 wor", row(ours, "words").getClob(1).getSubString(1, 100));
     assertEquals("äé😀 wor", row(ours, "words").getObject(1, NClob.class).getSubString(1, 100));
-    assertArrayEquals(new byte[0], row(ours, "coalesce(bytes, '')").getObject(1, Blob.class).getBytes(1, 9));
+    assertArrayEquals(
+        new byte[0], row(ours, "coalesce(bytes, '')").getObject(1, Blob.class).getBytes(1, 9));
     assertNull(row(ours, "bytes").getBlob(1));
     assertNull(row(ours, "null::text").getClob(1));
     assertEquals("22018", Howdah.state(() -> row(ours, "words").getBlob(1)));
@@ -301,7 +342,8 @@ class LobTest {
     try (Writer writer = clob.setCharacterStream(1)) {
       writer.write("written");
     }
-    try (PreparedStatement insert = ours.prepareStatement("insert into lobs values (1, ?, ?, ?), (2, null, ?, ?)")) {
+    try (PreparedStatement insert =
+        ours.prepareStatement("insert into lobs values (1, ?, ?, ?), (2, null, ?, ?)")) {
       insert.setBlob(1, blob);
       insert.setBlob(2, blob);
       insert.setClob(3, clob);
@@ -312,7 +354,8 @@ class LobTest {
     assertArrayEquals(LARGE, stored(ours));
     assertArrayEquals(LARGE, row(ours, "bytes").getBytes(1));
     assertEquals("written", row(ours, "words").getString(1));
-    assertEquals(1L, Howdah.value(ours, "select count(*) from lobs where bytes is null and words is null"));
+    assertEquals(
+        1L, Howdah.value(ours, "select count(*) from lobs where bytes is null and words is null"));
     ours.commit();
   }
 
@@ -326,7 +369,10 @@ class LobTest {
     assertEquals(-1, clob.position("text", 4));
     assertEquals(-1, clob.position("", 99));
     assertEquals(8, clob.position(new JdbcClob("of"), 1));
-    assertEquals("of", new String(clob.getAsciiStream().readAllBytes(), StandardCharsets.US_ASCII).substring(7, 9));
+    assertEquals(
+        "of",
+        new String(clob.getAsciiStream().readAllBytes(), StandardCharsets.US_ASCII)
+            .substring(7, 9));
     assertEquals('t', clob.getCharacterStream(3, 4).read());
     assertEquals(4, clob.setString(3, "TEXT"));
     assertEquals(2, clob.setString(14, "xyz!", 1, 2));
@@ -346,14 +392,23 @@ class LobTest {
 
   @Test
   void aStreamThatEndsTooSoonOrFailsIsAnError() {
-    assertEquals("22000", Howdah.state(() -> insert(ours, "number", s -> s.setBlob(1, new ByteArrayInputStream(LARGE), LARGE.length + 1L))));
-    InputStream failing = new InputStream() {
-      @Override
-      public int read() throws IOException {
-        throw new IOException("broken");
-      }
-    };
+    assertEquals(
+        "22000",
+        Howdah.state(
+            () ->
+                insert(
+                    ours,
+                    "number",
+                    s -> s.setBlob(1, new ByteArrayInputStream(LARGE), LARGE.length + 1L))));
+    InputStream failing =
+        new InputStream() {
+          @Override
+          public int read() throws IOException {
+            throw new IOException("broken");
+          }
+        };
     assertEquals("22000", Howdah.state(() -> insert(ours, "number", s -> s.setBlob(1, failing))));
-    assertEquals("22018", Howdah.state(() -> insert(ours, "number", s -> s.setObject(1, 5, Types.BLOB))));
+    assertEquals(
+        "22018", Howdah.state(() -> insert(ours, "number", s -> s.setObject(1, 5, Types.BLOB))));
   }
 }

@@ -31,29 +31,39 @@ class MigrationTest {
 
   @Test
   void flywayMigrates() throws SQLException {
-    Flyway flyway = Flyway.configure().dataSource(source).schemas("migrated").locations("classpath:migrations").load();
+    Flyway flyway =
+        Flyway.configure()
+            .dataSource(source)
+            .schemas("migrated")
+            .locations("classpath:migrations")
+            .load();
     assertEquals(2, flyway.migrate().migrationsExecuted);
     assertEquals(0, flyway.migrate().migrationsExecuted);
     flyway.validate();
     try (Connection connection = source.getConnection()) {
       Howdah.execute(connection, "update account set balance = 1 where id = 1");
-      assertEquals("2.00", Howdah.value(connection, "select balance from account where id = 1").toString());
+      assertEquals(
+          "2.00", Howdah.value(connection, "select balance from account where id = 1").toString());
     }
   }
 
   @Test
   void liquibaseMigratesAndRollsBack() throws Exception {
     try (Connection connection = source.getConnection()) {
-      Database database = DatabaseFactory.getInstance().findCorrectDatabaseImplementation(new JdbcConnection(connection));
+      Database database =
+          DatabaseFactory.getInstance()
+              .findCorrectDatabaseImplementation(new JdbcConnection(connection));
       assertEquals("postgresql", database.getShortName());
       database.setDefaultSchemaName("migrated");
-      try (Liquibase liquibase = new Liquibase("migrations/changelog.sql", new ClassLoaderResourceAccessor(), database)) {
+      try (Liquibase liquibase =
+          new Liquibase("migrations/changelog.sql", new ClassLoaderResourceAccessor(), database)) {
         liquibase.update(new Contexts(), new LabelExpression());
         liquibase.update(new Contexts(), new LabelExpression());
         try (Connection other = source.getConnection()) {
           assertEquals("what?", Howdah.value(other, "select body from note"));
           liquibase.rollback(2, "");
-          assertEquals(0L, Howdah.value(other, "select count(*) from pg_class where relname = 'note'"));
+          assertEquals(
+              0L, Howdah.value(other, "select count(*) from pg_class where relname = 'note'"));
         }
       }
     }

@@ -13,6 +13,12 @@ class NewestJdkTest {
   @Timeout(value = 15, unit = TimeUnit.MINUTES)
   void theTestsPassOnTheNewestJdk() throws IOException, InterruptedException {
     // Those that are long, or look at values and SQL, whatever the JDK.
-    NewestJdk.runTestsBeside(NewestJdkTest.class, "ClojureTest", "DifferentialTest", "MigrationTest", "ReadmeTest", "SqlScannerTest");
+    NewestJdk.runTestsBeside(
+        NewestJdkTest.class,
+        "ClojureTest",
+        "DifferentialTest",
+        "MigrationTest",
+        "ReadmeTest",
+        "SqlScannerTest");
   }
 }

@@ -45,19 +45,23 @@ class PoolTest {
       CompletableFuture<?>[] threads = new CompletableFuture<?>[16];
       for (int t = 0; t < threads.length; t++) {
         int number = t;
-        threads[t] = CompletableFuture.runAsync(() -> {
-          for (int i = 0; i < 100; i++) {
-            try (Connection connection = pool.getConnection(); PreparedStatement statement = connection.prepareStatement("select ?::int4")) {
-              statement.setInt(1, number);
-              try (ResultSet rows = statement.executeQuery()) {
-                rows.next();
-                sum.addAndGet(rows.getInt(1));
-              }
-            } catch (SQLException e) {
-              throw new AssertionError(e);
-            }
-          }
-        });
+        threads[t] =
+            CompletableFuture.runAsync(
+                () -> {
+                  for (int i = 0; i < 100; i++) {
+                    try (Connection connection = pool.getConnection();
+                        PreparedStatement statement =
+                            connection.prepareStatement("select ?::int4")) {
+                      statement.setInt(1, number);
+                      try (ResultSet rows = statement.executeQuery()) {
+                        rows.next();
+                        sum.addAndGet(rows.getInt(1));
+                      }
+                    } catch (SQLException e) {
+                      throw new AssertionError(e);
+                    }
+                  }
+                });
       }
       CompletableFuture.allOf(threads).get();
       assertEquals(100L * 15 * 16 / 2, sum.get());
@@ -68,13 +72,17 @@ class PoolTest {
   @Test
   void aBrokenConnectionIsReplaced() throws Exception {
     HikariConfig config = config(1);
-    try (HikariDataSource pool = new HikariDataSource(config); Connection killer = Howdah.connect()) {
+    try (HikariDataSource pool = new HikariDataSource(config);
+        Connection killer = Howdah.connect()) {
       int first = process(pool);
       Howdah.value(killer, "select pg_terminate_backend(" + first + ")");
-      while (!Long.valueOf(0).equals(Howdah.value(killer, "select count(*) from pg_stat_activity where pid = " + first))) {
+      while (!Long.valueOf(0)
+          .equals(
+              Howdah.value(killer, "select count(*) from pg_stat_activity where pid = " + first))) {
         Thread.onSpinWait();
       }
-      // Within half a second of its last use HikariCP trusts a connection, so the first statement may be the one that finds out.
+      // Within half a second of its last use HikariCP trusts a connection, so the first statement
+      // may be the one that finds out.
       try {
         assertNotEquals(first, process(pool));
       } catch (SQLRecoverableException e) {
@@ -87,15 +95,19 @@ class PoolTest {
   @Test
   void aLentConnectionWhoseBackendIsTerminatedFailsRecoverably() throws Exception {
     for (int uses : new int[] {0, 1, 2, 8}) {
-      try (HikariDataSource pool = new HikariDataSource(config(1)); Connection killer = Howdah.connect()) {
+      try (HikariDataSource pool = new HikariDataSource(config(1));
+          Connection killer = Howdah.connect()) {
         int process;
-        try (Connection connection = pool.getConnection(); PreparedStatement statement = connection.prepareStatement("select 1")) {
+        try (Connection connection = pool.getConnection();
+            PreparedStatement statement = connection.prepareStatement("select 1")) {
           for (int i = 0; i < uses; i++) {
             statement.executeQuery().close();
           }
           process = Howdah.core(connection).process();
           Howdah.value(killer, "select pg_terminate_backend(" + process + ")");
-          assertEquals("57P01", assertThrows(SQLRecoverableException.class, statement::executeQuery).getSQLState());
+          assertEquals(
+              "57P01",
+              assertThrows(SQLRecoverableException.class, statement::executeQuery).getSQLState());
         }
         assertNotEquals(process, process(pool), "the pool has another connection");
       }
@@ -104,11 +116,13 @@ class PoolTest {
 
   @Test
   void aRefusedFeatureLeavesTheTransactionAsItIs() throws Exception {
-    try (HikariDataSource pool = new HikariDataSource(config(1)); Connection connection = pool.getConnection()) {
+    try (HikariDataSource pool = new HikariDataSource(config(1));
+        Connection connection = pool.getConnection()) {
       connection.setAutoCommit(false);
       Object transaction = Howdah.value(connection, "select txid_current()");
       assertThrows(SQLFeatureNotSupportedException.class, connection::createSQLXML);
-      assertThrows(SQLFeatureNotSupportedException.class, () -> connection.createStruct("t", new Object[0]));
+      assertThrows(
+          SQLFeatureNotSupportedException.class, () -> connection.createStruct("t", new Object[0]));
       assertEquals(transaction, Howdah.value(connection, "select txid_current()"));
       connection.commit();
     }
@@ -117,7 +131,8 @@ class PoolTest {
   @Test
   void anIdleBrokenConnectionIsFoundBeforeItIsLent() throws Exception {
     HikariConfig config = config(1);
-    try (HikariDataSource pool = new HikariDataSource(config); Connection killer = Howdah.connect()) {
+    try (HikariDataSource pool = new HikariDataSource(config);
+        Connection killer = Howdah.connect()) {
       int first = process(pool);
       long used = System.nanoTime();
       Howdah.value(killer, "select pg_terminate_backend(" + first + ")");
@@ -146,7 +161,8 @@ class PoolTest {
         connection.setReadOnly(true);
         connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
         connection.setNetworkTimeout(Runnable::run, 10_000);
-        assertEquals("25006", Howdah.state(() -> Howdah.execute(connection, "create table never (a int)")));
+        assertEquals(
+            "25006", Howdah.state(() -> Howdah.execute(connection, "create table never (a int)")));
       }
       try (Connection connection = pool.getConnection()) {
         Howdah.execute(connection, "insert into t values (1)");
@@ -154,7 +170,10 @@ class PoolTest {
         assertEquals(0, connection.getNetworkTimeout());
       }
       try (Connection connection = pool.getConnection()) {
-        assertEquals(0L, Howdah.value(connection, "select count(*) from t"), "what was not committed is gone");
+        assertEquals(
+            0L,
+            Howdah.value(connection, "select count(*) from t"),
+            "what was not committed is gone");
       }
     }
   }
@@ -179,24 +198,25 @@ class PoolTest {
   private static CompletableFuture<LogRecord> firstLeak() {
     CompletableFuture<LogRecord> leak = new CompletableFuture<>();
     LEAKS.setLevel(Level.WARNING);
-    LEAKS.addHandler(new Handler() {
-      @Override
-      public void publish(LogRecord entry) {
-        if (leak.complete(entry)) {
-          LEAKS.removeHandler(this);
-        }
-      }
+    LEAKS.addHandler(
+        new Handler() {
+          @Override
+          public void publish(LogRecord entry) {
+            if (leak.complete(entry)) {
+              LEAKS.removeHandler(this);
+            }
+          }
 
-      @Override
-      public void flush() {
-        // Nothing is kept back.
-      }
+          @Override
+          public void flush() {
+            // Nothing is kept back.
+          }
 
-      @Override
-      public void close() {
-        // Nothing is open.
-      }
-    });
+          @Override
+          public void close() {
+            // Nothing is open.
+          }
+        });
     return leak;
   }
 
@@ -219,8 +239,12 @@ class PoolTest {
       assertThrows(java.sql.SQLTransientConnectionException.class, pool::getConnection);
       LogRecord warning = leak.get(30, TimeUnit.SECONDS);
       assertTrue(warning.getMessage().contains("leak detection triggered"), warning.getMessage());
-      assertTrue(warning.getMessage().contains(leaked.unwrap(JdbcConnection.class).toString()), warning.getMessage());
-      assertTrue(Arrays.stream(warning.getThrown().getStackTrace()).anyMatch(at -> at.getClassName().equals(PoolTest.class.getName())));
+      assertTrue(
+          warning.getMessage().contains(leaked.unwrap(JdbcConnection.class).toString()),
+          warning.getMessage());
+      assertTrue(
+          Arrays.stream(warning.getThrown().getStackTrace())
+              .anyMatch(at -> at.getClassName().equals(PoolTest.class.getName())));
       // What HikariCP does with a leak: it evicts, which aborts the connection from another thread.
       pool.evictConnection(leaked);
       try (Connection next = pool.getConnection()) {

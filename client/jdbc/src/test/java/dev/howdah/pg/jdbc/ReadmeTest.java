@@ -26,14 +26,23 @@ class ReadmeTest {
   void theExamplesRun() throws IOException, SQLException {
     try (Connection connection = Howdah.connect();
         JShell shell = JShell.builder().executionEngine("local").build()) {
-      Howdah.execute(connection, "drop table if exists users", "create table users (id int, email text, tags jsonb)",
+      Howdah.execute(
+          connection,
+          "drop table if exists users",
+          "create table users (id int, email text, tags jsonb)",
           "insert into users values (101, 'a@example.org', '[\"new\"]')");
       shell.addToClasspath(System.getProperty("java.class.path"));
-      run(shell, "import java.sql.*;\nimport dev.howdah.pg.Row;\nimport dev.howdah.pg.jdbc.HowdahDataSource;\n");
+      run(
+          shell,
+          "import java.sql.*;\n"
+              + "import dev.howdah.pg.Row;\n"
+              + "import dev.howdah.pg.jdbc.HowdahDataSource;\n");
       Matcher examples = EXAMPLE.matcher(Files.readString(Path.of("README.md")));
       int count = 0;
       while (examples.find()) {
-        run(shell, examples.group(1).replace("5432", Integer.toString(PrivateServer.shared().port())));
+        run(
+            shell,
+            examples.group(1).replace("5432", Integer.toString(PrivateServer.shared().port())));
         count++;
       }
       assertEquals(2, count);
@@ -47,7 +56,10 @@ class ReadmeTest {
       CompletionInfo next = shell.sourceCodeAnalysis().analyzeCompletion(rest);
       assertTrue(next.completeness().isComplete(), rest);
       for (SnippetEvent event : shell.eval(next.source())) {
-        assertEquals(Snippet.Status.VALID, event.status(), () -> next.source() + shell.diagnostics(event.snippet()).toList());
+        assertEquals(
+            Snippet.Status.VALID,
+            event.status(),
+            () -> next.source() + shell.diagnostics(event.snippet()).toList());
         assertNull(event.exception());
       }
       rest = next.remaining();

@@ -58,7 +58,8 @@ class ResultSetTest {
 
   @Test
   void rowsAreReadForwards() throws SQLException {
-    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery("select * from generate_series(1, 3)")) {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("select * from generate_series(1, 3)")) {
       assertTrue(rows.isBeforeFirst());
       assertEquals("24000", Howdah.state(() -> rows.getInt(1)));
       assertTrue(rows.next());
@@ -75,7 +76,8 @@ class ResultSetTest {
       assertEquals("24000", Howdah.state(() -> rows.updateInt(1, 1)));
       assertEquals("24000", Howdah.state(rows::insertRow));
     }
-    try (Statement statement = connection.createStatement(); ResultSet none = statement.executeQuery("select 1 where false")) {
+    try (Statement statement = connection.createStatement();
+        ResultSet none = statement.executeQuery("select 1 where false")) {
       assertFalse(none.isBeforeFirst());
       assertFalse(none.next());
       assertFalse(none.isAfterLast());
@@ -84,7 +86,9 @@ class ResultSetTest {
 
   @Test
   void rowsAreReadInAnyOrder() throws SQLException {
-    try (Statement statement = connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_READ_ONLY);
+    try (Statement statement =
+            connection.createStatement(
+                ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_READ_ONLY);
         ResultSet rows = statement.executeQuery("select * from generate_series(1, 1000)")) {
       assertTrue(rows.last());
       assertEquals(1000, rows.getInt(1));
@@ -114,9 +118,11 @@ class ResultSetTest {
   @Test
   void aFetchSizeReadsSomeRowsAtATimeWhileOtherStatementsRun() throws SQLException {
     connection.setAutoCommit(false);
-    try (Statement statement = connection.createStatement(); Statement other = connection.createStatement()) {
+    try (Statement statement = connection.createStatement();
+        Statement other = connection.createStatement()) {
       statement.setFetchSize(10);
-      ResultSet rows = statement.executeQuery("select x, pg_backend_pid() from generate_series(1, 35) x");
+      ResultSet rows =
+          statement.executeQuery("select x, pg_backend_pid() from generate_series(1, 35) x");
       long sum = 0;
       while (rows.next()) {
         sum += rows.getInt(1);
@@ -138,11 +144,14 @@ class ResultSetTest {
     connection.setAutoCommit(false);
     try (Statement statement = connection.createStatement()) {
       statement.setFetchSize(10);
-      ResultSet rows = statement.executeQuery("select nextval('counted') from generate_series(1, 100000)");
+      ResultSet rows =
+          statement.executeQuery("select nextval('counted') from generate_series(1, 100000)");
       assertTrue(rows.next());
       rows.close();
       assertEquals(10L, Howdah.value(connection, "select last_value from counted"));
-      assertEquals(0L, Howdah.value(connection, "select count(*) from pg_cursors where name like 'howdah%'"));
+      assertEquals(
+          0L,
+          Howdah.value(connection, "select count(*) from pg_cursors where name like 'howdah%'"));
       statement.setMaxRows(15);
       rows = statement.executeQuery("select x from generate_series(1, 100000) x");
       int count = 0;
@@ -151,7 +160,9 @@ class ResultSetTest {
       }
       assertEquals(15, count);
       assertFalse(rows.next());
-      assertEquals(0L, Howdah.value(connection, "select count(*) from pg_cursors where name like 'howdah%'"));
+      assertEquals(
+          0L,
+          Howdah.value(connection, "select count(*) from pg_cursors where name like 'howdah%'"));
     }
   }
 
@@ -167,7 +178,11 @@ class ResultSetTest {
       assertEquals("24000", Howdah.state(rows::next));
       assertEquals(1, Howdah.value(connection, "select 1"));
     }
-    try (Statement held = connection.createStatement(ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_READ_ONLY, ResultSet.HOLD_CURSORS_OVER_COMMIT)) {
+    try (Statement held =
+        connection.createStatement(
+            ResultSet.TYPE_FORWARD_ONLY,
+            ResultSet.CONCUR_READ_ONLY,
+            ResultSet.HOLD_CURSORS_OVER_COMMIT)) {
       held.setFetchSize(2);
       ResultSet rows = held.executeQuery("select * from generate_series(1, 5)");
       connection.commit();
@@ -182,12 +197,20 @@ class ResultSetTest {
   @Test
   void aLaterFetchIsCancelled() throws Exception {
     connection.setAutoCommit(false);
-    try (Statement statement = connection.createStatement(); Connection watcher = Howdah.connect()) {
+    try (Statement statement = connection.createStatement();
+        Connection watcher = Howdah.connect()) {
       statement.setFetchSize(1);
-      ResultSet rows = statement.executeQuery("select case when x = 2 then pg_sleep(30)::text end from generate_series(1, 5) x");
+      ResultSet rows =
+          statement.executeQuery(
+              "select case when x = 2 then pg_sleep(30)::text end from generate_series(1, 5) x");
       assertTrue(rows.next());
-      var ended = java.util.concurrent.CompletableFuture.supplyAsync(() -> org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, rows::next));
-      String asleep = "select count(*) from pg_stat_activity where pid = " + Howdah.core(connection).process() + " and wait_event = 'PgSleep'";
+      var ended =
+          java.util.concurrent.CompletableFuture.supplyAsync(
+              () -> org.junit.jupiter.api.Assertions.assertThrows(SQLException.class, rows::next));
+      String asleep =
+          "select count(*) from pg_stat_activity where pid = "
+              + Howdah.core(connection).process()
+              + " and wait_event = 'PgSleep'";
       while (!Long.valueOf(1).equals(Howdah.value(watcher, asleep))) {
         Thread.onSpinWait();
       }
@@ -204,11 +227,14 @@ class ResultSetTest {
       statement.setFetchSize(2);
       ResultSet rows = statement.executeQuery("select 1 / (4 - x) from generate_series(1, 5) x");
       assertTrue(rows.next() && rows.next());
-      assertTrue(Howdah.state(() -> {
-        while (rows.next()) {
-          rows.getInt(1);
-        }
-      }).equals("22012"));
+      assertTrue(
+          Howdah.state(
+                  () -> {
+                    while (rows.next()) {
+                      rows.getInt(1);
+                    }
+                  })
+              .equals("22012"));
       connection.rollback();
       assertEquals(1, Howdah.value(connection, "select 1"));
     }
@@ -220,7 +246,8 @@ class ResultSetTest {
     Runtime runtime = Runtime.getRuntime();
     try (Statement statement = connection.createStatement()) {
       statement.setFetchSize(1000);
-      ResultSet rows = statement.executeQuery("select x, repeat('x', 200) from generate_series(1, 1000000) x");
+      ResultSet rows =
+          statement.executeQuery("select x, repeat('x', 200) from generate_series(1, 1000000) x");
       System.gc();
       long start = runtime.totalMemory() - runtime.freeMemory();
       int count = 0;
@@ -249,7 +276,8 @@ class ResultSetTest {
 
   @Test
   void nullIsNothingAndSaysSo() throws SQLException {
-    try (ResultSet rows = row("select null::int, null::text, null::timestamptz, null::int[], null::bool, 1")) {
+    try (ResultSet rows =
+        row("select null::int, null::text, null::timestamptz, null::int[], null::bool, 1")) {
       assertEquals(0, rows.getInt(1));
       assertTrue(rows.wasNull());
       assertEquals(0, rows.getDouble(1));
@@ -269,7 +297,10 @@ class ResultSetTest {
 
   @Test
   void numbersAreConvertedAndRefusedWhenTheyDoNotFit() throws SQLException {
-    try (ResultSet rows = row("select 300, 1.9::numeric, 'NaN'::float8, '12'::text, 'x'::text, 3000000000, '$1,234.50'::money, 1e30::numeric, true")) {
+    try (ResultSet rows =
+        row(
+            "select 300, 1.9::numeric, 'NaN'::float8, '12'::text, 'x'::text, 3000000000,"
+                + " '$1,234.50'::money, 1e30::numeric, true")) {
       assertEquals("22003", Howdah.state(() -> rows.getByte(1)));
       assertEquals(300, rows.getShort(1));
       assertTrue(Howdah.state(() -> rows.getBoolean(1)).startsWith("22"));
@@ -287,18 +318,29 @@ class ResultSetTest {
   @Test
   void datesAndTimesComeAsWhateverIsWanted() throws SQLException {
     Calendar tokyo = new GregorianCalendar(TimeZone.getTimeZone("Asia/Tokyo"));
-    try (ResultSet rows = row("select timestamptz '2024-07-01 20:00:00.123456Z', timestamp '2024-07-01 20:00:00.123456', date '2024-07-01',"
-        + " time '20:00:00.5', timetz '20:00:00+02', interval '1 year 2 days', interval '90 minutes', '2024-07-01 20:00:00'::text,"
-        + " timestamptz 'infinity', date '0044-03-15 BC'")) {
-      assertEquals(Timestamp.from(Instant.parse("2024-07-01T20:00:00.123456Z")), rows.getTimestamp(1));
-      assertEquals(OffsetDateTime.parse("2024-07-01T20:00:00.123456Z"), rows.getObject(1, OffsetDateTime.class));
+    try (ResultSet rows =
+        row(
+            "select timestamptz '2024-07-01 20:00:00.123456Z', timestamp '2024-07-01"
+                + " 20:00:00.123456', date '2024-07-01', time '20:00:00.5', timetz '20:00:00+02',"
+                + " interval '1 year 2 days', interval '90 minutes', '2024-07-01 20:00:00'::text,"
+                + " timestamptz 'infinity', date '0044-03-15 BC'")) {
+      assertEquals(
+          Timestamp.from(Instant.parse("2024-07-01T20:00:00.123456Z")), rows.getTimestamp(1));
+      assertEquals(
+          OffsetDateTime.parse("2024-07-01T20:00:00.123456Z"),
+          rows.getObject(1, OffsetDateTime.class));
       assertEquals(Instant.parse("2024-07-01T20:00:00.123456Z"), rows.getObject(1, Instant.class));
-      assertEquals(Instant.parse("2024-07-01T20:00:00.123456Z"), rows.getObject(1, ZonedDateTime.class).toInstant());
-      assertEquals(Instant.parse("2024-07-01T15:00:00Z").toEpochMilli(), rows.getDate(1, tokyo).getTime());
+      assertEquals(
+          Instant.parse("2024-07-01T20:00:00.123456Z"),
+          rows.getObject(1, ZonedDateTime.class).toInstant());
+      assertEquals(
+          Instant.parse("2024-07-01T15:00:00Z").toEpochMilli(), rows.getDate(1, tokyo).getTime());
       assertEquals(Timestamp.valueOf("2024-07-01 20:00:00.123456"), rows.getTimestamp(2));
       Timestamp inTokyo = rows.getTimestamp(2, tokyo);
       assertEquals(Instant.parse("2024-07-01T11:00:00.123456Z"), inTokyo.toInstant());
-      assertEquals(LocalDateTime.parse("2024-07-01T20:00:00.123456"), rows.getObject(2, LocalDateTime.class));
+      assertEquals(
+          LocalDateTime.parse("2024-07-01T20:00:00.123456"),
+          rows.getObject(2, LocalDateTime.class));
       assertEquals(LocalDate.parse("2024-07-01"), rows.getObject(2, LocalDate.class));
       assertEquals(Date.valueOf("2024-07-01"), rows.getDate(3));
       assertEquals(LocalDate.parse("2024-07-01"), rows.getObject(3, LocalDate.class));
@@ -322,7 +364,10 @@ class ResultSetTest {
 
   @Test
   void arraysAreRead() throws SQLException {
-    try (ResultSet rows = row("select array[1,2,null], '{{a,b},{c,d}}'::text[], array[timestamptz '2024-01-01Z'], '{}'::int[], array[1.5::numeric]")) {
+    try (ResultSet rows =
+        row(
+            "select array[1,2,null], '{{a,b},{c,d}}'::text[], array[timestamptz '2024-01-01Z'],"
+                + " '{}'::int[], array[1.5::numeric]")) {
       Array array = rows.getArray(1);
       assertEquals("int4", array.getBaseTypeName());
       assertEquals(Types.INTEGER, array.getBaseType());
@@ -337,8 +382,11 @@ class ResultSetTest {
         assertNull(elements.getObject(2));
         assertFalse(elements.next());
       }
-      assertArrayEquals(new String[][] {{"a", "b"}, {"c", "d"}}, (String[][]) rows.getArray(2).getArray());
-      assertEquals(Timestamp.from(Instant.parse("2024-01-01T00:00:00Z")), ((Timestamp[]) rows.getArray(3).getArray())[0]);
+      assertArrayEquals(
+          new String[][] {{"a", "b"}, {"c", "d"}}, (String[][]) rows.getArray(2).getArray());
+      assertEquals(
+          Timestamp.from(Instant.parse("2024-01-01T00:00:00Z")),
+          ((Timestamp[]) rows.getArray(3).getArray())[0]);
       assertEquals(0, ((Integer[]) rows.getArray(4).getArray()).length);
       assertArrayEquals(new Integer[] {1, 2, null}, rows.getObject(1, Integer[].class));
       assertArrayEquals(new int[0], rows.getObject(4, int[].class));
@@ -357,7 +405,13 @@ class ResultSetTest {
   @Test
   void theClientsOwnClassesAreThere() throws SQLException {
     UUID uuid = UUID.randomUUID();
-    try (ResultSet rows = row("select '" + uuid + "'::uuid, int4range(1, 5), '{\"a\": 1}'::jsonb, '" + uuid + "'::text, 'x'::bytea, inet '10.0.0.1'")) {
+    try (ResultSet rows =
+        row(
+            "select '"
+                + uuid
+                + "'::uuid, int4range(1, 5), '{\"a\": 1}'::jsonb, '"
+                + uuid
+                + "'::text, 'x'::bytea, inet '10.0.0.1'")) {
       assertEquals(uuid, rows.getObject(1));
       assertEquals(uuid, rows.getObject(4, UUID.class));
       assertEquals(Range.of(1, 5), rows.getObject(2, Range.class));
@@ -377,10 +431,14 @@ class ResultSetTest {
 
   @Test
   void columnsAreDescribed() throws SQLException {
-    Howdah.execute(connection, "create temp table t (id int generated always as identity, name varchar(20) not null,"
-        + " price numeric(8,2), tags text[], big bigserial)");
+    Howdah.execute(
+        connection,
+        "create temp table t (id int generated always as identity, name varchar(20) not null,"
+            + " price numeric(8,2), tags text[], big bigserial)");
     try (Statement statement = connection.createStatement();
-        ResultSet rows = statement.executeQuery("select id, name as label, price, tags, big, 1 + 1 as sum, price::money from t")) {
+        ResultSet rows =
+            statement.executeQuery(
+                "select id, name as label, price, tags, big, 1 + 1 as sum, price::money from t")) {
       ResultSetMetaData columns = rows.getMetaData();
       assertEquals(7, columns.getColumnCount());
       assertEquals("t", columns.getTableName(1));

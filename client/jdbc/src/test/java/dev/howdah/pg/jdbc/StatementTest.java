@@ -30,7 +30,8 @@ class StatementTest {
   void connect() throws SQLException {
     connection = Howdah.connect();
     statement = connection.createStatement();
-    statement.execute("create temp table t (id int generated always as identity primary key, name text)");
+    statement.execute(
+        "create temp table t (id int generated always as identity primary key, name text)");
   }
 
   @AfterEach
@@ -50,19 +51,26 @@ class StatementTest {
     assertNotNull(statement.getResultSet());
     assertEquals(2, statement.executeUpdate("update t set name = upper(name)"));
     assertEquals(0, statement.executeUpdate("create temp table u (a int)"));
-    assertEquals(3, statement.executeLargeUpdate("create temp table v as select x from generate_series(1, 3) x"));
+    assertEquals(
+        3,
+        statement.executeLargeUpdate(
+            "create temp table v as select x from generate_series(1, 3) x"));
     assertTrue(statement.execute("insert into t (name) values ('c') returning id"));
   }
 
   @Test
   void theWrongMethodSaysWhichIsRight() {
-    assertEquals("02000", Howdah.state(() -> statement.executeQuery("insert into t (name) values ('x')")));
+    assertEquals(
+        "02000", Howdah.state(() -> statement.executeQuery("insert into t (name) values ('x')")));
     assertEquals("0100E", Howdah.state(() -> statement.executeUpdate("select 1")));
   }
 
   @Test
   void severalStatementsHaveSeveralResults() throws SQLException {
-    assertFalse(statement.execute("insert into t (name) values ('a'); select id, name from t; select 42 as x; delete from t"));
+    assertFalse(
+        statement.execute(
+            "insert into t (name) values ('a'); select id, name from t; select 42 as x; delete from"
+                + " t"));
     assertEquals(1, statement.getUpdateCount());
     assertTrue(statement.getMoreResults());
     ResultSet first = statement.getResultSet();
@@ -83,13 +91,17 @@ class StatementTest {
 
   @Test
   void anErrorAmongSeveralStatementsUndoesThemAll() throws SQLException {
-    assertEquals("22012", Howdah.state(() -> statement.execute("insert into t (name) values ('a'); select 1/0")));
+    assertEquals(
+        "22012",
+        Howdah.state(() -> statement.execute("insert into t (name) values ('a'); select 1/0")));
     assertEquals(0L, Howdah.value(connection, "select count(*) from t"));
   }
 
   @Test
   void aFunctionWithAtomicBodyIsOneStatement() throws SQLException {
-    statement.execute("create function pg_temp.f() returns int language sql begin atomic select 1; select 2; end");
+    statement.execute(
+        "create function pg_temp.f() returns int language sql begin atomic select 1; select 2;"
+            + " end");
     assertEquals(2, Howdah.value(connection, "select pg_temp.f()"));
   }
 
@@ -101,25 +113,35 @@ class StatementTest {
 
   @Test
   void generatedKeysComeBack() throws SQLException {
-    assertEquals(2, statement.executeUpdate("insert into t (name) values ('a'), ('b')", Statement.RETURN_GENERATED_KEYS));
+    assertEquals(
+        2,
+        statement.executeUpdate(
+            "insert into t (name) values ('a'), ('b')", Statement.RETURN_GENERATED_KEYS));
     ResultSet keys = statement.getGeneratedKeys();
     assertTrue(keys.next());
     assertEquals(1, keys.getInt("id"));
     assertEquals("a", keys.getString("NAME"));
     assertTrue(keys.next());
     assertFalse(keys.next());
-    assertEquals(1, statement.executeUpdate("insert into t (name) values ('c')", new String[] {"id"}));
+    assertEquals(
+        1, statement.executeUpdate("insert into t (name) values ('c')", new String[] {"id"}));
     keys = statement.getGeneratedKeys();
     assertEquals(1, keys.getMetaData().getColumnCount());
     assertTrue(keys.next());
     assertEquals(3, keys.getInt(1));
     assertFalse(statement.execute("insert into t (name) values ('d')"));
     assertFalse(statement.getGeneratedKeys().next());
-    assertEquals(1, statement.executeUpdate("insert into t (name) values ('e') returning name", Statement.RETURN_GENERATED_KEYS));
+    assertEquals(
+        1,
+        statement.executeUpdate(
+            "insert into t (name) values ('e') returning name", Statement.RETURN_GENERATED_KEYS));
     keys = statement.getGeneratedKeys();
     assertTrue(keys.next());
     assertEquals("e", keys.getString(1));
-    assertEquals("IM001", Howdah.state(() -> statement.executeUpdate("insert into t (name) values ('c')", new int[] {1})));
+    assertEquals(
+        "IM001",
+        Howdah.state(
+            () -> statement.executeUpdate("insert into t (name) values ('c')", new int[] {1})));
     assertTrue(statement.execute("select 1", Statement.RETURN_GENERATED_KEYS));
   }
 
@@ -138,7 +160,8 @@ class StatementTest {
     statement.addBatch("insert into t (name) values ('a')");
     statement.addBatch("update t set name = 'b'");
     statement.addBatch("delete from t where name = 'c'");
-    org.junit.jupiter.api.Assertions.assertArrayEquals(new int[] {1, 1, 0}, statement.executeBatch());
+    org.junit.jupiter.api.Assertions.assertArrayEquals(
+        new int[] {1, 1, 0}, statement.executeBatch());
     assertEquals(0, statement.executeBatch().length);
     statement.addBatch("insert into t (name) values ('z')");
     statement.addBatch("insert into nowhere values (1)");
@@ -146,7 +169,8 @@ class StatementTest {
     BatchUpdateException error = assertThrows(BatchUpdateException.class, statement::executeBatch);
     assertEquals("42P01", error.getSQLState());
     org.junit.jupiter.api.Assertions.assertArrayEquals(
-        new int[] {Statement.EXECUTE_FAILED, Statement.EXECUTE_FAILED, Statement.EXECUTE_FAILED}, error.getUpdateCounts());
+        new int[] {Statement.EXECUTE_FAILED, Statement.EXECUTE_FAILED, Statement.EXECUTE_FAILED},
+        error.getUpdateCounts());
     assertEquals(1L, Howdah.value(connection, "select count(*) from t"));
   }
 
@@ -179,7 +203,8 @@ class StatementTest {
     ResultSet rows = statement.getResultSet();
     assertTrue(rows.next() && rows.next() && rows.next());
     assertFalse(rows.next());
-    assertEquals(4, statement.executeUpdate("insert into t (name) select 'x' from generate_series(1, 4)"));
+    assertEquals(
+        4, statement.executeUpdate("insert into t (name) select 'x' from generate_series(1, 4)"));
   }
 
   @Test
@@ -203,7 +228,8 @@ class StatementTest {
   @Test
   void aStatementThatTakesTooLongIsCancelled() throws SQLException {
     statement.setQueryTimeout(1);
-    SQLException error = assertThrows(SQLException.class, () -> statement.execute("select pg_sleep(30)"));
+    SQLException error =
+        assertThrows(SQLException.class, () -> statement.execute("select pg_sleep(30)"));
     assertInstanceOf(SQLTimeoutException.class, error);
     assertEquals("57014", error.getSQLState());
     assertFalse(connection.isClosed());
@@ -213,11 +239,15 @@ class StatementTest {
   @Test
   void anotherThreadCancelsThisStatementAndNoOther() throws Exception {
     Statement idle = connection.createStatement();
-    CompletableFuture<SQLException> ended = CompletableFuture.supplyAsync(() ->
-        assertThrows(SQLException.class, () -> statement.execute("select pg_sleep(30)")));
+    CompletableFuture<SQLException> ended =
+        CompletableFuture.supplyAsync(
+            () -> assertThrows(SQLException.class, () -> statement.execute("select pg_sleep(30)")));
     int process = Howdah.core(connection).process();
     try (Connection watcher = Howdah.connect()) {
-      String asleep = "select count(*) from pg_stat_activity where pid = " + process + " and wait_event = 'PgSleep'";
+      String asleep =
+          "select count(*) from pg_stat_activity where pid = "
+              + process
+              + " and wait_event = 'PgSleep'";
       while (!Long.valueOf(1).equals(Howdah.value(watcher, asleep))) {
         Thread.onSpinWait();
       }
@@ -262,7 +292,12 @@ class StatementTest {
   void whatIsNotSupportedSaysWhatToUse() {
     assertEquals("IM001", Howdah.state(() -> statement.setCursorName("c")));
     assertEquals("IM001", Howdah.state(() -> statement.setMaxFieldSize(10)));
-    assertEquals("IM001", Howdah.state(() -> connection.createStatement(ResultSet.TYPE_SCROLL_SENSITIVE, ResultSet.CONCUR_READ_ONLY)));
+    assertEquals(
+        "IM001",
+        Howdah.state(
+            () ->
+                connection.createStatement(
+                    ResultSet.TYPE_SCROLL_SENSITIVE, ResultSet.CONCUR_READ_ONLY)));
     assertEquals("22023", Howdah.state(() -> statement.setFetchSize(-1)));
   }
 }

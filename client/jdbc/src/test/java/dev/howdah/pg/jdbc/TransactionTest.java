@@ -74,7 +74,10 @@ class TransactionTest {
     assertEquals("22012", Howdah.state(() -> Howdah.execute(connection, "select 1/0")));
     assertEquals("25P02", Howdah.state(() -> Howdah.execute(connection, "select 1")));
     assertTrue(connection.isValid(1));
-    assertEquals("25P02", Howdah.state(connection::commit), "a commit that rolled back must not look like one");
+    assertEquals(
+        "25P02",
+        Howdah.state(connection::commit),
+        "a commit that rolled back must not look like one");
     Howdah.execute(connection, "select 1");
     connection.rollback();
   }
@@ -106,12 +109,16 @@ class TransactionTest {
     connection.setReadOnly(true);
     assertEquals(before, writes(), "nothing is sent before it matters");
     assertEquals("serializable", Howdah.value(connection, "show transaction_isolation"));
-    assertEquals("25006", Howdah.state(() -> Howdah.execute(connection, "create table never (a int)")));
+    assertEquals(
+        "25006", Howdah.state(() -> Howdah.execute(connection, "create table never (a int)")));
     connection.setAutoCommit(false);
     assertEquals("serializable", Howdah.value(connection, "show transaction_isolation"));
     assertEquals("on", Howdah.value(connection, "show transaction_read_only"));
     assertEquals("25001", Howdah.state(() -> connection.setReadOnly(false)));
-    assertEquals("25001", Howdah.state(() -> connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED)));
+    assertEquals(
+        "25001",
+        Howdah.state(
+            () -> connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED)));
     connection.commit();
     connection.setReadOnly(false);
     connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
@@ -127,7 +134,8 @@ class TransactionTest {
   @Test
   void aCachedStatementHealsAtTheBeginningOfATransaction() throws SQLException {
     Howdah.execute(connection, "create table heals (a int)");
-    try (Connection other = Howdah.connect(); PreparedStatement select = connection.prepareStatement("select * from heals")) {
+    try (Connection other = Howdah.connect();
+        PreparedStatement select = connection.prepareStatement("select * from heals")) {
       connection.setAutoCommit(false);
       select.executeQuery();
       connection.commit();
