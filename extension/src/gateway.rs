@@ -50,7 +50,7 @@ use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
 use crate::shared::{shared, wake};
 use crate::worker::Worker;
-use crate::{log_rate, proxies, settings};
+use crate::{log_line, log_rate, proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
 use flights::Flights;
@@ -171,6 +171,9 @@ impl Gateway<'_> {
             self.accounts.doubt();
         }
         self.flights.awake();
+        for note in self.server.notes() {
+            log_line::log!("howdah gateway: {note}");
+        }
         self.look_at_descriptors();
         self.serve_postgres();
         self.cancel_gone();

@@ -1,5 +1,6 @@
 //! Takes connections in.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -10,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ::http1::Reject;
-use socket2::{SockFilter, SockRef, Socket};
+use socket2::{SockRef, Socket};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -21,11 +22,13 @@ use crate::handshakes::{self, Handshake};
 use crate::http1;
 use crate::lines::{self, Lines};
 use crate::listener::{Address, ListenerState};
+use crate::notes::Notes;
 use crate::places::WaitsFor;
 use crate::problem::Refusal;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::this_thread::spawn;
+use crate::turning_away;
 
 /// How long to wait when no connection can be accepted, for want of descriptors above all. The connection stays
 /// in the kernel's queue, so trying again at once would not end.
@@ -42,7 +45,12 @@ const LOOK: Duration = Duration::from_millis(10);
 const MAX_REFUSING: usize = 64;
 
 pub(crate) enum Acceptor {
-    Tcp(TcpListener, u16),
+    Tcp {
+        listener: TcpListener,
+        port: u16,
+        /// What is accepted inherits that it hears nobody.
+        is_deaf: Cell<bool>,
+    },
     Unix(UnixListener),
 }
 
@@ -50,16 +58,23 @@ impl Acceptor {
     /// To be called within the runtime, with a socket that listens and does not block.
     pub(crate) fn new(socket: Socket, address: &Address) -> io::Result<Self> {
         Ok(match address {
-            Address::Tcp(address) => Self::Tcp(TcpListener::from_std(socket.into())?, address.port()),
+            Address::Tcp(address) => Self::Tcp {
+                listener: TcpListener::from_std(socket.into())?,
+                port: address.port(),
+                is_deaf: Cell::new(false),
+            },
             Address::Unix(_) => Self::Unix(UnixListener::from_std(socket.into())?),
         })
     }
 
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Stream, Peer)>> {
         match self {
-            Self::Tcp(listener, local_port) => {
+            Self::Tcp { listener, port, is_deaf } => {
                 let (stream, remote) = ready!(listener.poll_accept(context))?;
-                let peer = Peer { remote: Some(remote), local_port: *local_port };
+                if is_deaf.get() {
+                    turning_away::hear(&stream)?;
+                }
+                let peer = Peer { remote: Some(remote), local_port: *port };
                 Poll::Ready(Ok((Stream::Tcp(stream), peer)))
             }
             Self::Unix(listener) => {
@@ -75,14 +90,15 @@ impl Acceptor {
     /// socket is closed is reset, although its client has been told that it is connected, and may have sent a request.
     fn finish(self, mut admit: impl FnMut(Stream, Peer)) -> io::Result<()> {
         match self {
-            Self::Tcp(listener, local_port) => {
+            Self::Tcp { listener, port, is_deaf } => {
                 let listener = listener.into_std()?;
                 while let Ok((stream, remote)) = listener.accept() {
                     stream.set_nonblocking(true)?;
-                    admit(
-                        Stream::Tcp(TcpStream::from_std(stream)?),
-                        Peer { remote: Some(remote), local_port },
-                    );
+                    if is_deaf.get() {
+                        turning_away::hear(&stream)?;
+                    }
+                    let peer = Peer { remote: Some(remote), local_port: port };
+                    admit(Stream::Tcp(TcpStream::from_std(stream)?), peer);
                 }
             }
             Self::Unix(listener) => {
@@ -102,30 +118,25 @@ impl Acceptor {
 impl Acceptor {
     /// Lets no handshake begin: who tries hears nothing, tries again in a second, and finds another process that listens on
     /// the port, or that nobody does. Handshakes that have begun end. The path of a UNIX socket is gone already.
-    fn turn_away(&self) {
-        const FLAGS: u32 = 13;
-        const SYN: u32 = 2;
-        if let Self::Tcp(listener, _) = self {
-            let filter = [
-                SockFilter::new((libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, 0, 0, FLAGS),
-                SockFilter::new((libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16, 0, 1, SYN),
-                SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0),
-                SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX),
-            ];
-            // A kernel without filters goes on accepting, and resets what comes in the last microseconds.
-            let _ = SockRef::from(listener).attach_filter(&filter);
+    fn turn_away(&self, notes: &Notes) {
+        let Self::Tcp { listener, is_deaf, .. } = self else { return };
+        match turning_away::turn_away(listener) {
+            Ok(deaf) => is_deaf.set(deaf),
+            Err(error) => {
+                notes.refused("a listener that drains resets who connects in its last microseconds", &error);
+            }
         }
     }
 
     /// Returns when who was on the way has arrived.
-    async fn all_arrived(&self) {
+    async fn all_arrived(&self, notes: &Notes) {
         sleep(LATECOMERS).await;
         under_way_is_done().await;
         let until = Instant::now() + HANDSHAKES;
-        let mut left = self.handshakes();
+        let mut left = self.handshakes(notes);
         while !left.is_empty() && Instant::now() < until {
             sleep(LOOK).await;
-            let now = self.handshakes();
+            let now = self.handshakes(notes);
             left.retain(|handshake| now.contains(handshake));
         }
         // The last one may be between two of the kernel's lists.
@@ -133,14 +144,16 @@ impl Acceptor {
     }
 
     /// The handshakes that are under way; none where the kernel does not tell.
-    fn handshakes(&self) -> HashSet<Handshake> {
-        match self {
-            Self::Tcp(listener, port) => {
-                let is_ipv6 = listener.local_addr().is_ok_and(|address| address.is_ipv6());
-                handshakes::under_way(*port, is_ipv6).unwrap_or_default()
-            }
-            Self::Unix(_) => HashSet::new(),
-        }
+    fn handshakes(&self, notes: &Notes) -> HashSet<Handshake> {
+        let Self::Tcp { listener, port, .. } = self else { return HashSet::new() };
+        let is_ipv6 = listener.local_addr().is_ok_and(|address| address.is_ipv6());
+        handshakes::under_way(*port, is_ipv6).unwrap_or_else(|error| {
+            notes.refused(
+                "a listener that drains resets clients whose handshake takes longer than 50 ms",
+                &error,
+            );
+            HashSet::new()
+        })
     }
 }
 
@@ -176,9 +189,9 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
         shared.reads.count_accepted();
         take(&shared, &listener, accepted).await;
     }
-    acceptor.turn_away();
+    acceptor.turn_away(&shared.notes);
     if listener.waits_for_latecomers() {
-        let mut over = pin!(acceptor.all_arrived());
+        let mut over = pin!(acceptor.all_arrived(&shared.notes));
         let mut late = async || {
             poll_fn(|context| match over.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(None),

@@ -20,8 +20,10 @@
 //! - `reads`: how long a turn reads.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
 //! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
+//! - `notes`: what the kernel has refused, for the owner's log.
 //! - `problem`: answers that the gateway gives by itself.
-//! - `places`: how many connections there are, and which of them gives way. `accept`: takes connections in. `watch`: watches descriptors of the owner.
+//! - `places`: how many connections there are, and which of them gives way. `accept`: takes connections in.
+//!   `turning_away`, `handshakes`: how it ends without resetting anybody. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
 //! - `http1`: serves HTTP/1, by a loop of our own. `http2`: serves HTTP/2, by h2.
 //!
@@ -66,6 +68,7 @@ pub mod limits;
 pub mod lines;
 pub mod listener;
 mod memory;
+mod notes;
 mod places;
 mod problem;
 pub mod queues;
@@ -77,6 +80,7 @@ mod stream;
 mod this_thread;
 pub mod tickets;
 pub mod turn;
+mod turning_away;
 mod watch;
 
 pub use counters::{Counters, ListenerCounters};

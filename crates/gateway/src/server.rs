@@ -333,6 +333,11 @@ impl Server {
         Turn { arrived, poured, gone, readable, ..self.turning.outcome() }
     }
 
+    /// What the owner should write down since the last call: what the kernel has refused, each once.
+    pub fn notes(&mut self) -> Vec<String> {
+        self.shared.notes.take()
+    }
+
     /// What the server has done so far.
     pub fn counters(&self) -> Counters {
         let tally = &self.shared.tally;

@@ -16,6 +16,7 @@ use crate::limits::Limits;
 use crate::lines::Admission;
 use crate::listener::ListenerState;
 use crate::memory::Memory;
+use crate::notes::Notes;
 use crate::places::Places;
 use crate::reads::{LastRead, Reads};
 use crate::replies::{Replies, Reply, SMALL_REPLY};
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub replies: Replies,
     pub reads: Reads,
     pub memory: Memory,
+    pub notes: Notes,
     pub places: Places,
     /// Connections of HTTP/2 that are open.
     pub http2_connections: Cell<usize>,
@@ -95,6 +97,7 @@ impl Shared {
             replies: Replies::default(),
             reads: Reads::new(),
             memory: Memory::default(),
+            notes: Notes::default(),
             places: Places::default(),
             http2_connections: Cell::new(0),
             http2_streams: Cell::new(0),
