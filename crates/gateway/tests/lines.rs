@@ -4,6 +4,7 @@ mod taking;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
 
 use gateway::{Limits, Terms};
 use taking::{Taking, greeted, lines, stored, terms};
@@ -280,6 +281,31 @@ fn other_terms_end_connections_that_began_with_a_place_of_their_own() {
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
     taking.connect().write_all(lines(2..3).as_bytes()).unwrap();
     assert_eq!(taking.bucket().1.destination.name, "others");
+}
+
+#[test]
+fn a_first_line_that_begins_and_does_not_end_is_not_waited_for() {
+    let limits = Limits { head_timeout: Duration::from_millis(100), ..Limits::default() };
+    let mut taking = Taking::on(terms(), limits);
+    let mut whole = taking.connect();
+    whole.write_all(b"{\"n\":1}\n{\"n\"").unwrap();
+    let (ticket, _, text) = taking.bucket();
+    assert_eq!(text, lines(1..2));
+    taking.server.reply(ticket, stored(1));
+    for (number, begun) in ["{\"n\"", "{\"$hello\"", " \n{"].into_iter().enumerate() {
+        let mut late = taking.connect();
+        late.write_all(begun.as_bytes()).unwrap();
+        taking.until("it is refused", |taking| taking.report().refused == number as u64 + 1);
+        let trouble = taking.report().trouble.expect("it is said why");
+        assert!(trouble.error.contains("first line did not come in time"), "{begun}: {trouble:?}");
+        taking.until("it is closed", |taking| taking.report().connections.len() == 1);
+        assert!(!matches!(late.read(&mut [0; 1]), Ok(1..)), "{begun}");
+    }
+    // After its first line a connection may take its time.
+    whole.write_all(b":2}\n").unwrap();
+    let (ticket, _, text) = taking.bucket();
+    assert_eq!(text, lines(2..3));
+    taking.server.reply(ticket, stored(1));
 }
 
 #[test]

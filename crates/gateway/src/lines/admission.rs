@@ -131,15 +131,21 @@ impl Place {
         Place { shared: Rc::clone(shared), newcomer }
     }
 
-    /// The first line has come whole: the connection need not give way any more.
-    pub(super) fn keep(&self) {
+    /// Whether the connection need not give way any more.
+    pub(super) fn is_kept(&self) -> bool {
+        self.newcomer.has_spoken.get()
+    }
+
+    /// The first line has come whole: the connection need not give way any more. False if that was so already.
+    pub(super) fn keep(&self) -> bool {
         if self.newcomer.has_spoken.replace(true) {
-            return;
+            return false;
         }
         let mut silent = self.shared.line_admission.silent.borrow_mut();
         if let Some(place) = silent.iter().position(|newcomer| Rc::ptr_eq(newcomer, &self.newcomer)) {
             silent.remove(place);
         }
+        true
     }
 }
 

@@ -27,7 +27,7 @@ const OPENING: usize = 16 << 10;
 pub(super) enum End {
     /// The client sends no more.
     Finished,
-    /// The connection broke: what came of a line without its end is not one.
+    /// The connection broke, or its first line is late: what came of a line without its end is not one.
     Broken,
     /// The listener is closing.
     Draining,
@@ -77,9 +77,11 @@ impl Connection {
         let shared = Rc::clone(&self.place.shared);
         self.place.set_deadline(shared.clock.after(shared.limits().first_line_timeout));
         let decision = self.decide(&mut opening).await;
-        self.place.set_deadline(NEVER);
-        if !matches!(decision, Some(Decision::Plain) | None) {
-            self.admitted.keep();
+        if matches!(decision, Some(Decision::Plain)) {
+            // What it is shows before its first line is whole.
+            self.expect_first_line();
+        } else {
+            self.has_spoken();
         }
         self.keep_rest(opening.rest());
         match decision {
@@ -106,8 +108,7 @@ impl Connection {
                 if link.is_aborted() || self.is_over() {
                     return Poll::Ready(None);
                 }
-                if link.take_expired() {
-                    self.lines.refuse("08006", "a client's first line did not come in time");
+                if self.is_late() {
                     return Poll::Ready(None);
                 }
                 ready!(shared.poll_may_read(&self.place.link.last_read, context));
@@ -118,7 +119,7 @@ impl Connection {
                 match read {
                     Ok(Decision::Undecided) if !begun && !opening.is_blank() => {
                         begun = true;
-                        self.place.set_deadline(shared.clock.after(shared.limits().head_timeout));
+                        self.expect_first_line();
                     }
                     Ok(Decision::Undecided) => {}
                     Ok(decision) => return Poll::Ready(Some(decision)),
@@ -128,6 +129,30 @@ impl Connection {
             }
         })
         .await
+    }
+
+    /// The first line has come whole: the connection need not give way any more, and may take its time.
+    fn has_spoken(&self) {
+        if self.admitted.keep() {
+            self.place.set_deadline(NEVER);
+        }
+    }
+
+    /// The first line, which has begun, has to come whole in time from now on.
+    fn expect_first_line(&self) {
+        if !self.admitted.is_kept() {
+            let shared = &self.place.shared;
+            self.place.set_deadline(shared.clock.after(shared.limits().head_timeout));
+        }
+    }
+
+    /// Notes that the first line has not come in time. False if it has, or may come yet.
+    fn is_late(&self) -> bool {
+        let late = !self.admitted.is_kept() && self.place.link.take_expired();
+        if late {
+            self.lines.refuse("08006", "a client's first line did not come in time");
+        }
+        late
     }
 
     /// Whether no more is to be read: the listener is closing, or has other terms now.
@@ -172,6 +197,8 @@ impl Connection {
                 return Poll::Pending;
             }
             if !has_room {
+                // The delay is ours.
+                self.expect_first_line();
                 self.lines.wait(context.waker());
                 return Poll::Pending;
             }
@@ -185,18 +212,20 @@ impl Connection {
                 self.take_in(stream, &rest);
                 continue;
             }
-            let read = ready!(shared.with_read_buffer(|buffer| {
+            let read = shared.with_read_buffer(|buffer| {
                 self.poll_read(context, buffer).map_ok(|count| {
                     self.take_in(stream, &buffer[..count]);
                     count
                 })
-            }));
+            });
             match read {
-                Ok(count) => {
+                Poll::Ready(Ok(count)) => {
                     taken += count;
                     shared.have_read_lines(count);
                 }
-                Err(end) => return Poll::Ready(end),
+                Poll::Ready(Err(end)) => return Poll::Ready(end),
+                Poll::Pending if self.is_late() => return Poll::Ready(End::Broken),
+                Poll::Pending => return Poll::Pending,
             }
         }
     }
@@ -209,7 +238,7 @@ impl Connection {
             self.keep_rest(bytes[used..].to_vec());
         }
         if self.account.received.get() > 0 {
-            self.admitted.keep();
+            self.has_spoken();
         }
         self.lines.note_unfinished(&self.place.shared, &self.unfinished, self.cutter.held());
     }
