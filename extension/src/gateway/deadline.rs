@@ -18,6 +18,7 @@ use crate::entry::infallible_callback;
 use crate::pg;
 use crate::request::{admission, transaction};
 use crate::settings;
+use crate::worker::signals;
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
 static NUMBER: AtomicI32 = AtomicI32::new(-1);
@@ -79,7 +80,9 @@ pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     // SAFETY: a variable of PostgreSQL's; a cancel that came while nothing ran is void.
     unsafe { pg_sys::QueryCancelPending = 0 };
     WORK.store(number + 1, Relaxed);
+    signals::set_running(true);
     let result = admission::asked_for(work);
+    signals::set_running(false);
     WORK.store(number + 2, Relaxed);
     // SAFETY: a variable of PostgreSQL's; a cancel that came too late is void.
     unsafe { pg_sys::QueryCancelPending = 0 };

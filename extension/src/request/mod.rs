@@ -172,7 +172,9 @@ impl Runner {
         let table = match unsafe { Table::load(&mut self.table) } {
             Ok(table) => table,
             Err(error) => {
-                self.refresh_from = Some(Instant::now() + changes::PAUSE);
+                // A cancel was meant for one request. The next one must not be answered by the old table because of it.
+                let is_cancelled = matches!(&error, NoTable::Failed(failed) if failed.sqlstate == *b"57014");
+                self.refresh_from = (!is_cancelled).then(|| Instant::now() + changes::PAUSE);
                 return Err(error);
             }
         };

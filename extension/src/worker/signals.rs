@@ -3,7 +3,7 @@
 //! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::pg_sys;
 
@@ -21,6 +21,15 @@ static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Cancels that have come to this executor, be they consumed or not.
 static CANCELS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether something of anybody's runs, which a cancel can be meant for.
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Says whether something runs that may be cancelled. A cancel that comes while nothing does is void: it must neither meet what runs
+/// next nor what the process does on its own account, such as reading the routes.
+pub fn set_running(runs: bool) {
+    RUNS.store(runs, Ordering::Relaxed);
+}
 
 /// Installs the handlers and lets signals in. Cancels come later, by [`take_cancels`].
 ///
@@ -55,8 +64,8 @@ pub fn install(kind: Kind, index: usize) {
 /// Takes cancels from now on. At the start there is nothing to cancel, and nobody to catch it: the process would end.
 pub fn take_cancels(kind: Kind) {
     let handler: pg_sys::pqsigfunc = match kind {
-        Kind::Gateway => Some(cancel_and_wake),
-        Kind::Executor => Some(cancel_and_count),
+        Kind::Gateway => Some(cancel_in_gateway),
+        Kind::Executor => Some(cancel_in_executor),
     };
     // SAFETY: both are safe inside a signal.
     unsafe { pg::pqsignal(libc::SIGINT, handler) };
@@ -95,18 +104,21 @@ infallible_callback! {
 }
 
 infallible_callback! {
-    unsafe fn cancel_and_wake(signal: c_int) {
-        // SAFETY: PostgreSQL's own handler.
-        unsafe { pg::StatementCancelHandler(signal) };
-        wake::notify(WAKE.load(Ordering::Relaxed));
+    unsafe fn cancel_in_gateway(signal: c_int) {
+        if RUNS.load(Ordering::Relaxed) {
+            // SAFETY: PostgreSQL's own handler.
+            unsafe { pg::StatementCancelHandler(signal) };
+        }
     }
 }
 
 infallible_callback! {
-    unsafe fn cancel_and_count(signal: c_int) {
-        CANCELS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: PostgreSQL's own handler.
-        unsafe { pg::StatementCancelHandler(signal) };
+    unsafe fn cancel_in_executor(signal: c_int) {
+        if RUNS.load(Ordering::Relaxed) {
+            CANCELS.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: PostgreSQL's own handler.
+            unsafe { pg::StatementCancelHandler(signal) };
+        }
     }
 }
 

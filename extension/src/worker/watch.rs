@@ -73,6 +73,7 @@ pub fn register() {
 /// A request begins.
 pub fn begin() {
     WORK.store(WORK.load(Relaxed) + 1, Relaxed);
+    signals::set_running(true);
     if !IS_SET.swap(true, Relaxed) {
         LIMIT.store(i64::from(settings::HANDLER_MEMORY.get()) << 20, Relaxed);
         // SAFETY: registered.
@@ -84,6 +85,7 @@ pub fn begin() {
 /// the process.
 pub fn end() {
     WORK.store(WORK.load(Relaxed) + 1, Relaxed);
+    signals::set_running(false);
     CANCELLED.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
     own_memory::lift_limit();
