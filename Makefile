@@ -5,7 +5,7 @@
 # LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
-# PROFILE     how the extension is built: server; release or quick, which are quicker to build and slower to run
+# PROFILE     how the extension is built: server, or quick, which is built in seconds and runs slower; tests take quick
 # ONE         the test of `make test-one`, by a part of its name
 
 PG_CONFIG ?= pg_config
@@ -26,13 +26,18 @@ FAULTY_STAGE = $(abspath $(EXTENSION))/stage-that-panics
 # By the folder that it names itself: another spelling of PG_CONFIG would build everything again.
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$($(PG_CONFIG) --bindir)/pg_config"
 FEATURES = --features pg$(MAJOR)
-TEST = PG_CONFIG="$(PG_CONFIG)" HOWDAH_STAGE="$(STAGE)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension
-# Tests that may run at the same time mostly wait; the others measure time. The argument goes to cargo.
-TESTS = $(TEST) $(1) --test platform together:: -- --test-threads=4 && $(TEST) $(1) -- --skip together::
+# What tests are built by, unless it was asked for otherwise.
+TEST_PROFILE = $(if $(filter command environment,$(origin PROFILE)),$(PROFILE),quick)
+# Of the clusters of tests: in memory, where there is room, as in scripts/run-tests.
+SCRATCH = $(or $(TMPDIR),$(shell [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4194304 ] 2>/dev/null && echo /dev/shm || echo /tmp))
+TEST = TMPDIR="$(SCRATCH)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension --profile "$(PROFILE)"
+# The argument goes to cargo.
+TESTS = CARGO="$(CARGO)" PROFILE="$(PROFILE)" HOWDAH_STAGE="$(STAGE)" scripts/run-tests
+MVN = cd client && mvn -B -q -Dhowdah.scratch="$(SCRATCH)"
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client build run run-bips test test-one test-client test-long test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -46,10 +51,18 @@ setup-test: setup
 setup-client: setup
 	@CARGO="$(CARGO)" scripts/setup client
 
-build: setup ## build the extension and the howdah command
+setup-lint: setup
+	@CARGO="$(CARGO)" scripts/setup lint
+
+setup-bench: setup
+	@CARGO="$(CARGO)" scripts/setup bench
+
+extension: setup
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
-	@$(CARGO) build --release -p howdah-cli
 	@scripts/stage "$(EXTENSION)/$(PROFILE)/libhowdah.so" "$(STAGE)"
+
+build: extension ## build the extension and the howdah command
+	@$(CARGO) build --release -p howdah-cli
 
 run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
@@ -57,43 +70,67 @@ run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
 run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
 	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
 
-test: setup-test build ## every test but the long ones
-	@$(call TESTS)
-	@python3 -m unittest discover -s bench -t .
-	@$(MAKE) --no-print-directory test-client
+check: lint test ## what has to pass before a change lands: lint and tests
 
-test-one: build ## one end-to-end test by a part of its name: make test-one ONE=together::errors PROFILE=quick
-	@$(TEST) --test platform -- "$(ONE)" --test-threads=2
+quick: PROFILE = $(TEST_PROFILE)
+quick: lint ## lint, and the tests of what needs no PostgreSQL
+	@$(TESTS) --crates
+
+test: PROFILE = $(TEST_PROFILE)
+test: setup-test extension ## every test but the long ones and those of time
+	@$(TESTS) --beside '$(MAKE) --no-print-directory test-client'
+	@$(TEST) --doc -q
+	@python3 -m unittest discover -s bench -t .
+
+test-one: PROFILE = $(TEST_PROFILE)
+test-one: extension ## one end-to-end test by a part of its name: make test-one ONE=together::errors
+	@begin=$$(date +%s); \
+	$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli && \
+	HOWDAH_STAGE="$(STAGE)" $(TEST) --test platform -- "$(ONE)" --test-threads=2 && \
+	echo "It took $$(($$(date +%s) - begin)) s after the extension was built."
 
 test-client: setup-client ## the JVM client alone
-	@cd client && mvn -B -q verify && echo "The JVM client passed."
+	@$(MVN) verify && echo "The JVM client passed."
+
+# The bounds are in tests/timing and, of the client, in its class Bound. Each test has three runs, of which the best counts.
+test-timing: setup-test setup-client build ## what is about time, alone on the machine, as it is built for use
+	@$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli
+	@HOWDAH_STAGE="$(STAGE)" $(TEST) --test platform timing::every_bound_holds -- --ignored --exact --nocapture
+	@$(MVN) -pl core,jdbc,clojure -am test -Dgroups=timing -DexcludedGroups=long -Dhowdah.timing=true -Dsurefire.rerunFailingTestsCount=2 \
+	  -Dsurefire.failIfNoSpecifiedTests=false && echo "The JVM client keeps its bounds."
 
 # Long tests have the feature `long`; the models of the exchange need loom.
-test-long: setup-test build ## the long tests too
-	@$(ON_POSTGRES) $(CARGO) build --release -p howdah $(FEATURES),faults --target-dir "$(EXTENSION)"
-	@scripts/stage "$(EXTENSION)/release/libhowdah.so" "$(FAULTY_STAGE)"
-	@export HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)"; $(call TESTS,--all-features)
-	@cd client && mvn -B -q -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
+test-long: PROFILE = $(TEST_PROFILE)
+test-long: setup-test extension ## the long tests too, those of time, on clusters that each test makes anew
+	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES),faults --target-dir "$(EXTENSION)"
+	@scripts/stage "$(EXTENSION)/$(PROFILE)/libhowdah.so" "$(FAULTY_STAGE)"
+	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --all-features
+	@$(MVN) -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
+	@$(MVN) verify -Dgroups=long -DexcludedGroups=
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
+	@$(MAKE) --no-print-directory test-timing
 
 # Hunts are tests whose module is called hunts; those of the client are in client/hunts and have names like client::copy.
-hunt: setup-test setup-client build ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
-	@export HUNT_SECONDS=$${HUNT_SECONDS:-600}; \
+hunt: PROFILE = $(TEST_PROFILE)
+hunt: setup-test setup-client extension ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
+	@$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli
+	@export HUNT_SECONDS=$${HUNT_SECONDS:-600} HOWDAH_STAGE="$(STAGE)"; \
 	case "$(ONE)" in client::*) ;; *) $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1 || exit ;; esac; \
 	case "$(ONE)" in "" | client::*) cd client && mvn -B -q -pl hunts -am test -Dtest=HuntsTest -Dsurefire.failIfNoSpecifiedTests=false ;; esac
 
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)
 
-lint: setup ## formatting, clippy, shell scripts, SQL style; warnings are errors
+lint: setup-lint ## formatting, clippy, dependencies, shell, Python, SQL; warnings are errors
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --exclude howdah --all-targets -- -D warnings
-	@$(ON_POSTGRES) $(CARGO) clippy -p howdah $(FEATURES) --target-dir "$(EXTENSION)" -- -D warnings
 	@scripts/lint
+	@$(CARGO) clippy -q --workspace --exclude howdah --all-targets --profile "$(TEST_PROFILE)" -- -D warnings
+	@$(ON_POSTGRES) $(CARGO) clippy -q -p howdah $(FEATURES) --profile "$(TEST_PROFILE)" --target-dir "$(EXTENSION)" -- -D warnings
 
-format: ## format the Rust code
+format: setup-lint ## format the code
 	@$(CARGO) fmt --all
+	@scripts/lint --fix
 
 install: ## put the extension into the PostgreSQL that PG_CONFIG names
 	@if command -v "$(CARGO)" >/dev/null; then $(MAKE) --no-print-directory build; fi
@@ -110,14 +147,14 @@ uninstall: ## take it out again
 
 bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 
-bench-http: build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
+bench-http: setup-bench build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
 	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
 		python3 -m bench.http.run
 
-bench-client: ## measure the JVM client against its peers (CASES, SYSTEMS, RUNS, DURATION for a part)
+bench-client: setup-bench ## measure the JVM client against its peers (CASES, SYSTEMS, RUNS, DURATION for a part)
 	@python3 -m bench.client.run
 
-bench-queue: build ## measure queues against their peers (CASES, SYSTEMS, DURATION for a part)
+bench-queue: setup-bench build ## measure queues against their peers (CASES, SYSTEMS, DURATION for a part)
 	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
 		python3 -m bench.queue.run
 

@@ -1,10 +1,10 @@
 //! Tests against a real cluster, over real sockets.
 //!
-//! They are one program, which is built once. Those of `together` run at the same time, as many as `make test` says; those of
-//! `alone` measure time, or need most of the machine.
+//! They are one program, which is built once. Those of `together` run at the same time, as many as `scripts/run-tests` says; those of
+//! `alone` need most of the machine. A test waits for something, never for some time; `timing` has the bounds on time, which count
+//! in `make test-timing`.
 //!
-//! One file alone: `cargo test -p howdah-tests together::errors`, after `make build`; HOWDAH_STAGE and PG_CONFIG as the
-//! Makefile has them.
+//! One file alone: `make test-one ONE=together::errors`.
 
 mod together {
     mod admission;
@@ -124,6 +124,8 @@ mod alone {
     mod supervisor;
     mod worker_slots;
 }
+
+mod timing;
 
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {

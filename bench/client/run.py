@@ -45,7 +45,9 @@ class Choice:
     @property
     def whole(self):
         """Whether the cases are measured of all systems, and for long enough to replace the committed results."""
-        return len(self.systems) == len(SYSTEMS) and all(self.lengths[name] >= least for name, least in LENGTHS.items())
+        return len(self.systems) == len(SYSTEMS) and all(
+            self.lengths[name] >= least for name, least in LENGTHS.items()
+        )
 
     def environment(self):
         """The choice as the Java side reads it."""
@@ -122,7 +124,9 @@ def _record(measured, settings, results):
 
 
 def _version(java):
-    return subprocess.run([java, "-version"], capture_output=True, text=True).stderr.splitlines()[0]
+    return subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr.splitlines()[
+        0
+    ]
 
 
 def _report(objects, whole):

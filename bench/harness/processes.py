@@ -89,7 +89,7 @@ def interrupt_on_termination():
 def run(command, **arguments):
     """Runs a command to its end and returns what it printed; raises with all of it if it failed."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, **arguments)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **arguments)
     except FileNotFoundError as error:
         raise Failed(f"{error.filename} is needed and was not found") from error
     if done.returncode != 0:

@@ -71,7 +71,7 @@ def options(port, _cluster):
 
 
 def _person(row):
-    created_at = datetime.fromisoformat(row["created_at"].replace("Z", "+00:00"))
+    created_at = datetime.fromisoformat(row["created_at"])
     return {**row, "created_at": created_at}
 
 

@@ -15,6 +15,7 @@ PUBLISHED_PEERS = ("node_tcp", "node_unix", "node_unix_cluster2", "axum_pipeline
 TUNED_PEERS = ("node_unix_pipelined", "axum_pipelined_per_core")
 PEERS = (*PUBLISHED_PEERS, *TUNED_PEERS)
 FORMS = ("howdah", "howdah_own_transaction", "howdah_executors")
+LOAD = Load(2, 20)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Case:
     systems: tuple
     howdah: tuple
     """The routes and handlers that Howdah has in this case."""
-    load: Load = Load(2, 20)
+    load: Load = LOAD
     group: str = ""
     """Cases of one group run interleaved, because their ratio counts; otherwise a case is its own group."""
     beside: str | None = None

@@ -11,10 +11,12 @@ from bench.http.slow_connection import slow_connection
 
 def measure(case, system, cluster, seconds, warmup_seconds):
     """Runs one system in one case; returns its metrics, and by name what else belongs to this run alone."""
-    with system.started(case, cluster) as running:
-        with slow_connection(running.port, case.beside) if case.beside else nullcontext():
-            wrk.measure(case.load, running, warmup_seconds)
-            return _loaded(case, system, running, cluster, seconds)
+    with (
+        system.started(case, cluster) as running,
+        slow_connection(running.port, case.beside) if case.beside else nullcontext(),
+    ):
+        wrk.measure(case.load, running, warmup_seconds)
+        return _loaded(case, system, running, cluster, seconds)
 
 
 def _loaded(case, system, running, cluster, seconds):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from bench.harness.cluster import DATABASE
 from bench.harness.deadline import wait_until
@@ -13,7 +14,9 @@ from bench.queue.records import howdah
 
 NODE = Path(__file__).resolve().parent / "peers" / "node"
 QUEUE = "bips"
-TABLE = 'create table bips (uuid uuid, userid bigint, version int, timestamp_ms bigint, bip text, "user" text)'
+TABLE = (
+    'create table bips (uuid uuid, userid bigint, version int, timestamp_ms bigint, bip text, "user" text)'
+)
 UUID_KEY = TABLE.replace("uuid uuid", "uuid uuid primary key")
 HTTP_CONNECTIONS = 4
 # A POST for each record takes long: it is loaded for some seconds, not for all records.
@@ -34,7 +37,7 @@ class Peer:
     form: str = "plain"
     """What of the records is sent: it is made before the time runs."""
 
-    settings = {}
+    settings: ClassVar = {}
     left = "select count(*) from bips"
 
     def measure(self, cluster, records):
@@ -66,7 +69,7 @@ class Howdah:
     form: str = "plain"
     """What of the records is sent: it is made before the time runs."""
 
-    settings = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
+    settings: ClassVar = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
     left = f"select queue_length from queue.metrics('{QUEUE}')"
 
     def measure(self, cluster, records):
@@ -83,7 +86,7 @@ class Copy:
     name: str
     format: str
 
-    settings = {}
+    settings: ClassVar = {}
     left = "select count(*) from bips"
 
     def measure(self, cluster, records):
@@ -205,7 +208,9 @@ def await_stored(cluster, count):
 
 
 LISTEN = f"select queue.listen({{port}}, queue => '{QUEUE}')"
-LISTEN_HTTP = f"select queue.serve(); select queue.grant('{QUEUE}', 'send', 'howdah_web'); select http.listen({{port}})"
+LISTEN_HTTP = (
+    f"select queue.serve(); select queue.grant('{QUEUE}', 'send', 'howdah_web'); select http.listen({{port}})"
+)
 
 SYSTEMS = {
     system.name: system

@@ -57,7 +57,7 @@ HOWDAH = System(
 
 DELETE_CTID = System(
     "delete_ctid",
-    "create table bips (uuid uuid, userid bigint, version int, timestamp_ms bigint, bip text, \"user\" text)",
+    'create table bips (uuid uuid, userid bigint, version int, timestamp_ms bigint, bip text, "user" text)',
     "insert into bips select (r).* from unnest(bucket) r",
     "with taken as (delete from bips where ctid in (select ctid from bips limit {qty}) returning *) "
     "select count(*), sum(length(bip)) from taken",
@@ -106,9 +106,14 @@ SYSTEMS = {system.name: system for system in (HOWDAH, DELETE_CTID, PGMQ_POP, PGQ
 def install(cluster, system):
     """Makes the queue of a system, and the rows to fill it with."""
     cluster.sql(RECORDS)
-    if system is PGQ and cluster.sql("select count(*) from pg_available_extensions where name = 'pgq'") == "0":
+    if (
+        system is PGQ
+        and cluster.sql("select count(*) from pg_available_extensions where name = 'pgq'") == "0"
+    ):
         package = f"postgresql-{cluster.version.split('.')[0]}-pgq3"
-        raise Failed(f"PgQ is not installed (Debian: {package}); SYSTEMS=howdah,delete_ctid,pgmq_pop leaves it out")
+        raise Failed(
+            f"PgQ is not installed (Debian: {package}); SYSTEMS=howdah,delete_ctid,pgmq_pop leaves it out"
+        )
     cluster.sql(system.setup)
     if system is PGMQ_POP:
         cluster.sql("create schema pgmq")

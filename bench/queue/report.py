@@ -12,7 +12,11 @@ def table(objects):
     """All cases as text, one line for each system and metric."""
     blocks = []
     for case, systems in by_case(objects).items():
-        rows = [_row(systems, case, name, entry) for name, metrics in systems.items() for entry in metrics.values()]
+        rows = [
+            _row(systems, case, name, entry)
+            for name, metrics in systems.items()
+            for entry in metrics.values()
+        ]
         blocks.append("\n".join([case, *rows]))
     return "\n\n".join(blocks)
 

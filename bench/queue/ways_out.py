@@ -28,8 +28,8 @@ BACKLOGS = (10_000, 1_000_000, 5_000_000)
 TURN_SECONDS, TURNS = 10, 3
 # Records that go in before they are taken out again, when they come by wire.
 CYCLE = 50_000
-SENDING = f"""do $$ declare bucket t_bip[];
-  begin select records[1:{{batch}}] into bucket from source where source.bucket = 0; {{send}}; end $$"""
+SENDING = """do $$ declare bucket t_bip[];
+  begin select records[1:{batch}] into bucket from source where source.bucket = 0; {send}; end $$"""
 
 
 def take(_case, cluster, system, _records, results, _seconds):
@@ -38,7 +38,9 @@ def take(_case, cluster, system, _records, results, _seconds):
     for clients in system.consumers:
         for batch in system.batches:
             for name, statement in ((system.name, system.take), (f"{system.name}_client", system.rows)):
-                least_disturbed(partial(_taken, cluster, system, name, statement, clients, batch)).keep(results)
+                least_disturbed(partial(_taken, cluster, system, name, statement, clients, batch)).keep(
+                    results
+                )
 
 
 def _taken(cluster, system, name, statement, clients, batch):
@@ -81,7 +83,9 @@ def backlog(_case, cluster, system, _records, results, _seconds):
         cluster.sql(system.tidy)
         _, milliseconds = pgbench(cluster, statement, 1, "-t", 5)
         metrics = {"pages_per_take": pages(cluster, statement), "milliseconds_per_take": milliseconds}
-        results.add(f"backlog_{rows}", system.name, metrics, {"batch": 1000, "postgresql": cluster.version}, {})
+        results.add(
+            f"backlog_{rows}", system.name, metrics, {"batch": 1000, "postgresql": cluster.version}, {}
+        )
 
 
 def pages(cluster, statement):
@@ -101,7 +105,9 @@ def pinned(_case, cluster, system, records, results, seconds):
             sending = SENDING.format(batch=batch, send=system.send)
             together = {f"{sending};\n{system.take.format(qty=batch)}": 1}
             # It is there for comparison with the peers: a part of the time will do.
-            _compare(pair, system, results, f"pinned_{batch}", seconds / 6, partial(_Sql, together, batch, system))
+            _compare(
+                pair, system, results, f"pinned_{batch}", seconds / 6, partial(_Sql, together, batch, system)
+            )
             if system.name == "howdah":
                 # A transaction for each row.
                 one = {SENDING.format(batch=1, send=system.send): batch, system.take.format(qty=batch): 1}

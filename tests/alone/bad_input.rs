@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::{Connection, Platform, Reply, wait_for};
 
 const ROUTES: &str = "
@@ -178,7 +179,8 @@ fn slow_heads_and_bodies_are_cut_off(platform: &Platform) {
         let reply = connection.read_reply(false).expect("an answer before the connection is closed");
         assert_eq!(reply.status, 408, "{}", reply.text());
         let took = begin.elapsed();
-        assert!(took >= limit && took < limit + Duration::from_secs(2), "after {took:?}");
+        assert!(took >= limit, "after {took:?}");
+        bounds::SLOW_HEAD_IS_LATE.check(took - limit);
         assert!(connection.is_closed());
     }
     let mut silent = platform.connect();
@@ -271,7 +273,8 @@ fn limits_are_as_their_settings_say() {
     let begin = Instant::now();
     assert!(idle.is_closed());
     let took = begin.elapsed();
-    assert!(took > Duration::from_millis(450) && took < Duration::from_secs(2), "closed after {took:?}");
+    assert!(took > Duration::from_millis(450), "closed after {took:?}");
+    bounds::IDLE_IS_CLOSED.check(took);
     assert_eq!(streams_at_a_time(&platform), 3);
 }
 

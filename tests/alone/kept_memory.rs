@@ -147,6 +147,7 @@ fn short_requests_with_pauses_between_them_do_not_fill_an_executor() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn values_that_an_enum_does_not_have_do_not_fill_a_process() {
     let paint = |number| format!("/paint?c={number}{}", "x".repeat(50));
     attack(&platform("off"), 150_000, |client| client.send_at_once(paint, 400));

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::client::allow_as_many_files_as_possible;
 use howdah_tests::queues::{Queues, error, number};
 use howdah_tests::{Connection, Platform, wait_for};
@@ -13,9 +14,6 @@ const SCHEMA: &str = "
     select queue.create('bips', row_type => 'bip'), queue.create('mail');
     select queue.grant(name, 'take', 'howdah_web') from unnest(array['bips', 'mail']) name;
     select queue.serve()";
-
-/// Soon enough to have been told: who is not told looks after half a minute.
-const TOLD: Duration = Duration::from_secs(2);
 
 fn platform() -> Platform {
     allow_as_many_files_as_possible();
@@ -97,7 +95,7 @@ fn rows_that_come_at_once_are_read_at_once() {
         answers.extend(answered(&mut waiting));
         answers.len() == ROWS
     });
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    bounds::ALL_WHO_WAIT_READ.check(begin.elapsed());
     assert!(answers.iter().all(|answer| answer["rows"].as_array().unwrap().len() == 1));
     assert_eq!(waiting.len(), 20);
 }
@@ -165,7 +163,8 @@ fn for_each_cause(platform: &Platform, wait: impl Fn(&str, &mut dyn FnMut())) {
             run(after);
             freed = Instant::now();
         });
-        assert!(freed.elapsed() < TOLD, "{cause}: {:?}", freed.elapsed());
+        println!("{cause}");
+        bounds::WAITING_IS_TOLD.check(freed.elapsed());
         run(&["rollback", "select queue.purge_queue('bips')"]);
     }
 }
@@ -215,7 +214,8 @@ fn a_session_waits_no_longer_than_it_was_told() {
     let begin = Instant::now();
     let none = "select count(*) from queue.take_with_poll('bips', 5, '300 ms', null::t_bip)";
     assert_eq!(number(&mut session, none), 0);
-    assert!((300..2000).contains(&begin.elapsed().as_millis()), "{:?}", begin.elapsed());
+    assert!(begin.elapsed().as_millis() >= 300, "{:?}", begin.elapsed());
+    bounds::SESSION_WAITS_AS_TOLD.check(begin.elapsed());
     let long = "select queue.take_with_poll('bips', 5, '60 s', null::t_bip)";
     let cancelled = error(&mut session, &format!("set statement_timeout = '200ms'; {long}"));
     assert!(cancelled.starts_with("57014"), "{cancelled}");
@@ -228,7 +228,7 @@ fn no_row_stays_free_while_somebody_waits_whoever_dies() {
     let read = "/queues/bips/read?qty=1&vt=1+day&wait=60+s";
     // 325 rows are sent; clients go and executors end, each with the reader whose turn it is.
     let mut readers = waiting(&platform, read, 500);
-    for round in 0..25 {
+    for round in 0..if cfg!(feature = "long") { 25 } else { 9 } {
         platform.sql(&format!(
             "select queue.put('bips', array(select row(n, 'x')::bip from generate_series(0, {round}) n))"
         ));
@@ -242,7 +242,7 @@ fn no_row_stays_free_while_somebody_waits_whoever_dies() {
         let free = "select queue_visible_length from queue.metrics('bips')";
         let since = Instant::now();
         while number(&mut session, free) > 0 {
-            assert!(since.elapsed() < 4 * TOLD, "round {round}: rows are free, and {} wait", readers.len());
+            bounds::FREE_ROWS_ARE_READ.check(since.elapsed());
             answered_or_failed(&mut readers);
         }
     }
@@ -283,7 +283,7 @@ fn those_who_look_for_something_of_their_own_look_each_time() {
             !answers.is_empty()
         });
         assert_eq!(answers, [json!({ "color": color })]);
-        assert!(sent.elapsed() < TOLD);
+        bounds::WAITING_IS_TOLD.check(sent.elapsed());
     }
     // A message that nobody wants is no reason to look again and again.
     let _reader = waiting(&platform, "/read/red", 1);

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::shippers::{Intake, Shipper, bip, bips};
 use howdah_tests::wait_for;
 
@@ -12,10 +13,6 @@ const PLAIN: usize = 8;
 const ACKNOWLEDGED: usize = 20;
 /// How long the floods last.
 const TIME: Duration = Duration::from_secs(12);
-/// How long a line of a quiet producer may take. Without its turn it takes as long as the floods last.
-const SOON: Duration = Duration::from_secs(2);
-/// How long one of a plain connection may take: it shares buckets with floods, and stands behind two that are full.
-const LATER: Duration = Duration::from_secs(8);
 /// What the gateway may hold beside `howdah.ingest_memory`: memory that the allocator has not given back.
 const ALLOWANCE: u64 = 32 << 20;
 
@@ -102,6 +99,7 @@ fn quiet_producers_are_served_beside_floods() {
         grown >> 20
     );
     println!("{seen}");
-    assert!(slowest(&acknowledgements) < SOON && slowest(&commits) < LATER, "{seen}");
+    bounds::LINES_ARE_FAIR.check(slowest(&acknowledgements));
+    bounds::PLAIN_LINES_ARE_FAIR.check(slowest(&commits));
     assert!(grown < limit + ALLOWANCE, "{seen}");
 }

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::{Connection, Platform, Reply, Stalls, wait_for};
 
-/// What a request of another route may take.
-const FAST: Duration = Duration::from_millis(250);
 const ROUTES: &str = "
     create table locked (number integer);
     insert into locked values (1);
@@ -42,7 +41,7 @@ fn a_route_whose_table_is_locked_leaves_executors_to_others() {
         over.store(true, Ordering::Relaxed);
         (answers, fast.join().unwrap(), most.join().unwrap())
     });
-    assert!(slowest < FAST + stalls.longest(), "a request of another route took {slowest:?}");
+    bounds::FAST_BESIDE_LOCKED_ROUTE.check_beside(slowest, stalls.longest());
     assert!((1..=2).contains(&most), "the route held {most} of 4 executors");
     check_refusals(&answers);
     locker.batch_execute("rollback").unwrap();
@@ -103,10 +102,10 @@ fn a_route_that_fills_the_exchange_leaves_room_to_others() {
         over.store(true, Ordering::Relaxed);
         (answers, fast.join().unwrap())
     });
-    assert!(slowest < FAST + stalls.longest(), "a request of another route took {slowest:?}");
+    bounds::FAST_BESIDE_LOCKED_ROUTE.check_beside(slowest, stalls.longest());
     check_refusals(&answers);
     let longest = answers.iter().map(|(_, took)| *took).max().unwrap();
-    assert!(longest < Duration::from_millis(2500 + 1500), "{longest:?}: more than one wait and a lock's");
+    bounds::REFUSAL_WAITS_ONCE.check(longest);
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn a_route_whose_bodies_fill_the_exchange_leaves_room_to_others() {
             let (stalls, begin) = (Stalls::watch(), Instant::now());
             assert_eq!(other.request("POST", "/size", &[], &body[..5000]).text(), "5000");
             let took = begin.elapsed();
-            assert!(took < FAST + stalls.longest(), "another route took {took:?}");
+            bounds::FAST_BESIDE_LOCKED_ROUTE.check_beside(took, stalls.longest());
         }
         assert!(clients.into_iter().all(|client| client.join().unwrap().status == 503));
     });
@@ -150,7 +149,7 @@ fn check_refusals(answers: &[(Reply, Duration)]) {
     let (mut locked, mut queued) = (0, 0);
     for (reply, took) in answers {
         assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text());
-        assert!(*took < Duration::from_secs(6), "a refusal took {took:?}");
+        bounds::REFUSAL_COMES.check(*took);
         match reply.json()["sqlstate"].as_str() {
             Some(code) => {
                 assert_eq!(code, "55P03");

@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::{Connection, Http2, Platform, Stalls, wait_for};
-
-/// What a fast request may take while others are slow.
-const FAST: Duration = Duration::from_millis(250);
 
 const ROUTES: &str = "
     create function fast() returns text language sql stable return 'fast';
@@ -39,7 +37,7 @@ fn handlers_that_sleep_delay_nobody_while_an_executor_is_left() {
         sleepers.into_iter().for_each(|thread| thread.join().unwrap());
         slowest
     });
-    assert!(slowest < FAST + stalls.longest(), "a fast request took {slowest:?}");
+    bounds::FAST_BESIDE_SLOW.check_beside(slowest, stalls.longest());
     two_streams_of_a_connection_run_in_two_backends(&platform);
 }
 
@@ -143,7 +141,7 @@ fn a_short_route_that_turns_slow_stops_its_gateway_once_and_is_answered_by_execu
         over.store(true, Ordering::Relaxed);
         fast.join().unwrap()
     });
-    assert!(slowest < FAST + stalls.longest(), "a fast request took {slowest:?}");
+    bounds::FAST_BESIDE_SLOW.check_beside(slowest, stalls.longest());
     assert!(tries(&platform, gateway) <= before + 1, "it was tried in the gateway again");
 }
 
@@ -175,7 +173,7 @@ fn a_short_route_that_waits_for_a_lock_stops_its_gateway_once_and_is_answered_by
         over.store(true, Ordering::Relaxed);
         fast.join().unwrap()
     });
-    assert!(slowest < FAST + stalls.longest(), "a fast request took {slowest:?}");
+    bounds::FAST_BESIDE_SLOW.check_beside(slowest, stalls.longest());
     locker.batch_execute("commit").unwrap();
     for connection in &mut waiting {
         let reply = connection.read_reply(false).unwrap();
@@ -277,7 +275,7 @@ fn planning_for_the_gateway_waits_for_no_lock() {
         platform.value(waits).as_deref() == Some("howdah executor")
     });
     locker.batch_execute("commit").unwrap();
-    assert!(slowest < FAST + stalls.longest(), "a fast request took {slowest:?}");
+    bounds::FAST_BESIDE_SLOW.check_beside(slowest, stalls.longest());
     assert_eq!(connection.read_reply(false).unwrap().text(), "row 10");
 }
 
@@ -303,7 +301,7 @@ fn a_role_whose_transactions_wait_for_a_safe_snapshot_stops_nobody_else() {
     let stalls = Stalls::watch();
     let slowest = slowest_of(platform.port, 50);
     wait_for("an executor waits for a safe snapshot", || platform.count(waits) == 1);
-    assert!(slowest < FAST + stalls.longest(), "a fast request took {slowest:?}");
+    bounds::FAST_BESIDE_SLOW.check_beside(slowest, stalls.longest());
     writer.batch_execute("rollback").expect("an end");
     let reply = careful.read_reply(false).expect("an answer");
     assert_eq!((reply.status, &reply.json()["rows"]), (200, &serde_json::json!(10)), "{}", reply.text());

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::client::allow_as_many_files_as_possible;
 use howdah_tests::{Platform, Stalls, wait_for};
 
@@ -126,11 +127,7 @@ fn clients_that_do_not_read_leave_the_requests_of_others_quick() {
         slowest = slowest.max(took);
     }
     let stall = stalls.longest();
-    println!("the slowest quick request took {slowest:?}, the machine stood still for {stall:?}");
-    assert!(
-        slowest < Duration::from_millis(300) + stall,
-        "a quick request took {slowest:?} beside {stall:?}"
-    );
+    bounds::FAST_BESIDE_STALLED_READERS.check_beside(slowest, stall);
 }
 
 #[test]
@@ -157,5 +154,5 @@ fn slow_routes_leave_an_executor_to_another() {
         assert_eq!(others.request("GET", "/fast", &[], b"").text(), "fast");
     }
     let took = asked.elapsed();
-    assert!(took < Duration::from_secs(1) + stalls.longest(), "20 requests of another route took {took:?}");
+    bounds::OTHERS_BESIDE_FULL_EXECUTORS.check_beside(took, stalls.longest());
 }

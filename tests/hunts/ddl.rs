@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::versions::{Question, Versions, compare_under};
 
-const SHORT: Duration = Duration::from_secs(15);
+const SHORT: Duration = Duration::from_secs(6);
 /// Changes of a round.
 const CHANGES: u32 = 40;
 /// Rows of the table.

@@ -7,7 +7,7 @@ use hunt::{Hunt, Rng};
 
 use super::versions::{Question, Versions, compare_under};
 
-const SHORT: Duration = Duration::from_secs(12);
+const SHORT: Duration = Duration::from_secs(6);
 /// Changes of a round.
 const CHANGES: u32 = 60;
 

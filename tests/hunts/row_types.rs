@@ -12,7 +12,7 @@ use howdah_tests::{Platform, free_port};
 use hunt::{Hunt, Rng};
 use serde_json::json;
 
-const SHORT: Duration = Duration::from_secs(12);
+const SHORT: Duration = Duration::from_secs(6);
 /// Changes of a round.
 const CHANGES: u32 = 40;
 const SHIPPERS: i64 = 3;

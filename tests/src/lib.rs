@@ -1,15 +1,19 @@
 //! What the tests in tests/ share: a platform of their own, and an HTTP client that sends what it is told.
 //!
 //! - [`platform`]: a cluster that serves one database.
+//! - [`bounds`]: how quick things are, where time is measured.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
 //! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
+//! - [`templates`]: what the clusters of tests are copies of.
 //! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
 //! - [`memory_faults`]: a process without memory.
 
 pub mod abilities;
+#[path = "../timing/bounds.rs"]
+pub mod bounds;
 pub mod client;
 pub mod crashes;
 pub mod http2;
@@ -18,6 +22,7 @@ pub mod platform;
 pub mod queues;
 pub mod shippers;
 pub mod stalls;
+pub mod templates;
 pub mod traps;
 
 pub use client::{Connection, Reply};

@@ -9,6 +9,7 @@ use cluster::postgres::{Client, SimpleQueryMessage};
 use cluster::{Options, TemporaryCluster};
 
 use crate::client::{Connection, Reply};
+use crate::templates::Contents;
 
 /// When a server has begun. What `pg_postmaster_start_time()` tells outlives a crash of its processes.
 pub const SERVER_BEGAN: &str =
@@ -26,7 +27,7 @@ pub struct Platform {
 pub const DATABASE: &str = "app";
 
 /// How long anything may take to happen that has no limit of its own.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = crate::bounds::HANGS;
 
 impl Platform {
     /// A platform with the default settings, and with the messages of errors shown.
@@ -41,7 +42,7 @@ impl Platform {
 
     /// A platform of a stage other than that of HOWDAH_STAGE.
     pub fn of_stage(stage: Option<PathBuf>, settings: &[(&str, &str)]) -> Platform {
-        let mut options = Options { preload: Some("howdah".into()), stage, ..Options::default() }
+        let mut options = Options { stage, ..Options::default() }
             .set("howdah.databases", DATABASE)
             .set("howdah.show_errors", "on")
             .set("max_worker_processes", 24)
@@ -49,11 +50,7 @@ impl Platform {
         for (name, value) in settings {
             options = options.set(name, value);
         }
-        let cluster = TemporaryCluster::start(options).expect("a cluster starts");
-        let mut postgres = cluster.connect("postgres").expect("a session");
-        postgres.batch_execute(&format!("create database {DATABASE}")).expect("a database");
-        let platform = Platform { cluster, port: free_port() };
-        platform.sql("create extension howdah");
+        let platform = Platform { cluster: Contents::Platform.start(options), port: free_port() };
         platform.sql(&format!("select http.listen({}, '127.0.0.1')", platform.port));
         platform.wait_until_served();
         platform
@@ -168,12 +165,12 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// The `howdah` command, as `make build` leaves it beside the tests.
+/// The `howdah` command, as it is built beside the tests.
 pub fn command() -> PathBuf {
     let test = std::env::current_exe().expect("the test's path");
-    let target = test.ancestors().nth(3).expect("the folder that cargo builds in");
-    let command = target.join("release/howdah");
-    assert!(command.is_file(), "{} is missing; run make build", command.display());
+    let folder = test.ancestors().nth(2).expect("the folder of programs");
+    let command = folder.join("howdah");
+    assert!(command.is_file(), "{} is missing; build howdah-cli by the same profile", command.display());
     command
 }
 

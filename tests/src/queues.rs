@@ -1,11 +1,10 @@
 //! A cluster with queues, which serves nothing.
 
-use std::time::Duration;
-
 use cluster::postgres::{Client, SimpleQueryMessage};
 use cluster::{Options, TemporaryCluster};
 
 use crate::platform::SERVER_BEGAN;
+use crate::templates::Contents;
 
 /// A cluster whose database `postgres` has the extension, a row type `t_bip` and a queue `bips` of it.
 pub struct Queues {
@@ -25,23 +24,25 @@ impl Queues {
 
     /// A cluster with some settings.
     pub fn with(settings: &[(&str, &str)]) -> Queues {
-        let queues = Queues::empty(settings);
-        queues.sql(&format!(
-            "create extension howdah; {BIP}; select queue.create('bips', row_type => 't_bip')"
-        ));
+        let queues = Queues::of(Contents::Queues, settings);
+        queues.sql(&format!("{BIP}; select queue.create('bips', row_type => 't_bip')"));
         queues
     }
 
     /// A cluster without the extension.
     pub fn empty(settings: &[(&str, &str)]) -> Queues {
-        let mut options = Options { preload: Some("howdah".into()), ..Options::default() }
+        Queues::of(Contents::Nothing, settings)
+    }
+
+    fn of(contents: Contents, settings: &[(&str, &str)]) -> Queues {
+        let mut options = Options::default()
             .set("howdah.databases", "")
             .set("max_prepared_transactions", 10)
             .set("max_connections", 100);
         for (name, value) in settings {
             options = options.set(name, value);
         }
-        Queues { cluster: TemporaryCluster::start(options).expect("a cluster starts") }
+        Queues { cluster: contents.start(options) }
     }
 
     /// A session as superuser.
@@ -136,6 +137,3 @@ pub fn sorted(mut taken: Vec<i64>) -> Vec<i64> {
     taken.sort_unstable();
     taken
 }
-
-/// Waits until a lock or the like has been waited for this long: for tests that show that nothing waits.
-pub const NO_WAIT: Duration = Duration::from_secs(5);

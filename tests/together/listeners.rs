@@ -9,6 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
 
 const ROUTES: &str = "
@@ -222,7 +223,7 @@ fn an_address_that_the_gateways_themselves_had_is_bound_at_once() {
         platform.set("howdah.listen_addresses", addresses);
         let here = format!("http.listeners where port = {port} and bound = '{bound}' and error is null");
         wait_for(bound, || platform.count(&here) == 2);
-        assert!(begin.elapsed() < Duration::from_secs(1), "{bound}: {:?}", begin.elapsed());
+        bounds::LISTENER_FOLLOWS.check(begin.elapsed());
         assert!(Connection::try_open(port).is_some());
     }
     assert!(!platform.log().contains("howdah cannot listen"), "{}", platform.log());
@@ -328,7 +329,8 @@ fn what_runs_is_finished_within_the_drain_timeout() {
     let begin = Instant::now();
     platform.sql(&format!("select http.unlisten({})", platform.port));
     assert!(running[0].read_reply(false).is_none(), "its time is over");
-    assert!(begin.elapsed() >= Duration::from_millis(300) && begin.elapsed() < Duration::from_secs(3));
+    assert!(begin.elapsed() >= Duration::from_millis(300));
+    bounds::UNLISTEN_CUTS_OFF.check(begin.elapsed());
     wait_for("its query is cancelled", || platform.running("GET /gate") == 0);
 }
 

@@ -18,6 +18,13 @@ const SCHEMA: &str = "
          return (select sum(length(http.escape(value))) from unnest(http.form_values('a')) value); end $$;
     select http.route('GET', '/pid', 'pid'), http.route('POST', '/field', 'field'), http.route('POST', '/fields', 'fields')";
 
+/// MiB: from too little for anything to too much to fail.
+const LIMITS: &[u32] = if cfg!(feature = "long") {
+    &[2, 10, 25, 35, 50, 60, 75, 100, 125, 150, 175, 200]
+} else {
+    &[2, 35, 75, 150]
+};
+
 #[test]
 fn a_session_without_memory_gets_an_error_and_the_server_goes_on() {
     let platform = Platform::start();
@@ -40,8 +47,7 @@ fn a_session_without_memory_gets_an_error_and_the_server_goes_on() {
         let _ = without.batch_execute(&format!("begin; {call}; rollback"));
         let _ = without.batch_execute("rollback");
         let mut tried = 0;
-        // From too little for anything to too much to fail.
-        for more in [2, 10, 25, 35, 50, 60, 75, 100, 125, 150, 175, 200] {
+        for more in LIMITS {
             let limited = format!("select limit_memory(null), limit_memory({more} << 20)");
             without.batch_execute(&limited).expect("a limit of memory");
             let result = without.batch_execute(&format!("begin; {call}; rollback"));

@@ -50,6 +50,8 @@ fn free_rows_that_no_condition_wants_do_not_end_truncation() {
 
 /// Messages that are free at most: the producer waits for the consumers.
 const FREE: i64 = 20_000;
+/// Rows that are sent and taken: 160 bytes each.
+const PASSES: i64 = if cfg!(feature = "long") { 1_000_000 } else { 300_000 };
 
 #[test]
 fn a_queue_that_is_never_idle_is_truncated_beside_rows_that_wait_for_hours() {
@@ -84,14 +86,13 @@ fn a_queue_that_is_never_idle_is_truncated_beside_rows_that_wait_for_hours() {
             }));
         }
         let mut largest = 0;
-        while taken.load(Ordering::Relaxed) < 1_000_000 && !threads.iter().any(|thread| thread.is_finished())
-        {
+        while taken.load(Ordering::Relaxed) < PASSES && !threads.iter().any(|thread| thread.is_finished()) {
             largest = largest.max(number(&mut session, SIZE));
         }
         over.store(true, Ordering::Relaxed);
         largest
     });
-    assert!(largest < 10 * waiting, "{largest} bytes, of 160 MB that have passed beside {waiting}");
+    assert!(largest < 10 * waiting, "{largest} bytes, of {PASSES} rows that have passed beside {waiting}");
     let left = "select queue_length - queue_visible_length from queue.metrics('notes')";
     assert_eq!(number(&mut session, left), 18_000);
 }
@@ -113,6 +114,7 @@ fn until_given_back(session: &mut Client, again: &str) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn a_row_that_is_read_again_and_again_does_not_fill_its_ledger() {
     let queues = queues();
     let mut session = queues.session();
@@ -127,6 +129,7 @@ fn a_row_that_is_read_again_and_again_does_not_fill_its_ledger() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn a_lease_that_is_prolonged_again_and_again_beside_rows_that_wait_does_not_fill_its_ledger() {
     let queues = queues();
     let mut session = queues.session();

@@ -3,6 +3,7 @@
 use howdah_tests::queues::{Queues, all, buffers, number, put, take};
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn a_queue_outlives_the_commit_log_of_its_transactions() {
     let queues = Queues::start();
     let (mut session, mut aborted) = (queues.session(), queues.session());

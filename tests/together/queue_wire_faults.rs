@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use howdah_tests::bounds;
 use howdah_tests::shippers::{Intake, bip, bips};
 use howdah_tests::wait_for;
 use serde_json::json;
@@ -194,7 +195,7 @@ fn a_server_that_stops_waits_no_longer_than_it_may_for_lines_that_cannot_be_stor
     wait_for("nobody listens", || TcpStream::connect(("127.0.0.1", intake.lines)).is_err());
     let begin = Instant::now();
     intake.platform.cluster.stop(cluster::Shutdown::Fast).unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    bounds::STOP_WITH_LINES.check(begin.elapsed());
 }
 
 #[test]
@@ -273,7 +274,7 @@ fn requests_are_served_beside_buckets_that_wait() {
     for _ in 0..20 {
         let begin = Instant::now();
         assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
-        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        bounds::REQUEST_BESIDE_BLOCKED_LINES.check(begin.elapsed());
     }
     blocker.batch_execute("rollback").unwrap();
     shippers.iter_mut().for_each(|shipper| assert!(shipper.wait_for_ack(1).is_empty()));
@@ -391,7 +392,7 @@ fn stalls_and_floods_cost_bounded_memory_and_delay_nobody() {
     }
     let sent: usize = floods.into_iter().map(|flood| flood.join().unwrap()).sum();
     assert!(sent < 2000, "a flood is held back");
-    assert!(slowest < Duration::from_secs(1), "a request took {slowest:?}");
+    bounds::REQUEST_BESIDE_HELD_FLOODS.check(slowest);
     blocker.batch_execute("rollback").unwrap();
     wait_for("what was read is stored", || intake.rows() > 0);
     // A client that behaves is served beside those that stall.
@@ -425,6 +426,6 @@ fn requests_are_served_beside_a_flood() {
     flood.join().unwrap();
     times.sort_unstable();
     let median = times[times.len() / 2];
-    assert!(median < Duration::from_millis(100), "half of {} took more than {median:?}", times.len());
+    bounds::REQUEST_BESIDE_FLOOD.check(median);
     intake.wait_for_rows(200_000);
 }

@@ -541,6 +541,7 @@ const RUN_BY_NAME: &str = r#"
       end $$"#;
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn functions_of_postgresqls_that_run_what_they_are_given_the_name_of_are_known() {
     let platform = Platform::start();
     platform.sql(RUN_BY_NAME);

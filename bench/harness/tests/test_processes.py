@@ -19,18 +19,22 @@ class Services(unittest.TestCase):
         self.log = Path(folder.name) / "log"
 
     def test_a_failure_in_the_block_leaves_neither_the_server_nor_its_children(self):
-        with self.assertRaises(ZeroDivisionError):
-            with Service([sys.executable, "-c", PARENT], self.log) as service:
-                wait_until(lambda: self.log.read_text().endswith("\n"), 10, "the child", service)
-                raise ZeroDivisionError
+        with (
+            self.assertRaises(ZeroDivisionError),
+            Service([sys.executable, "-c", PARENT], self.log) as service,
+        ):
+            wait_until(lambda: self.log.read_text().endswith("\n"), 10, "the child", service)
+            raise ZeroDivisionError
         child = int(self.log.read_text())
         wait_until(lambda: not _runs(child), 10, "the child to end")
         self.assertFalse(_runs(service.pid))
 
     def test_waiting_for_a_server_that_has_ended_shows_its_log(self):
-        with Service([sys.executable, "-c", "print('no such table')"], self.log) as service:
-            with self.assertRaisesRegex(Failed, "no such table"):
-                wait_until(lambda: False, 10, "nothing", service)
+        with (
+            Service([sys.executable, "-c", "print('no such table')"], self.log) as service,
+            self.assertRaisesRegex(Failed, "no such table"),
+        ):
+            wait_until(lambda: False, 10, "nothing", service)
 
     def test_a_failed_command_shows_what_it_printed(self):
         with self.assertRaisesRegex(Failed, "out of paper"):

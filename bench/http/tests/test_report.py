@@ -93,7 +93,13 @@ class Environment(unittest.TestCase):
         self.assertTrue(choose({"CASES": "fairness,fairness_alone,insert"}).whole)
 
     def test_a_part_or_a_short_run_is_not_whole(self):
-        for environment in ({"CASES": "users"}, {"CASES": "fairness,insert"}, {"SYSTEMS": "howdah"}, {"DURATION": "2"}, {"ROUNDS": "1"}):
+        for environment in (
+            {"CASES": "users"},
+            {"CASES": "fairness,insert"},
+            {"SYSTEMS": "howdah"},
+            {"DURATION": "2"},
+            {"ROUNDS": "1"},
+        ):
             self.assertFalse(choose(environment).whole, environment)
 
     def test_unknown_names_and_numbers_are_refused_with_what_is_known(self):

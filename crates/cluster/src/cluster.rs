@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +18,7 @@ use postgres::{Client, NoTls};
 use crate::account::Account;
 use crate::folder::{Folder, private_folder};
 use crate::process::{PidFile, Process, of_data_folder, works_in};
-use crate::{Error, Installation, Result, configuration, keeper, private_server};
+use crate::{Error, Installation, Result, Template, configuration, keeper, private_server};
 
 /// The name of the cluster's superuser.
 const SUPERUSER: &str = "postgres";
@@ -46,6 +46,13 @@ impl Options {
     /// Adds a setting.
     pub fn set(mut self, name: &str, value: impl ToString) -> Self {
         self.settings.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// For a cluster whose data need not survive the power. A test's own settings win.
+    pub(crate) fn for_tests(mut self) -> Self {
+        self.unsafe_initdb = true;
+        self.settings.insert(0, ("fsync".into(), "off".into()));
         self
     }
 }
@@ -104,6 +111,36 @@ impl Cluster {
             cluster.initialize()?;
         }
         Ok(cluster)
+    }
+
+    /// Prepares a new folder with a copy of a template's data, whose programs it uses. Starts nothing.
+    pub(crate) fn copy_of(template: &Template, folder: &Path, options: Options) -> Result<Self> {
+        let account = Account::for_server()?;
+        let folder = Folder::prepare(folder, account.as_ref())?;
+        let installation = template.installation.clone();
+        let server = folder.server();
+        // There it is looked for by who attaches to the cluster.
+        symlink(template.folder.server(), &server).map_err(Error::file(&server, "make the link"))?;
+        let mut copy = Command::new("cp");
+        copy.args(["--archive", "--reflink=auto"]).arg(template.folder.data()).arg(folder.data());
+        let output = copy.output().map_err(Error::file(&folder.data(), "copy"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(Error::Failed { program: "cp".into(), said });
+        }
+        Ok(Self { installation, account, folder, options, child: None })
+    }
+
+    /// What a template has of a cluster that does not run.
+    pub(crate) fn into_template(self) -> Template {
+        Template { folder: self.folder, installation: self.installation }
+    }
+
+    /// The private copy of an installation in a cluster's folder.
+    pub(crate) fn private_installation_in(folder: &Folder) -> Result<Installation> {
+        let server = folder.server();
+        let missing = || Error::file(&server, "find pg_config in")(ErrorKind::NotFound.into());
+        Installation::at(&find_pg_config(&server).ok_or_else(missing)?)
     }
 
     /// A cluster whose server runs, started by whomever.

@@ -3,6 +3,7 @@
 //! - [`Installation`]: the PostgreSQL that `pg_config` names.
 //! - [`Cluster`]: a data folder of it, started and stopped; [`Options`] say how.
 //! - [`TemporaryCluster`]: one for a test, which ends with it whatever happens.
+//! - [`Template`]: what such clusters are copies of, as making each anew takes long.
 //! - `account`: as whom the server runs where we run as root.
 //! - `folder`: where data, socket and log stand so that this account can reach them.
 //! - [`private_installation`]: a copy of the installation, mostly links, into which the extension is put.
@@ -33,6 +34,7 @@ mod installation;
 mod keeper;
 mod private_server;
 pub mod process;
+mod template;
 mod temporary;
 
 pub use account::Account;
@@ -41,7 +43,8 @@ pub use error::Error;
 pub use installation::Installation;
 pub use postgres;
 pub use private_server::private_installation;
-pub use temporary::TemporaryCluster;
+pub use template::Template;
+pub use temporary::{TemporaryCluster, stage};
 
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -2,10 +2,10 @@
 
 use std::env;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
-use crate::{Cluster, Error, Installation, Life, Options, Result};
+use crate::{Cluster, Error, Installation, Life, Options, Result, Template};
 
 /// A running server in a folder of its own, both gone when the value is dropped. If the process is killed, the
 /// server ends with it and only the folder stays.
@@ -21,12 +21,16 @@ impl TemporaryCluster {
     /// Starts a server of [`Installation::find`]. Without a stage in the options, that of the environment
     /// variable HOWDAH_STAGE is used, if there is one.
     pub fn start(mut options: Options) -> Result<Self> {
-        if options.stage.is_none() {
-            options.stage = env::var_os("HOWDAH_STAGE").filter(|stage| !stage.is_empty()).map(PathBuf::from);
-        }
-        options.unsafe_initdb = true;
-        // First, so that a test's own settings win: what a test stores need not survive the power.
-        options.settings.insert(0, ("fsync".into(), "off".into()));
+        options.stage = options.stage.or_else(stage);
+        TemporaryCluster::begin(|folder| Cluster::prepare(Installation::find()?, folder, options.for_tests()))
+    }
+
+    /// Starts a copy of a template.
+    pub fn copy_of(template: &Template, options: Options) -> Result<Self> {
+        TemporaryCluster::begin(|folder| Cluster::copy_of(template, folder, options.for_tests()))
+    }
+
+    fn begin(prepare: impl FnOnce(&Path) -> Result<Cluster>) -> Result<Self> {
         let temporary = env::temp_dir();
         let parent = tempfile::Builder::new()
             .prefix("howdah-test-")
@@ -34,7 +38,7 @@ impl TemporaryCluster {
             .tempdir_in(&temporary)
             .map_err(Error::file(&temporary, "make a folder in"))?;
         let asked = parent.path().join("cluster");
-        let cluster = Cluster::prepare(Installation::find()?, &asked, options).inspect_err(|_| {
+        let cluster = prepare(&asked).inspect_err(|_| {
             if let Ok(folder) = Folder::find(&asked) {
                 folder.remove(&asked);
             }
@@ -43,6 +47,11 @@ impl TemporaryCluster {
         started.cluster.start(Life::WithParent)?;
         Ok(started)
     }
+}
+
+/// The stage that the environment variable HOWDAH_STAGE names.
+pub fn stage() -> Option<PathBuf> {
+    env::var_os("HOWDAH_STAGE").filter(|stage| !stage.is_empty()).map(PathBuf::from)
 }
 
 impl Deref for TemporaryCluster {

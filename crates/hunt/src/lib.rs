@@ -1,7 +1,7 @@
 //! Random attacks that run for a time and can be repeated from a seed.
 //!
-//! A hunt is a test whose module is called `hunts`. `make test` gives each a short run with a new seed, `make hunt`
-//! ten minutes, or `HUNT_SECONDS`.
+//! A hunt is a test whose module is called `hunts`. `make test` gives each a short run with a seed that is always the same,
+//! `make hunt` ten minutes, or `HUNT_SECONDS`, with a new one.
 //! What a hunt does in a round depends on the seed and the number of the round alone, so a failure is repeated with the
 //! `HUNT_SEED` that it prints, from the very round on.
 //!
@@ -37,29 +37,34 @@ pub struct Hunt {
 }
 
 impl Hunt {
-    /// Begins a hunt that lasts for `HUNT_SECONDS`, or for `short` where that is not set. `HUNT_SEED=SEED` repeats a whole
-    /// hunt, `HUNT_SEED=SEED:ROUND` one round of it.
+    /// Begins a hunt that lasts for `HUNT_SECONDS`, with a new seed, or for `short` where that is not set, with the seed of its name.
+    /// `HUNT_SEED=SEED` repeats a whole hunt, `HUNT_SEED=SEED:ROUND` one round of it.
     ///
     /// # Panics
     /// If one of the variables is not a number.
     pub fn begin(name: &'static str, short: Duration) -> Hunt {
-        let time =
-            variable("HUNT_SECONDS").map_or(short, |text| Duration::from_secs(number("HUNT_SECONDS", &text)));
+        let time = variable("HUNT_SECONDS").map(|text| Duration::from_secs(number("HUNT_SECONDS", &text)));
         let (seed, round) = match variable("HUNT_SEED") {
-            None => (fastrand::u64(..), None),
+            None if time.is_some() => (fastrand::u64(..), None),
+            None => (name.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)), None),
             Some(text) => match text.split_once(':') {
                 Some((seed, round)) => (number("HUNT_SEED", seed), Some(number("HUNT_SEED", round))),
                 None => (number("HUNT_SEED", &text), None),
             },
         };
-        let first = round.unwrap_or(0);
+        let (first, time) = (round.unwrap_or(0), time.unwrap_or(short));
         Hunt { name, seed, next: first, first, begun: Instant::now(), time, single: round.is_some() }
     }
 
     /// The numbers of the next round; none when the time is over. There is one round at least.
     pub fn next_round(&mut self) -> Option<Rng> {
+        self.next_round_until(true)
+    }
+
+    /// The same, but the hunt goes on after its time until there has been enough: a slow machine gets less far.
+    pub fn next_round_until(&mut self, enough: bool) -> Option<Rng> {
         let is_first = self.next == self.first;
-        if !is_first && (self.single || self.begun.elapsed() >= self.time) {
+        if !is_first && (self.single || (enough && self.begun.elapsed() >= self.time)) {
             return None;
         }
         let round = self.next;

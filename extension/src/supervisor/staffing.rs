@@ -34,7 +34,7 @@ impl Supervisor {
     /// Starts whom the databases lack, and asks to leave whom they can spare. Returns how long the supervisor may rest.
     pub(super) fn staff(&mut self, now: u64) -> Duration {
         let served = sizing::served(self.shared);
-        if served.iter().any(|place| *place == Place::None) {
+        if served.contains(&Place::None) {
             self.sizing.out_of_room(self.shared);
         }
         let mut rest = LOOK;

@@ -347,9 +347,9 @@ class ConnectionTest {
    */
   @Test
   void theLimitOfACursorIsThatOfEachFetch() {
-    Options limited = Options.DEFAULT.timeout(Duration.ofMillis(500)).fetchSize(1);
-    String slowly = "select pg_sleep(0.05) from generate_series(1, 15)";
-    assertEquals(15, connection.<Integer>reduce(limited, 0, (count, row) -> count + 1, slowly));
+    Options limited = Options.DEFAULT.timeout(Duration.ofSeconds(2)).fetchSize(1);
+    String slowly = "select pg_sleep(0.05) from generate_series(1, 45)";
+    assertEquals(45, connection.<Integer>reduce(limited, 0, (count, row) -> count + 1, slowly));
     assertThrows(PgTimeoutException.class, () -> connection.query(limited, slowly));
     try (Cursor cursor =
         connection.cursor(

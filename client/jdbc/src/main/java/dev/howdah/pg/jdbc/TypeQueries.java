@@ -144,13 +144,13 @@ final class TypeQueries extends CatalogQueries {
     String kind =
         procedures
             ? "case x.mode when 'i' then 1 when 'b' then 2 when 'o' then 4 when 'r' then 5 else 3"
-                  + " end"
+                + " end"
             : "case x.mode when 'i' then 1 when 'b' then 2 when 'o' then 3 when 'r' then 4 else 5"
-                  + " end";
+                + " end";
     String more =
         procedures
             ? "null::text as \"COLUMN_DEF\", null::int4 as \"SQL_DATA_TYPE\", null::int4 as"
-                  + " \"SQL_DATETIME_SUB\","
+                + " \"SQL_DATETIME_SUB\","
             : "";
     return """
     select current_database() as "@_CAT", n.nspname as "@_SCHEM", p.proname as "@_NAME", coalesce(x.name, '') as "COLUMN_NAME",

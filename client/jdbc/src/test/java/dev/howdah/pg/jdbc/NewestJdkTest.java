@@ -3,10 +3,12 @@ package dev.howdah.pg.jdbc;
 import dev.howdah.pg.NewestJdk;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Runs the tests again on the newest JDK that is installed beside this one. */
+@Tag("long")
 class NewestJdkTest {
   /** All of them together take longer than the limit of a single one. */
   @Test

@@ -1,0 +1,58 @@
+//! What is about time: the [`bounds`](howdah_tests::bounds) of tests in `together` and `alone`, where time is measured.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::process::{Command, Stdio};
+
+use howdah_tests::bounds::{ALL, COUNTS};
+
+/// Runs of a test, of which the best counts.
+const RUNS: usize = 3;
+
+/// The names of the tests that have bounds, of those whose names hold what was asked for.
+fn tests_with_bounds() -> BTreeSet<String> {
+    let asked = env::var("ONE").unwrap_or_default();
+    let listed = Command::new(env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let mut chosen = BTreeSet::new();
+    for bound in ALL {
+        let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
+        let of_bound: Vec<_> = names.filter(|name| name.starts_with(bound.tests)).collect();
+        let is_long = cfg!(not(feature = "long")) && bound.tests == "alone::many_databases::";
+        assert!(is_long || !of_bound.is_empty(), "no test is called {}", bound.tests);
+        chosen.extend(of_bound.into_iter().filter(|name| name.contains(&asked)).map(str::to_owned));
+    }
+    chosen
+}
+
+/// Whether a test passes alone, with its bounds.
+fn keeps_its_bounds(test: &str) -> bool {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture", "--include-ignored"])
+        .env(COUNTS, "yes")
+        .stdin(Stdio::null());
+    let ran = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    let bounds = said.lines().filter(|line| line.starts_with("bound: "));
+    println!("{test}: {}", if ran.status.success() { "in time" } else { "TOO LATE" });
+    bounds.for_each(|line| println!("  {}", &line["bound: ".len()..]));
+    if !ran.status.success() {
+        println!("{errors}");
+    }
+    ran.status.success()
+}
+
+#[test]
+#[ignore = "time is measured alone: make test-timing"]
+fn every_bound_holds() {
+    let late: Vec<_> =
+        tests_with_bounds().into_iter().filter(|test| !(0..RUNS).any(|_| keeps_its_bounds(test))).collect();
+    assert!(late.is_empty(), "too late in {RUNS} runs: {late:#?}");
+}
+
+#[test]
+fn each_bound_is_of_a_test_that_is_there() {
+    assert!(!tests_with_bounds().is_empty());
+}
