@@ -1,10 +1,8 @@
 //! Limits per route.
 #![cfg(not(loom))]
 
-mod region;
-
 use exchange::{Cancel, Executor, GateCounts, Gateway, NO_GATE, Progress, Work};
-use region::{Region, SIZES, answer, next};
+use crate::region::{Region, SIZES, answer, next};
 
 fn name(executor: &Executor, work: &Work) -> Vec<u8> {
     executor.request(work, &mut Vec::new()).to_vec()

@@ -1,12 +1,10 @@
 //! What one gateway and one or two executors see, step by step in one thread.
 #![cfg(not(loom))]
 
-mod region;
-
 use std::time::Duration;
 
 use exchange::{BLOCK, Cancel, Full, INLINE, NO_GATE, Outcome, Progress, Share, Sizes};
-use region::{Region, SIZES, answer, next};
+use crate::region::{Region, SIZES, answer, next};
 
 fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 7 + index / 251) as u8).collect()

@@ -2,8 +2,6 @@
 //! request has had exactly one outcome and nothing is leaked. EXCHANGE_SEED chooses another course.
 #![cfg(not(loom))]
 
-mod region;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -12,7 +10,7 @@ use std::time::{Duration, Instant};
 use exchange::{
     BLOCK, Cancel, Executor, Full, Gateway, INLINE, NO_GATE, Outcome, Progress, Share, Sizes, Ticket, Work,
 };
-use region::Region;
+use crate::region::Region;
 
 const SIZES: Sizes = Sizes { slots: 24, blocks: 24, lanes: 2, executors: 5, gateways: 3, gates: 2 };
 const LIMITS: [u32; 2] = [1, 2];

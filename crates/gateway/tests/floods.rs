@@ -1,8 +1,5 @@
 //! A client that never stops sending keeps neither the others nor the owner waiting.
 
-mod frames;
-mod harness;
-
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use frames::{frame, headers, raw, read_frame, read_to_end};
+use crate::frames::{frame, headers, raw, read_frame, read_to_end};
 use gateway::{Address, Limits, Listener, Server, Terms};
-use harness::Running;
+use crate::harness::Running;
 use wire::{Destination, Full};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -1,11 +1,9 @@
 //! HTTP/1 over real sockets: what a client of the web may do, and what it gets.
 
-mod harness;
-
 use std::net::Shutdown;
 
 use gateway::Limits;
-use harness::{Event, Running};
+use crate::harness::{Event, Running};
 
 #[test]
 fn a_connection_is_kept_and_a_body_comes_back() {

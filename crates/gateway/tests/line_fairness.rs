@@ -1,12 +1,10 @@
 //! A producer that sends little is not kept waiting by those that send all they can.
 
-mod taking;
-
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 
 use gateway::{Limits, Terms};
-use taking::{Taking, greeted_as, lines, stored, terms};
+use crate::taking::{Taking, greeted_as, lines, stored, terms};
 use wire::Full;
 
 /// A producer whose socket is never empty.

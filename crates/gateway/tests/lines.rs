@@ -1,13 +1,11 @@
 //! Lines of JSON through the event loop, with a test in the place of those who write them.
 
-mod taking;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use gateway::{Limits, Terms};
-use taking::{Taking, greeted, lines, stored, terms};
+use crate::taking::{Taking, greeted, lines, stored, terms};
 use wire::{Answer, Destination, Failure, Full, Rejected, Written};
 
 #[test]

@@ -1,7 +1,5 @@
 //! Listeners: addresses, taken ports, draining.
 
-mod harness;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -13,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
-use harness::{Client, Event, PATIENCE, Running};
+use crate::harness::{Client, Event, PATIENCE, Running};
 use socket2::{Domain, SockAddr, SockFilter, Socket, Type};
 
 #[test]
@@ -230,7 +228,7 @@ fn who_has_connected_before_the_listener_goes_is_served() {
 
 /// A duplicate of the socket of this process that listens on a port.
 fn listening(port: u16) -> Socket {
-    (3..200)
+    (3..4096)
         .filter_map(|descriptor| {
             // SAFETY: a number that is none of a descriptor is an error of the duplication.
             unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().ok()

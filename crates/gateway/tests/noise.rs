@@ -1,12 +1,10 @@
 //! Random and changed bytes against a live server: it answers or closes, never hangs, never panics.
 
-mod harness;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 use gateway::Limits;
-use harness::{PATIENCE, Running};
+use crate::harness::{PATIENCE, Running};
 
 const SAMPLES: [&[u8]; 5] = [
     b"GET /facts?x=%41 HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",

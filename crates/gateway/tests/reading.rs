@@ -1,15 +1,12 @@
 //! Clients that do not take their responses, or slowly: what they hold is bounded, and ends.
 
-mod frames;
-mod harness;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use frames::{RESET, headers, raw, read_frame, read_to_end, window, window_update};
+use crate::frames::{RESET, headers, raw, read_frame, read_to_end, window, window_update};
 use gateway::{Limits, SMALL_REPLY};
-use harness::{PATIENCE, Running};
+use crate::harness::{PATIENCE, Running};
 
 /// More than the sockets' buffers on both sides can take.
 const LARGE: usize = 20_000_000;

@@ -1,13 +1,11 @@
 //! Clients that send too much, too slowly or nonsense: each gets an answer where there can be one, and no more.
 
-mod harness;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use gateway::Limits;
-use harness::{Client, PATIENCE, Running};
+use crate::harness::{Client, PATIENCE, Running};
 
 /// Sends bytes on a connection of their own: the answer, after which the connection must end.
 fn refused(running: &Running, bytes: impl AsRef<[u8]>) -> u16 {

@@ -1,7 +1,5 @@
 //! Random attacks on the reader of HTTP/1.
 
-mod reading;
-
 /// `make hunt` lets them run for long.
 mod hunts {
     use std::time::Duration;

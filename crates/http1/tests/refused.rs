@@ -1,9 +1,7 @@
 //! What must be refused, and with which status and words.
 
-mod reading;
-
 use http1::{Limits, Reject};
-use reading::{Reader, read};
+use crate::reading::{Reader, read};
 
 fn refusal(bytes: &[u8]) -> (u16, &'static str) {
     match read(bytes) {

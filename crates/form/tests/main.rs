@@ -1,0 +1,5 @@
+//! Forms, cookies and addresses.
+
+mod hunts;
+mod multipart;
+mod random_bytes;

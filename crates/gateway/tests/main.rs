@@ -1,0 +1,15 @@
+//! The event loop, over real sockets.
+
+mod floods;
+mod frames;
+mod harness;
+mod http1;
+mod http2;
+mod line_fairness;
+mod lines;
+mod listeners;
+mod noise;
+mod reading;
+mod refusals;
+mod taking;
+mod turns;

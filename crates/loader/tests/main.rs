@@ -1,0 +1,4 @@
+//! Lines on their way to a server.
+
+mod delivery;
+mod hunts;

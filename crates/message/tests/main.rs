@@ -1,0 +1,5 @@
+//! Requests and responses as messages.
+
+mod hunts;
+mod request;
+mod response;

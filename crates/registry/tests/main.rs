@@ -1,0 +1,4 @@
+//! Tables in shared memory.
+
+mod places;
+mod ports;

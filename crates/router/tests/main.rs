@@ -1,0 +1,4 @@
+//! Paths and patterns.
+
+mod hunts;
+mod lookup;
