@@ -5,7 +5,7 @@
 //! is [`Class::Fixed`]: a version to come may have one more that ends a process. docs/http.md has the same as a table.
 
 use std::cell::OnceCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys::{self, GucContext, GucSource};
 
@@ -149,6 +149,20 @@ pub fn have_changed_meanings() -> bool {
         // SAFETY: as above. What it was before is kept until the transaction ends.
         known.iter().any(|setting| unsafe { !(**setting).stack.is_null() })
     })
+}
+
+/// Names of the settings that the connection has brought, of [`Class::InForce`]: those of the database and of the role that the worker
+/// has connected as, as they were stored then. PostgreSQL keeps them for as long as the process lives.
+pub fn brought() -> Vec<CString> {
+    let is_brought = |setting: &*mut pg_sys::config_generic| {
+        use GucSource::{PGC_S_DATABASE, PGC_S_DATABASE_USER, PGC_S_GLOBAL, PGC_S_USER};
+        // SAFETY: an entry of PostgreSQL's own table.
+        let source = unsafe { (**setting).reset_source };
+        matches!(source, PGC_S_GLOBAL | PGC_S_DATABASE | PGC_S_USER | PGC_S_DATABASE_USER)
+    };
+    // SAFETY: as above; names end with NUL.
+    let names = settings().into_iter().filter(is_brought).map(|setting| unsafe { CStr::from_ptr((*setting).name) });
+    names.filter(|name| class(&name.to_string_lossy()) == Class::InForce).map(CStr::to_owned).collect()
 }
 
 /// Takes from this process what lets anybody change a setting of [`Class::Fixed`]: from here on it can be set no later than

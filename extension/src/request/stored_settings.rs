@@ -43,9 +43,6 @@ impl Stored {
 thread_local! {
     /// What was last read of each role.
     static KNOWN: RefCell<HashMap<Oid, Rc<Stored>>> = RefCell::default();
-    /// Names of the settings that the connection has brought: the database's and the superuser's. Read at
-    /// the first look.
-    static CONNECTED: RefCell<Option<Vec<CString>>> = const { RefCell::new(None) };
     /// Before which time they are not read again, after reading has failed.
     static READ_FROM: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Grows when what was known of a role turns out to have changed, or is doubtful.
@@ -125,27 +122,19 @@ pub unsafe fn learn(roles: impl Iterator<Item = Oid>) {
 fn read(role: Oid) -> Result<Stored, PgError> {
     // Before they are read: what changes meanwhile is read again.
     let epoch = Cell::new(changes::settings_epoch());
-    let connected = CONNECTED.with_borrow(Option::clone);
-    let (stored, connected) = transaction(Report::Log, || {
+    let brought = user_settings::brought();
+    transaction(Report::Log, || {
         // SAFETY: inside a transaction and a guard.
         unsafe {
             set_local(c"lock_timeout", LOCK_TIMEOUT);
             set_local(c"search_path", SAFE_PATH);
-            let connected = connected.unwrap_or_else(|| names(stored_settings(BOOTSTRAP)));
-            let stored = Stored { bases: base_values(&connected), settings: stored_settings(role), epoch };
-            (stored, connected)
+            Stored { bases: base_values(&brought), settings: stored_settings(role), epoch }
         }
-    })?;
-    CONNECTED.set(Some(connected));
-    Ok(stored)
+    })
 }
 
 /// The role that a worker connects as.
 const BOOTSTRAP: Oid = Oid::from_u32(pg_sys::BOOTSTRAP_SUPERUSERID);
-
-fn names(settings: Settings) -> Vec<CString> {
-    settings.into_iter().map(|(name, _)| name).collect()
-}
 
 /// What `ALTER DATABASE … SET` and `ALTER ROLE … SET` say for a session of this role here, as far as it counts; what comes
 /// later wins, as when a session begins. Whether it might be said was checked when it was stored.
