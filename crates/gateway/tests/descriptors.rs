@@ -3,7 +3,7 @@
 mod harness;
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
 use gateway::Limits;
 use harness::Running;
@@ -22,20 +22,26 @@ fn want_of_descriptors_neither_spins_nor_ends_the_server() {
     drop(silent);
     running.until(|server| server.counters().open == 0);
 
-    let clients = fill(&running, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    const HOLD: &str = "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut busy: Vec<_> = std::iter::repeat_with(|| running.connect()).take(10).collect();
+    busy.iter_mut().for_each(|client| _ = client.send(HOLD));
+    running.until(|server| server.counters().requests == 10);
+    // It accepts nobody meanwhile: all that are left are taken on the other side.
+    let address = running.address;
+    let clients = running.run(move |_| fill(address, HOLD));
     running.until(|server| server.counters().accept_errors > 0);
     // A loop that tries again at once fails thousands of times in the time that these commands take.
     (0..100).for_each(|_| running.run(|_| ()));
     assert!(running.run(|server| server.counters().accept_errors) < 20);
-    drop(clients);
+    drop((busy, clients));
     running.until(|server| server.counters().open == 0);
     assert_eq!(running.connect().get("/").status, 200);
 }
 
 /// Connects for as long as there are descriptors; each client sends something.
-fn fill(running: &Running, bytes: &str) -> Vec<TcpStream> {
+fn fill(address: SocketAddr, bytes: &str) -> Vec<TcpStream> {
     let mut clients = Vec::new();
-    while let Ok(mut stream) = TcpStream::connect(running.address) {
+    while let Ok(mut stream) = TcpStream::connect(address) {
         stream.write_all(bytes.as_bytes()).unwrap();
         clients.push(stream);
     }
