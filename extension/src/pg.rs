@@ -277,7 +277,9 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// `TimeoutId` of utils/timeout.h: the statement's time limit.
+/// `TimeoutId` of utils/timeout.h: the time limit for locks.
+pub const LOCK_TIMEOUT: c_int = 2;
+/// The same: the statement's time limit.
 pub const STATEMENT_TIMEOUT: c_int = 3;
 /// The first timeout that modules may register.
 #[cfg(not(any(feature = "pg17", feature = "pg18")))]

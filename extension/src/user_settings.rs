@@ -161,7 +161,8 @@ pub fn brought() -> Vec<CString> {
         matches!(source, PGC_S_GLOBAL | PGC_S_DATABASE | PGC_S_USER | PGC_S_DATABASE_USER)
     };
     // SAFETY: as above; names end with NUL.
-    let names = settings().into_iter().filter(is_brought).map(|setting| unsafe { CStr::from_ptr((*setting).name) });
+    let names =
+        settings().into_iter().filter(is_brought).map(|setting| unsafe { CStr::from_ptr((*setting).name) });
     names.filter(|name| class(&name.to_string_lossy()) == Class::InForce).map(CStr::to_owned).collect()
 }
 

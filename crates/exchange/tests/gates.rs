@@ -1,8 +1,8 @@
 //! Limits per route.
 #![cfg(not(loom))]
 
-use exchange::{Cancel, Executor, GateCounts, Gateway, NO_GATE, Progress, Work};
 use crate::region::{Region, SIZES, answer, next};
+use exchange::{Cancel, Executor, GateCounts, Gateway, NO_GATE, Progress, Work};
 
 fn name(executor: &Executor, work: &Work) -> Vec<u8> {
     executor.request(work, &mut Vec::new()).to_vec()

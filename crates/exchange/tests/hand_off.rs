@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use exchange::{BLOCK, Cancel, Full, INLINE, NO_GATE, Outcome, Progress, Share, Sizes};
 use crate::region::{Region, SIZES, answer, next};
+use exchange::{BLOCK, Cancel, Full, INLINE, NO_GATE, Outcome, Progress, Share, Sizes};
 
 fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 7 + index / 251) as u8).collect()

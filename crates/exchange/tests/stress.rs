@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::region::Region;
 use exchange::{
     BLOCK, Cancel, Executor, Full, Gateway, INLINE, NO_GATE, Outcome, Progress, Share, Sizes, Ticket, Work,
 };
-use crate::region::Region;
 
 const SIZES: Sizes = Sizes { slots: 24, blocks: 24, lanes: 2, executors: 5, gateways: 3, gates: 2 };
 const LIMITS: [u32; 2] = [1, 2];

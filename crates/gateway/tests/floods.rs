@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::frames::{frame, headers, raw, read_frame, read_to_end};
-use gateway::{Address, Limits, Listener, Server, Terms};
 use crate::harness::Running;
+use gateway::{Address, Limits, Listener, Server, Terms};
 use wire::{Destination, Full};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -2,8 +2,8 @@
 
 use std::net::Shutdown;
 
-use gateway::Limits;
 use crate::harness::{Event, Running};
+use gateway::Limits;
 
 #[test]
 fn a_connection_is_kept_and_a_body_comes_back() {

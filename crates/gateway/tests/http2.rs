@@ -4,13 +4,13 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use crate::frames::{
     DATA, GO_AWAY, HEADERS, NO_TABLE, RESET, error_of, frame, headers, next_of, post, raw, read_to_end,
     status_of, window,
 };
-use gateway::Limits;
 use crate::harness::{Event, PATIENCE, Running};
+use bytes::Bytes;
+use gateway::Limits;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper::{Request, Response};

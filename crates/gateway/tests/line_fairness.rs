@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 
-use gateway::{Limits, Terms};
 use crate::taking::{Taking, greeted_as, lines, stored, terms};
+use gateway::{Limits, Terms};
 use wire::Full;
 
 /// A producer whose socket is never empty.

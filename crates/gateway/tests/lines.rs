@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use gateway::{Limits, Terms};
 use crate::taking::{Taking, greeted, lines, stored, terms};
+use gateway::{Limits, Terms};
 use wire::{Answer, Destination, Failure, Full, Rejected, Written};
 
 #[test]

@@ -10,8 +10,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use crate::harness::{Client, Event, PATIENCE, Running};
+use gateway::{Address, Limits, Listener, Server, Sharing, address_is_free};
 use socket2::{Domain, SockAddr, SockFilter, Socket, Type};
 
 #[test]

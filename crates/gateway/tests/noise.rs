@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use gateway::Limits;
 use crate::harness::{PATIENCE, Running};
+use gateway::Limits;
 
 const SAMPLES: [&[u8]; 5] = [
     b"GET /facts?x=%41 HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",

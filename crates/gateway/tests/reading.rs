@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::frames::{RESET, headers, raw, read_frame, read_to_end, window, window_update};
-use gateway::{Limits, SMALL_REPLY};
 use crate::harness::{PATIENCE, Running};
+use gateway::{Limits, SMALL_REPLY};
 
 /// More than the sockets' buffers on both sides can take.
 const LARGE: usize = 20_000_000;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use gateway::Limits;
 use crate::harness::{Client, PATIENCE, Running};
+use gateway::Limits;
 
 /// Sends bytes on a connection of their own: the answer, after which the connection must end.
 fn refused(running: &Running, bytes: impl AsRef<[u8]>) -> u16 {

@@ -1,7 +1,7 @@
 //! What must be refused, and with which status and words.
 
-use http1::{Limits, Reject};
 use crate::reading::{Reader, read};
+use http1::{Limits, Reject};
 
 fn refusal(bytes: &[u8]) -> (u16, &'static str) {
     match read(bytes) {

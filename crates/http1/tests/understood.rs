@@ -1,7 +1,7 @@
 //! What must be understood, in pieces of any size, and that nothing else does harm.
 
-use http1::Limits;
 use crate::reading::{Reader, Seen, read};
+use http1::Limits;
 
 const STREAM: &[u8] = b"GET /a%20b/%C3%BC?x=1&y=%41 HTTP/1.1\r\nHost: example.org:8080\r\nX-A: 1\r\n\r\n\
 \r\nPOST /chunks HTTP/1.1\r\nhost:a\r\nTRANSFER-ENCODING: Chunked\r\n\r\n3;ext=\"1\"\r\nabc\r\n00A\r\n0123456789\r\n0\r\nT: 1\r\n\r\n\

@@ -103,9 +103,18 @@ infallible_callback! {
     }
 }
 
+/// Whether a SIGINT that has come is for what the process does: for what runs, or sent by its own timeout for locks or statements.
+fn is_meant() -> bool {
+    RUNS.load(Ordering::Relaxed)
+        || [pg::LOCK_TIMEOUT, pg::STATEMENT_TIMEOUT].into_iter().any(|timeout| {
+            // SAFETY: it reads a flag that is set before the timeout sends its signal.
+            unsafe { pg::get_timeout_indicator(timeout, false) }
+        })
+}
+
 infallible_callback! {
     unsafe fn cancel_in_gateway(signal: c_int) {
-        if RUNS.load(Ordering::Relaxed) {
+        if is_meant() {
             // SAFETY: PostgreSQL's own handler.
             unsafe { pg::StatementCancelHandler(signal) };
         }
@@ -114,7 +123,7 @@ infallible_callback! {
 
 infallible_callback! {
     unsafe fn cancel_in_executor(signal: c_int) {
-        if RUNS.load(Ordering::Relaxed) {
+        if is_meant() {
             CANCELS.fetch_add(1, Ordering::Relaxed);
             // SAFETY: PostgreSQL's own handler.
             unsafe { pg::StatementCancelHandler(signal) };
