@@ -80,7 +80,7 @@ fn a_raised_limit_starts_what_is_parked_and_zero_counts_as_one() {
     assert_eq!(region.exchange.gate(1), GateCounts { limit: 1, running: 1, parked: 2 });
     gateway.set_gate_limit(1, 2);
     assert_eq!(region.exchange.gate(1), GateCounts { limit: 2, running: 2, parked: 1 });
-    assert!(region.wakers.executor(1).poll(region::SOON), "somebody is woken for it");
+    assert!(region.wakers.executor(1).poll(crate::region::SOON), "somebody is woken for it");
     assert!(next(&mut executors[1]).is_some());
     assert!(next(&mut executors[2]).is_none());
 }
@@ -130,7 +130,7 @@ fn an_executor_that_leaves_hands_its_share_to_what_is_parked() {
     let _work = next(&mut first).unwrap();
     assert!(next(&mut second).is_none());
     first.leave();
-    assert!(second.event_fd().poll(region::SOON));
+    assert!(second.event_fd().poll(crate::region::SOON));
     let work = next(&mut second).unwrap();
     assert_eq!(name(&second, &work), b"parked");
 }
@@ -147,6 +147,6 @@ fn a_gate_may_serve_two_lanes() {
     assert!(next(&mut second).is_none());
     finish(&mut first, &mut work, &mut gateway);
     assert!(next(&mut first).is_none());
-    assert!(second.event_fd().poll(region::SOON), "its own lane runs it");
+    assert!(second.event_fd().poll(crate::region::SOON), "its own lane runs it");
     assert!(next(&mut second).is_some());
 }

@@ -50,7 +50,7 @@ fn a_request_in_one_block_is_not_copied() {
         let mut scratch = Vec::new();
         assert_eq!(executor.request(&work, &mut scratch), bytes(length));
         assert_eq!(!scratch.is_empty(), copied);
-        region::respond(&mut executor, &mut work, &[], 0);
+        crate::region::respond(&mut executor, &mut work, &[], 0);
         assert_eq!(executor.request(&work, &mut scratch), b"");
         answer(&mut gateway).unwrap();
     }
@@ -117,7 +117,7 @@ fn requests_run_in_the_order_of_their_submission() {
         for request in 0..SIZES.slots as u8 {
             let mut work = next(&mut executor).unwrap();
             assert_eq!(executor.request(&work, &mut Vec::new()), [round, request]);
-            region::respond(&mut executor, &mut work, &[], 0);
+            crate::region::respond(&mut executor, &mut work, &[], 0);
             answer(&mut gateway).unwrap();
         }
     }
@@ -159,7 +159,7 @@ fn a_cancel_hits_the_request_that_runs_and_no_later_one() {
     let Cancel::Running(target) = gateway.cancel(ticket) else { panic!("it runs") };
     assert_eq!((target.executor, target.pid), (2, std::process::id()));
     assert!(interrupt.requested());
-    region::respond(&mut executor, &mut work, &[], 57);
+    crate::region::respond(&mut executor, &mut work, &[], 57);
     assert!(!interrupt.requested(), "it has answered");
     assert_eq!(gateway.cancel(ticket), Cancel::TooLate);
     assert_eq!(answer(&mut gateway).unwrap().1, Outcome::Answered(57));
@@ -282,7 +282,7 @@ fn a_gateway_that_leaves_leaks_nothing_and_can_join_again() {
     let mut gateway = region.gateway(1);
     gateway.submit(0, NO_GATE, &[b"again"]).unwrap();
     let mut work = next(&mut executors[0]).unwrap();
-    region::respond(&mut executors[0], &mut work, &[b"yes"], 0);
+    crate::region::respond(&mut executors[0], &mut work, &[b"yes"], 0);
     assert_eq!(answer(&mut gateway).unwrap().0, b"yes");
     region.assert_empty();
 }
@@ -332,7 +332,7 @@ fn a_short_request_wakes_nobody_until_the_gateway_nudges() {
     gateway.submit(0, NO_GATE, &[b"later"]).unwrap();
     gateway.flush();
     assert!(!second.event_fd().poll(Duration::ZERO), "the first still counts as searching");
-    assert!(gateway.nudge(0, region::SOON), "it has not waited for long");
+    assert!(gateway.nudge(0, crate::region::SOON), "it has not waited for long");
     assert!(!second.event_fd().poll(Duration::ZERO));
     assert!(gateway.nudge(0, Duration::ZERO));
     assert!(second.event_fd().poll(Duration::ZERO));
@@ -361,7 +361,7 @@ fn a_gateway_does_not_fall_asleep_beside_a_completion() {
     gateway.submit(0, NO_GATE, &[b"x"]).unwrap();
     assert!(gateway.about_to_sleep());
     let mut work = next(&mut executor).unwrap();
-    region::respond(&mut executor, &mut work, &[b"y"], 0);
+    crate::region::respond(&mut executor, &mut work, &[b"y"], 0);
     assert!(gateway.event_fd().poll(Duration::ZERO));
     gateway.awake();
     assert!(!gateway.about_to_sleep());
@@ -375,6 +375,6 @@ fn an_awake_gateway_gets_no_wake_up() {
     let (mut gateway, mut executor) = (region.gateway(0), region.executor(0));
     gateway.submit(0, NO_GATE, &[b"x"]).unwrap();
     let mut work = next(&mut executor).unwrap();
-    region::respond(&mut executor, &mut work, &[b"y"], 0);
+    crate::region::respond(&mut executor, &mut work, &[b"y"], 0);
     assert!(!gateway.event_fd().poll(Duration::ZERO));
 }

@@ -177,7 +177,7 @@ impl Client<'_> {
         while !self.awaited.is_empty() {
             self.take_all();
             self.tick();
-            assert!(begin.elapsed() < region::SOON, "stranded: {:?}", self.course.region.exchange);
+            assert!(begin.elapsed() < crate::region::SOON, "stranded: {:?}", self.course.region.exchange);
         }
         self.gateway.leave();
         self.outcomes
@@ -204,7 +204,7 @@ fn run_executor(course: &Course, number: u32, seed: u64) {
             Some(work) => run(course, &mut executor, work, &mut random),
             None if random.once_in(50) => executor.leave(),
             None => {
-                assert!(executor.event_fd().poll(region::SOON), "an executor overslept");
+                assert!(executor.event_fd().poll(crate::region::SOON), "an executor overslept");
                 executor.event_fd().drain();
             }
         }
@@ -239,7 +239,7 @@ fn run(course: &Course, executor: &mut Executor, mut work: Work, random: &mut Ra
         if random.once_in(20) {
             return executor.leave();
         }
-        assert!(executor.event_fd().poll(region::SOON), "a part was never taken");
+        assert!(executor.event_fd().poll(crate::region::SOON), "a part was never taken");
         executor.event_fd().drain();
         progress = executor.resume(&mut work, &[first, second]);
     }
@@ -249,7 +249,7 @@ fn run(course: &Course, executor: &mut Executor, mut work: Work, random: &mut Ra
 fn drain(region: &Region) {
     for lane in 0..SIZES.lanes {
         let mut executor = region.executor_of(lane, 0);
-        assert!(region::next(&mut executor).is_none(), "a request whose gateway has left");
+        assert!(crate::region::next(&mut executor).is_none(), "a request whose gateway has left");
         executor.leave();
     }
 }

@@ -382,7 +382,7 @@ fn requests_that_are_reset_together_leave_the_others_of_their_connection_alone()
     let ticket = running.held();
     stream.write_all(&[resets(1..500), headers(1001, 5, "/")].concat()).unwrap();
     let answered = |stream: &mut TcpStream, wanted: u32| loop {
-        let (kind, id, _) = frames::read_frame(stream).expect("the connection goes on");
+        let (kind, id, _) = crate::frames::read_frame(stream).expect("the connection goes on");
         if (kind, id) == (0, wanted) {
             return;
         }
@@ -526,7 +526,7 @@ fn a_peer_that_answers_no_ping_loses_its_connection() {
     }
     let mut pings = 0;
     while pings < 4 {
-        let (kind, _, payload) = frames::read_frame(&mut fine).expect("it goes on");
+        let (kind, _, payload) = crate::frames::read_frame(&mut fine).expect("it goes on");
         if kind == PING {
             pings += 1;
             fine.write_all(&frame(PING, ACK, 0, &payload)).unwrap();

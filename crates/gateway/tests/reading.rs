@@ -196,7 +196,7 @@ fn a_connection_ends_where_the_end_of_a_response_lies_in_it() {
     stream.write_all(&[headers(1, 5, "/hold"), headers(3, 5, "/")].concat()).unwrap();
     let held = running.held();
     read_to_end(&mut stream);
-    assert_eq!(running.event(), harness::Event::Gone(held));
+    assert_eq!(running.event(), crate::harness::Event::Gone(held));
 }
 
 /// Takes 50,000 bytes a second at most of each of these streams for a time. Gives the stream that is reset meanwhile.
