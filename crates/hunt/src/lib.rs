@@ -46,7 +46,10 @@ impl Hunt {
         let time = variable("HUNT_SECONDS").map(|text| Duration::from_secs(number("HUNT_SECONDS", &text)));
         let (seed, round) = match variable("HUNT_SEED") {
             None if time.is_some() => (fastrand::u64(..), None),
-            None => (name.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)), None),
+            None => (
+                name.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte))),
+                None,
+            ),
             Some(text) => match text.split_once(':') {
                 Some((seed, round)) => (number("HUNT_SEED", seed), Some(number("HUNT_SEED", round))),
                 None => (number("HUNT_SEED", &text), None),
