@@ -10,11 +10,11 @@ use howdah_tests::platform::wait_for;
 use howdah_tests::{MemoryFaults, Platform};
 use hunt::{Hunt, Rng};
 
-const SHORT: Duration = Duration::from_secs(8);
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 25 } else { 8 });
 /// Calls of a round.
 const CALLS: u32 = 60;
 /// Calls that run in a gateway, at least.
-const ENOUGH: u32 = 3;
+const ENOUGH: u32 = if cfg!(feature = "long") { 20 } else { 3 };
 
 /// These end or begin processes, or take them out of service, because they are asked to.
 const ASKED_TO_END: [&str; 5] = ["drain", "undrain", "replace_gateways", "unlisten", "announce_extension"];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use howdah_tests::{Connection, Platform, wait_for};
 use hunt::{Hunt, Rng};
 
-const SHORT: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 12 } else { 6 });
 /// Clients of a round, and what each sends.
 const CLIENTS: u64 = 6;
 const REQUESTS: u64 = 60;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::versions::{Question, Versions, compare_under};
 
-const SHORT: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 15 } else { 6 });
 /// Changes of a round.
 const CHANGES: u32 = 40;
 /// Rows of the table.

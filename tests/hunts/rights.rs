@@ -7,7 +7,7 @@ use hunt::{Hunt, Rng};
 
 use super::versions::{Question, Versions, compare_under};
 
-const SHORT: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 12 } else { 6 });
 /// Changes of a round.
 const CHANGES: u32 = 60;
 

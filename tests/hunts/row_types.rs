@@ -12,7 +12,7 @@ use howdah_tests::{Platform, free_port};
 use hunt::{Hunt, Rng};
 use serde_json::json;
 
-const SHORT: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 12 } else { 6 });
 /// Changes of a round.
 const CHANGES: u32 = 40;
 const SHIPPERS: i64 = 3;

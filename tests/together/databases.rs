@@ -183,7 +183,19 @@ fn what_a_prepared_transaction_has_made_is_looked_at_once_it_is_committed() {
     let state = || platform.value("select state from http.databases where name = 'later'");
     wait_for("it has no extension", || state().as_deref() == Some("no extension"));
     let mut later = platform.cluster.connect("later").unwrap();
-    later.batch_execute("begin; create extension howdah; prepare transaction 'extension'").unwrap();
+    thread::scope(|scope| {
+        // A look takes less than a client's question does.
+        let mut watcher = platform.session();
+        let backend: i32 = watcher.query_one("select pg_backend_pid()", &[]).unwrap().get(0);
+        let looks = "set statement_timeout = '60s'; do $$ begin
+            while (select state from http.databases where name = 'later') <> 'probing' loop null; end loop; end $$";
+        let looking = scope.spawn(move || watcher.batch_execute(looks));
+        wait_for("somebody watches", || {
+            platform.count(&format!("pg_stat_activity where pid = {backend} and state = 'active'")) == 1
+        });
+        later.batch_execute("begin; create extension howdah; prepare transaction 'extension'").unwrap();
+        looking.join().unwrap().expect("it is looked at");
+    });
     wait_for("it has been looked at", || state().as_deref() == Some("no extension"));
     let begin = Instant::now();
     platform.cluster.connect("later").unwrap().batch_execute("commit prepared 'extension'").unwrap();

@@ -63,7 +63,7 @@ fn has_a_share(platform: &Platform) -> bool {
 fn a_new_route_has_statistics_and_a_limit_however_many_there_were_before() {
     let platform = platform();
     wait_for("four executors", || platform.workers("executor").len() == 4);
-    for round in ["first", "second"] {
+    for round in ["first", "second", "third"].into_iter().take(if cfg!(feature = "long") { 3 } else { 2 }) {
         register(&platform, round, PLACES - 4);
         wait_for("the routes have their places", || wanted(&platform) >= PLACES - 4);
         assert_eq!(platform.get(&format!("/{round}/1")).text(), "here");
