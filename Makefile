@@ -30,8 +30,9 @@ FEATURES = --features pg$(MAJOR)
 TEST_PROFILE = $(if $(filter command environment,$(origin PROFILE)),$(PROFILE),quick)
 # Of the clusters of tests: in memory, where there is room, as in scripts/run-tests.
 SCRATCH = $(or $(TMPDIR),$(shell [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4194304 ] 2>/dev/null && echo /dev/shm || echo /tmp))
-TEST = TMPDIR="$(SCRATCH)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension --profile "$(PROFILE)"
-# The argument goes to cargo.
+# The argument is the profile.
+TEST_BY = TMPDIR="$(SCRATCH)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension --profile "$(1)"
+TEST = $(call TEST_BY,$(PROFILE))
 TESTS = CARGO="$(CARGO)" PROFILE="$(PROFILE)" HOWDAH_STAGE="$(STAGE)" scripts/run-tests
 MVN = cd client && mvn -B -q -Dhowdah.scratch="$(SCRATCH)"
 
@@ -94,8 +95,8 @@ test-client: setup-client ## the JVM client alone
 
 # The bounds are in tests/timing and, of the client, in its class Bound. Each test has three runs, of which the best counts.
 test-timing: setup-test setup-client build ## what is about time, alone on the machine, as it is built for use
-	@$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli
-	@HOWDAH_STAGE="$(STAGE)" $(TEST) --test platform timing::every_bound_holds -- --ignored --exact --nocapture
+	@$(CARGO) build -q --profile quick -p howdah-cli
+	@HOWDAH_STAGE="$(STAGE)" $(call TEST_BY,quick) --test platform timing::every_bound_holds -- --ignored --exact --nocapture
 	@$(MVN) -pl core,jdbc,clojure -am test -Dgroups=timing -DexcludedGroups=long -Dhowdah.timing=true -Dsurefire.rerunFailingTestsCount=2 \
 	  -Dsurefire.failIfNoSpecifiedTests=false && echo "The JVM client keeps its bounds."
 
@@ -122,7 +123,7 @@ hunt: setup-test setup-client extension ## random attacks, each for HUNT_SECONDS
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)
 
-lint: setup-lint ## formatting, clippy, dependencies, shell, Python, SQL; warnings are errors
+lint: setup-lint ## formatting, clippy, dependencies, shell, Python, SQL, Java; warnings are errors
 	@$(CARGO) fmt --all --check
 	@scripts/lint
 	@$(CARGO) clippy -q --workspace --exclude howdah --all-targets --profile "$(TEST_PROFILE)" -- -D warnings
