@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cluster::{Cluster, Error, Installation, Life, Options, Shutdown, TemporaryCluster, process};
+use cluster::{Cluster, Error, Installation, Life, Options, Shutdown, Template, TemporaryCluster, process};
 
 fn setting(cluster: &Cluster, name: &str) -> String {
     let row = cluster.connect("postgres").unwrap().query_one(&format!("show {name}"), &[]).unwrap();
@@ -95,6 +95,34 @@ fn one_folder_has_one_server() {
     attached.execute("postgres", "select 1").unwrap();
     attached.stop(Shutdown::Fast).unwrap();
     assert!(matches!(Cluster::attach(server.path()), Err(Error::NotRunning { .. })));
+}
+
+#[test]
+fn a_template_is_made_once_for_each_recipe_and_its_copies_are_their_own() {
+    let parent = folder(0o711);
+    let asked = parent.path().join("template");
+    let made = std::cell::Cell::new(0);
+    let template = |recipe: &str| {
+        let fill = |cluster: &Cluster| {
+            made.set(made.get() + 1);
+            cluster.execute("postgres", &format!("create table filled as select {} as n", made.get()))
+        };
+        Template::in_folder(&asked, Options::default(), recipe, fill).unwrap()
+    };
+    let value = |cluster: &Cluster| -> i32 {
+        cluster.connect("postgres").unwrap().query_one("select n from filled", &[]).unwrap().get(0)
+    };
+    let copy = |template: &Template| TemporaryCluster::copy_of(template, Options::default()).unwrap();
+    let (first, second) = (copy(&template("one")), copy(&template("one")));
+    assert_eq!((value(&first), value(&second), made.get()), (1, 1, 1));
+    first.execute("postgres", "update filled set n = 7").unwrap();
+    assert_eq!((value(&first), value(&second), value(&copy(&template("one")))), (7, 1, 1));
+    // Another recipe, or what was left half way, is made anew.
+    assert_eq!((value(&copy(&template("two"))), made.get()), (2, 2));
+    let mark = fs::canonicalize(&asked).unwrap().join("made-of");
+    fs::remove_file(mark).unwrap();
+    assert_eq!((value(&copy(&template("two"))), made.get()), (3, 3));
+    fs::remove_dir_all(fs::canonicalize(&asked).unwrap()).unwrap();
 }
 
 #[test]
