@@ -96,7 +96,7 @@ integers! {
     MAX_RESPONSES = "howdah.max_responses\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all responses that it holds; more is answered with 503.\0";
     MAX_WAITING = "howdah.max_waiting\0", 128 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for requests that wait for an executor, for those that wait for rows and for those of the inline lane, each; more is answered with 503.\0";
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
-    HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers.\0";
+    HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers, or the first line of JSON once it has begun.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";
     IDLE_TIMEOUT = "howdah.idle_timeout\0", 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection may stay open between two requests.\0";
     WRITE_TIMEOUT = "howdah.write_timeout\0", 30 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to read what has been sent.\0";
