@@ -18,22 +18,24 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 # Asked when a recipe runs: `make setup` may have to install pg_config first.
 MAJOR = $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-# A folder for each version: going from one to another builds nothing twice.
-EXTENSION = $(TARGET)/pg$(MAJOR)
-STAGE = $(abspath $(EXTENSION))/stage
+STAGE = $(abspath $(TARGET))/pg$(MAJOR)/stage
 # Of a build whose requests can make their worker panic.
-FAULTY_STAGE = $(abspath $(EXTENSION))/stage-that-panics
+FAULTY_STAGE = $(abspath $(TARGET))/pg$(MAJOR)/stage-that-panics
 # By the folder that it names itself: another spelling of PG_CONFIG would build everything again.
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$($(PG_CONFIG) --bindir)/pg_config"
-FEATURES = --features pg$(MAJOR)
+# The extension by itself, as it is used; by quick with all that its tests need, so that nothing is built twice.
+EXTENSION = $(if $(filter quick,$(PROFILE)),$(WORKSPACE) --lib --bins --test platform,-p howdah --features pg$(MAJOR))
+WORKSPACE = --workspace --features howdah/pg$(MAJOR),howdah-cli/extension
+# The command.
+HOWDAH = $(TARGET)/$(if $(filter quick,$(PROFILE)),quick,release)/howdah
 # What tests are built by, unless it was asked for otherwise.
 TEST_PROFILE = $(if $(filter command environment,$(origin PROFILE)),$(PROFILE),quick)
 # Of the clusters of tests: in memory, where there is room, as in scripts/run-tests.
 SCRATCH = $(or $(TMPDIR),$(shell [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4194304 ] 2>/dev/null && echo /dev/shm || echo /tmp))
 # The argument is the profile.
-TEST_BY = TMPDIR="$(SCRATCH)" $(CARGO) test --workspace --exclude howdah --features howdah-cli/extension --profile "$(1)"
+TEST_BY = TMPDIR="$(SCRATCH)" $(ON_POSTGRES) $(CARGO) test $(WORKSPACE) --profile "$(1)"
 TEST = $(call TEST_BY,$(PROFILE))
-TESTS = CARGO="$(CARGO)" PROFILE="$(PROFILE)" HOWDAH_STAGE="$(STAGE)" scripts/run-tests
+TESTS = $(ON_POSTGRES) CARGO="$(CARGO)" TESTED="$(WORKSPACE) --profile $(PROFILE)" HOWDAH_STAGE="$(STAGE)" scripts/run-tests
 MVN = cd client && mvn -B -q -Dhowdah.scratch="$(SCRATCH)"
 
 export PG_CONFIG
@@ -59,17 +61,17 @@ setup-bench: setup
 	@CARGO="$(CARGO)" scripts/setup bench
 
 extension: setup
-	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES) --target-dir "$(EXTENSION)"
-	@scripts/stage "$(EXTENSION)/$(PROFILE)/libhowdah.so" "$(STAGE)"
+	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION)
+	@scripts/stage "$(TARGET)/$(PROFILE)/libhowdah.so" "$(STAGE)"
 
 build: extension ## build the extension and the howdah command
-	@$(CARGO) build --release -p howdah-cli
+	@$(if $(filter quick,$(PROFILE)),,$(CARGO) build --release -p howdah-cli)
 
 run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
-	@exec "$(TARGET)/release/howdah" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
+	@exec "$(HOWDAH)" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
 
 run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
-	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(TARGET)/release/howdah" "$(STAGE)"
+	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(HOWDAH)" "$(STAGE)"
 
 check: lint test ## what has to pass before a change lands: lint and tests
 
@@ -86,8 +88,7 @@ test: setup-test extension ## every test but the long ones and those of time
 test-one: PROFILE = $(TEST_PROFILE)
 test-one: extension ## one end-to-end test by a part of its name: make test-one ONE=together::errors
 	@begin=$$(date +%s); \
-	$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli && \
-	HOWDAH_STAGE="$(STAGE)" $(TEST) --test platform -- "$(ONE)" --test-threads=2 && \
+	HOWDAH_STAGE="$${HOWDAH_STAGE:-$(STAGE)}" $(TEST) --test platform -- "$(ONE)" --test-threads=2 && \
 	echo "It took $$(($$(date +%s) - begin)) s after the extension was built."
 
 test-client: setup-client ## the JVM client alone
@@ -95,7 +96,6 @@ test-client: setup-client ## the JVM client alone
 
 # The bounds are in tests/timing and, of the client, in its class Bound. Each test has three runs, of which the best counts.
 test-timing: setup-test setup-client build ## what is about time, alone on the machine, as it is built for use
-	@$(CARGO) build -q --profile quick -p howdah-cli
 	@HOWDAH_STAGE="$(STAGE)" $(call TEST_BY,quick) --test platform timing::every_bound_holds -- --ignored --exact --nocapture
 	@$(MVN) -pl core,jdbc,clojure -am test -Dgroups=timing -DexcludedGroups=long -Dhowdah.timing=true -Dsurefire.rerunFailingTestsCount=2 \
 	  -Dsurefire.failIfNoSpecifiedTests=false && echo "The JVM client keeps its bounds."
@@ -103,9 +103,9 @@ test-timing: setup-test setup-client build ## what is about time, alone on the m
 # Long tests have the feature `long`; the models of the exchange need loom.
 test-long: PROFILE = $(TEST_PROFILE)
 test-long: setup-test extension ## the long tests too, those of time, on clusters that each test makes anew
-	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" -p howdah $(FEATURES),faults --target-dir "$(EXTENSION)"
-	@scripts/stage "$(EXTENSION)/$(PROFILE)/libhowdah.so" "$(FAULTY_STAGE)"
-	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --all-features
+	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION) --features howdah/faults
+	@scripts/stage "$(TARGET)/$(PROFILE)/libhowdah.so" "$(FAULTY_STAGE)"
+	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --features howdah-tests/long
 	@$(MVN) -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@$(MVN) verify -Dgroups=long -DexcludedGroups=
@@ -115,7 +115,6 @@ test-long: setup-test extension ## the long tests too, those of time, on cluster
 # Hunts are tests whose module is called hunts; those of the client are in client/hunts and have names like client::copy.
 hunt: PROFILE = $(TEST_PROFILE)
 hunt: setup-test setup-client extension ## random attacks, each for HUNT_SECONDS=600; HUNT_SEED=… repeats one, ONE=… names one
-	@$(CARGO) build -q --profile "$(PROFILE)" -p howdah-cli
 	@export HUNT_SECONDS=$${HUNT_SECONDS:-600} HOWDAH_STAGE="$(STAGE)"; \
 	case "$(ONE)" in client::*) ;; *) $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1 || exit ;; esac; \
 	case "$(ONE)" in "" | client::*) cd client && mvn -B -q -pl hunts -am test -Dtest=HuntsTest -Dsurefire.failIfNoSpecifiedTests=false ;; esac
@@ -126,8 +125,7 @@ test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="1
 lint: setup-lint ## formatting, clippy, dependencies, shell, Python, SQL, Java; warnings are errors
 	@$(CARGO) fmt --all --check
 	@scripts/lint
-	@$(CARGO) clippy -q --workspace --exclude howdah --all-targets --profile "$(TEST_PROFILE)" -- -D warnings
-	@$(ON_POSTGRES) $(CARGO) clippy -q -p howdah $(FEATURES) --profile "$(TEST_PROFILE)" --target-dir "$(EXTENSION)" -- -D warnings
+	@$(ON_POSTGRES) $(CARGO) clippy -q $(WORKSPACE) --lib --bins --tests --examples --profile "$(TEST_PROFILE)" -- -D warnings
 
 format: setup-lint ## format the code
 	@$(CARGO) fmt --all
