@@ -88,6 +88,7 @@ mod together {
     mod role_changes;
     mod roles;
     mod route_places;
+    mod route_shares;
     mod rows_as_json;
     mod settings;
     mod shared_transactions;

@@ -22,6 +22,8 @@ pub struct Gates {
 struct Gate {
     /// The limit that this gateway has given it last; 0 if it has given none, or its route is gone.
     limit: u32,
+    /// Requests that ran when the limit fell below them, as far as they still ran at the last look.
+    over: u32,
     /// Requests of this gateway that hold a slot.
     flights: usize,
     /// Bytes of those that hold blocks too.
@@ -31,9 +33,11 @@ struct Gate {
 }
 
 impl Gate {
-    /// Executors that its requests occupy, or will: the exchange gives out what is queued without asking again.
+    /// Executors that its requests occupy, or will: the exchange gives out what is queued without asking again. What runs goes
+    /// on when a limit falls.
     fn claim(&self) -> u32 {
-        u32::try_from(self.flights).unwrap_or(u32::MAX).min(self.limit).max(self.running)
+        let flights = u32::try_from(self.flights).unwrap_or(u32::MAX);
+        flights.min(self.limit.max(self.over)).max(self.running)
     }
 }
 
@@ -82,7 +86,7 @@ impl Gates {
     /// route of another database by now: its limit is not for this gateway to set.
     pub fn keep(&mut self, numbers: &HashSet<u32>) {
         for number in (0..self.gates.len() as u32).filter(|number| !numbers.contains(number)) {
-            self.change(number, |gate| (gate.limit, gate.running) = (0, 0));
+            self.change(number, |gate| (gate.limit, gate.over, gate.running) = (0, 0, 0));
         }
     }
 
@@ -96,8 +100,11 @@ impl Gates {
         let share = left * settings::ROUTE_SHARE.get() as u32 / 100;
         let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
         if gate.limit != share {
-            self.change(number, |gate| gate.limit = share);
             end.set_gate_limit(number, share);
+            // First the limit, then the look: what has begun meanwhile has been counted.
+            let runs = if share < gate.limit { end.exchange().gate(number).running } else { gate.over };
+            let over = if share < runs { runs } else { 0 };
+            self.change(number, |gate| (gate.limit, gate.over) = (share, over));
         }
     }
 
@@ -106,10 +113,15 @@ impl Gates {
         self.executors = executors;
         let asks_others = settings::GATEWAYS.get() > 1;
         for number in 0..self.gates.len() as u32 {
-            if self.gates[number as usize].limit != 0 {
-                if asks_others {
+            let gate = self.gates[number as usize];
+            if gate.limit != 0 {
+                if asks_others || gate.over != 0 {
                     let running = end.exchange().gate(number).running;
-                    self.change(number, |gate| gate.running = running);
+                    let over = if running > gate.limit { gate.over.min(running) } else { 0 };
+                    self.change(number, |gate| {
+                        gate.over = over;
+                        gate.running = if asks_others { running } else { 0 };
+                    });
                 }
                 self.limit(number, end);
             }
