@@ -1,4 +1,4 @@
-//! How much memory the bodies of requests hold, all together; those of HTTP/2 with their heads.
+//! How much memory the bodies of requests hold, all together; those of HTTP/2 with their heads and streams.
 //!
 //! A body that is sent in part and then stops costs its client little. So where there is no room for more, bodies that have not
 //! come whole give way, first the one that has not grown for longest: who stalls keeps nobody out who sends. Small bodies and

@@ -17,7 +17,7 @@ const TIME: Duration = Duration::from_millis(1);
 const LOOK: usize = 64 << 10;
 /// What a read counts at least.
 const READ: usize = 256;
-/// What a stream of HTTP/2 or a connection counts beside its bytes: its task runs in this turn, too.
+/// What the begin and the end of a stream of HTTP/2, and a new connection, count beside their bytes: a task runs in this turn, too.
 const TASK: usize = 1 << 10;
 
 /// Connections that a turn takes in. However many want to read, these are served at once: who has only just come is not to wait
@@ -105,7 +105,7 @@ impl Reads {
         self.accepted.get() >= ACCEPTED
     }
 
-    /// A task has been made.
+    /// A task has been made, or has ended.
     pub(crate) fn count_task(&self) {
         self.spend(TASK);
     }

@@ -34,7 +34,7 @@ pub(crate) const WRITTEN_AT_ONCE: usize = 256 << 10;
 /// What an idle connection of HTTP/2 holds, by measurement: buffers and tables of h2's.
 const HTTP2_CONNECTION: usize = 22 << 10;
 /// What an open stream holds beside its reply, by measurement: its task, its request, its head in the buffers of h2.
-const HTTP2_STREAM: usize = 4 << 10;
+pub(crate) const HTTP2_STREAM: usize = 4 << 10;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_WRITE_BUFFER: usize = 256 << 10;
 

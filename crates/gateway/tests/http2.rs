@@ -305,14 +305,14 @@ fn long_headers(stream: u32, flags: u8, path: &str, first: &[u8]) -> Vec<u8> {
 
 #[test]
 fn heads_count_among_bodies_until_their_requests_end() {
-    let running = Running::start(Limits { max_bodies: 100_000, ..Limits::default() });
+    let running = Running::start(Limits { max_bodies: 125_000, ..Limits::default() });
     let mut stream = raw(&running, &[]);
     stream.write_all(&long_headers(1, END_STREAM | END_HEADERS, "/hold", &remembered())).unwrap();
     for id in (3..40).step_by(2) {
         let request = long_headers(id, END_STREAM | END_HEADERS, "/hold", &[REMEMBERED]);
         stream.write_all(&request).unwrap();
     }
-    running.until(|server| server.counters().rejects == [(503, 14)]);
+    running.until(|server| server.counters().rejects == [(503, 15)]);
     drop(stream);
     running.until(|server| server.counters().open == 0);
     with_client(&running, async |mut client| {
@@ -323,13 +323,13 @@ fn heads_count_among_bodies_until_their_requests_end() {
 
 #[test]
 fn heads_whose_bodies_do_not_come_give_way() {
-    let running = Running::start(Limits { max_bodies: 100_000, ..Limits::default() });
+    let running = Running::start(Limits { max_bodies: 125_000, ..Limits::default() });
     let mut stream = raw(&running, NO_TABLE);
     stream.write_all(&long_headers(1, END_HEADERS, "/echo", &remembered())).unwrap();
     for id in (3..40).step_by(2) {
         stream.write_all(&long_headers(id, END_HEADERS, "/echo", &[REMEMBERED])).unwrap();
     }
-    running.until(|server| server.counters().rejects == [(408, 14)]);
+    running.until(|server| server.counters().rejects == [(408, 15)]);
     assert_eq!(status_of(&next_of(&mut stream, 1).1), 408, "the first");
     with_client(&running, async |mut client| {
         for _ in 0..10 {
@@ -341,6 +341,24 @@ fn heads_whose_bodies_do_not_come_give_way() {
     });
     stream.write_all(&frame(DATA, END_STREAM, 39, b"the last")).unwrap();
     assert_eq!(status_of(&next_of(&mut stream, 39).1), 200);
+}
+
+#[test]
+fn streams_count_among_bodies_however_short_their_heads_are() {
+    let running = Running::start(Limits { max_bodies: 1_000_000, ..Limits::default() });
+    let mut clients: Vec<_> = (0..4).map(|_| raw(&running, &[])).collect();
+    for client in &mut clients {
+        let heads: Vec<u8> = (1..200).step_by(2).flat_map(|id| headers(id, 4, "/echo")).collect();
+        client.write_all(&heads).unwrap();
+    }
+    // Of 400 some 240 have room, each with 4 kB and its head.
+    running.until(|server| matches!(server.counters().rejects[..], [(408, 140..180)]));
+    with_client(&running, async |mut client| {
+        for _ in 0..10 {
+            let response = client.send_request(request("POST", "/echo", vec![b'y'; 10_000])).await.unwrap();
+            assert_eq!(response.status(), 200);
+        }
+    });
 }
 
 #[test]
@@ -458,7 +476,7 @@ fn a_client_that_waits_with_its_body_is_told_to_send_it() {
 
 #[test]
 fn a_client_whose_body_comes_at_once_or_is_refused_is_told_nothing_else() {
-    let limits = Limits { max_body: 100, max_bodies: 3000, ..Limits::default() };
+    let limits = Limits { max_body: 100, max_bodies: 7100, ..Limits::default() };
     let running = Running::start(limits);
     let mut stream = raw(&running, NO_TABLE);
     let mut ask = |id: u32, request: Vec<u8>, status: u16| {

@@ -352,6 +352,7 @@ impl Drop for OpenStream {
         activity.streams.set(activity.streams.get() - 1);
         let all = &activity.place.shared.http2_streams;
         all.set(all.get() - 1);
+        activity.place.shared.reads.count_task();
         if !self.is_answered.get() {
             activity.resets.add(activity.place.shared.clock.now());
         }

@@ -18,7 +18,7 @@ use crate::bodies::Charge;
 use crate::connection::Peer;
 use crate::limits::Limits;
 use crate::problem::Refusal;
-use crate::shared::Shared;
+use crate::shared::{HTTP2_STREAM, Shared};
 
 /// Why there is no request.
 pub(super) enum Unreceived {
@@ -40,8 +40,8 @@ impl From<Reject> for Ending {
     }
 }
 
-/// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too: a few
-/// bytes can name a long one that has come before (RFC 7541, 2.3.2), on many streams at a time.
+/// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too, as a few bytes can
+/// name a long one that has come before (RFC 7541, 2.3.2), and so does its stream: thirteen bytes open one.
 pub(super) async fn receive(
     shared: &Rc<Shared>,
     peer: Peer,
@@ -75,7 +75,7 @@ async fn receive_rest(
     charge: &mut Charge,
     limits: &Limits,
 ) -> Result<(), Ending> {
-    charge.grow_to(message.len(), body.is_end_stream())?;
+    charge.grow_to(HTTP2_STREAM + message.len(), body.is_end_stream())?;
     if body.is_end_stream() {
         return Ok(());
     }
@@ -107,14 +107,14 @@ async fn read_body(
         });
         // What follows the data is a trailer, which nobody reads.
         let Some(chunk) = timeout_at(deadline, next).await.map_err(late)?? else {
-            return Ok(charge.grow_to(message.len(), true)?);
+            return Ok(charge.grow_to(HTTP2_STREAM + message.len(), true)?);
         };
         waiting = None;
         let length = message.len() + chunk.len();
         if length - start > limits.max_body {
             return Err(TOO_LARGE.into());
         }
-        charge.grow_to(length, body.is_end_stream())?;
+        charge.grow_to(HTTP2_STREAM + length, body.is_end_stream())?;
         message.extend_from_slice(&chunk);
         let _ = body.flow_control().release_capacity(chunk.len());
     }
