@@ -222,10 +222,7 @@ fn a_gateway_that_gets_no_processor_blames_no_route() {
 #[test]
 fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_changes() {
     let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
-    // PostgreSQL computes a digest without looking whether it is cancelled.
-    let digest = "create or replace function digest(n integer) returns text language sql stable return
-                    md5(case when n > 1 then n::bit(80000000)::text else 'a' end)";
-    platform.sql(&format!("{digest}; select http.route('GET', '/digest/{{n}}', 'digest')"));
+    platform.sql(&format!("{DIGEST}; select http.route('GET', '/digest/{{n}}', 'digest')"));
     let mut connection = platform.connect();
     let mut digest_of = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
     wait_for("the route runs in the gateway", || {
@@ -240,11 +237,43 @@ fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_cha
         digest_of(1);
     }
     assert_eq!(inline_count(&platform, "/digest/{n}"), before);
-    platform.sql(digest);
+    platform.sql(DIGEST);
     wait_for("the changed function runs in the gateway", || {
         digest_of(1);
         inline_count(&platform, "/digest/{n}") > before
     });
+}
+
+/// PostgreSQL computes a digest without looking whether it is cancelled.
+const DIGEST: &str = "create or replace function digest(n integer) returns text language sql stable return
+    md5(case when n > 1 then n::bit(80000000)::text else 'a' end)";
+
+#[test]
+fn a_cancel_that_is_met_late_is_met_by_nobody_else() {
+    // The line in the log is the first thing after the request that looks whether there is a cancel.
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000"), ("howdah.log_min_duration", "0")]);
+    platform.sql(&format!("{DIGEST}; select http.route('GET', '/digest/{{n}}', 'digest')"));
+    let (mut connection, mut neighbour) = (platform.connect(), platform.connect());
+    let mut digest_of = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
+    let gateways = platform.workers("gateway");
+    let mut before = 0;
+    for _ in 0..2 {
+        wait_for("the route runs in the gateway", || {
+            digest_of(1);
+            inline_count(&platform, "/digest/{n}") > before
+        });
+        assert_eq!(digest_of(2).len(), 32);
+        assert_eq!(neighbour.request("GET", "/digest/1", &[], b"").status, 200, "on its old connection");
+        // A changed function may run there again.
+        platform.sql(DIGEST);
+        before = inline_count(&platform, "/digest/{n}");
+    }
+    assert_eq!(platform.workers("gateway"), gateways);
+    let log = platform.log();
+    let mut lines = log.lines();
+    while lines.any(|line| line.contains("canceling statement")) {
+        assert!(lines.next().is_some_and(|line| line.contains("CONTEXT:  http request")), "{log}");
+    }
 }
 
 #[test]

@@ -77,15 +77,13 @@ pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     OVERDUE.store(false, Relaxed);
     // Written by this thread alone, and read by its own signal handler: no need to lock the bus.
     let number = WORK.load(Relaxed);
-    // SAFETY: a variable of PostgreSQL's; a cancel that came while nothing ran is void.
-    unsafe { pg_sys::QueryCancelPending = 0 };
+    signals::void_cancels();
     WORK.store(number + 1, Relaxed);
     signals::set_running(true);
     let result = admission::asked_for(work);
     signals::set_running(false);
     WORK.store(number + 2, Relaxed);
-    // SAFETY: a variable of PostgreSQL's; a cancel that came too late is void.
-    unsafe { pg_sys::QueryCancelPending = 0 };
+    signals::void_cancels();
     let overdue = OVERDUE.load(Relaxed);
     Outcome { result, overdue, deaf: overdue && was_deaf() }
 }

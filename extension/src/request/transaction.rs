@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 
 use super::{changes, dblink, identity, isn, kept_plans, replication};
 use crate::guard::{Report, attempt, end_process};
+use crate::worker::signals;
 use crate::{at_rest, pg, user_settings};
 
 /// In what a request runs.
@@ -211,6 +212,8 @@ pub unsafe fn tidy() {
     if !UNCLEAN.get() {
         return;
     }
+    // One may have come between the request's end and its answer.
+    signals::void_cancels();
     // SAFETY: by contract; nothing with a destructor is held.
     unsafe {
         let before = pg_sys::LockTimeout;

@@ -155,6 +155,18 @@ pub fn cancel() {
     }
 }
 
+/// Takes back a cancel that has come for what has ended, and the mark of the timeout that may have sent it: neither is for what
+/// comes next.
+pub fn void_cancels() {
+    // SAFETY: a variable of PostgreSQL's, and flags of its timeouts.
+    unsafe {
+        pg_sys::QueryCancelPending = 0;
+        for timeout in [pg::LOCK_TIMEOUT, pg::STATEMENT_TIMEOUT] {
+            pg::get_timeout_indicator(timeout, true);
+        }
+    }
+}
+
 infallible_callback! {
     /// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
     unsafe fn cancel_if_meant(_signal: c_int) {

@@ -89,8 +89,7 @@ pub fn end() {
     CANCELLED.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
     own_memory::lift_limit();
-    // SAFETY: PostgreSQL's own variable.
-    unsafe { pg_sys::QueryCancelPending = 0 };
+    signals::void_cancels();
 }
 
 /// Whether this process should make room for another, because it has kept more of what requests have taken than
