@@ -154,6 +154,40 @@ fn a_message_is_buried_and_sent_again_as_it_is() {
     assert_eq!(queues.number(differ), 0);
 }
 
+/// What a redrive reads, it uses when the query that has read it has ended: by then the memory of many letters, and of large ones,
+/// has been given to others.
+#[test]
+fn letters_are_sent_again_as_they_are_however_many_and_large_they_are() {
+    let queues = Queues::start();
+    let began = queues.began();
+    queues.sql(
+        "create type note as (n integer, body text);
+         select queue.create('messages', max_reads => 1), queue.create('rows', 'note', max_reads => 1);
+         create table sent as select n, case when n % 2 = 0 then 'small ' || n
+             else (select string_agg(md5(n || ' ' || part), '') from generate_series(1, 30 + n % 4 * 300) part) end as body
+           from generate_series(1, 100) n;
+         select queue.send('messages', to_jsonb(sent)) from sent;
+         select queue.put('rows', row(n, body)::note) from sent",
+    );
+    for (queue, of_type, body) in [("messages", "", "message ->> 'body'"), ("rows", ", null::note", "body")] {
+        let read = format!("select count(*) from queue.read('{queue}', 100, '0 s'{of_type})");
+        let read = if of_type.is_empty() { read.replace("100, '0 s'", "0, 100") } else { read };
+        assert_eq!((queues.number(&read), queues.number(&read)), (100, 0));
+        assert_eq!(queues.number(&format!("select queue.redrive('{queue}')")), 100);
+        let take = match of_type {
+            "" => "queue.pop('messages', 200)".to_owned(),
+            of_type => format!("queue.take('rows', 200{of_type})"),
+        };
+        let differ = format!(
+            "with taken as (select {body} as body from {take})
+             select count(*) from (
+               (select body from sent except all table taken) union all (table taken except all select body from sent)) difference"
+        );
+        assert_eq!(queues.number(&differ), 0, "{queue}");
+    }
+    assert_eq!(queues.began(), began);
+}
+
 #[test]
 fn a_row_is_buried_and_sent_again_as_it_is_whatever_the_settings() {
     let queues = Queues::start();
