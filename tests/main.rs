@@ -8,6 +8,7 @@
 
 mod together {
     mod admission;
+    mod argument_ways;
     mod arguments;
     mod changes;
     mod contrib;

@@ -1,7 +1,24 @@
-//! Text into HTML.
+//! Text into HTML and URLs.
 
 use std::borrow::Cow;
 use std::iter;
+
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stands for itself in every part of a URL (RFC 3986, 2.3) is not in it.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What stands in no URL (RFC 3986, 2); all that is not ASCII does not either.
+const NOT_IN_URLS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// Escapes text for HTML: for the content of elements and for attribute values in either kind of quotes. Not
 /// for scripts, style sheets, or attributes without quotes. Text without special characters is borrowed.
@@ -38,6 +55,26 @@ pub fn html_pieces(text: &str) -> impl Iterator<Item = &str> {
         rest = after;
         Some(piece)
     })
+}
+
+/// Encodes text as a part of a URL, piece by piece: a segment of a path, a name or a value of a query string. All but letters,
+/// digits, `-`, `.`, `_` and `~` is percent-encoded.
+///
+/// ```
+/// assert_eq!(form::escape::url_pieces("a b/ü").collect::<String>(), "a%20b%2F%C3%BC");
+/// ```
+pub fn url_pieces(text: &str) -> impl Iterator<Item = &str> {
+    utf8_percent_encode(text, RESERVED)
+}
+
+/// Makes a URL of what people write for one, piece by piece: blanks, and what is not ASCII, are percent-encoded; what is encoded
+/// already stays.
+///
+/// ```
+/// assert_eq!(form::escape::location_pieces("/a b?c=%20ü#d").collect::<String>(), "/a%20b?c=%20%C3%BC#d");
+/// ```
+pub fn location_pieces(text: &str) -> impl Iterator<Item = &str> {
+    utf8_percent_encode(text, NOT_IN_URLS)
 }
 
 fn is_special(byte: u8) -> bool {

@@ -40,10 +40,19 @@ language sql immutable parallel safe
 return row(status, null, headers, null)::http.response;
 comment on function http.response(integer, http.header[]) is 'A response without a body; without a status 204';
 
-create function http.redirect(location text, status integer default 303) returns http.response
+create function http.as_location(value text) returns text
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'as_location_wrapper';
+comment on function http.as_location(text) is
+  'A URL: blanks, and what is not ASCII, are percent-encoded; see http.redirect()';
+
+create function http.redirect(location text, status integer default 303, headers http.header[] default null)
+returns http.response
 language sql immutable parallel safe
-return row(status, null, array[http.header('location', location)], null)::http.response;
-comment on function http.redirect(text, integer) is
+return row(
+  status, null,
+  array[http.header('location', http.as_location(location))] operator(pg_catalog.||) headers, null)::http.response;
+comment on function http.redirect(text, integer, http.header[]) is
   'Sends the client elsewhere: 303 after a form, 307 to repeat the request, 301 or 308 for good';
 
 create function http.cookie_text(
@@ -69,3 +78,9 @@ create function http.escape(value text) returns text
 language c immutable strict parallel safe
 as 'MODULE_PATHNAME', 'escape_wrapper';
 comment on function http.escape(text) is 'Text for HTML: &, <, >, " and '' are escaped';
+
+create function http.url_encode(value text) returns text
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'url_encode_wrapper';
+comment on function http.url_encode(text) is
+  'Text for a part of a URL: all but letters, digits, -, ., _ and ~ is percent-encoded';

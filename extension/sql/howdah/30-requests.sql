@@ -46,6 +46,12 @@ language c stable strict parallel restricted
 as 'MODULE_PATHNAME', 'howdah_form_file';
 comment on function http.form_file(text) is 'A file of the multipart form that the current request carries';
 
+create function http.is_given(name text) returns boolean
+language c stable strict parallel restricted
+as 'MODULE_PATHNAME', 'is_given_wrapper';
+comment on function http.is_given(text) is
+  'Whether the current request''s query string, form or JSON body has this name, be it with an empty field or null';
+
 create function http.path_value(name text) returns text
 language sql stable strict parallel restricted
 return (http.current_request()).parameters operator(pg_catalog.->>) name;

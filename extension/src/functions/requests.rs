@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 
 use crate::entry::sql_function;
 use crate::guard::{PgError, direct, unwind};
-use crate::request::arguments::coded_body;
+use crate::request::arguments::{BindError, body_has, coded_body};
 use crate::request::{current, params};
 
 /// Most fields that are read.
@@ -139,12 +139,32 @@ fn form(name: &str) -> Vec<String> {
         .collect()
 }
 
+sql_function!(
+    /// `http.is_given`
+    is_given_wrapper,
+    |call| call.give(is_given(call.need_text(0, "name")))
+);
+
+fn is_given(name: &str) -> Option<bool> {
+    let request = request()?;
+    let is_in_body = || match body_has(request, name) {
+        Ok(has) => has,
+        Err(BindError { status: 415, detail }) => refuse_coded(detail),
+        Err(error) => refuse(&error.detail),
+    };
+    Some(!query(name).is_empty() || is_in_body())
+}
+
+fn refuse_coded(message: String) -> ! {
+    unwind(PgError { sqlstate: *b"PT415", message, ..PgError::default() })
+}
+
 fn fields<'a>(request: &Request<'a>) -> Vec<Field<'a>> {
     let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
         return Vec::new();
     };
     if let Some(message) = coded_body(request) {
-        unwind(PgError { sqlstate: *b"PT415", message, ..PgError::default() });
+        refuse_coded(message);
     }
     let Some(content_type) = form::ContentType::parse(content_type) else {
         refuse("the Content-Type cannot be read");

@@ -17,13 +17,30 @@ sql_function!(
 sql_function!(
     /// `http.escape`
     escape_wrapper,
-    |call| {
-        let value: &str = call.need(0, "value");
-        let length = form::escape::html_pieces(value).map(str::len).sum();
-        // SAFETY: inside a transaction; what is owned meanwhile is nothing.
-        unsafe { direct(|| params::text_of_pieces(length, form::escape::html_pieces(value))) }
-    }
+    |call| of_pieces(form::escape::html_pieces, call.need(0, "value"))
 );
+
+sql_function!(
+    /// `http.url_encode`
+    url_encode_wrapper,
+    |call| of_pieces(form::escape::url_pieces, call.need(0, "value"))
+);
+
+sql_function!(
+    /// `http.as_location`
+    as_location_wrapper,
+    |call| of_pieces(form::escape::location_pieces, call.need(0, "value"))
+);
+
+/// A text of the pieces that are made of another.
+fn of_pieces<'a, I: Iterator<Item = &'a str>>(
+    pieces: impl Fn(&'a str) -> I,
+    value: &'a str,
+) -> pg_sys::Datum {
+    let length = pieces(value).map(str::len).sum();
+    // SAFETY: inside a transaction; what is owned meanwhile is nothing.
+    unsafe { direct(|| params::text_of_pieces(length, pieces(value))) }
+}
 
 sql_function!(
     /// `http.cookie_text`

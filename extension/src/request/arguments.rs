@@ -25,6 +25,8 @@ const MAX_FIELDS: usize = 10_000;
 pub enum Value<'a> {
     /// JSON's null.
     Null,
+    /// A field of a form or a query in which nothing is, for an argument whose type has no empty text.
+    Empty,
     /// Text, to be converted.
     Text(Cow<'a, str>),
     /// Several texts of the same name, or the elements of a JSON array.
@@ -97,11 +99,11 @@ pub fn bind<'a>(
             source.find(argument)?
         };
         match value {
+            None | Some(Value::Empty) if function.has_default(place) => {}
             Some(value) => {
                 bound.given |= 1 << place;
-                bound.values.push(value);
+                bound.values.push(if matches!(value, Value::Empty) { Value::Null } else { value });
             }
-            None if function.has_default(place) => {}
             None => {
                 let name = argument.name.as_deref().unwrap_or("without a name");
                 return Err(BindError::bad(format!("parameter {name} is missing")));
@@ -158,14 +160,13 @@ impl<'a> Source<'_, 'a> {
         if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
             return Ok(Some(Value::Text(value.clone())));
         }
-        let many = matches!(argument.input, Input::Array { .. });
-        if let Some(value) = self.in_query(name, many)? {
+        if let Some(value) = self.in_query(name, argument)? {
             return Ok(Some(value));
         }
-        self.in_body(name, &argument.input)
+        self.in_body(name, argument)
     }
 
-    fn in_query(&mut self, name: &str, many: bool) -> Result<Option<Value<'a>>, BindError> {
+    fn in_query(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
         if self.request.query_string().is_empty() {
             return Ok(None);
         }
@@ -175,17 +176,20 @@ impl<'a> Source<'_, 'a> {
         }
         let pairs = self.query.as_deref().unwrap_or_default();
         let mut found = pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone());
-        Ok(if many { several(found.map(Some).collect()) } else { found.next().map(Value::Text) })
+        Ok(match argument.input {
+            Input::Array { .. } => several(found.map(Some).collect(), argument),
+            _ => found.next().map(|text| field(text, argument)),
+        })
     }
 
-    fn in_body(&mut self, name: &str, input: &Input) -> Result<Option<Value<'a>>, BindError> {
+    fn in_body(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
         if self.body.is_none() {
             self.body = Some(read_body(self.request)?);
         }
         match &self.body {
-            Some(Body::Form(fields)) => Ok(in_form(fields, name, input)),
+            Some(Body::Form(fields)) => Ok(in_form(fields, name, argument)),
             Some(Body::Json(object)) => match object.get(name) {
-                Some(value) => json::value(value, input)
+                Some(value) => json::value(value, &argument.input)
                     .map(Some)
                     .map_err(|error| BindError::bad(format!("parameter {name}: {}", error.detail))),
                 None => Ok(None),
@@ -195,11 +199,20 @@ impl<'a> Source<'_, 'a> {
     }
 }
 
-fn in_form<'a>(fields: &[Field<'a>], name: &str, input: &Input) -> Option<Value<'a>> {
+/// Whether the body is a form with a field of this name, or a JSON object with a member.
+pub fn body_has(request: &Request<'_>, name: &str) -> Result<bool, BindError> {
+    Ok(match read_body(request)? {
+        Body::Form(fields) => fields.iter().any(|field| field.name == name),
+        Body::Json(object) => object.get(name).is_some(),
+        Body::Other => false,
+    })
+}
+
+fn in_form<'a>(fields: &[Field<'a>], name: &str, argument: &Argument) -> Option<Value<'a>> {
     let mut found = fields.iter().filter(|field| field.name == name);
-    if !matches!(input, Input::Array { .. }) {
-        return found.next().map(|field| match &field.value {
-            FieldValue::Text(text) => Value::Text(text.clone()),
+    if !matches!(argument.input, Input::Array { .. }) {
+        return found.next().map(|found| match &found.value {
+            FieldValue::Text(text) => field(text.clone(), argument),
             FieldValue::File(file) => Value::File(file.clone()),
         });
     }
@@ -210,14 +223,32 @@ fn in_form<'a>(fields: &[Field<'a>], name: &str, input: &Input) -> Option<Value<
             FieldValue::File(file) => files.push(file.clone()),
         }
     }
-    if files.is_empty() { several(texts) } else { Some(Value::Files(files)) }
+    if files.is_empty() { several(texts, argument) } else { Some(Value::Files(files)) }
 }
 
-/// A single text that looks like an array is one: `{1,2}`.
-fn several(mut found: Vec<Option<Cow<'_, str>>>) -> Option<Value<'_>> {
+/// What stands in a field.
+fn field<'a>(text: Cow<'a, str>, argument: &Argument) -> Value<'a> {
+    if text.is_empty() && !argument.has_empty_text { Value::Empty } else { Value::Text(text) }
+}
+
+/// Whether a text looks like an array: `{1,2}`, or `[2:3]={1,2}`.
+fn is_array(text: &str) -> bool {
+    let is_bound = |byte| matches!(byte, b'[' | b']' | b':' | b'-' | b'0'..=b'9');
+    let has_bounds = || text.split_once("={").is_some_and(|(bounds, _)| bounds.bytes().all(is_bound));
+    text.starts_with('{') || text.starts_with('[') && has_bounds()
+}
+
+/// What stands in fields of the same name. A single text that looks like an array is one.
+fn several<'a>(mut found: Vec<Option<Cow<'a, str>>>, argument: &Argument) -> Option<Value<'a>> {
+    if !argument.has_empty_text && !found.is_empty() {
+        found.retain(|text| text.as_deref() != Some(""));
+        if found.is_empty() {
+            return Some(Value::Empty);
+        }
+    }
     match found.as_slice() {
         [] => None,
-        [Some(only)] if only.starts_with('{') => found.pop().flatten().map(Value::Text),
+        [Some(only)] if is_array(only) => found.pop().flatten().map(Value::Text),
         _ => Some(Value::Many(found)),
     }
 }
@@ -279,7 +310,8 @@ pub unsafe fn convert(
             parameter.ptype = argument.type_oid;
             parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
             let converted = convert_one(&argument.input, value, request, types);
-            if argument.is_domain && matches!(value, Value::Null | Value::Many(_)) {
+            // Whatever the domain's own input function has not made.
+            if argument.is_domain && matches!(value, Value::Null | Value::Many(_) | Value::Files(_)) {
                 let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
                 let memory = pg_sys::CurrentMemoryContext;
                 pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);

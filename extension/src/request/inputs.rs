@@ -18,6 +18,8 @@ pub struct Argument {
     pub input: Input,
     /// Whether its type is a domain: a null, and an array that is made here, must be checked.
     pub is_domain: bool,
+    /// Whether an empty text is a value of its type, or of its elements' type.
+    pub has_empty_text: bool,
 }
 
 impl Argument {
@@ -123,6 +125,7 @@ pub unsafe fn arguments(
                     type_oid,
                     input: input(type_oid, types, keep),
                     is_domain: is_domain(type_oid),
+                    has_empty_text: has_empty_text(type_oid),
                 }
             })
             .collect()
@@ -186,6 +189,20 @@ unsafe fn is_written_as_texts(array: Oid, element: Oid) -> bool {
             &mut function,
         );
         delimiter as u8 == b',' && !is_domain(array)
+    }
+}
+
+/// Whether an empty text is a value of a type, or of its elements' type: of all that are texts, and of bytea.
+unsafe fn has_empty_text(type_oid: Oid) -> bool {
+    /// `TYPCATEGORY_STRING`, and `TYPCATEGORY_INTERNAL` for `"char"` (catalog/pg_type.h).
+    const OF_TEXTS: [u8; 2] = *b"SZ";
+    // SAFETY: inside a transaction; the types exist.
+    unsafe {
+        let element = pg_sys::get_base_element_type(type_oid);
+        let base = pg_sys::getBaseType(if element == Oid::INVALID { type_oid } else { element });
+        let (mut category, mut preferred) = (0, false);
+        pg_sys::get_type_category_preferred(base, &mut category, &mut preferred);
+        base == pg_sys::BYTEAOID || OF_TEXTS.contains(&(category as u8))
     }
 }
 

@@ -324,7 +324,7 @@ impl Job<'_, '_> {
             Answer::Response(status) => Ok(status),
             // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
-            Answer::Nothing | Answer::Null if self.access == Access::ReadOnly && route => {
+            Answer::Nothing | Answer::Null if route => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
             }
             Answer::Nothing | Answer::Null => Ok(self.write_empty(204, None)),
