@@ -106,6 +106,9 @@ public final class Connection implements Source, AutoCloseable {
         rollback();
       }
       session.onNotification(notification -> {});
+      if (!session.wire.silence().isZero()) {
+        session.wire.silence(Duration.ZERO);
+      }
       return isFree();
     } finally {
       turns.release();
@@ -477,6 +480,22 @@ public final class Connection implements Source, AutoCloseable {
    */
   public boolean cancel() {
     return session.cancel(() -> !origin.returned);
+  }
+
+  /**
+   * How long the server may be silent while something waits for it, before the connection is closed
+   * with a {@link ConnectionException}; zero, which is the default, for ever. Every wait has this
+   * limit, also of what ends a transaction; only a wait for notifications is without. A query that
+   * runs for so long without a row counts as silence, a result that takes longer to arrive does
+   * not. From any thread; what is waited for already has that long from now on. A connection of a
+   * pool has the limit until it is given back.
+   */
+  public void networkLimit(Duration limit) {
+    checkLoan();
+    if (limit.isNegative()) {
+      throw new PgException("22023", "a limit of the network must not be negative: " + limit);
+    }
+    session.wire.silence(limit);
   }
 
   /** Whether the connection can be used as far as is known without asking the server. */

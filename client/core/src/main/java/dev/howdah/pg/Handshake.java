@@ -13,6 +13,7 @@ import java.net.NoRouteToHostException;
 import java.net.SocketAddress;
 import java.net.UnixDomainSocketAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -282,13 +283,14 @@ final class Handshake {
 
   /**
    * Asks the server to cancel what a session runs; returns when the server has done so, or false if
-   * it has not said so within cancel_timeout. An interrupt waits meanwhile: the query that is
-   * cancelled is the answer to it.
+   * it has not said so within the limit. An interrupt waits meanwhile: the query that is cancelled
+   * is the answer to it.
    */
-  static boolean cancel(Config config, Endpoint endpoint, int process, byte[] secret) {
+  static boolean cancel(
+      Config config, Endpoint endpoint, int process, byte[] secret, Duration limit) {
     boolean interrupted = Thread.interrupted();
     try {
-      return requestCancel(config, endpoint, process, secret);
+      return requestCancel(config, endpoint, process, secret, limit);
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();
@@ -297,18 +299,18 @@ final class Handshake {
   }
 
   private static boolean requestCancel(
-      Config config, Endpoint endpoint, int process, byte[] secret) {
-    long limit = System.nanoTime() + Math.max(1, config.cancelTimeout().toNanos());
-    Wire wire = connect(config, endpoint, limit);
+      Config config, Endpoint endpoint, int process, byte[] secret, Duration limit) {
+    long deadline = System.nanoTime() + Math.max(1, limit.toNanos());
+    Wire wire = connect(config, endpoint, deadline);
     try {
       int start = wire.output().reserveInt4();
       wire.output().int4(CANCEL_REQUEST);
       wire.output().int4(process);
       wire.output().bytes(secret);
       wire.output().end(start);
-      wire.flush(limit);
+      wire.flush(deadline);
       // The server sends nothing; it closes the connection once it has signalled the session.
-      return wire.awaitEnd(limit);
+      return wire.awaitEnd(deadline);
     } catch (ConnectionException ignored) {
       // That it closed is the answer.
       return true;

@@ -3,6 +3,7 @@ package dev.howdah.pg;
 import dev.howdah.pg.types.TypeRegistry;
 import dev.howdah.pg.wire.Wire;
 import dev.howdah.pg.wire.WireOutput;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -54,10 +55,10 @@ final class Session {
   private volatile boolean foreignEncoding;
 
   /**
-   * Whether the server has not said that it has dealt with a cancel, for which the session was
-   * closed.
+   * The limit within which the server has not said that it has dealt with a cancel, for which the
+   * session was closed; null if there was no such cancel.
    */
-  private volatile boolean cancelUnconfirmed;
+  private volatile String cancelUnconfirmed;
 
   /** Whether something was sent whose end, the server's being ready, has not been read. */
   private boolean awaitingReady;
@@ -263,10 +264,11 @@ final class Session {
         if (farewell != null) {
           throw new ServerException(farewell, null);
         }
-        throw cancelUnconfirmed
+        throw cancelUnconfirmed != null
             ? new ConnectionException(
-                "the server did not confirm a cancel within cancel_timeout, and its signal"
-                    + " could still hit another query; the connection is closed",
+                "the server did not confirm a cancel within "
+                    + cancelUnconfirmed
+                    + ", and its signal could still hit another query; the connection is closed",
                 e)
             : e;
       }
@@ -305,7 +307,10 @@ final class Session {
    * Cancels a statement whose deadline has passed, and gives the server cancel_timeout to say so.
    */
   void cancelLate(Deadline deadline) {
-    tryCancel();
+    if (tryCancel()) {
+      // The server has dealt with the cancel, so it is there.
+      wire.restartSilence();
+    }
     deadline.extend(config.cancelTimeout());
     deadline.cancelAgainLater();
   }
@@ -353,7 +358,15 @@ final class Session {
   void flush(Deadline deadline) {
     awaitingReady = true;
     try {
-      wire.flush(deadline.at());
+      wire.flush(
+          deadline::at,
+          late -> {
+            throw new ConnectionException(
+                "the server did not take what was sent within "
+                    + deadline.limit()
+                    + "; the connection is closed",
+                late);
+          });
     } catch (ConnectionException e) {
       close();
       throw e;
@@ -458,9 +471,12 @@ final class Session {
         && gate.cancel(
             may,
             () -> {
-              if (!Handshake.cancel(config, endpoint, process, secret)) {
+              Duration silence = wire.silence();
+              boolean network = !silence.isZero() && silence.compareTo(config.cancelTimeout()) < 0;
+              Duration limit = network ? silence : config.cancelTimeout();
+              if (!Handshake.cancel(config, endpoint, process, secret, limit)) {
                 // The signal may still come, and would hit whatever runs then.
-                cancelUnconfirmed = true;
+                cancelUnconfirmed = network ? "the limit of the network" : "cancel_timeout";
                 close();
               }
               // The thread that waits for the answer sends it again until there is one.
@@ -468,12 +484,13 @@ final class Session {
             });
   }
 
-  /** Cancels what runs if that is possible. */
-  void tryCancel() {
+  /** Cancels what runs if that is possible; returns whether the server was asked to. */
+  boolean tryCancel() {
     try {
-      cancel(() -> true);
+      return cancel(() -> true);
     } catch (PgException ignored) {
       // The statement then ends by itself or at its limit.
+      return false;
     }
   }
 

@@ -14,6 +14,8 @@ public enum Bound {
   TURN_AND_QUERY(Duration.ofSeconds(3)),
   /** Two connections notice that the network is silent, within a second and 300 ms. */
   SILENT_NETWORK(Duration.ofSeconds(5)),
+  /** A commit and a cancel notice a frozen network, each within 200 ms. */
+  FROZEN_NETWORK(Duration.ofSeconds(3)),
   /** A borrower gets another connection where the server's processes have stopped. */
   STOPPED_SERVER(Duration.ofSeconds(6));
 

@@ -59,6 +59,27 @@ class PoolTest {
   }
 
   @Test
+  void aLimitOfTheNetworkEndsWithTheLoan() {
+    try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
+      int process;
+      try (Connection first = pool.borrow()) {
+        process = first.process();
+        first.networkLimit(Duration.ofMillis(30_000));
+        assertEquals(
+            "22023",
+            assertThrows(PgException.class, () -> first.networkLimit(Duration.ofMillis(-1)))
+                .sqlState());
+        first.query("select 1");
+        first.networkLimit(Duration.ofMillis(1));
+      }
+      try (Connection next = pool.borrow()) {
+        assertEquals(process, next.process());
+        assertEquals(1, next.query("select pg_sleep(0.1)").size());
+      }
+    }
+  }
+
+  @Test
   void aConnectionThatWasGivenBackCanDoNothing() {
     try (Pool pool = pool(Pool.Settings.DEFAULT.size(1))) {
       Connection lent = pool.borrow();

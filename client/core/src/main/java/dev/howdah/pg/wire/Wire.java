@@ -5,6 +5,7 @@ import dev.howdah.pg.PgTimeoutException;
 import java.io.IOException;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -52,6 +53,20 @@ public final class Wire {
   private volatile ConnectionException sendFailure;
   private volatile boolean disturbed;
 
+  /** How long the other side may say nothing while it is waited for, in nanoseconds; 0 for ever. */
+  private volatile long silence;
+
+  /**
+   * Since when it has said nothing, as {@link System#nanoTime} counts; known where that matters.
+   */
+  private volatile long quietSince;
+
+  /**
+   * Whether it is waited for, and has neither said nor taken anything since. A wait that a deadline
+   * interrupts goes on: its silence counts from where it began.
+   */
+  private boolean quiet;
+
   /** Messages over a transport, none longer than the limit in bytes. */
   public Wire(Transport transport, int maxMessage) {
     this.transport = transport;
@@ -82,6 +97,29 @@ public final class Wire {
    */
   public void onInterrupt(Runnable action) {
     interrupted = action;
+  }
+
+  /**
+   * How long the other side may neither send nor take anything while it is waited for, before the
+   * connection is closed; zero for ever. A wait that is under way has that long from now on. From
+   * any thread.
+   */
+  public void silence(Duration limit) {
+    quietSince = System.nanoTime();
+    silence = limit.toNanos();
+    transport.wakeUp();
+  }
+
+  /** How long the other side may be silent; zero for ever. */
+  public Duration silence() {
+    return Duration.ofNanos(silence);
+  }
+
+  /**
+   * The other side is known to be there, although it says nothing here: its silence counts anew.
+   */
+  public void restartSilence() {
+    quietSince = System.nanoTime();
   }
 
   /**
@@ -159,6 +197,7 @@ public final class Wire {
       return;
     }
     outbox.count();
+    quiet = false;
     try {
       ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
       while (!transport.write(source)) {
@@ -170,8 +209,7 @@ public final class Wire {
       // Half a message was sent: nothing sensible can follow it.
       transport.close();
       throw new ConnectionException(
-          "the server did not take what was sent before query_timeout; the connection is closed",
-          e);
+          "the server did not take in time what was sent; the connection is closed", e);
     } catch (IOException e) {
       sendFailure = broken("sending to", e);
     } finally {
@@ -327,6 +365,7 @@ public final class Wire {
       while (true) {
         int count = awaited ? transport.read(window()) : 0;
         if (count > 0) {
+          quiet = false;
           tail += count;
           return;
         }
@@ -381,7 +420,8 @@ public final class Wire {
   }
 
   private int await(int operations, long deadline) throws IOException {
-    int ready = transport.await(operations, deadline);
+    int ready = transport.await(operations, earlier(deadline, endOfSilence()));
+    quiet &= ready == 0;
     if (ready == 0) {
       if (Thread.interrupted()) {
         boolean first = !sawInterrupt;
@@ -391,9 +431,39 @@ public final class Wire {
         }
       } else if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
         throw new PgTimeoutException("the deadline passed while waiting for the server");
+      } else {
+        failIfSilent();
       }
     }
     return ready;
+  }
+
+  /** When a wait that begins or goes on now has been silent for too long. */
+  private long endOfSilence() {
+    long limit = silence;
+    if (limit != 0 && !quiet) {
+      quietSince = System.nanoTime();
+    }
+    // Where there is no limit, one that is set during the wait counts from then.
+    quiet = true;
+    return limit == 0 ? Long.MAX_VALUE : quietSince + limit;
+  }
+
+  private static long earlier(long deadline, long other) {
+    return deadline == Long.MAX_VALUE || other != Long.MAX_VALUE && other - deadline < 0
+        ? other
+        : deadline;
+  }
+
+  private void failIfSilent() {
+    long limit = silence;
+    if (limit != 0 && System.nanoTime() - quietSince >= limit) {
+      transport.close();
+      throw new ConnectionException(
+          "the server has said nothing for "
+              + Duration.ofNanos(limit).toMillis()
+              + " ms, the limit of the network; the connection is closed");
+    }
   }
 
   /**

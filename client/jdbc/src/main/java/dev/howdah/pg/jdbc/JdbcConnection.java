@@ -77,11 +77,7 @@ final class JdbcConnection extends LeastConnection {
   /** How statements run that may take so many seconds; 0 is no limit but the client's own. */
   Options options(int seconds) {
     Options options = Options.DEFAULT.opening(mode.opening());
-    int network = networkTimeout;
-    if (seconds > 0 && (network == 0 || seconds * 1000L <= network)) {
-      return options.timeout(Duration.ofSeconds(seconds));
-    }
-    return network > 0 ? options.closeAfter(Duration.ofMillis(network)) : options;
+    return seconds > 0 ? options.timeout(Duration.ofSeconds(seconds)) : options;
   }
 
   /**
@@ -399,6 +395,7 @@ final class JdbcConnection extends LeastConnection {
     if (milliseconds < 0) {
       throw SqlErrors.error("22023", "a timeout is 0 or more milliseconds, not " + milliseconds);
     }
+    core.networkLimit(Duration.ofMillis(milliseconds));
     networkTimeout = milliseconds;
   }
 

@@ -13,10 +13,6 @@ import dev.howdah.pg.Bound;
 import dev.howdah.pg.Config;
 import dev.howdah.pg.PrivateServer;
 import dev.howdah.pg.ServerException;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -175,71 +171,17 @@ class ConnectionTest {
     }
   }
 
-  /** Hands on what both sides say until it is told to hold everything back. */
-  private static final class Gap implements AutoCloseable {
-    private final ServerSocket door = new ServerSocket(0, 5, InetAddress.getLoopbackAddress());
-    private volatile boolean silent;
-
-    Gap() throws IOException {
-      daemon(
-          () -> {
-            while (true) {
-              Socket client = door.accept();
-              Socket server = new Socket("127.0.0.1", PrivateServer.shared().port());
-              daemon(() -> hand(client, server));
-              daemon(() -> hand(server, client));
-            }
-          });
-    }
-
-    private interface Loop {
-      void run() throws IOException;
-    }
-
-    private static void daemon(Loop loop) {
-      Thread thread =
-          new Thread(
-              () -> {
-                try {
-                  loop.run();
-                } catch (IOException e) {
-                  // One side has closed, which is how it ends.
-                }
-              });
-      thread.setDaemon(true);
-      thread.start();
-    }
-
-    private void hand(Socket from, Socket to) throws IOException {
-      byte[] buffer = new byte[4096];
-      for (int count = from.getInputStream().read(buffer);
-          count >= 0;
-          count = from.getInputStream().read(buffer)) {
-        if (!silent) {
-          to.getOutputStream().write(buffer, 0, count);
-        }
-      }
-      to.close();
-    }
-
-    @Override
-    public void close() throws IOException {
-      door.close();
-    }
-  }
-
   @Test
   @Tag("timing")
   void aNetworkThatIsSilentIsGivenUpInTime() throws Exception {
     try (Gap gap = new Gap()) {
-      String url = "jdbc:howdah://tester@127.0.0.1:" + gap.door.getLocalPort() + "/postgres";
-      try (Connection first = DriverManager.getConnection(url);
-          Connection second = DriverManager.getConnection(url)) {
+      try (Connection first = gap.connect("");
+          Connection second = gap.connect("")) {
         assertTrue(first.isValid(5));
         second.setNetworkTimeout(Runnable::run, 300);
         assertEquals(300, second.getNetworkTimeout());
         assertEquals(1, Howdah.value(second, "select 1"));
-        gap.silent = true;
+        gap.silence();
         long start = System.nanoTime();
         assertFalse(first.isValid(1));
         assertTrue(first.isClosed());
