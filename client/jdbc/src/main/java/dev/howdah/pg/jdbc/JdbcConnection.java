@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -65,6 +66,10 @@ final class JdbcConnection extends LeastConnection {
   <T> T run(JdbcStatement statement, SqlErrors.Work<T> work) throws SQLException {
     checkOpen();
     lock.lock();
+    return runLocked(statement, work);
+  }
+
+  private <T> T runLocked(JdbcStatement statement, SqlErrors.Work<T> work) throws SQLException {
     try {
       execution.begin(statement);
       return SqlErrors.translated(work);
@@ -369,8 +374,28 @@ final class JdbcConnection extends LeastConnection {
       return false;
     }
     try {
-      return run(null, () -> isAlive(seconds));
+      if (seconds == 0) {
+        return run(null, () -> isAlive(options(0)));
+      }
+      long end = System.nanoTime() + Duration.ofSeconds(seconds).toNanos();
+      return lockedBy(end)
+          && runLocked(
+              null,
+              () ->
+                  isAlive(
+                      options(0)
+                          .closeAfter(Duration.ofNanos(Math.max(1, end - System.nanoTime())))));
     } catch (SQLException e) {
+      return false;
+    }
+  }
+
+  /** Waits for the other threads' statements until then; returns whether they have ended. */
+  private boolean lockedBy(long end) {
+    try {
+      return lock.tryLock() || lock.tryLock(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
       return false;
     }
   }
@@ -379,10 +404,9 @@ final class JdbcConnection extends LeastConnection {
    * One round trip with nothing in it. Inside a failed transaction the server refuses even that,
    * and so lives.
    */
-  private boolean isAlive(int seconds) {
-    Options options = options(0).opening(null);
+  private boolean isAlive(Options options) {
     try {
-      core.query(seconds == 0 ? options : options.closeAfter(Duration.ofSeconds(seconds)), "");
+      core.query(options.opening(null), "");
       return true;
     } catch (PgException e) {
       return e.sqlState().equals("25P02");

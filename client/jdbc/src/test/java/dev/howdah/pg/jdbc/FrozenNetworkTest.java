@@ -479,6 +479,30 @@ class FrozenNetworkTest {
   }
 
   @Test
+  void aValidityCheckWaitsForAnotherThreadNoLongerThanItsLimit() throws Exception {
+    try (Connection connection = Howdah.connect();
+        Statement statement = connection.createStatement()) {
+      Future<SQLException> sleeping = sleeping(connection, statement);
+      assertFalse(ended("isValid", THREADS.submit(() -> connection.isValid(1))));
+      assertFalse(connection.isClosed());
+      statement.cancel();
+      assertEquals("57014", ended("the statement", sleeping).getSQLState());
+      assertTrue(connection.isValid(60));
+    }
+  }
+
+  @Test
+  void aValidityCheckHasTheNetworksLimitIfThatIsLess() throws Exception {
+    try (Gap gap = new Gap();
+        Connection connection = gap.connect(PATIENT)) {
+      limit(connection);
+      gap.silence();
+      assertFalse(ended("isValid", THREADS.submit(() -> connection.isValid(1_000))));
+      assertTrue(connection.isClosed());
+    }
+  }
+
+  @Test
   void rowsThatKeepComingAreNotSilence() throws Exception {
     int limit = 2_000;
     try (Gap gap = new Gap();
