@@ -16,4 +16,16 @@ public class ConnectionException extends PgException {
   public ConnectionException(String message, Throwable cause) {
     super("08006", message, cause);
   }
+
+  private ConnectionException(String sqlState, String message, Throwable cause) {
+    super(sqlState, message, cause);
+  }
+
+  /** The connection was lost while it committed. */
+  static ConnectionException duringCommit(ConnectionException cause) {
+    return new ConnectionException(
+        "08007",
+        cause.getMessage() + "; whether the transaction was committed is not known",
+        cause);
+  }
 }

@@ -24,7 +24,12 @@ final class Transactions {
 
   void commit() {
     boolean failed = connection.transactionFailed();
-    connection.command("COMMIT");
+    boolean sendable = connection.isOpen();
+    try {
+      connection.command("COMMIT");
+    } catch (ConnectionException e) {
+      throw failed || !sendable ? e : ConnectionException.duringCommit(e);
+    }
     if (failed) {
       throw new PgException("25P02", "the transaction had failed, so the commit rolled it back");
     }

@@ -364,6 +364,18 @@ class FrozenNetworkTest {
   }
 
   @Test
+  void aCommitThatHasNoAnswerSaysThatItsOutcomeIsNotKnown() throws Exception {
+    try (Gap gap = new Gap();
+        Connection connection = gap.connect(PATIENT)) {
+      begin(connection);
+      limit(connection);
+      gap.silence();
+      Future<String> commit = THREADS.submit(() -> Howdah.state(connection::commit));
+      assertEquals("08007", ended("commit", commit));
+    }
+  }
+
+  @Test
   void aPortalThatWasOpenedUnderTheLimitHasIt() throws Exception {
     try (Gap gap = new Gap();
         Connection connection = gap.connect(PATIENT)) {
@@ -524,7 +536,7 @@ class FrozenNetworkTest {
   @Tag("timing")
   void theLimitIsTheNetworksAlone() throws Exception {
     long start = System.nanoTime();
-    aPortalThatWasOpenedUnderTheLimitHasIt();
+    aCommitThatHasNoAnswerSaysThatItsOutcomeIsNotKnown();
     aCancelHasTheLimitAndSoHasTheStatement();
     Bound.FROZEN_NETWORK.checkSince(start);
   }
