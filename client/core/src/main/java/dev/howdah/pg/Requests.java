@@ -74,7 +74,8 @@ final class Requests {
    * A String is sent as text whatever the type is, so that the server parses it; returns whether it
    * is binary.
    */
-  private static boolean parameter(Codec codec, Object value, int index, WireOutput out) {
+  private static boolean parameter(Codec codec, Object given, int index, WireOutput out) {
+    Object value = given instanceof ByType open ? open.forType(codec) : given;
     if (value == null) {
       out.int4(-1);
       return true;

@@ -37,6 +37,11 @@ final class ArrayCodec extends Codec {
   }
 
   @Override
+  public Codec element() {
+    return element;
+  }
+
+  @Override
   public boolean binary() {
     return element.binary();
   }

@@ -44,6 +44,11 @@ public abstract class Codec {
   /** Writes, as the server's own text, a value that came in the binary format. */
   public abstract void text(byte[] bytes, int offset, int length, WireOutput out);
 
+  /** The codec of the elements, if the type is an array; else null. */
+  public Codec element() {
+    return null;
+  }
+
   /** Whether the binary format is understood; otherwise the server is asked for text. */
   public boolean binary() {
     return true;

@@ -13,6 +13,11 @@ final class TextFormat extends Codec {
   }
 
   @Override
+  public Codec element() {
+    return codec.element();
+  }
+
+  @Override
   public boolean binary() {
     return false;
   }

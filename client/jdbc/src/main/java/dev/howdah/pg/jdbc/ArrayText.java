@@ -39,11 +39,15 @@ final class ArrayText {
 
   private ArrayText() {}
 
-  /** The text of a Java array or a list, of any depth. */
-  static String of(Object array) throws SQLException {
-    StringBuilder text = new StringBuilder();
-    write(array, text);
-    return text.toString();
+  /** What is sent for a Java array or a list, of any depth: its text, or a {@link Moment}. */
+  static Object sent(Object array) throws SQLException {
+    StringBuilder fields = new StringBuilder();
+    if (!write(array, fields, false)) {
+      return fields.toString();
+    }
+    StringBuilder instants = new StringBuilder();
+    write(array, instants, true);
+    return new Moment(fields.toString(), instants.toString());
   }
 
   private static boolean isNested(Object value) {
@@ -51,7 +55,10 @@ final class ArrayText {
         || value != null && value.getClass().isArray() && !(value instanceof byte[]);
   }
 
-  private static void write(Object array, StringBuilder text) throws SQLException {
+  /** Writes the text, with instants or with fields; returns whether there is a difference. */
+  private static boolean write(Object array, StringBuilder text, boolean instants)
+      throws SQLException {
+    boolean differs = false;
     boolean list = array instanceof List;
     int length = list ? ((List<?>) array).size() : java.lang.reflect.Array.getLength(array);
     text.append('{');
@@ -59,21 +66,28 @@ final class ArrayText {
       Object value = list ? ((List<?>) array).get(i) : java.lang.reflect.Array.get(array, i);
       text.append(i > 0 ? "," : "");
       if (isNested(value)) {
-        write(value, text);
+        differs |= write(value, text, instants);
       } else if (value == null) {
         text.append("NULL");
       } else {
-        quoted(element(value), text);
+        Object element = element(value);
+        differs |= element instanceof Moment;
+        quoted(element instanceof Moment moment && instants ? moment.instant() : element, text);
       }
     }
     text.append('}');
+    return differs;
   }
 
-  private static String element(Object value) throws SQLException {
+  /** The text of an element, or a {@link Moment}. */
+  private static Object element(Object value) throws SQLException {
     if (value instanceof byte[] bytes) {
       return "\\x" + HexFormat.of().formatHex(bytes);
     }
     Object sent = Parameter.of(value).value();
+    if (sent instanceof Moment) {
+      return sent;
+    }
     Integer type = FORMATTED.get(sent.getClass());
     if (type != null) {
       return TYPES.codec(type).format(sent);
@@ -92,7 +106,8 @@ final class ArrayText {
             + "; give setObject a List of them, for a parameter whose type the server knows");
   }
 
-  private static void quoted(String value, StringBuilder text) {
+  private static void quoted(Object element, StringBuilder text) {
+    String value = element.toString();
     text.append('"');
     for (int i = 0; i < value.length(); i++) {
       char c = value.charAt(i);

@@ -47,11 +47,14 @@ final class JdbcArray implements Array {
 
   private final JdbcConnection connection;
   private final String element;
-  private final String literal;
+
+  /** What is sent: the server's text, or a {@link Moment}. */
+  private final Object literal;
+
   private List<?> values;
 
   /** An array of elements, which may be arrays themselves. */
-  JdbcArray(JdbcConnection connection, String element, List<?> values, String literal) {
+  JdbcArray(JdbcConnection connection, String element, List<?> values, Object literal) {
     this.connection = connection;
     this.element = element;
     this.values = values;
@@ -67,6 +70,11 @@ final class JdbcArray implements Array {
         row.columns().get(column).codec().name().substring(1),
         array,
         row.getString(column));
+  }
+
+  /** What is sent for it as a parameter. */
+  Object sent() {
+    return literal;
   }
 
   private List<?> values() throws SQLException {
@@ -220,6 +228,6 @@ final class JdbcArray implements Array {
   /** The server's text of the array. */
   @Override
   public String toString() {
-    return literal;
+    return literal.toString();
   }
 }

@@ -189,7 +189,7 @@ abstract class LeastConnection implements Connection {
   public Array createArrayOf(String type, Object[] elements) throws SQLException {
     String name = typeName(type);
     List<Object> values = elements == null ? List.of() : Arrays.asList(elements);
-    return new JdbcArray(self(), name, values, ArrayText.of(values));
+    return new JdbcArray(self(), name, values, ArrayText.sent(values));
   }
 
   @Override

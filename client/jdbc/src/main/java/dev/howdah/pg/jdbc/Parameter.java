@@ -140,14 +140,13 @@ record Parameter(Object value, String type, String fallback) {
 
   private static Parameter ofOther(Object value) throws SQLException {
     if (value instanceof java.sql.Array array) {
-      boolean own = value instanceof JdbcArray;
       return new Parameter(
-          own ? array.toString() : ArrayText.of(array.getArray()),
+          array instanceof JdbcArray own ? own.sent() : ArrayText.sent(array.getArray()),
           array.getBaseTypeName() + "[]",
           null);
     } else if (value.getClass().isArray()) {
       String type = ARRAYS.get(value.getClass());
-      return new Parameter(ArrayText.of(value), type, type == null ? "text[]" : type);
+      return new Parameter(ArrayText.sent(value), type, type == null ? "text[]" : type);
     } else if (value instanceof java.sql.Blob
         || value instanceof java.sql.Clob
         || value instanceof java.sql.SQLXML
@@ -167,11 +166,11 @@ record Parameter(Object value, String type, String fallback) {
     if (value == null) {
       return NULL;
     } else if (value instanceof Date date) {
-      return new Parameter(Temporals.text(date, calendar), null, "date");
+      return new Parameter(Temporals.sent(date, calendar), null, "date");
     } else if (value instanceof Time time) {
       return new Parameter(Temporals.text(time, calendar), null, "time");
     }
     Timestamp timestamp = value instanceof Timestamp given ? given : new Timestamp(value.getTime());
-    return new Parameter(Temporals.text(timestamp, calendar), null, "timestamptz");
+    return new Parameter(Temporals.sent(timestamp, calendar), null, "timestamptz");
   }
 }

@@ -83,7 +83,8 @@ final class TargetType {
 
   private static Object string(Object value) throws SQLException {
     Parameter parameter = Parameter.of(value);
-    return parameter.value() instanceof String text ? text : value.toString();
+    Object sent = parameter.value();
+    return sent instanceof String || sent instanceof Moment ? sent.toString() : value.toString();
   }
 
   private static Object date(Object value) {

@@ -29,6 +29,11 @@ final class Temporals {
 
   private static final long MINUS_INFINITY = -9_223_372_036_832_400_000L;
 
+  /** When the Gregorian calendar begins, for who gives no calendar. */
+  private static final java.util.Date CHANGE = new GregorianCalendar().getGregorianChange();
+
+  private static final long DAY = 86_400_000;
+
   private Temporals() {}
 
   static ZoneId zone(Calendar calendar) {
@@ -36,7 +41,7 @@ final class Temporals {
   }
 
   private static long millis(LocalDateTime local, Calendar calendar) {
-    Calendar fields = calendar == null ? new GregorianCalendar() : (Calendar) calendar.clone();
+    GregorianCalendar fields = gregorian(calendar);
     fields.clear();
     int year = local.getYear();
     fields.set(Calendar.ERA, year > 0 ? GregorianCalendar.AD : GregorianCalendar.BC);
@@ -93,12 +98,58 @@ final class Temporals {
     return new Time(moment.toInstant(time.getOffset()).toEpochMilli());
   }
 
+  /** A calendar like the one given, with its change from the Julian one; of others the zone. */
+  private static GregorianCalendar gregorian(Calendar calendar) {
+    return calendar instanceof GregorianCalendar given
+        ? (GregorianCalendar) given.clone()
+        : new GregorianCalendar(calendar == null ? TimeZone.getDefault() : calendar.getTimeZone());
+  }
+
   /** The fields that an instant has by a calendar. */
   private static GregorianCalendar fields(long millis, Calendar calendar) {
-    GregorianCalendar fields =
-        new GregorianCalendar(calendar == null ? TimeZone.getDefault() : calendar.getTimeZone());
+    GregorianCalendar fields = gregorian(calendar);
     fields.setTimeInMillis(millis);
     return fields;
+  }
+
+  /** A calendar at UTC that is Gregorian at all times, as the server's is. */
+  private static GregorianCalendar proleptic() {
+    GregorianCalendar calendar = new GregorianCalendar(TimeZone.getTimeZone("UTC"));
+    calendar.setGregorianChange(new java.util.Date(Long.MIN_VALUE));
+    return calendar;
+  }
+
+  /**
+   * Whether an instant may have Julian fields: zones differ by less than a day in when those end.
+   */
+  private static boolean mayBeJulian(long millis, Calendar calendar) {
+    long change =
+        calendar instanceof GregorianCalendar given
+            ? given.getGregorianChange().getTime()
+            : CHANGE.getTime();
+    return !isInfinite(millis) && millis - DAY < change;
+  }
+
+  /** What is sent for a timestamp: its text, or a {@link Moment}. */
+  static Object sent(Timestamp value, Calendar calendar) {
+    String fields = text(value, calendar);
+    return mayBeJulian(value.getTime(), calendar)
+        ? new Moment(fields, text(value, proleptic()))
+        : fields;
+  }
+
+  /** What is sent for a date, whose moment is its beginning: its text, or a {@link Moment}. */
+  static Object sent(Date value, Calendar calendar) {
+    String fields = text(value, calendar);
+    if (!mayBeJulian(value.getTime(), calendar)) {
+      return fields;
+    }
+    GregorianCalendar start = fields(value.getTime(), calendar);
+    start.set(Calendar.HOUR_OF_DAY, 0);
+    start.clear(Calendar.MINUTE);
+    start.clear(Calendar.SECOND);
+    start.clear(Calendar.MILLISECOND);
+    return new Moment(fields, text(new Timestamp(start.getTimeInMillis()), proleptic()));
   }
 
   /**
