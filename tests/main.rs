@@ -27,6 +27,7 @@ mod together {
     mod ingest_types;
     mod installation;
     mod isolation;
+    mod kernel_limits;
     mod listeners;
     mod locks_of_others;
     mod log_floods;

@@ -49,7 +49,7 @@ use crate::request::problem::Problem;
 use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
 use crate::shared::{shared, wake};
-use crate::worker::Worker;
+use crate::worker::{Worker, own_memory};
 use crate::{log_line, log_rate, proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
@@ -76,6 +76,7 @@ const GONE: usize = 512;
 /// Serves until the worker is asked to leave and everything that ran has ended.
 pub fn run(worker: &Worker) {
     raise_file_limit();
+    say_what_is_not_watched();
     let server = match Server::new(limits()) {
         Ok(server) => server,
         Err(error) => pgrx::error!("howdah gateway cannot begin: {error}"),
@@ -455,14 +456,34 @@ fn limits() -> Limits {
 /// Connections are kept outside PostgreSQL's account of file descriptors: the soft limit is raised by as many
 /// as there may be, as far as the hard limit lets it.
 fn raise_file_limit() {
+    /// Listeners, and what wakes the process.
+    const OTHERS: u64 = 64;
+    let connections = (settings::MAX_CONNECTIONS.get() + settings::MAX_INGEST_CONNECTIONS.get()) as u64;
+    // SAFETY: a variable of PostgreSQL's.
+    let needed = connections + OTHERS + unsafe { pg_sys::max_files_per_process } as u64;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid struct for both calls.
+    // SAFETY: a valid struct for all calls.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            let connections = settings::MAX_CONNECTIONS.get() + settings::MAX_INGEST_CONNECTIONS.get();
-            let wanted = limit.rlim_cur + connections as u64 + 64;
-            limit.rlim_cur = wanted.min(limit.rlim_max);
+            limit.rlim_cur = (limit.rlim_cur + connections + OTHERS).max(needed).min(limit.rlim_max);
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+    }
+    if limit.rlim_cur < needed {
+        log_line::warning!(
+            "the {connections} connections of howdah.max_connections and howdah.max_ingest_connections need {needed} open files, \
+             and a gateway may have {}: raise the hard limit (LimitNOFILE= of the service), or lower the settings",
+            limit.rlim_cur
+        );
+    }
+}
+
+/// Says what is not watched where the kernel does not tell how much memory a process has.
+fn say_what_is_not_watched() {
+    if own_memory::bytes().is_none() {
+        log_line::warning!(
+            "howdah.handler_memory and howdah.kept_memory have no effect: /proc/self/statm cannot be read"
+        );
     }
 }

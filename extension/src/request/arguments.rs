@@ -203,7 +203,7 @@ impl<'a> Source<'_, 'a> {
 pub fn body_has(request: &Request<'_>, name: &str) -> Result<bool, BindError> {
     Ok(match read_body(request)? {
         Body::Form(fields) => fields.iter().any(|field| field.name == name),
-        Body::Json(object) => object.get(name).is_some(),
+        Body::Json(object) => object.contains_key(name),
         Body::Other => false,
     })
 }
