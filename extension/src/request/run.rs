@@ -324,7 +324,8 @@ impl Job<'_, '_> {
             Answer::Response(status) => Ok(status),
             // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
-            Answer::Nothing | Answer::Null if route => {
+            // A POST asks for no row that would have to be there.
+            Answer::Nothing | Answer::Null if route && self.request.method() != "POST" => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
             }
             Answer::Nothing | Answer::Null => Ok(self.write_empty(204, None)),
