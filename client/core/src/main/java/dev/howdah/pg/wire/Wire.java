@@ -53,19 +53,7 @@ public final class Wire {
   private volatile ConnectionException sendFailure;
   private volatile boolean disturbed;
 
-  /** How long the other side may say nothing while it is waited for, in nanoseconds; 0 for ever. */
-  private volatile long silence;
-
-  /**
-   * Since when it has said nothing, as {@link System#nanoTime} counts; known where that matters.
-   */
-  private volatile long quietSince;
-
-  /**
-   * Whether it is waited for, and has neither said nor taken anything since. A wait that a deadline
-   * interrupts goes on: its silence counts from where it began.
-   */
-  private boolean quiet;
+  private final Silence silence = new Silence();
 
   /** Messages over a transport, none longer than the limit in bytes. */
   public Wire(Transport transport, int maxMessage) {
@@ -105,21 +93,20 @@ public final class Wire {
    * any thread.
    */
   public void silence(Duration limit) {
-    quietSince = System.nanoTime();
-    silence = limit.toNanos();
+    silence.limit(limit);
     transport.wakeUp();
   }
 
   /** How long the other side may be silent; zero for ever. */
   public Duration silence() {
-    return Duration.ofNanos(silence);
+    return silence.limit();
   }
 
   /**
    * The other side is known to be there, although it says nothing here: its silence counts anew.
    */
   public void restartSilence() {
-    quietSince = System.nanoTime();
+    silence.restart();
   }
 
   /**
@@ -197,7 +184,7 @@ public final class Wire {
       return;
     }
     outbox.count();
-    quiet = false;
+    silence.breakOff();
     try {
       ByteBuffer source = ByteBuffer.wrap(output.array(), 0, output.size());
       while (!transport.write(source)) {
@@ -365,7 +352,7 @@ public final class Wire {
       while (true) {
         int count = awaited ? transport.read(window()) : 0;
         if (count > 0) {
-          quiet = false;
+          silence.breakOff();
           tail += count;
           return;
         }
@@ -420,48 +407,29 @@ public final class Wire {
   }
 
   private int await(int operations, long deadline) throws IOException {
-    int ready = transport.await(operations, earlier(deadline, endOfSilence()));
-    quiet &= ready == 0;
-    if (ready == 0) {
-      if (Thread.interrupted()) {
-        boolean first = !sawInterrupt;
-        sawInterrupt = true;
-        if (first && !patient && interrupted != null) {
-          interrupted.run();
-        }
-      } else if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
-        throw new PgTimeoutException("the deadline passed while waiting for the server");
-      } else {
-        failIfSilent();
+    int ready = transport.await(operations, silence.end(deadline));
+    if (ready != 0) {
+      silence.breakOff();
+    } else if (Thread.interrupted()) {
+      boolean first = !sawInterrupt;
+      sawInterrupt = true;
+      if (first && !patient && interrupted != null) {
+        interrupted.run();
       }
+    } else if (deadline != Long.MAX_VALUE && System.nanoTime() - deadline >= 0) {
+      throw new PgTimeoutException("the deadline passed while waiting for the server");
+    } else {
+      failIfSilent();
     }
     return ready;
   }
 
-  /** When a wait that begins or goes on now has been silent for too long. */
-  private long endOfSilence() {
-    long limit = silence;
-    if (limit != 0 && !quiet) {
-      quietSince = System.nanoTime();
-    }
-    // Where there is no limit, one that is set during the wait counts from then.
-    quiet = true;
-    return limit == 0 ? Long.MAX_VALUE : quietSince + limit;
-  }
-
-  private static long earlier(long deadline, long other) {
-    return deadline == Long.MAX_VALUE || other != Long.MAX_VALUE && other - deadline < 0
-        ? other
-        : deadline;
-  }
-
   private void failIfSilent() {
-    long limit = silence;
-    if (limit != 0 && System.nanoTime() - quietSince >= limit) {
+    if (silence.isTooLong()) {
       transport.close();
       throw new ConnectionException(
           "the server has said nothing for "
-              + Duration.ofNanos(limit).toMillis()
+              + silence.limit().toMillis()
               + " ms, the limit of the network; the connection is closed");
     }
   }
