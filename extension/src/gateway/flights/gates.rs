@@ -115,7 +115,7 @@ impl Gates {
         for number in 0..self.gates.len() as u32 {
             let gate = self.gates[number as usize];
             if gate.limit != 0 {
-                if asks_others || gate.over != 0 {
+                if asks_others || gate.over != 0 || gate.running != 0 {
                     let running = end.exchange().gate(number).running;
                     let over = if running > gate.limit { gate.over.min(running) } else { 0 };
                     self.change(number, |gate| {
