@@ -147,14 +147,14 @@ uninstall: ## take it out again
 bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 
 bench-http: setup-bench build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
-	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
+	@PG_CONFIG="$$("$(HOWDAH)" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
 		python3 -m bench.http.run
 
 bench-client: setup-bench ## measure the JVM client against its peers (CASES, SYSTEMS, RUNS, DURATION for a part)
 	@python3 -m bench.client.run
 
 bench-queue: setup-bench build ## measure queues against their peers (CASES, SYSTEMS, DURATION for a part)
-	@PG_CONFIG="$$("$(TARGET)/release/howdah" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
+	@PG_CONFIG="$$("$(HOWDAH)" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
 		python3 -m bench.queue.run
 
 clean: ## remove what was built; data folders stay
