@@ -8,6 +8,7 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, BulkInsertState, Datum, HeapTuple, MemoryContext, TupleDesc, TupleTableSlot};
 
 use super::definition::Definition;
+use super::door::Door;
 use super::layout::Layout;
 pub use super::ledger::Origin;
 use super::ledger::{self, Row};
@@ -120,6 +121,7 @@ fn reserve(queue: &Definition, segment: &Segment, count: u64, until: i64) -> (Sp
 /// Writes tuples, those of a block at once.
 struct Writer<'a> {
     segment: &'a Segment,
+    door: Door,
     slots: Vec<*mut TupleTableSlot>,
     bulk: BulkInsertState,
     /// What is allocated for a block.
@@ -146,7 +148,9 @@ impl<'a> Writer<'a> {
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
             )
         };
-        Writer { segment, slots: Vec::new(), bulk, context }
+        // SAFETY: the table is open for as long as the writer.
+        let door = unsafe { Door::of((**segment.rows).rd_att) };
+        Writer { segment, door, slots: Vec::new(), bulk, context }
     }
 
     /// Writes the rows of a part of a block; the pages on which they are.
@@ -155,8 +159,13 @@ impl<'a> Writer<'a> {
         self.make_slots(part.len() as usize);
         let pages = within(self.context, || {
             let numbered = (part.first..part.end).enumerate();
+            let mut measured = |tuple: HeapTuple| {
+                // SAFETY: a tuple that was made for the table.
+                unsafe { self.door.check(tuple) };
+                tuple
+            };
             let tuples: Vec<HeapTuple> =
-                numbered.map(|(number, position)| make(rows, place + number, position)).collect();
+                numbered.map(|(number, position)| measured(make(rows, place + number, position))).collect();
             if let [tuple] = tuples[..] { self.insert(tuple) } else { self.insert_all(&tuples) }
         });
         // SAFETY: nothing of it is used any more: slots are cleared.

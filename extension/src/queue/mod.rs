@@ -11,7 +11,7 @@
 //! - [`layout`]: a queue's row type beside the columns of its tables.
 //! - [`shape`]: the columns that values are made for, held until they are stored.
 //! - [`row_text`]: rows as texts and back, for dead letters.
-//! - [`unfolded`]: how long values are as texts, before any is made.
+//! - [`door`]: measuring rows before they are written; [`unfolded`]: how long values are as texts, before any is made.
 //! - [`archive`]: the archive of a queue of messages.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
@@ -34,6 +34,7 @@ pub mod claim;
 pub mod compact;
 pub mod count;
 pub mod definition;
+pub mod door;
 pub mod functions;
 pub mod later;
 pub mod layout;

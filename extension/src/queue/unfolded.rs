@@ -66,7 +66,7 @@ impl Room {
     ///
     /// # Safety
     /// A value of the type, inside a transaction.
-    unsafe fn add(&mut self, value: Datum, of_type: Oid) -> Result<(), Full> {
+    pub unsafe fn add(&mut self, value: Datum, of_type: Oid) -> Result<(), Full> {
         pgrx::check_for_interrupts!();
         // SAFETY: by contract; each branch reads the value as what its type says.
         unsafe {
@@ -75,13 +75,12 @@ impl Room {
             match base {
                 pg_sys::NUMERICOID => self.add_numeric(value.cast_mut_ptr()),
                 pg_sys::JSONBOID => self.add_jsonb(value),
-                pg_sys::TEXTOID
-                | pg_sys::VARCHAROID
-                | pg_sys::BPCHAROID
-                | pg_sys::JSONOID
-                | pg_sys::BYTEAOID => {
-                    self.take(pg_sys::toast_raw_datum_size(value).saturating_sub(pg_sys::VARHDRSZ))
+                pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::JSONOID => {
+                    self.take(bytes(value))
                 }
+                // Two digits each; and a digit for each bit.
+                pg_sys::BYTEAOID => self.take(bytes(value) * 2),
+                pg_sys::BITOID | pg_sys::VARBITOID => self.take(bytes(value) * 8),
                 _ if self.form == Form::Json && has_cast_to_json(base) => Ok(()),
                 _ if element != Oid::INVALID => self.add_array(value, element),
                 _ if pg_sys::type_is_rowtype(base) => self.add_row(value),
@@ -208,6 +207,12 @@ impl Room {
     }
 }
 
+/// The bytes of a varlena that are not its header.
+unsafe fn bytes(value: Datum) -> usize {
+    // SAFETY: by contract.
+    unsafe { pg_sys::toast_raw_datum_size(value).saturating_sub(pg_sys::VARHDRSZ) }
+}
+
 unsafe fn range_type(of_type: Oid) -> *mut pg_sys::TypeCacheEntry {
     // SAFETY: a range type; the entry lives as long as the process.
     unsafe { pg_sys::lookup_type_cache(of_type, pg_sys::TYPECACHE_RANGE_INFO as i32) }
@@ -227,6 +232,8 @@ unsafe fn may_unfold(of_type: Oid) -> bool {
                 | pg_sys::BPCHAROID
                 | pg_sys::JSONOID
                 | pg_sys::BYTEAOID
+                | pg_sys::BITOID
+                | pg_sys::VARBITOID
         ) || pg_sys::get_element_type(base) != Oid::INVALID
             || pg_sys::type_is_rowtype(base)
             || pg_sys::type_is_range(base)

@@ -16,6 +16,7 @@ use crate::ingest::blame::Refusal;
 use crate::ingest::{self, Keep, Target};
 use crate::queue::claim::Chosen;
 use crate::queue::definition::{self, Definition, Right};
+use crate::queue::door::{self, LARGEST, refuse_large};
 use crate::queue::refuse::refuse;
 use crate::queue::row_text::{self, RowText, with_plain_settings};
 use crate::queue::scratch;
@@ -25,8 +26,6 @@ use crate::request::identity::SAFE_PATH;
 use crate::subtransaction::in_subtransaction;
 use crate::worker::watch;
 
-/// Bytes that the texts of a row may have, by which it can be sent again, or the bytes that are kept in their place.
-const LARGEST: usize = 64 << 20;
 /// Bytes that a row may have as JSON, and those of a message as text that is worth a warning.
 const SHOWN: usize = 8 << 20;
 /// Bytes that are kept of a row if there is room for no more.
@@ -65,14 +64,6 @@ fn kept(row: Datum) -> Kept {
             Kept { text: Some(text), line: Some(line), why: Some(why), ..Kept::default() }
         }
     }
-}
-
-fn refuse_large() -> ! {
-    let most = LARGEST >> 20;
-    refuse(
-        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        &format!("its columns have more than {most} MB as texts, and cannot be sent again"),
-    )
 }
 
 /// Puts a message among the dead letters. The caller has consumed it.
@@ -300,10 +291,20 @@ fn send_rows(
 ) {
     let letters = letters.iter().filter(|letter| letter.line.is_none());
     let (Some(row_type), Some(shape)) = (queue.row_type, shape) else {
-        let (places, contents): (Vec<_>, Vec<_>) =
-            letters.map(|letter| (letter.place.clone(), letter.content)).unzip();
+        let mut contents = Vec::new();
+        for letter in letters {
+            let (message, headers) = letter.content;
+            let values = [message, headers].into_iter().flatten().map(|json| (json, pg_sys::JSONBOID));
+            // SAFETY: both are jsonb.
+            match attempted(|| unsafe { door::measure(values) }) {
+                Ok(()) => {
+                    contents.push(letter.content);
+                    sorted.sent.push(letter.place.clone());
+                }
+                Err(why) => sorted.keep(letter.place.clone(), Refusal::from(why)),
+            }
+        }
         messages::send(queue, &contents, 0);
-        sorted.sent.extend(places);
         return;
     };
     let mut rows = Vec::new();
@@ -313,7 +314,9 @@ fn send_rows(
             let Some(text) = letter.text else {
                 refuse(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "nothing but its JSON was kept");
             };
-            converter.run(|| with_plain_settings(|| row_text::read(text, row_type)))
+            let row = converter.run(|| with_plain_settings(|| row_text::read(text, row_type)));
+            door::measure(std::iter::once((row, row_type)));
+            row
         });
         match revived {
             Ok(row) => {
