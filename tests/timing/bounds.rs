@@ -256,6 +256,12 @@ bounds! {
     ANY_IN_A_GATEWAY: 20 ms,
         "alone::runaway::no_request_holds_a_gateway_for_longer_than_documented",
         "alone::runaway::planning_holds_a_gateway_for_no_longer_than_documented";
+    /// A hundred routes are registered among thousands, in ten times as long as alone at most.
+    REGISTERED_AMONG_MANY: 10000 ms,
+        "together::registering::what_a_route_costs_to_register_hardly_grows_with_their_number";
+    /// A message that was settled a million times is settled once more, in twice the time at most.
+    SETTLED_OFTEN: 1000 ms,
+        "together::queue_retries::a_message_that_was_settled_a_million_times_is_settled_as_soon_as_before";
     /// Create or drop database beside a hundred.
     DATABASE_AMONG_MANY: 1000 ms,
         "alone::many_databases::idle_workers_delay_no_command_on_another_database";
