@@ -53,6 +53,7 @@ mod together {
     mod queue_poison;
     mod queue_producers;
     mod queue_receipts;
+    mod queue_retries;
     mod queue_rights;
     mod queue_row_types;
     mod queue_shippers;

@@ -119,19 +119,46 @@ fn an_index_that_is_missing_or_of_another_kind_is_named() {
     let claims = "select count(*) from queue.ledger_1_1 where at > '2020-01-01' and reads >= 0";
     assert!(number(&mut session, claims) > 0);
     let refused = "select queue.put('bips', row(null, 1, 1, 1, '', '')::t_bip)";
-    for columns in ["(abs(first))", "(at) where reads < 0"] {
+    for columns in [
+        "(abs(first))",
+        "(at) where reads < 0",
+        "(producer) where producer is not null and epoch > 0",
+        "(at) where epoch is not null",
+    ] {
         session.batch_execute(&format!("create index odd on queue.ledger_1_1 {columns}")).unwrap();
         let message = error(&mut session, refused);
         assert!(message.contains("index of another kind: queue.odd Drop the index"), "{message}");
         session.batch_execute("drop index queue.odd").unwrap();
     }
-    session.batch_execute("drop index queue.ledger_1_1_first_idx").unwrap();
-    let message = error(&mut session, refused);
-    assert!(
-        message.starts_with("55000 an index of queue.ledger_1_1 is missing or not valid REINDEX TABLE"),
-        "{message}"
-    );
-    session.batch_execute("create index on queue.ledger_1_1 (first)").unwrap();
+    let missing = |session: &mut Client| {
+        let message = error(session, refused);
+        let expected = "55000 an index of queue.ledger_1_1 is missing or not valid REINDEX TABLE";
+        assert!(message.starts_with(expected), "{message}");
+    };
+    session.batch_execute("drop index queue.ledger_1_1_first_count_at_idx").unwrap();
+    for columns in
+        ["(first, count, at)", "(first, count)", "(first, count, at desc) where producer is not null"]
+    {
+        missing(&mut session);
+        session.batch_execute(&format!("create index on queue.ledger_1_1 {columns}")).unwrap();
+    }
+    missing(&mut session);
+    session.batch_execute("create index on queue.ledger_1_1 (first, count, at desc)").unwrap();
+    session.batch_execute("drop index queue.ledger_1_1_producer_epoch_sequence_idx").unwrap();
+    // Names are told apart by their bytes.
+    for columns in [
+        "(producer collate \"und-x-icu\", epoch, sequence) where producer is not null",
+        "(producer, epoch, sequence)",
+    ] {
+        missing(&mut session);
+        session.batch_execute(&format!("create index on queue.ledger_1_1 {columns}")).unwrap();
+    }
+    missing(&mut session);
+    session
+        .batch_execute(
+            "create index on queue.ledger_1_1 (producer, epoch, sequence) where producer is not null",
+        )
+        .unwrap();
     put(&mut session, 21, 30);
     assert_eq!(take(&mut session, 100), all(6, 30));
 }

@@ -58,7 +58,8 @@ pub struct Known {
     /// Index of its batch; none if it does not exist.
     batch: Option<u16>,
     busy: u64,
-    at: i64,
+    /// When the claim that counts was made; `i64::MIN` if there is none.
+    pub at: i64,
     /// Until when it waits; [`FOR_GOOD`] if it is consumed.
     pub until: i64,
     /// How often it has been read.
@@ -77,6 +78,9 @@ pub struct Block {
     claims: Vec<Claim>,
     known: Box<[Known; BLOCK as usize]>,
 }
+
+/// Rows of the ledger that claim positions of a block, of which it is crowded. If each has a claim of its own it has half of them.
+const CROWDED: usize = 2 * BLOCK as usize;
 
 impl Block {
     /// A block of which nothing is known.
@@ -122,6 +126,11 @@ impl Block {
     /// The first position of the rows of the ledger that speak of `position` or later ones; `position` if none does.
     pub fn start_of_rows(&self, position: u64) -> u64 {
         self.spans().filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
+    }
+
+    /// Whether so many claims are known that those to come are to be alike: see [`Span::aligned`].
+    pub fn is_crowded(&self) -> bool {
+        self.claims.len() > CROWDED
     }
 
     /// Whether a row of the ledger speaks of a position, also if it is consumed.

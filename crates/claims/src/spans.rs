@@ -31,6 +31,19 @@ impl Span {
             (!span.is_empty()).then_some(span)
         })
     }
+
+    /// The fewest parts of it that are as long as a power of two and begin at a multiple of that, none longer than a block. A
+    /// block has 255 such parts, however often and into whatever ranges it is cut.
+    pub fn aligned(self) -> impl Iterator<Item = Span> {
+        let mut first = self.first;
+        std::iter::from_fn(move || {
+            let rest = self.end.saturating_sub(first).min(BLOCK);
+            let length = 1 << first.trailing_zeros().min(rest.checked_ilog2()?);
+            let span = Span { first, end: first + length };
+            first = span.end;
+            Some(span)
+        })
+    }
 }
 
 /// Adds a position to an ascending list of spans.
@@ -56,6 +69,22 @@ mod tests {
         let parts: Vec<Span> = Span { first: 120, end: 260 }.by_block().collect();
         let ends: Vec<(u64, u64)> = parts.iter().map(|span| (span.first, span.end)).collect();
         assert_eq!(ends, [(120, 128), (128, 256), (256, 260)]);
+    }
+
+    #[test]
+    fn all_spans_of_a_block_consist_of_few_parts() {
+        let mut parts = std::collections::BTreeSet::new();
+        for (first, end) in (128..256).flat_map(|first| (first + 1..=256).map(move |end| (first, end))) {
+            let mut next = first;
+            for part in (Span { first, end }).aligned() {
+                assert_eq!(part.first, next);
+                next = part.end;
+                parts.insert((part.first, part.end));
+            }
+            assert_eq!(next, end);
+        }
+        assert_eq!(parts.len(), 255);
+        assert_eq!(Span { first: 0, end: 7 }.aligned().map(|part| part.len()).collect::<Vec<_>>(), [4, 2, 1]);
     }
 
     #[test]

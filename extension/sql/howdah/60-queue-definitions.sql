@@ -144,7 +144,7 @@ begin
          count integer not null, reads integer not null, low integer not null, high integer not null,
          producer text collate "C", epoch integer, sequence bigint)
        with (autovacuum_enabled = false)', kind, number, segment);
-    execute format('create index on queue.ledger_%s_%s (first)', number, segment);
+    execute format('create index on queue.ledger_%s_%s (first, count, at desc)', number, segment);
     execute format(
       'create index on queue.ledger_%s_%s (producer, epoch, sequence) where producer is not null',
       number, segment);

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
 use super::definition::{self, Definition};
-use super::segment::Opened;
+use super::segment::{Column, Opened};
 
 /// The archive's table.
 pub fn table(queue: &Definition) -> Oid {
@@ -20,7 +20,7 @@ pub fn last(queue: &Definition) -> u64 {
     }
     let lock = pg_sys::AccessShareLock as i32;
     let Some(archive) = Opened::table(table(queue), lock) else { return 0 };
-    let is_by_number = |index: &Opened| index.is_ordered_by(&[1], false);
+    let is_by_number = |index: &Opened| index.is_ordered_by(&[Column::whole_number(1)], false);
     match archive.indexes(lock).into_iter().find(is_by_number) {
         Some(by_number) => highest_by(&archive, &by_number),
         // Its primary key was dropped.

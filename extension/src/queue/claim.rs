@@ -70,21 +70,49 @@ pub struct Haul {
     pub live: usize,
     /// Where to look for them.
     pub batches: Vec<Batch>,
+    /// When the latest of the claims on them was made.
+    pub latest: i64,
+    /// Whether a block of theirs is crowded with claims.
+    pub is_crowded: bool,
 }
 
 impl Haul {
     /// Nothing of a segment.
     pub fn of(segment: Rc<Segment>) -> Haul {
-        Haul { segment, rows: Vec::new(), live: 0, batches: Vec::new() }
+        let (rows, batches) = (Vec::new(), Vec::new());
+        Haul { segment, rows, live: 0, batches, latest: i64::MIN, is_crowded: false }
+    }
+
+    /// Adds a row whose block and batch are known.
+    pub fn add(&mut self, block: &Block, batch: &Batch, row: Chosen) {
+        if self.batches.last().is_none_or(|last| last.span != batch.span) {
+            self.batches.push(*batch);
+        }
+        self.latest = self.latest.max(block.known(row.position).at);
+        self.is_crowded |= block.is_crowded();
+        self.live += usize::from(!row.is_dead);
+        self.rows.push(row);
+    }
+
+    /// When a claim on the rows is made, if that is now: after those that are there, whatever the clock says.
+    pub fn moment(&self, now: i64) -> i64 {
+        now.max(self.latest.saturating_add(1))
+    }
+
+    /// The claims on the rows, as few as may be, but in a crowded block as many as are not more than others in the end.
+    pub fn rows_of(&self, claims: impl IntoIterator<Item = Claim>) -> Vec<Row> {
+        let parts = |claim: Claim| claim.span.aligned().map(move |span| Row::Claim(Claim { span, ..claim }));
+        if self.is_crowded {
+            claims.into_iter().flat_map(parts).collect()
+        } else {
+            claims.into_iter().map(Row::Claim).collect()
+        }
     }
 
     /// Chooses a row whose block is known.
     pub fn choose(&mut self, block: &Block, position: u64, fate: Fate, now: i64) {
         let (known, batch) = (block.known(position), block.batch(position));
         let Some(batch) = batch else { return };
-        if self.batches.last().is_none_or(|last| last.span != batch.span) {
-            self.batches.push(*batch);
-        }
         let mut chosen = Chosen {
             position,
             reads: known.reads,
@@ -101,8 +129,7 @@ impl Haul {
                 chosen.until = now.saturating_add(time).min(LATEST);
             }
         }
-        self.live += usize::from(!chosen.is_dead);
-        self.rows.push(chosen);
+        self.add(block, batch, chosen);
     }
 
     /// Leaves out the rows that others have.
@@ -118,7 +145,7 @@ impl Haul {
         let rows = self.rows.split_off(place);
         let live = rows.iter().filter(|row| !row.is_dead).count();
         self.live -= live;
-        Haul { segment: self.segment.clone(), rows, live, batches: self.batches.clone() }
+        Haul { segment: self.segment.clone(), rows, live, batches: self.batches.clone(), ..*self }
     }
 }
 
@@ -636,8 +663,7 @@ pub fn claim_all(queue: &Definition, rows: usize) {
 }
 
 fn write_claims(haul: &Haul, from: usize, fate: Fate, now: i64, cursor: u64) {
-    let claims = claims_on(&haul.rows[from..], fate, now, cursor);
-    let claims: Vec<Row> = claims.into_iter().map(Row::Claim).collect();
+    let claims = haul.rows_of(claims_on(&haul.rows[from..], fate, haul.moment(now), cursor));
     if !claims.is_empty() {
         ledger::append(&haul.segment, &claims, None);
     }

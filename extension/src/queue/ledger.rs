@@ -9,11 +9,12 @@ use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
 use pgrx::prelude::*;
 
 use super::refuse::refuse_with_hint;
-use super::segment::{Opened, PRODUCER, Segment};
+use super::segment::{Condition, Opened, PRODUCER, Segment};
 use super::transactions::{Moment, Server};
 use crate::authority::table_name;
 
-/// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence.
+/// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence. The count of a claim is
+/// negative: so the claims on the same positions are together in the index, the latest first.
 pub const COLUMNS: i32 = 11;
 /// Columns that are never null.
 const FIXED: i32 = 8;
@@ -89,7 +90,14 @@ pub enum Sight {
     All,
 }
 
-/// A scan of a ledger in the order of positions.
+/// Claims on the same positions that a scan passes by until it jumps over the others. It passes in the index alone, and a jump reads
+/// a page of that.
+const PASSED: u32 = 32;
+/// Claims in progress on the same positions that are read: all are of one transaction, which may have claimed them again and again.
+const IN_PROGRESS: u32 = 16;
+
+/// A scan of a ledger in the order of positions. Upwards it leaves out claims that do not count, as there is a later one on the very
+/// same positions: of a message that was prolonged a million times it reads a few rows.
 pub struct Scan<'a> {
     server: &'a Server,
     snapshot: Box<SnapshotData>,
@@ -97,6 +105,46 @@ pub struct Scan<'a> {
     slot: *mut TupleTableSlot,
     direction: pg_sys::ScanDirection::Type,
     moment: Option<&'a Moment>,
+    alike: Alike,
+    /// From which positions and count on it goes on, where it has jumped.
+    behind: Box<[pg_sys::ScanKeyData; 2]>,
+}
+
+/// Claims on the same positions, of which a scan has read the latest.
+#[derive(Default)]
+struct Alike {
+    first: i64,
+    /// As it is stored; 0 if it has not read any.
+    count: i32,
+    /// How many of them it has read that are in progress.
+    in_progress: u32,
+    /// Whether it has read one that counts.
+    is_known: bool,
+    /// How many it has left out.
+    passed: u32,
+}
+
+impl Alike {
+    /// Whether the next row is of no account.
+    fn pass(&mut self, (first, count): (i64, i32)) -> bool {
+        if count >= 0 {
+            return false;
+        }
+        if (first, count) != (self.first, self.count) {
+            *self = Alike { first, count, ..Alike::default() };
+        }
+        let is_passed = self.is_known || self.in_progress >= IN_PROGRESS;
+        self.passed += u32::from(is_passed);
+        is_passed
+    }
+
+    /// A row that was not passed by has been read.
+    fn add(&mut self, row: &Row) {
+        if let Row::Claim(claim) = row {
+            self.in_progress += u32::from(claim.claimant != 0);
+            self.is_known |= claim.claimant == 0;
+        }
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -145,8 +193,10 @@ impl<'a> Scan<'a> {
                 }
                 None => null_mut(),
             };
+            (*scan).xs_want_itup = true;
             pg_sys::index_rescan(scan, pointer, key.is_some().into(), null_mut(), 0);
-            Scan { server, snapshot, scan, slot, direction, moment: None }
+            let (alike, behind) = (Alike::default(), Box::new(std::mem::zeroed()));
+            Scan { server, snapshot, scan, slot, direction, moment: None, alike, behind }
         }
     }
 
@@ -164,6 +214,50 @@ impl<'a> Scan<'a> {
         if moment.has(writer) { known } else { writer }
     }
 
+    /// Goes on behind the claims on the same positions.
+    fn jump(&mut self) {
+        // SAFETY: the scan is open. Its index begins with these columns, whose order the functions have; the keys live as long as it.
+        unsafe {
+            let strategy = pg_sys::BTGreaterStrategyNumber as u16;
+            let [first, count] = &mut *self.behind;
+            pg_sys::ScanKeyInit(
+                first,
+                1,
+                strategy,
+                pg_sys::Oid::from(pg_sys::F_BTINT8CMP),
+                Datum::from(self.alike.first),
+            );
+            pg_sys::ScanKeyInit(
+                count,
+                2,
+                strategy,
+                pg_sys::Oid::from(pg_sys::F_BTINT4CMP),
+                Datum::from(self.alike.count),
+            );
+            first.sk_flags = pg_sys::SK_ROW_MEMBER as i32;
+            count.sk_flags = (pg_sys::SK_ROW_MEMBER | pg_sys::SK_ROW_END) as i32;
+            let mut both: pg_sys::ScanKeyData = std::mem::zeroed();
+            (both.sk_flags, both.sk_attno, both.sk_strategy) = (pg_sys::SK_ROW_HEADER as i32, 1, strategy);
+            both.sk_argument = Datum::from(self.behind.as_mut_ptr());
+            pg_sys::index_rescan(self.scan, &mut both, 1, null_mut(), 0);
+        }
+    }
+
+    /// The first position and the count of the index's entry.
+    ///
+    /// # Safety
+    /// The scan has one. Its index begins with these columns, which are never null.
+    unsafe fn key(&self) -> (i64, i32) {
+        const FIRST: usize = size_of::<pg_sys::IndexTupleData>();
+        const COUNT: usize = FIRST + size_of::<i64>();
+        // SAFETY: by contract. Behind its header an entry has the columns in their order, aligned as in a row.
+        unsafe {
+            let entry = (*self.scan).xs_itup.cast::<u8>();
+            (entry.add(FIRST).cast::<i64>().read(), entry.add(COUNT).cast::<i32>().read())
+        }
+    }
+
+    /// The row of the slot.
     fn read(&self) -> Row {
         // SAFETY: the slot holds a row of the ledger, whose first columns are never null.
         unsafe {
@@ -171,8 +265,8 @@ impl<'a> Scan<'a> {
             let value = |column: usize| *(*self.slot).tts_values.add(column);
             let long = |column: usize| value(column).value() as i64;
             let int = |column: usize| value(column).value() as i32;
-            let (first, count, reads) = (long(0) as u64, int(4) as u64, int(5));
-            let span = Span { first, end: first + count };
+            let (first, count, reads) = (long(0) as u64, int(4), int(5));
+            let span = Span { first, end: first + u64::from(count.unsigned_abs()) };
             let busy = match self.in_progress() {
                 pg_sys::TransactionId::INVALID => 0,
                 transaction => self.server.widen(transaction),
@@ -215,12 +309,31 @@ impl Iterator for Scan<'_> {
     type Item = Row;
 
     fn next(&mut self) -> Option<Row> {
-        // Under a lock of a queue it is put off.
-        pgrx::check_for_interrupts!();
-        // SAFETY: the scan is open; SnapshotDirty answers in the snapshot, which is empty before.
-        unsafe {
-            self.snapshot.xmin = pg_sys::TransactionId::INVALID;
-            pg_sys::index_getnext_slot(self.scan, self.direction, self.slot).then(|| self.read())
+        let is_upwards = self.direction == pg_sys::ScanDirection::ForwardScanDirection;
+        loop {
+            // Under a lock of a queue it is put off.
+            pgrx::check_for_interrupts!();
+            // SAFETY: the scan is open; SnapshotDirty answers in the snapshot, which is empty before.
+            unsafe {
+                // Where a snapshot may see several versions of a row, PostgreSQL asks for the next one before the next entry.
+                if !(*self.scan).xs_heap_continue {
+                    if pg_sys::index_getnext_tid(self.scan, self.direction).is_null() {
+                        return None;
+                    }
+                    if is_upwards && self.alike.pass(self.key()) {
+                        if self.alike.passed >= PASSED {
+                            self.jump();
+                        }
+                        continue;
+                    }
+                }
+                self.snapshot.xmin = pg_sys::TransactionId::INVALID;
+                if pg_sys::index_fetch_heap(self.scan, self.slot) {
+                    let row = self.read();
+                    self.alike.add(&row);
+                    return Some(row);
+                }
+            }
         }
     }
 }
@@ -290,12 +403,13 @@ fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
         Row::Mark(first) => (Span { first: *first, end: *first }, super::now(), 0, 0, 0, 0, 0),
         Row::Moved => (Span { first: 0, end: 0 }, super::now(), 0, 0, MOVED, 0, 0),
     };
+    let count = span.len() as i32;
     values[..8].copy_from_slice(&[
         long(span.first as i64),
         long(at),
         long(until),
         long(read_at),
-        int(span.len() as i32),
+        int(if matches!(row, Row::Claim(_)) { -count } else { count }),
         int(reads),
         int(low),
         int(high),
@@ -308,6 +422,7 @@ struct Index<'a> {
     index: &'a Opened,
     /// What PostgreSQL wants to know at each insertion.
     description: *mut pg_sys::IndexInfo,
+    condition: Condition,
 }
 
 impl<'a> Index<'a> {
@@ -322,8 +437,8 @@ impl<'a> Index<'a> {
             let is_plain = (*(***index).rd_rel).relam == pg_sys::BTREE_AM_OID
                 && (*description).ii_Expressions.is_null()
                 && !(*description).ii_Unique;
-            let is_by_producer = (*description).ii_IndexAttrNumbers[0] == PRODUCER[0];
-            if !is_plain || !(*description).ii_Predicate.is_null() && !is_by_producer {
+            let condition = index.condition();
+            if !is_plain || !matches!(condition, Condition::None | Condition::IsGiven(PRODUCER)) {
                 refuse_with_hint(
                     PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                     &format!(
@@ -333,7 +448,7 @@ impl<'a> Index<'a> {
                     "Drop the index: the queue does not need it.",
                 );
             }
-            Some(Index { index, description })
+            Some(Index { index, description, condition })
         }
     }
 
@@ -349,8 +464,9 @@ impl<'a> Index<'a> {
         // SAFETY: the description is of an index of the ledger, and by contract.
         unsafe {
             let description = &*self.description;
-            // The only condition that one of these has is that there is a producer.
-            if !description.ii_Predicate.is_null() && nulls[PRODUCER[0] as usize - 1] {
+            if let Condition::IsGiven(column) = self.condition
+                && nulls[column as usize - 1]
+            {
                 return;
             }
             let columns = &description.ii_IndexAttrNumbers[..description.ii_NumIndexAttrs as usize];

@@ -51,7 +51,7 @@ impl Effort {
     }
 }
 
-/// Pages from which a ledger may be swollen: three thousand claims, which are read in a millisecond.
+/// Pages from which a ledger may be swollen: three thousand claims.
 const SWOLLEN: u32 = 32;
 /// How many times as large as the rows it is then. Of messages that are sent one by one it is three times as large, and each
 /// reading adds one.
@@ -301,7 +301,7 @@ fn measure(queue: &Definition) -> bool {
 }
 
 /// Whether a segment's ledger is many times as large as its rows, which are retried, or whose leases are prolonged, again and again:
-/// each time adds a claim, and who looks for a row reads all those of its block. What rows have elsewhere does not count: there are not
+/// each time adds a claim. What rows have elsewhere does not count: there are not
 /// more of them for it.
 fn is_swollen(segment: &Segment, carried: u32) -> bool {
     let (rows, ledger) = (segment.rows.pages(), segment.ledger.pages().saturating_sub(carried));

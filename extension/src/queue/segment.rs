@@ -9,9 +9,6 @@ use super::definition::Definition;
 use super::refuse::{refuse, refuse_with_hint};
 use crate::authority::table_name;
 
-/// Attribute number of an index's condition in `pg_index`.
-const CONDITION: i32 = pg_sys::Anum_pg_index_indpred as i32;
-
 /// Why a segment is opened, which decides on its locks. They are kept until the transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
@@ -32,6 +29,34 @@ impl Purpose {
             Purpose::Send => (row, row),
         }
     }
+}
+
+/// A column by which an index is ordered.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Its attribute number.
+    pub number: i16,
+    /// The family of operators and the collation that say which value is smaller.
+    kind: (u32, u32),
+    descends: bool,
+}
+
+impl Column {
+    /// One of whole numbers, the smallest first.
+    pub const fn whole_number(number: i16) -> Column {
+        Column { number, kind: (pg_sys::INTEGER_BTREE_FAM_OID.to_u32(), 0), descends: false }
+    }
+}
+
+/// Which rows an index has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// All.
+    None,
+    /// Those that have a value in this column.
+    IsGiven(i16),
+    /// Those that fulfil something else.
+    Other,
 }
 
 /// A relation that is open. Its lock stays until the transaction ends.
@@ -80,23 +105,61 @@ impl Opened {
         }
     }
 
-    /// Whether this index has all rows of its table, in the order of these of its columns, and those alone that have a value in the
-    /// first if `is_partial`. One that REINDEX CONCURRENTLY builds or has replaced lacks rows.
-    pub fn is_ordered_by(&self, columns: &[i16], is_partial: bool) -> bool {
-        // SAFETY: the index is open; it has as many columns and options as it says.
+    /// Whether this index has all rows of its table, in this order; those alone that have a value in the first column if
+    /// `is_partial`. One that REINDEX CONCURRENTLY builds or has replaced lacks rows.
+    pub fn is_ordered_by(&self, order: &[Column], is_partial: bool) -> bool {
+        // SAFETY: the index is open; it has as many columns, options, families and collations as it says.
         unsafe {
             let index = *self.0;
             let form = &*index.rd_index;
-            let count = form.indnkeyatts as usize;
-            let keys = std::slice::from_raw_parts(form.indkey.values.as_ptr(), count);
-            let options = std::slice::from_raw_parts(index.rd_indoption, count);
-            form.indislive
-                && form.indisready
-                && form.indisvalid
-                && (*index.rd_rel).relam == pg_sys::BTREE_AM_OID
-                && keys == columns
-                && options.iter().all(|option| *option == 0)
-                && pg_sys::heap_attisnull(index.rd_indextuple, CONDITION, std::ptr::null_mut()) != is_partial
+            let is_usable = form.indislive && form.indisready && form.indisvalid;
+            if !is_usable
+                || (*index.rd_rel).relam != pg_sys::BTREE_AM_OID
+                || form.indnkeyatts as usize != order.len()
+            {
+                return false;
+            }
+            let keys = form.indkey.values.as_ptr();
+            let is_column = |(place, column): (usize, &Column)| {
+                let [family, collation] =
+                    [index.rd_opfamily, index.rd_indcollation].map(|of| (*of.add(place)).to_u32());
+                let is_as = |(of_family, of_collation)| family == of_family && collation == of_collation;
+                let descends =
+                    if column.descends { pg_sys::INDOPTION_DESC | pg_sys::INDOPTION_NULLS_FIRST } else { 0 };
+                *keys.add(place) == column.number
+                    && *index.rd_indoption.add(place) as u32 == descends
+                    && is_as(column.kind)
+            };
+            order.iter().enumerate().all(is_column)
+                && match self.condition() {
+                    Condition::None => !is_partial,
+                    Condition::IsGiven(column) => is_partial && column == order[0].number,
+                    Condition::Other => false,
+                }
+        }
+    }
+
+    /// Which rows of its table this index has.
+    pub fn condition(&self) -> Condition {
+        // SAFETY: the index is open; each node is read as what it says that it is.
+        unsafe {
+            let conditions = pg_sys::RelationGetIndexPredicate(self.0);
+            if conditions.is_null() {
+                return Condition::None;
+            }
+            let first = pg_sys::list_nth(conditions, 0).cast::<pg_sys::NullTest>();
+            if (*conditions).length != 1
+                || (*first).xpr.type_ != pg_sys::NodeTag::T_NullTest
+                || (*first).nulltesttype != pg_sys::NullTestType::IS_NOT_NULL
+            {
+                return Condition::Other;
+            }
+            let column = (*first).arg.cast::<pg_sys::Var>();
+            if (*column).xpr.type_ != pg_sys::NodeTag::T_Var {
+                Condition::Other
+            } else {
+                Condition::IsGiven((*column).varattno)
+            }
         }
     }
 
@@ -166,10 +229,23 @@ pub struct Segment {
     by_producer: usize,
 }
 
-/// Attribute number of the ledger's first position.
-const FIRST: i16 = 1;
-/// Attribute numbers of the ledger's producer, its epoch and sequence.
-pub const PRODUCER: [i16; 3] = [9, 10, 11];
+/// The ledger by position: of the claims on the same positions the latest first.
+const BY_FIRST: [Column; 3] = [
+    Column::whole_number(1),
+    Column::whole_number(5),
+    Column { number: 2, kind: (TIME_FAMILY, 0), descends: true },
+];
+/// The ledger by producer, its epoch and sequence.
+const BY_PRODUCER: [Column; 3] = [
+    Column { number: PRODUCER, kind: TEXT_BY_BYTES, descends: false },
+    Column::whole_number(10),
+    Column::whole_number(11),
+];
+/// Attribute number of the ledger's producer.
+pub const PRODUCER: i16 = 9;
+const TEXT_BY_BYTES: (u32, u32) = (pg_sys::TEXT_BTREE_FAM_OID.to_u32(), pg_sys::C_COLLATION_OID.to_u32());
+/// `datetime_ops` of B-trees in PostgreSQL's `pg_opfamily.dat`, which has no name in C.
+const TIME_FAMILY: u32 = 434;
 
 impl Segment {
     /// Opens a segment, and waits for its locks.
@@ -234,11 +310,11 @@ impl Segment {
             );
         }
         let indexes = ledger.indexes(ledger_lock);
-        let place = |columns: &[i16], is_partial| {
-            let index = indexes.iter().position(|index| index.is_ordered_by(columns, is_partial));
+        let place = |order: &[Column], is_partial| {
+            let index = indexes.iter().position(|index| index.is_ordered_by(order, is_partial));
             index.unwrap_or_else(|| refuse_without_index(&ledger))
         };
-        let (by_first, by_producer) = (place(&[FIRST], false), place(&PRODUCER, true));
+        let (by_first, by_producer) = (place(&BY_FIRST, false), place(&BY_PRODUCER, true));
         Segment { number, rows, ledger, indexes, by_first, by_producer }
     }
 

@@ -126,18 +126,9 @@ fn find_in_block(haul: &mut Haul, named: &[Named], server: &Server, until: i64) 
                 if is_found || !row.is_read(known.reads) {
                     continue;
                 }
-                haul.rows.push(Chosen {
-                    position,
-                    reads: known.reads,
-                    sent_at: batch.at,
-                    read_at: known.read_at,
-                    until,
-                    is_dead: false,
-                });
-                haul.live += 1;
-                if haul.batches.last().is_none_or(|last| last.span != batch.span) {
-                    haul.batches.push(*batch);
-                }
+                let (reads, read_at) = (known.reads, known.read_at);
+                let row = Chosen { position, reads, sent_at: batch.at, read_at, until, is_dead: false };
+                haul.add(&block, batch, row);
             }
         }
     }
@@ -172,34 +163,31 @@ fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server,
     if hauls.is_empty() {
         return;
     }
-    let at = lock.clock();
-    lock.latest = at;
+    let now = lock.clock();
+    lock.latest = now;
     // So that this subtransaction, which the claims belong to, has a number.
     transactions::current();
     for haul in hauls {
-        let claims: Vec<Row> = haul
-            .rows
-            .iter()
-            .map(|row| {
-                let span = Span { first: row.position, end: row.position + 1 };
-                let (reads, read_at) = (row.reads, row.read_at);
-                Row::Claim(Claim { span, at, until, reads, read_at, claimant: 0 })
-            })
-            .collect();
+        let at = haul.moment(now);
+        let claims = haul.rows.iter().map(|row| {
+            let span = Span { first: row.position, end: row.position + 1 };
+            let (reads, read_at) = (row.reads, row.read_at);
+            Claim { span, at, until, reads, read_at, claimant: 0 }
+        });
         let memory = &mut lock.segments[haul.segment.number];
         for span in rows::spans_of(haul.rows.iter().map(|row| row.position)) {
             watch_claim(queue, haul.segment.number, memory, span, until, server);
         }
         let cursor = memory.watch.cursor();
-        ledger::append(&haul.segment, &merge(claims, cursor), None);
+        ledger::append(&haul.segment, &haul.rows_of(merge(claims, cursor)), None);
     }
 }
 
 /// Neighbouring claims of one block that are alike become one, but none has positions on both sides of the cursor.
-pub fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
-    let mut merged: Vec<Row> = Vec::with_capacity(claims.len());
-    for row in claims {
-        if let (Some(Row::Claim(last)), Row::Claim(next)) = (merged.last_mut(), row)
+pub fn merge(claims: impl Iterator<Item = Claim>, cursor: u64) -> Vec<Claim> {
+    let mut merged: Vec<Claim> = Vec::new();
+    for next in claims {
+        if let Some(last) = merged.last_mut()
             && last.span.end == next.span.first
             && next.span.first != cursor
             && block_of(last.span.first) == block_of(next.span.first)
@@ -207,7 +195,7 @@ pub fn merge(claims: Vec<Row>, cursor: u64) -> Vec<Row> {
         {
             last.span.end = next.span.end;
         } else {
-            merged.push(row);
+            merged.push(next);
         }
     }
     merged

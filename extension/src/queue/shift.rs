@@ -161,7 +161,8 @@ fn claim(
     survivors: &[Survivor],
     server: &Server,
 ) {
-    let at = lock.clock();
+    let latest = survivors.iter().filter_map(|survivor| survivor.claim).map(|claim| claim.at).max();
+    let at = lock.clock().max(latest.map_or(0, |latest| latest.saturating_add(1)));
     lock.latest = at;
     let top = transactions::top();
     // So that this subtransaction, which the claims belong to, has a number.
@@ -169,16 +170,16 @@ fn claim(
     let claims = survivors.iter().map(|survivor| {
         let span = Span { first: survivor.position, end: survivor.position + 1 };
         let (reads, read_at) = survivor.claim.map_or((0, 0), |claim| (claim.reads, claim.read_at));
-        Row::Claim(claims::Claim { span, at, until: FOR_GOOD, reads, read_at, claimant: 0 })
+        claims::Claim { span, at, until: FOR_GOOD, reads, read_at, claimant: 0 }
     });
     let memory = &mut lock.segments[source.number];
     memory.moved = top;
     for span in rows::spans_of(survivors.iter().map(|survivor| survivor.position)) {
         claim::watch_claim(queue, source.number, memory, span, FOR_GOOD, server);
     }
-    let claims = settle::merge(claims.collect(), memory.watch.cursor());
+    let claims = settle::merge(claims, memory.watch.cursor());
     ledger::append(source, &[Row::Moved], None);
-    ledger::append(source, &claims, None);
+    ledger::append(source, &claims.into_iter().map(Row::Claim).collect::<Vec<_>>(), None);
     let until = survivors.iter().map(Survivor::until).min().unwrap_or(i64::MIN).max(i64::MIN + 1);
     let span = Span { first: survivors[0].position, end: survivors[survivors.len() - 1].position + 1 };
     let memory = &mut lock.segments[target.number];
