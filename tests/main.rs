@@ -21,6 +21,7 @@ mod together {
     mod guards;
     mod handler_arms;
     mod http2_conformance;
+    mod ignored_results;
     mod ingest_bad_lines;
     mod ingest_lines;
     mod ingest_tables;
@@ -63,6 +64,7 @@ mod together {
     mod queue_type_changes;
     mod queue_type_changes_within;
     mod queue_upkeep;
+    mod queue_values;
     mod queue_waiting_rows;
     mod queue_wire;
     mod queue_wire_committed;
@@ -105,6 +107,8 @@ mod alone {
     mod cancel;
     mod clients_that_flood;
     mod deaths;
+    #[cfg(feature = "long")]
+    mod interrupts;
     mod kept_memory;
     #[cfg(feature = "long")]
     mod many_databases;

@@ -31,6 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .and_then(|file| write_as_named(options, file))
         .and_then(|()| fs::rename(&unfinished, &options.out));
     if let Err(error) = written {
+        // The error that counts is the one before.
         let _ = fs::remove_file(&unfinished);
         return Err(unwritable(&options.out, &error));
     }

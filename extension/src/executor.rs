@@ -238,6 +238,8 @@ impl Serving<'_> {
             Ok(request) => {
                 #[cfg(feature = "faults")]
                 crate::faults::panic_if_asked(&request, "in the executor");
+                #[cfg(feature = "faults")]
+                crate::faults::note_interrupt(&request);
                 // SAFETY: on the main thread, outside a transaction.
                 let done = unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) };
                 #[cfg(feature = "faults")]
@@ -246,6 +248,8 @@ impl Serving<'_> {
             }
             Err(error) => self.unreadable(&error.to_string(), started),
         };
+        #[cfg(feature = "faults")]
+        crate::faults::interrupt_if_asked("after the request");
         watch::end();
         record(&done, &work);
         entry.requests.fetch_add(1, Relaxed);
@@ -254,6 +258,8 @@ impl Serving<'_> {
         }
         let later = later::take().filter(|_| done.status < 300);
         self.respond(&mut work, u32::from(done.status), later);
+        #[cfg(feature = "faults")]
+        crate::faults::interrupt_if_asked("after the answer");
         let now = now_us();
         entry.busy_since.store(0, Relaxed);
         entry.idle_since.store(now, Relaxed);

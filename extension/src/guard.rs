@@ -267,6 +267,7 @@ pub fn tell_held_off(level: pgrx::PgLogLevel, line: PgError) {
     unsafe {
         let before = pg_sys::InterruptHoldoffCount;
         pg_sys::InterruptHoldoffCount += 1;
+        // A log that takes no line cannot be told.
         let _ = attempt(Report::Quiet, || report(level, line));
         pg_sys::InterruptHoldoffCount = before;
     }

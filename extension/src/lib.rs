@@ -21,7 +21,7 @@
 //! - [`drain`]: taking a database out of service without a lost request.
 //! - [`worker`]: what gateways and executors have in common.
 //! - [`gateway`], [`executor`]: what they do.
-//! - `faults`: panics and things left behind on demand, in the build for the tests of panics alone.
+//! - `faults`: panics, things left behind and interrupts on demand, in the build for the tests of those alone.
 
 pub mod at_rest;
 pub mod authority;

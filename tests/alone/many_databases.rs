@@ -1,6 +1,6 @@
 //! Other databases come and go beside workers that sleep.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use howdah_tests::Platform;
 use howdah_tests::bounds;
@@ -12,7 +12,7 @@ fn idle_workers_delay_no_command_on_another_database() {
     // The first copy reads the template from the disk.
     postgres.batch_execute("create database other").unwrap();
     postgres.batch_execute("drop database other").unwrap();
-    for round in 0..200 {
+    for _ in 0..200 {
         for command in ["create database other", "drop database other"] {
             let begin = Instant::now();
             postgres.batch_execute(command).unwrap();

@@ -137,6 +137,7 @@ impl Reader {
                 Ok(Err(Unwanted)) => return,
                 Err(cause) => {
                     let line = Some(self.next - begin).filter(|line| *line > 0);
+                    // Who would hear of it has ended for another reason.
                     let _ = self.blocks.send(Err(Error::Unreadable { name: input.name(), line, cause }));
                     return;
                 }

@@ -258,10 +258,14 @@ impl Inline {
         let waited = now.saturating_duration_since(since);
         #[cfg(feature = "faults")]
         crate::faults::panic_if_asked(&request, "in the gateway");
+        #[cfg(feature = "faults")]
+        crate::faults::note_interrupt(&request);
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
         #[cfg(feature = "faults")]
         crate::faults::leave_if_asked(&request);
+        #[cfg(feature = "faults")]
+        crate::faults::interrupt_if_asked("after the request");
         if lane == Lane::Shared {
             self.check_shared(runner);
         }
@@ -290,6 +294,8 @@ impl Inline {
             server.reply(arrived.ticket, response);
         }
         record(&done, since);
+        #[cfg(feature = "faults")]
+        crate::faults::interrupt_if_asked("after the answer");
         done.ended
     }
 }

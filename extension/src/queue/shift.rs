@@ -70,6 +70,7 @@ impl Shift {
 pub fn some(queue: &Definition, segments: &[usize]) {
     for number in segments {
         let mut shift = Shift::of(*number);
+        // What is left comes with the next call.
         let _ = (0..AT_ONCE).all(|_| shift.step(queue));
     }
 }

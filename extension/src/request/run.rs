@@ -274,6 +274,8 @@ impl Job<'_, '_> {
                     refuse_invalid(&self.receiver.answer);
                     #[cfg(feature = "faults")]
                     crate::faults::panic_if_asked(self.request, "in the request");
+                    #[cfg(feature = "faults")]
+                    crate::faults::interrupt_if_asked("before the end");
                     if let Some(begun) = *begun {
                         transaction::finish(begun, plan.leftovers());
                     }
@@ -513,6 +515,7 @@ pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, onc
         pg::ExecutorRun(description, FORWARD, rows, once);
         #[cfg(feature = "pg18")]
         {
+            // Version 18 has no such parameter.
             let _ = once;
             pg::ExecutorRun(description, FORWARD, rows);
         }

@@ -112,6 +112,7 @@ impl Database {
     /// A worker reports what it has found inside; void if the supervisor knows better by now.
     pub fn report(&self, found: DatabaseState) {
         use DatabaseState::*;
+        // Where the supervisor knows better nothing changes.
         let _ = self.state.fetch_update(SeqCst, SeqCst, |state| {
             matches!(DatabaseState::of(state), Probing | Serving | NoExtension | WrongVersion)
                 .then_some(found as u32)

@@ -123,6 +123,7 @@ pub fn take_stock() {
 
 /// What runs has been cancelled. Called inside a signal.
 pub fn cancelled() {
+    // Who was cancelled before has more strikes already.
     let _ = CANCELLED.compare_exchange(0, 1, Relaxed, Relaxed);
 }
 
