@@ -112,6 +112,7 @@ mod alone {
     mod kept_memory;
     #[cfg(feature = "long")]
     mod many_databases;
+    mod many_streams;
     #[cfg(feature = "long")]
     mod memory;
     mod observability;

@@ -213,6 +213,10 @@ bounds! {
     FAST_BESIDE_FLOODS: 1000 ms,
         "alone::clients_that_flood::floods_keep_neither_others_nor_postgresql_waiting",
         "alone::clients_that_flood::clients_that_leave_together_keep_nobody_waiting";
+    /// A quick request beside ten thousand connections with all the streams that they may have.
+    FAST_BESIDE_STREAMS: 50 ms,
+        "alone::many_streams::streams_that_wait_for_their_bodies_hold_bounded_memory_and_keep_nobody_waiting",
+        "alone::many_streams::streams_that_are_opened_and_closed_without_end_keep_nobody_waiting";
     /// A database is made and dropped beside floods.
     DATABASE_BESIDE_FLOODS: 10000 ms,
         "alone::clients_that_flood::floods_keep_neither_others_nor_postgresql_waiting";

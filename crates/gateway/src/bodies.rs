@@ -22,7 +22,8 @@ const RESERVE: usize = 16;
 const PART: usize = 8;
 
 /// What is said to a client whose body has given way.
-const GAVE_WAY: Reject = Reject::new(408, "the body of the request came too slowly, and gave way to others");
+pub(crate) const GAVE_WAY: Reject =
+    Reject::new(408, "the body of the request came too slowly, and gave way to others");
 const NO_ROOM: Reject = Reject::new(503, "the server holds as many request bodies as it may");
 
 /// All bodies.

@@ -54,7 +54,7 @@ pub struct Limits {
     /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
     pub max_streams: u32,
     /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
-    /// not seen leaving before its reply. Default 64 KiB.
+    /// not seen leaving before its reply. Default 16 KiB.
     pub max_pipelined: usize,
     /// Whether an HTTP/1 client that shuts down its sending side still wants its reply. A client that is killed
     /// sends the same FIN, and nothing more until it is written to: with `false`, the default, it is gone and
@@ -86,7 +86,7 @@ impl Default for Limits {
             max_lines: 256 << 20,
             vanish_timeout: Duration::from_secs(120),
             max_streams: 128,
-            max_pipelined: 64 << 10,
+            max_pipelined: 16 << 10,
             half_close: false,
         }
     }

@@ -4,12 +4,26 @@
 //! them reads any more before the next turn, and this turn ends. In the next one those that have read nothing go
 //! first, and before them those that the sockets' last look has woken: who asks seldom waits for a turn or two.
 //!
+//! What is read makes tasks ready: a read of HTTP/2 may begin a hundred streams, and end as many. Nobody reads again before all of them
+//! have run, however many turns that takes; or the tasks that wait to run would be ever more. tokio runs tasks in the order in which
+//! they were woken, so a task of its own, the marker, tells: what was ready before it has run.
+//!
+//! Those that have read nothing stand in two queues, of which a turn wakes a few: ten thousand, woken in each turn, would cost more than
+//! what is read. First those whose last read has emptied their socket: who asks and waits for the answer goes before who has sent more
+//! than could be read. Some of the few read although the time is over, or one might find it over in each turn. And the fewer connections
+//! a turn takes in the more stand there, as what comes reads at once.
+//!
 //! What a read costs is seen only afterwards, as h2 reads frame by frame by itself. The time is asked for once in so many
 //! bytes, since that costs as much as a tenth of a request; and a turn in which little has come is not cut at all.
 
 use std::cell::{Cell, RefCell};
-use std::task::Waker;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+
+use crate::shared::Shared;
 
 /// How long tasks read before the next turn.
 const TIME: Duration = Duration::from_millis(1);
@@ -22,24 +36,46 @@ const TASK: usize = 1 << 10;
 
 /// Connections that a turn takes in. However many want to read, these are served at once: who has only just come is not to wait
 /// for all of them.
-const ACCEPTED: usize = 64;
+const ACCEPTED: usize = 16;
+/// The same where [`MANY`] have waited for the turn: what comes must not outrun what is there.
+const ACCEPTED_BESIDE_MANY: usize = 2;
+const MANY: usize = 64;
+/// Connections that have waited and are woken in a turn.
+const WOKEN: usize = 64;
+/// How often the marker runs until others may read again: what was ready wakes others, as the end of a stream wakes its connection.
+const PASSES: u32 = 2;
+/// Connections that have waited for the turn, and read in it although the time is over: without them one that asks seldom might find
+/// it over in each turn.
+const GRANTS: usize = 8;
 
 /// The number of a turn, which comes again after 2^32.
 pub(crate) type TurnNumber = u32;
 
-/// What the tasks have read in this turn.
+/// What the tasks have read in this turn, and in those before it in which there were tasks ready from what had been read.
 pub(crate) struct Reads {
     turn: Cell<TurnNumber>,
+    /// How often the marker is to run until all have run that are ready from what was read.
+    passes: Cell<u32>,
+    marker: RefCell<Option<Waker>>,
     /// When the tasks began to run.
     begun: Cell<Instant>,
     /// Bytes until the time is looked at.
     until_look: Cell<usize>,
     /// Connections that have been taken in.
     accepted: Cell<usize>,
+    /// Tasks that have waited for this turn.
+    waited: Cell<usize>,
+    /// Connections that may read still although the time is over.
+    grants: Cell<usize>,
     /// Nobody reads before the next turn.
     are_over: Cell<bool>,
     /// Tasks that have read something before they were stopped.
     served: RefCell<Vec<Waker>>,
+    /// Tasks that have read nothing: those whose sockets were empty, and the others.
+    seldom: RefCell<Queue>,
+    often: RefCell<Queue>,
+    /// Those that were woken, and stopped again.
+    again: RefCell<Vec<Waker>>,
     /// The future of the turn.
     waker: RefCell<Option<Waker>>,
 }
@@ -48,23 +84,50 @@ impl Reads {
     pub(crate) fn new() -> Self {
         Self {
             turn: Cell::new(1),
+            passes: Cell::new(0),
+            marker: RefCell::default(),
             begun: Cell::new(Instant::now()),
             until_look: Cell::new(LOOK),
             accepted: Cell::new(0),
+            waited: Cell::new(0),
+            grants: Cell::new(0),
             are_over: Cell::new(false),
             served: RefCell::default(),
+            seldom: RefCell::default(),
+            often: RefCell::default(),
+            again: RefCell::default(),
             waker: RefCell::default(),
         }
     }
 
-    /// A turn begins.
+    /// A turn begins. In it tasks read, and those that have waited are woken, if all have run that were ready before.
     pub(crate) fn begin_turn(&self, waker: &Waker, now: Instant) {
-        self.turn.set(self.turn.get().wrapping_add(1));
-        self.accepted.set(0);
-        self.begin(now);
         let mut known = self.waker.borrow_mut();
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *known = Some(waker.clone());
+        }
+        drop(known);
+        if self.passes.get() > 0 {
+            // Nothing but these tasks runs, and the turn ends soon: its owner has other work.
+            self.wake_turn();
+            return;
+        }
+        self.turn.set(self.turn.get().wrapping_add(1));
+        self.accepted.set(0);
+        self.waited.set(self.seldom.borrow().len() + self.often.borrow().len() + self.served.borrow().len());
+        self.grants.set(GRANTS);
+        self.begin(now);
+        self.wake();
+    }
+
+    /// The marker runs.
+    pub(crate) fn mark(&self, marker: &Waker) {
+        let mut known = self.marker.borrow_mut();
+        let marker = known.get_or_insert_with(|| marker.clone());
+        let left = self.passes.get().saturating_sub(1);
+        self.passes.set(left);
+        if left > 0 {
+            marker.wake_by_ref();
         }
     }
 
@@ -79,14 +142,45 @@ impl Reads {
         self.are_over.get()
     }
 
-    /// Wakes those that have read in the last turn.
-    pub(crate) fn wake_served(&self) {
+    /// Wakes the first of those that have waited, and those that have read in the last turn.
+    fn wake(&self) {
+        let mut again = self.again.borrow_mut();
+        let mut left = WOKEN.saturating_sub(again.len());
+        left -= self.seldom.borrow_mut().wake(left);
+        again.drain(..).for_each(Waker::wake);
+        self.often.borrow_mut().wake(left);
         self.served.borrow_mut().drain(..).for_each(Waker::wake);
     }
 
-    /// A task waits for the next turn, which has read in this one.
-    pub(crate) fn stop(&self, task: &Waker) {
-        self.served.borrow_mut().push(task.clone());
+    /// Whether a task waits for a turn to read in.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.seldom.borrow().len() > 0
+            || self.often.borrow().len() > 0
+            || !self.again.borrow().is_empty()
+            || !self.served.borrow().is_empty()
+    }
+
+    /// Whether a connection may read. If not, its task is woken when it is its turn.
+    pub(crate) fn may_read(&self, last: &LastRead, task: &Waker) -> bool {
+        if !self.are_over.get() || last.is_none() {
+            return true;
+        }
+        if last.is_of(self) {
+            self.served.borrow_mut().push(task.clone());
+            return false;
+        }
+        let mut queue = if last.has_more.get() { &self.often } else { &self.seldom }.borrow_mut();
+        if last.place.get() == 0 {
+            last.place.set(queue.push(task));
+        } else if !queue.has(last.place.get()) {
+            // It has been woken for this turn, or one before. Otherwise it waits still, and was woken by something else.
+            if let Some(left) = self.grants.get().checked_sub(1) {
+                self.grants.set(left);
+                return true;
+            }
+            self.again.borrow_mut().push(task.clone());
+        }
+        false
     }
 
     /// So many bytes have been read.
@@ -102,7 +196,8 @@ impl Reads {
 
     /// Whether no more are taken in before the next turn.
     pub(crate) fn accepts_too_many(&self) -> bool {
-        self.accepted.get() >= ACCEPTED
+        let most = if self.waited.get() < MANY { ACCEPTED } else { ACCEPTED_BESIDE_MANY };
+        self.accepted.get() >= most
     }
 
     /// A task has been made, or has ended.
@@ -128,26 +223,78 @@ impl Reads {
         if self.begun.get().elapsed() >= TIME && !self.are_over.replace(true) {
             // Tasks that keep each other awake would keep the turn from its end otherwise.
             self.wake_turn();
+            self.passes.set(PASSES);
+            self.marker.borrow().iter().for_each(Waker::wake_by_ref);
         }
+    }
+}
+
+/// The task that tells when those have run that were ready before it.
+pub(crate) async fn marker(shared: Rc<Shared>) {
+    poll_fn(|context| {
+        shared.reads.mark(context.waker());
+        Poll::Pending
+    })
+    .await
+}
+
+/// Tasks in the order in which they were stopped. Each has a place, which is a number of its own.
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Waker>,
+    /// How many have stood here.
+    count: u64,
+}
+
+impl Queue {
+    fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn push(&mut self, task: &Waker) -> u64 {
+        self.tasks.push_back(task.clone());
+        self.count += 1;
+        self.count
+    }
+
+    /// Whether the task of a place stands here still.
+    fn has(&self, place: u64) -> bool {
+        place > self.count - self.tasks.len() as u64
+    }
+
+    /// Wakes the first, so many at most; how many.
+    fn wake(&mut self, most: usize) -> usize {
+        let count = self.tasks.len().min(most);
+        self.tasks.drain(..count).for_each(Waker::wake);
+        count
     }
 }
 
 /// When a connection has read last.
 #[derive(Default)]
-pub(crate) struct LastRead(Cell<TurnNumber>);
+pub(crate) struct LastRead {
+    turn: Cell<TurnNumber>,
+    /// Whether as much has come as could be read: there may be more.
+    has_more: Cell<bool>,
+    /// Its place among those that have waited since; 0 if it has not.
+    place: Cell<u64>,
+}
 
 impl LastRead {
     /// Whether it has read nothing yet.
     pub(crate) fn is_none(&self) -> bool {
-        self.0.get() == 0
+        self.turn.get() == 0
     }
 
     /// Whether it has read in this turn.
     pub(crate) fn is_of(&self, reads: &Reads) -> bool {
-        self.0.get() == reads.turn.get()
+        self.turn.get() == reads.turn.get()
     }
 
-    pub(crate) fn is_now(&self, reads: &Reads) {
-        self.0.set(reads.turn.get());
+    /// It reads now, and as much as it could if `has_more`.
+    pub(crate) fn is_now(&self, reads: &Reads, has_more: bool) {
+        self.turn.set(reads.turn.get());
+        self.has_more.set(has_more);
+        self.place.set(0);
     }
 }

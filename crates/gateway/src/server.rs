@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::lines::report::LinesReport;
 use crate::lines::terms::Terms;
 use crate::listener::{self, Address, Listener, ListenerState};
+use crate::reads;
 use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::this_thread::{OnThisThread, spawn};
@@ -111,6 +112,7 @@ impl Server {
         };
         let _entered = server.runtime.enter();
         spawn(deadlines::run(Rc::clone(&server.shared)));
+        spawn(reads::marker(Rc::clone(&server.shared)));
         drop(_entered);
         Ok(server)
     }

@@ -198,20 +198,12 @@ impl Shared {
     /// Ready if a connection may read in this turn. If not, its task is woken in the next one: before those that have read
     /// in this one, unless it has. Whoever has only just come reads at once.
     pub(crate) fn poll_may_read(&self, last: &LastRead, context: &Context<'_>) -> Poll<()> {
-        if !self.reads.are_over() || last.is_none() {
-            return Poll::Ready(());
-        }
-        if last.is_of(&self.reads) {
-            self.reads.stop(context.waker());
-        } else {
-            self.postpone(context.waker());
-        }
-        Poll::Pending
+        if self.reads.may_read(last, context.waker()) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Counts what a connection has read.
-    pub(crate) fn have_read(&self, last: &LastRead, bytes: usize) {
-        last.is_now(&self.reads);
+    /// Counts what a connection has read, for which it had so much room.
+    pub(crate) fn have_read(&self, last: &LastRead, bytes: usize, room: usize) {
+        last.is_now(&self.reads, bytes == room);
         self.reads.count(bytes);
     }
 
@@ -226,11 +218,10 @@ impl Shared {
 
     /// A turn begins.
     pub(crate) fn go_on(&self, turn: &Waker) {
-        self.reads.begin_turn(turn, self.clock.refreshed());
         self.lines_left.set(LINES_PER_TURN);
         self.writes_left.set(WRITTEN_PER_TURN);
         self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
-        self.reads.wake_served();
+        self.reads.begin_turn(turn, self.clock.refreshed());
     }
 
     /// Whether the owner has something to do.
@@ -239,6 +230,7 @@ impl Shared {
             || !self.poured.borrow().is_empty()
             || !self.postponed.borrow().is_empty()
             || self.reads.are_over()
+            || self.reads.are_wanted()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
     }

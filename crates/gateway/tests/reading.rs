@@ -135,6 +135,33 @@ fn a_small_reply_that_stays_over_http1_counts_and_ends_its_connection_when_there
     running.until(move |server| server.room_for_replies() == room);
 }
 
+#[test]
+fn requests_behind_one_that_runs_are_not_read_beyond_a_bound() {
+    const MOST: u64 = 16 << 10;
+    let running = Running::start(Limits::default());
+    let bytes_in = || running.run(|server| server.counters().bytes_in);
+    let next = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let hold = "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n";
+    // All at once, and once the first one runs.
+    for (first, later) in [(10_000, 0), (0, 10_000)] {
+        let before = bytes_in();
+        let mut client = TcpStream::connect(running.address).unwrap();
+        client.write_all([hold, &next.repeat(first)].concat().as_bytes()).unwrap();
+        let ticket = running.held();
+        client.write_all(next.repeat(later).as_bytes()).unwrap();
+        // Others are served meanwhile.
+        for _ in 0..100 {
+            assert_eq!(running.connect().send(next).reply().status, 200);
+        }
+        let read = bytes_in() - before - 100 * next.len() as u64;
+        assert!(read <= MOST + hold.len() as u64, "{read} bytes were read");
+        assert!(running.release(ticket));
+        // All are answered in the end.
+        let all = bytes_in();
+        running.until(move |server| server.counters().bytes_in > all);
+    }
+}
+
 /// Reads until so much of a stream's body has come.
 fn read_data(stream: &mut TcpStream, wanted: u32, length: usize) {
     let mut taken = 0;

@@ -18,6 +18,9 @@ use crate::problem::Refusal;
 /// may be held up between connecting and sending, and what it sends after the end is lost.
 const FIRST_WORD: Duration = Duration::from_secs(2);
 
+/// Bytes that are read at once while a head is waited for. What follows it is kept until the request has been answered.
+const READ: usize = 16 << 10;
+
 /// What comes next on a connection.
 pub(super) enum Next {
     /// A request whose head has come.
@@ -64,7 +67,7 @@ impl Connection {
         let shared = self.place.shared.clone();
         shared.with_read_buffer(|buffer| {
             loop {
-                match self.poll_read(context, buffer) {
+                match self.poll_read(context, &mut buffer[..READ]) {
                     // What was sent before the drain has been read.
                     Poll::Pending if self.place.link.is_draining() && self.is_blank() => {
                         if !self.fresh {

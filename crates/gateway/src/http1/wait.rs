@@ -40,7 +40,8 @@ impl Connection {
         let limits = shared.limits();
         shared.with_read_buffer(|buffer| {
             while !self.ended && self.input.len() < limits.max_pipelined {
-                match self.poll_read(context, buffer) {
+                let room = (limits.max_pipelined - self.input.len()).min(buffer.len());
+                match self.poll_read(context, &mut buffer[..room]) {
                     Poll::Pending => return false,
                     Poll::Ready(None) if self.ended && limits.half_close => return false,
                     Poll::Ready(None) => return true,
@@ -61,7 +62,7 @@ impl Connection {
             }
             Ok(read) => {
                 add(&self.place.shared.tally.bytes_in, read);
-                self.place.shared.have_read(&self.place.link.last_read, read);
+                self.place.shared.have_read(&self.place.link.last_read, read, buffer.len());
                 Poll::Ready(Some(read))
             }
             Err(_) => Poll::Ready(None),

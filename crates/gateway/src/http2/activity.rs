@@ -21,8 +21,10 @@ use crate::replies::Held;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Requests that a client may reset before they are answered: so many at once, and so many a second after that.
-const RESETS: u64 = 1000;
-const RESETS_PER_SECOND: u64 = 200;
+const RESETS: Rate = Rate { at_once: 1000, per_second: 200 };
+/// Requests of a connection whose bodies do not come, and give way to others. What h2 has taken for so many streams it keeps for as
+/// long as the connection.
+const STALLS: Rate = Rate { at_once: 16, per_second: 2 };
 
 /// What is to become of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,24 +50,33 @@ pub(super) struct Activity {
     are_new: Cell<bool>,
     /// It was told to go.
     leaving: Cell<bool>,
-    resets: Resets,
+    /// Requests that the client has reset.
+    resets: Tally,
+    /// Requests that have given way.
+    stalls: Tally,
 }
 
-/// Requests that the client has reset: how many of late, and when that was.
+/// How many a client may.
+struct Rate {
+    at_once: u64,
+    per_second: u64,
+}
+
+/// How many there were of late, and when the last was.
 #[derive(Default)]
-struct Resets {
+struct Tally {
     count: Cell<u64>,
     last: Cell<Millis>,
 }
 
-impl Resets {
-    fn add(&self, now: Millis) {
-        let forgotten = (now - self.last.replace(now)) * RESETS_PER_SECOND / 1000;
+impl Tally {
+    fn add(&self, now: Millis, rate: &Rate) {
+        let forgotten = (now - self.last.replace(now)) * rate.per_second / 1000;
         self.count.set(self.count.get().saturating_sub(forgotten) + 1);
     }
 
-    fn are_too_many(&self) -> bool {
-        self.count.get() > RESETS
+    fn is_above(&self, rate: &Rate) -> bool {
+        self.count.get() > rate.at_once
     }
 }
 
@@ -126,7 +137,8 @@ impl Activity {
             unsent: RefCell::default(),
             are_new: Cell::new(false),
             leaving: Cell::new(false),
-            resets: Resets::default(),
+            resets: Tally::default(),
+            stalls: Tally::default(),
         };
         activity.set_deadline();
         activity.note_what_is_awaited();
@@ -156,7 +168,7 @@ impl Activity {
     /// What is to become of the connection now. Asked whenever its task is polled.
     pub(super) fn judge(&self) -> Verdict {
         let link = &self.place.link;
-        if link.is_aborted() && !self.gave_way() || self.resets.are_too_many() {
+        if link.is_aborted() && !self.gave_way() || self.resets.is_above(&RESETS) {
             return Verdict::End;
         }
         if link.take_expired() {
@@ -180,6 +192,11 @@ impl Activity {
     /// Whether another connection has this one's place: the client is told to go, and not waited for.
     pub(super) fn gave_way(&self) -> bool {
         self.place.link.place.gave_way()
+    }
+
+    /// Whether so many of its requests have given way that the connection does, too.
+    pub(super) fn stalls(&self) -> bool {
+        self.stalls.is_above(&STALLS)
     }
 
     /// Takes note of what the connection waits for: for its client, unless a request runs.
@@ -269,6 +286,12 @@ impl OpenStream {
         self.activity.place.link.listener.id
     }
 
+    /// The request has not come whole, and has given way to others.
+    pub(super) fn has_given_way(&self) {
+        let activity = &self.activity;
+        activity.stalls.add(activity.place.shared.clock.now(), &STALLS);
+    }
+
     /// The request has come whole, and runs.
     pub(super) fn received(&self) {
         self.is_running.set(true);
@@ -354,7 +377,7 @@ impl Drop for OpenStream {
         all.set(all.get() - 1);
         activity.place.shared.reads.count_task();
         if !self.is_answered.get() {
-            activity.resets.add(activity.place.shared.clock.now());
+            activity.resets.add(activity.place.shared.clock.now(), &RESETS);
         }
         if let Some(place) = self.place.get() {
             let sending = activity.unsent.borrow_mut().remove(place);

@@ -110,6 +110,8 @@ async fn run(
         }
         let ending = if activity.gave_way() || keep_alive.poll(context, &heard).is_ready() {
             Some(Reason::NO_ERROR)
+        } else if activity.stalls() {
+            Some(Reason::ENHANCE_YOUR_CALM)
         } else {
             while let Poll::Ready(accepted) = connection.poll_accept(context) {
                 let Some(accepted) = accepted else { return Poll::Ready(Ok(())) };

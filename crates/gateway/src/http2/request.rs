@@ -116,6 +116,7 @@ async fn read_body(
         }
         charge.grow_to(HTTP2_STREAM + length, body.is_end_stream())?;
         message.extend_from_slice(&chunk);
+        // The bytes have come: so many can be given back.
         let _ = body.flow_control().release_capacity(chunk.len());
     }
 }

@@ -67,9 +67,9 @@ impl Socket {
     }
 
     /// Takes note of what has been read. False if it must not be read by anybody.
-    fn hear(&mut self, bytes: &[u8]) -> bool {
+    fn hear(&mut self, bytes: &[u8], room: usize) -> bool {
         let now = self.shared.clock.now();
-        self.shared.have_read(&self.link.last_read, bytes.len());
+        self.shared.have_read(&self.link.last_read, bytes.len(), room);
         self.heard.last.set(now);
         let error = self.judge(bytes, now).err();
         self.heard.error.set(error);
@@ -125,7 +125,7 @@ impl AsyncRead for Socket {
             return Poll::Pending;
         }
         ready!(self.shared.poll_may_read(&self.link.last_read, context));
-        let before = buffer.filled().len();
+        let (before, room) = (buffer.filled().len(), buffer.remaining());
         if self.first.has_remaining() {
             let taken = self.first.len().min(buffer.remaining());
             buffer.put_slice(&self.first.split_to(taken));
@@ -136,7 +136,7 @@ impl AsyncRead for Socket {
             }
             add(&self.shared.tally.bytes_in, buffer.filled().len() - before);
         }
-        if self.hear(&buffer.filled()[before..]) {
+        if self.hear(&buffer.filled()[before..], room) {
             return Poll::Ready(Ok(()));
         }
         buffer.set_filled(before);

@@ -12,6 +12,7 @@ use message::id::Kept;
 use super::activity::OpenStream;
 use super::request::{self, Unreceived};
 use super::response::{self, Piece, Shape};
+use crate::bodies::GAVE_WAY;
 use crate::connection::Peer;
 use crate::replies::Reply;
 use crate::shared::Shared;
@@ -61,6 +62,9 @@ async fn serve(
         }
         Err(Unreceived::Refused(refusal)) => {
             shared.tally.reject(refusal.reject.status);
+            if refusal.reject == GAVE_WAY {
+                open.has_given_way();
+            }
             refusal.response().into()
         }
         Err(Unreceived::Gone) => return None,

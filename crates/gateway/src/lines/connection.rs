@@ -167,7 +167,7 @@ impl Connection {
             Ok(0) => Err(End::Finished),
             Ok(read) => {
                 add(&self.place.shared.tally.bytes_in, read);
-                self.place.shared.have_read(&self.place.link.last_read, read);
+                self.place.shared.have_read(&self.place.link.last_read, read, buffer.len());
                 Ok(read)
             }
             Err(_) => Err(End::Broken),
