@@ -4,7 +4,7 @@
 //! - [`examples`]: runs fenced blocks. `sql` blocks are executed in their order in one database. In a `console`
 //!   block each line that begins with `$ ` is run by a shell, and what stands below it is compared with what
 //!   came; `…` stands for what varies. Other blocks are only shown.
-//! - [`reference`]: settings, functions, views and errors.
+//! - [`reference`]: settings, functions, views, errors and limits.
 
 mod examples;
 pub mod markdown;
@@ -92,6 +92,17 @@ fn every_sqlstate_becomes_the_documented_status() {
 }
 
 #[test]
+fn every_limit_names_a_default_that_is_so_and_a_test_that_is_there() {
+    reference::compare_limits(&Document::read("docs/limits.md"), &Platform::start());
+}
+
+#[test]
+fn every_setting_that_is_a_limit_is_among_the_limits() {
+    let of_limits = r"^howdah\.(.*max_.*|.*_(timeout|memory)|route_share|log_rate|queue_(longest_line|dead_letters|segment_size))$";
+    reference::compare_settings_of_limits(&Document::read("docs/limits.md"), &Platform::start(), of_limits);
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     for name in [
         "README.md",
@@ -99,6 +110,7 @@ fn links_between_documents_lead_somewhere() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/http.md",
+        "docs/limits.md",
         "docs/queue.md",
         "docs/queue-reference.md",
     ] {

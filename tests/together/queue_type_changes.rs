@@ -343,5 +343,7 @@ fn a_statement_that_was_planned_before_an_alter_takes_rows_of_the_new_type() {
         Err("42703".into()),
         "the plan names what is gone"
     );
+    // An error arrives before its transaction has ended.
+    session.batch_execute("select 1").unwrap();
     assert_eq!(queues.number(FLUSH), 1);
 }

@@ -1,10 +1,15 @@
 //! The lists of the reference pages, compared with what the server says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use howdah_tests::Platform;
 
-use super::markdown::Document;
+use super::markdown::{Document, project};
+
+/// What stands in place of a test where there is none.
+const NO_TEST: &str = "—";
 
 /// Settings whose names match a pattern: name, unit, default and what a change needs.
 pub fn compare_settings(document: &Document, title: &str, platform: &Platform, pattern: &str) {
@@ -43,6 +48,90 @@ fn in_unit(value: &str, unit: &str) -> String {
         Some((number * factor).to_string())
     });
     scaled.unwrap_or_else(|| if value == "empty" { String::new() } else { value.to_owned() })
+}
+
+/// Limits: each setting of a bound is followed by its default, and each test is there.
+pub fn compare_limits(document: &Document, platform: &Platform) {
+    let actual = defaults(platform, r"^howdah\.");
+    let mut wrong = Vec::new();
+    for [what, bound, _, tests] in limits(document) {
+        for (name, value) in settings_in(&bound) {
+            let is_so = actual.get(&name).is_some_and(|[unit, default]| in_unit(&value, unit) == *default);
+            if !is_so {
+                wrong.push(format!("{what}: the default of {name} is not {value:?}"));
+            }
+        }
+        for test in tests.split(", ").filter(|test| *test != NO_TEST && !is_there(test)) {
+            wrong.push(format!("{what}: there is no test {test}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", document.name);
+}
+
+/// Settings whose names match a pattern: each is in the bound of a limit.
+pub fn compare_settings_of_limits(document: &Document, platform: &Platform, pattern: &str) {
+    let bounds = limits(document);
+    let named = bounds.iter().flat_map(|[_, bound, _, _]| settings_in(bound)).map(|(name, _)| name);
+    let named: BTreeSet<String> = named.collect();
+    let actual: BTreeSet<String> = defaults(platform, pattern).into_keys().collect();
+    assert!(actual.len() > 30, "the pattern finds {actual:?}");
+    let missing: Vec<_> = actual.difference(&named).collect();
+    assert!(missing.is_empty(), "not in the bound of a limit: {missing:#?}");
+}
+
+/// Units and defaults of the settings whose names match a pattern.
+fn defaults(platform: &Platform, pattern: &str) -> BTreeMap<String, [String; 2]> {
+    let rows = platform
+        .session()
+        .query(
+            "select name, coalesce(unit, ''), coalesce(boot_val, '') from pg_settings where name ~ $1",
+            &[&pattern],
+        )
+        .expect("the settings");
+    rows.iter().map(|row| (row.get(0), [row.get(1), row.get(2)])).collect()
+}
+
+/// The limits of a document: what, its bound, what comes beyond it, and the tests that reach it.
+fn limits(document: &Document) -> Vec<[String; 4]> {
+    let rows = document.tables().into_iter();
+    let rows: Vec<[String; 4]> = rows.map(|row| row.try_into().expect("four cells")).collect();
+    assert!(rows.len() > 60, "the tables have lost their rows");
+    rows
+}
+
+/// The settings that a bound names, each with the value that stands behind it in parentheses; empty if there is none.
+fn settings_in(bound: &str) -> Vec<(String, String)> {
+    let named = bound.split("howdah.").skip(1).map(|text| {
+        let end = text.find(|c: char| c != '_' && !c.is_ascii_lowercase()).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        let value = rest.strip_prefix(" (").and_then(|rest| rest.split_once(')'));
+        (format!("howdah.{name}"), value.map_or("", |(value, _)| value).to_owned())
+    });
+    named.collect()
+}
+
+/// Whether a test is there: `together::file::test` is below tests/, `gateway file::test` in a crate.
+fn is_there(test: &str) -> bool {
+    let parts: Vec<&str> = test.split([':', ' ']).filter(|part| !part.is_empty()).collect();
+    let [group, file, name] = parts[..] else { return false };
+    let folder = if matches!(group, "together" | "alone") { "tests" } else { "crates" };
+    let files = files_named(&project().join(folder).join(group), &format!("{file}.rs"));
+    let declaration = format!("fn {name}(");
+    files.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(&declaration)))
+}
+
+/// The files of a name in a folder and in those below it.
+fn files_named(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() {
+            found.extend(files_named(&path, name));
+        } else if path.ends_with(name) {
+            found.push(path);
+        }
+    }
+    found
 }
 
 /// Functions of http: each has a heading that is its declaration, or is named among those that are not for use.
@@ -150,4 +239,15 @@ fn assert_same<T: Ord + std::fmt::Debug>(actual: &BTreeSet<T>, documented: &BTre
         missing.is_empty() && wrong.is_empty(),
         "not documented: {missing:#?}\ndocumented, but not so: {wrong:#?}"
     );
+}
+
+#[test]
+fn a_setting_is_read_with_its_value_and_a_test_is_found_where_it_says() {
+    let bound = "half of howdah.max_requests (1024), howdah.max_body (8MB) or howdah.spin";
+    let expected = [("howdah.max_requests", "1024"), ("howdah.max_body", "8MB"), ("howdah.spin", "")];
+    assert_eq!(settings_in(bound), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert!(is_there("together::refusals::what_the_event_loop_refuses_is_shown"));
+    assert!(is_there("gateway floods::pings_do_not_starve_others"));
+    assert!(!is_there("gateway refusals::pings_do_not_starve_others"));
+    assert!(!is_there("alone::refusals::what_the_event_loop_refuses_is_shown"));
 }
