@@ -492,10 +492,13 @@ fn a_real_deadlock_ends_well_for_both() {
     platform.sql(
         "create table account (id int primary key, amount int); insert into account values (1, 0), (2, 0);
          grant all on account to howdah_web;
+         create sequence come; grant all on come to howdah_web;
          create function move(a int, b int) returns text language plpgsql as $$
          begin
            update account set amount = amount + 1 where id = a;
-           perform pg_sleep(0.15);
+           -- Until the other has its account, too.
+           perform nextval('come');
+           while (select last_value from come) < 2 loop perform pg_sleep(0.01); end loop;
            update account set amount = amount + 1 where id = b;
            return 'moved';
          end $$;

@@ -37,16 +37,18 @@ const TASK: usize = 1 << 10;
 /// Connections that a turn takes in. However many want to read, these are served at once: who has only just come is not to wait
 /// for all of them.
 const ACCEPTED: usize = 16;
-/// The same where [`MANY`] have waited for the turn: what comes must not outrun what is there.
+/// The same where [`MANY`] wait to read: what comes must not outrun what is there.
 const ACCEPTED_BESIDE_MANY: usize = 2;
 const MANY: usize = 64;
-/// Connections that have waited and are woken in a turn.
+/// Connections that have waited, are woken, and read in a turn although its time is over: without that one that asks seldom might find
+/// it over in each turn. Of those whose sockets were empty, and of the others.
+const GRANTS: [usize; 2] = [16, 4];
+/// Connections that have waited and are woken in a turn: so many, or this part of them, and of the others a few in any case.
 const WOKEN: usize = 64;
+const WOKEN_PART: usize = 16;
+const WOKEN_OFTEN: usize = 8;
 /// How often the marker runs until others may read again: what was ready wakes others, as the end of a stream wakes its connection.
 const PASSES: u32 = 2;
-/// Connections that have waited for the turn, and read in it although the time is over: without them one that asks seldom might find
-/// it over in each turn.
-const GRANTS: usize = 8;
 
 /// The number of a turn, which comes again after 2^32.
 pub(crate) type TurnNumber = u32;
@@ -63,19 +65,18 @@ pub(crate) struct Reads {
     until_look: Cell<usize>,
     /// Connections that have been taken in.
     accepted: Cell<usize>,
-    /// Tasks that have waited for this turn.
-    waited: Cell<usize>,
-    /// Connections that may read still although the time is over.
-    grants: Cell<usize>,
+    /// Whether many waited to read when the turn began.
+    are_many: Cell<bool>,
+    /// Connections that may read still although the time is over: those whose sockets were empty, and the others.
+    grants: [Cell<usize>; 2],
     /// Nobody reads before the next turn.
     are_over: Cell<bool>,
     /// Tasks that have read something before they were stopped.
     served: RefCell<Vec<Waker>>,
     /// Tasks that have read nothing: those whose sockets were empty, and the others.
-    seldom: RefCell<Queue>,
-    often: RefCell<Queue>,
-    /// Those that were woken, and stopped again.
-    again: RefCell<Vec<Waker>>,
+    waiting: [RefCell<Queue>; 2],
+    /// Those of either that were woken, and stopped again.
+    again: [RefCell<Vec<Waker>>; 2],
     /// The future of the turn.
     waker: RefCell<Option<Waker>>,
 }
@@ -89,13 +90,12 @@ impl Reads {
             begun: Cell::new(Instant::now()),
             until_look: Cell::new(LOOK),
             accepted: Cell::new(0),
-            waited: Cell::new(0),
-            grants: Cell::new(0),
+            are_many: Cell::new(false),
+            grants: GRANTS.map(Cell::new),
             are_over: Cell::new(false),
             served: RefCell::default(),
-            seldom: RefCell::default(),
-            often: RefCell::default(),
-            again: RefCell::default(),
+            waiting: Default::default(),
+            again: Default::default(),
             waker: RefCell::default(),
         }
     }
@@ -114,8 +114,8 @@ impl Reads {
         }
         self.turn.set(self.turn.get().wrapping_add(1));
         self.accepted.set(0);
-        self.waited.set(self.seldom.borrow().len() + self.often.borrow().len() + self.served.borrow().len());
-        self.grants.set(GRANTS);
+        self.are_many.set(self.waiting.iter().map(|queue| queue.borrow().len()).sum::<usize>() > MANY);
+        self.grants.iter().zip(GRANTS).for_each(|(grants, most)| grants.set(most));
         self.begin(now);
         self.wake();
     }
@@ -142,43 +142,49 @@ impl Reads {
         self.are_over.get()
     }
 
-    /// Wakes the first of those that have waited, and those that have read in the last turn.
+    /// Wakes those that were woken in vain and the first of those that have waited, and those that have read in the last turn.
     fn wake(&self) {
-        let mut again = self.again.borrow_mut();
-        let mut left = WOKEN.saturating_sub(again.len());
-        left -= self.seldom.borrow_mut().wake(left);
-        again.drain(..).for_each(Waker::wake);
-        self.often.borrow_mut().wake(left);
+        let [seldom, often] = &self.waiting;
+        let most = WOKEN.max(seldom.borrow().len() / WOKEN_PART);
+        let woken = wake_first(&self.again[0], seldom, most);
+        wake_first(&self.again[1], often, most.saturating_sub(woken).max(WOKEN_OFTEN));
         self.served.borrow_mut().drain(..).for_each(Waker::wake);
     }
 
     /// Whether a task waits for a turn to read in.
     pub(crate) fn are_wanted(&self) -> bool {
-        self.seldom.borrow().len() > 0
-            || self.often.borrow().len() > 0
-            || !self.again.borrow().is_empty()
+        self.waiting.iter().any(|queue| queue.borrow().len() > 0)
+            || self.again.iter().any(|tasks| !tasks.borrow().is_empty())
             || !self.served.borrow().is_empty()
     }
 
     /// Whether a connection may read. If not, its task is woken when it is its turn.
     pub(crate) fn may_read(&self, last: &LastRead, task: &Waker) -> bool {
-        if !self.are_over.get() || last.is_none() {
-            return true;
-        }
-        if last.is_of(self) {
-            self.served.borrow_mut().push(task.clone());
-            return false;
-        }
-        let mut queue = if last.has_more.get() { &self.often } else { &self.seldom }.borrow_mut();
-        if last.place.get() == 0 {
-            last.place.set(queue.push(task));
-        } else if !queue.has(last.place.get()) {
-            // It has been woken for this turn, or one before. Otherwise it waits still, and was woken by something else.
-            if let Some(left) = self.grants.get().checked_sub(1) {
-                self.grants.set(left);
+        let is_over = self.are_over.get() && !last.is_none();
+        let Place { queue, number } = last.place.get();
+        let waits = number > 0 && self.waiting[queue].borrow().has(number);
+        if number > 0 && !waits {
+            // It was woken, and reads, or finds that its socket is empty.
+            if !is_over || self.grants[queue].get() > 0 {
+                last.place.take();
+                last.is_granted.set(is_over);
                 return true;
             }
-            self.again.borrow_mut().push(task.clone());
+            last.stop_in(self, &self.again[queue], task);
+            return false;
+        }
+        if !is_over {
+            return true;
+        }
+        // It waits already: something else has woken it.
+        if !waits {
+            if last.is_of(self) {
+                last.stop_in(self, &self.served, task);
+            } else {
+                let queue = usize::from(last.has_more.get());
+                let number = self.waiting[queue].borrow_mut().push(task);
+                last.place.set(Place { queue, number });
+            }
         }
         false
     }
@@ -196,7 +202,7 @@ impl Reads {
 
     /// Whether no more are taken in before the next turn.
     pub(crate) fn accepts_too_many(&self) -> bool {
-        let most = if self.waited.get() < MANY { ACCEPTED } else { ACCEPTED_BESIDE_MANY };
+        let most = if self.are_many.get() { ACCEPTED_BESIDE_MANY } else { ACCEPTED };
         self.accepted.get() >= most
     }
 
@@ -270,14 +276,35 @@ impl Queue {
     }
 }
 
+/// Wakes all of some tasks, and as many of a queue as there are fewer of them than `most`; how many.
+fn wake_first(again: &RefCell<Vec<Waker>>, queue: &RefCell<Queue>, most: usize) -> usize {
+    let mut again = again.borrow_mut();
+    let count = again.len();
+    again.drain(..).for_each(Waker::wake);
+    count + queue.borrow_mut().wake(most.saturating_sub(count))
+}
+
 /// When a connection has read last.
 #[derive(Default)]
 pub(crate) struct LastRead {
     turn: Cell<TurnNumber>,
     /// Whether as much has come as could be read: there may be more.
     has_more: Cell<bool>,
-    /// Its place among those that have waited since; 0 if it has not.
-    place: Cell<u64>,
+    /// Where it waits, or has waited until it was woken.
+    place: Cell<Place>,
+    /// Whether it reads although the time is over.
+    is_granted: Cell<bool>,
+    /// The turn in which it was stopped last after it had read, or had been woken.
+    stopped: Cell<TurnNumber>,
+}
+
+/// A place among those that wait.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// In which queue.
+    queue: usize,
+    /// 0 is none.
+    number: u64,
 }
 
 impl LastRead {
@@ -293,8 +320,18 @@ impl LastRead {
 
     /// It reads now, and as much as it could if `has_more`.
     pub(crate) fn is_now(&self, reads: &Reads, has_more: bool) {
+        if self.is_granted.take() {
+            let grants = &reads.grants[usize::from(self.has_more.get())];
+            grants.set(grants.get().saturating_sub(1));
+        }
         self.turn.set(reads.turn.get());
         self.has_more.set(has_more);
-        self.place.set(0);
+    }
+
+    /// Its task is to be woken in the next turn; it is noted once.
+    fn stop_in(&self, reads: &Reads, tasks: &RefCell<Vec<Waker>>, task: &Waker) {
+        if self.stopped.replace(reads.turn.get()) != reads.turn.get() {
+            tasks.borrow_mut().push(task.clone());
+        }
     }
 }

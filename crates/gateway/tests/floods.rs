@@ -169,6 +169,39 @@ fn clients_that_come_and_go_do_not_starve_others() {
     others_are_served(20, b"?\r\n\r\n", b"?");
 }
 
+#[test]
+fn streams_that_are_opened_and_left_do_not_starve_others() {
+    let running = Running::start(Limits::default());
+    let streams: Vec<u8> = (0..128).flat_map(|number| headers(2 * number + 1, 4, "/hold")).collect();
+    let opening = [PREFACE, &frame(4, 0, 0, &[]), &streams].concat();
+    let mut old = running.connect();
+    assert_eq!(old.get("/").status, 200);
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let over = AtomicBool::new(false);
+    let slowest = std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                let end = Instant::now() + FLOOD;
+                while !over.load(Relaxed) && Instant::now() < end {
+                    let left =
+                        TcpStream::connect(running.address).and_then(|mut client| client.write_all(&opening));
+                    drop(left);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let slowest = (0..10).map(|_| {
+            let begun = Instant::now();
+            assert_eq!(old.get("/").status, 200);
+            begun.elapsed()
+        });
+        let slowest = slowest.max();
+        over.store(true, Relaxed);
+        slowest
+    });
+    assert!(slowest.is_some_and(|slowest| slowest < SOON), "{slowest:?}");
+}
+
 /// Turns while clients flood, each of which ends soon though nothing in it is for the owner.
 fn turns_end(server: &mut Server, address: SocketAddr, first: &[u8], again: &[u8]) {
     let floods = Floods::begin(address, 2, first, again);

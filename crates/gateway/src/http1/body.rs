@@ -8,7 +8,7 @@ use bytes::Buf;
 use ::http1::{CONTINUE, Chunked, Framing, Limits, Reject};
 
 use super::Connection;
-use super::input::Started;
+use super::input::{READ, Started};
 use crate::bodies::Charge;
 use crate::clock::Millis;
 use crate::places::WaitsFor;
@@ -38,6 +38,14 @@ enum Coding {
 }
 
 impl Coding {
+    /// Bytes that are read at once: what follows the body is kept until it has been answered.
+    fn room(&self) -> usize {
+        match self {
+            Self::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX).saturating_add(READ),
+            Self::Chunked(_) => READ,
+        }
+    }
+
     fn is_done(&self) -> bool {
         match self {
             Self::Length(left) => *left == 0,
@@ -117,7 +125,8 @@ impl Connection {
                         return Poll::Ready(Err(Ending::Reject(reject)));
                     }
                 }
-                let read = match self.poll_read(context, buffer) {
+                let room = progress.coding.room().min(buffer.len());
+                let read = match self.poll_read(context, &mut buffer[..room]) {
                     Poll::Pending => {
                         self.place.set_deadline(self.body_deadline(progress, message.len()));
                         return Poll::Pending;

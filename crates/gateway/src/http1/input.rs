@@ -1,7 +1,7 @@
 //! The next head on a connection.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Buf;
@@ -19,7 +19,7 @@ use crate::problem::Refusal;
 const FIRST_WORD: Duration = Duration::from_secs(2);
 
 /// Bytes that are read at once while a head is waited for. What follows it is kept until the request has been answered.
-const READ: usize = 16 << 10;
+pub(super) const READ: usize = 16 << 10;
 
 /// What comes next on a connection.
 pub(super) enum Next {
@@ -67,7 +67,8 @@ impl Connection {
         let shared = self.place.shared.clone();
         shared.with_read_buffer(|buffer| {
             loop {
-                match self.poll_read(context, &mut buffer[..READ]) {
+                ready!(self.poll_turn(context));
+                match self.poll_socket(context, &mut buffer[..READ]) {
                     // What was sent before the drain has been read.
                     Poll::Pending if self.place.link.is_draining() && self.is_blank() => {
                         if !self.fresh {

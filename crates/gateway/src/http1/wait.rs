@@ -54,7 +54,21 @@ impl Connection {
 
     /// Reads once; none at the end of the connection, where `ended` tells a FIN from an error.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Option<usize>> {
-        ready!(self.place.shared.poll_may_read(&self.place.link.last_read, context));
+        ready!(self.poll_turn(context));
+        self.poll_socket(context, buffer)
+    }
+
+    /// Ready if it may read in this turn.
+    pub(super) fn poll_turn(&self, context: &Context<'_>) -> Poll<()> {
+        self.place.shared.poll_may_read(&self.place.link.last_read, context)
+    }
+
+    /// As [`Self::poll_read`], where it may read.
+    pub(super) fn poll_socket(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Option<usize>> {
         match ready!(self.stream.poll_read(context, buffer)) {
             Ok(0) => {
                 self.ended = true;

@@ -199,6 +199,11 @@ impl Activity {
         self.stalls.is_above(&STALLS)
     }
 
+    /// Whether a request runs that has come whole.
+    pub(super) fn has_running(&self) -> bool {
+        self.running.get() > 0
+    }
+
     /// Takes note of what the connection waits for: for its client, unless a request runs.
     pub(super) fn note_what_is_awaited(&self) {
         if self.running.get() > 0 {
@@ -244,7 +249,7 @@ impl Activity {
         false
     }
 
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         if !self.leaving.replace(true) {
             self.set_deadline();
         }

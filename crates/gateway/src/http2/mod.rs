@@ -105,12 +105,16 @@ async fn run(
     let mut keep_alive = KeepAlive::new(connection.ping_pong(), &limits, Rc::clone(shared));
     let mut told = false;
     poll_fn(|context| {
+        if activity.stalls() {
+            // What runs is answered, and nothing new is taken.
+            activity.leave();
+        }
         if activity.is_leaving() && !mem::replace(&mut told, true) {
             connection.graceful_shutdown();
         }
         let ending = if activity.gave_way() || keep_alive.poll(context, &heard).is_ready() {
             Some(Reason::NO_ERROR)
-        } else if activity.stalls() {
+        } else if activity.stalls() && !activity.has_running() {
             Some(Reason::ENHANCE_YOUR_CALM)
         } else {
             while let Poll::Ready(accepted) = connection.poll_accept(context) {

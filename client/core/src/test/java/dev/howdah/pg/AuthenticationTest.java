@@ -313,6 +313,7 @@ class AuthenticationTest {
                     .password("secret")
                     .set("sslmode", "require")
                     .set("channel_binding", "require")
+                    .set("connect_timeout", "60")
                     .build())
             ? 0
             : 1);
