@@ -50,8 +50,8 @@ const WOKEN_OFTEN: usize = 8;
 /// How often the marker runs until others may read again: what was ready wakes others, as the end of a stream wakes its connection.
 const PASSES: u32 = 2;
 
-/// The number of a turn, which comes again after 2^32.
-pub(crate) type TurnNumber = u32;
+/// The number of a turn.
+pub(crate) type TurnNumber = u64;
 
 /// What the tasks have read in this turn, and in those before it in which there were tasks ready from what had been read.
 pub(crate) struct Reads {
@@ -112,7 +112,7 @@ impl Reads {
             self.wake_turn();
             return;
         }
-        self.turn.set(self.turn.get().wrapping_add(1));
+        self.turn.set(self.turn.get() + 1);
         self.accepted.set(0);
         self.are_many.set(self.waiting.iter().map(|queue| queue.borrow().len()).sum::<usize>() > MANY);
         self.grants.iter().zip(GRANTS).for_each(|(grants, most)| grants.set(most));
