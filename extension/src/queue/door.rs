@@ -14,7 +14,8 @@ use super::unfolded::{Form, Room};
 pub const LARGEST: usize = 64 << 20;
 /// Stored bytes of numbers that never have more than that as text: the shortest of 131,072 digits takes seven.
 const LIGHT: usize = 3 << 10;
-/// Bytes of a row that are never more than [`LIGHT`], be they compressed: no method of PostgreSQL's writes one for 256.
+/// Bytes of a row that are never more than [`LIGHT`], be they compressed: no method of PostgreSQL's writes one for 256. Behind the
+/// position there is no room for a value that is stored elsewhere.
 const SMALL: u32 = 24;
 
 /// Measures the rows of a table.
@@ -34,7 +35,7 @@ impl Door {
     pub unsafe fn of(table: TupleDesc) -> Door {
         // SAFETY: by contract.
         let own = unsafe { attributes(table) };
-        let varies = |column: &pg_sys::FormData_pg_attribute| column.attlen < 0 && !column.attisdropped;
+        let varies = |column: &pg_sys::FormData_pg_attribute| column.attlen == -1 && !column.attisdropped;
         let columns = own.iter().enumerate().filter(|(_, column)| varies(column));
         let columns = columns.map(|(place, column)| (place, column.atttypid)).collect();
         Door { table, columns, values: vec![Datum::null(); own.len()], nulls: vec![true; own.len()] }
@@ -45,7 +46,7 @@ impl Door {
     /// # Safety
     /// A tuple of the table, inside a transaction with an active snapshot.
     pub unsafe fn check(&mut self, tuple: HeapTuple) {
-        // SAFETY: by contract; a column that varies in length and is not null is a varlena, or text that ends with NUL.
+        // SAFETY: by contract; a column that varies in length and is not null is a varlena.
         unsafe {
             let data = (*tuple).t_len.saturating_sub(u32::from((*(*tuple).t_data).t_hoff));
             if self.columns.is_empty() || data <= SMALL {
@@ -79,7 +80,7 @@ pub unsafe fn measure(mut values: impl Iterator<Item = (Datum, Oid)>) {
 
 /// The bytes of a value, as it is when it is not compressed. Of jsonb one in two counts, as each number has an entry and is padded.
 unsafe fn weight(value: Datum, of_type: Oid) -> usize {
-    // SAFETY: a varlena, unless the type is one of C's strings, which no table has.
+    // SAFETY: a varlena.
     let size = unsafe { pg_sys::toast_raw_datum_size(value) };
     if of_type == pg_sys::JSONBOID { size / 2 } else { size }
 }

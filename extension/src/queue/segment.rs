@@ -341,7 +341,8 @@ fn refuse_without_index(ledger: &Opened) -> ! {
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         &format!("an index of {name} is missing or not valid"),
         &format!(
-            "REINDEX TABLE {name} makes one valid that is there; {name} needs two, like those of other ledgers."
+            "REINDEX TABLE {name} makes one valid that is there; {name} needs one on (first, count, at desc), \
+             and one on (producer, epoch, sequence) where producer is not null."
         ),
     )
 }
