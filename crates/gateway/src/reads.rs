@@ -208,7 +208,12 @@ impl Reads {
 
     /// A task has been made, or has ended.
     pub(crate) fn count_task(&self) {
-        self.spend(TASK);
+        self.count_tasks(1);
+    }
+
+    /// So many tasks are about to end.
+    pub(crate) fn count_tasks(&self, count: usize) {
+        self.spend(count * TASK);
     }
 
     fn spend(&self, bytes: usize) {

@@ -165,6 +165,12 @@ impl Activity {
         })
     }
 
+    /// The connection is over, and the tasks of its streams end: it counts as what is read, before thousands of connections that
+    /// end at the same time have made ready all of their tasks.
+    pub(super) fn count_what_ends(&self) {
+        self.place.shared.reads.count_tasks(self.streams.get());
+    }
+
     /// What is to become of the connection now. Asked whenever its task is polled.
     pub(super) fn judge(&self) -> Verdict {
         let link = &self.place.link;

@@ -87,6 +87,7 @@ pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: 
         if must_end { Poll::Ready(()) } else { ended }
     })
     .await;
+    activity.count_what_ends();
 }
 
 /// Shakes hands, and spawns a task for each stream until the connection is over.
