@@ -34,7 +34,7 @@ const READ: usize = 256;
 /// What the begin and the end of a stream of HTTP/2, and a new connection, count beside their bytes: a task runs in this turn, too.
 const TASK: usize = 1 << 10;
 
-/// Connections that a turn takes in. However many want to read, these are served at once: who has only just come is not to wait
+/// Connections that a turn takes in. However many want to read, these may read at once: who has only just come is not to wait
 /// for all of them.
 const ACCEPTED: usize = 16;
 /// The same where [`MANY`] wait to read: what comes must not outrun what is there.
@@ -43,6 +43,9 @@ const MANY: usize = 64;
 /// Connections that have waited, are woken, and read in a turn although its time is over: without that one that asks seldom might find
 /// it over in each turn. Of those whose sockets were empty, and of the others.
 const GRANTS: [usize; 2] = [16, 4];
+/// Connections that have read nothing yet and read in a turn although its time is over: as many as a turn takes in. Of thousands that
+/// were silent at first, and begin at the same time, the others wait as those do that have read before.
+const BEGINNERS: usize = ACCEPTED;
 /// Connections that have waited and are woken in a turn: so many, or this part of them, and of the others a few in any case.
 const WOKEN: usize = 64;
 const WOKEN_PART: usize = 16;
@@ -69,6 +72,8 @@ pub(crate) struct Reads {
     are_many: Cell<bool>,
     /// Connections that may read still although the time is over: those whose sockets were empty, and the others.
     grants: [Cell<usize>; 2],
+    /// Connections that have read nothing yet and may read still although the time is over.
+    beginners: Cell<usize>,
     /// Nobody reads before the next turn.
     are_over: Cell<bool>,
     /// Tasks that have read something before they were stopped.
@@ -92,6 +97,7 @@ impl Reads {
             accepted: Cell::new(0),
             are_many: Cell::new(false),
             grants: GRANTS.map(Cell::new),
+            beginners: Cell::new(BEGINNERS),
             are_over: Cell::new(false),
             served: RefCell::default(),
             waiting: Default::default(),
@@ -116,6 +122,7 @@ impl Reads {
         self.accepted.set(0);
         self.are_many.set(self.waiting.iter().map(|queue| queue.borrow().len()).sum::<usize>() > MANY);
         self.grants.iter().zip(GRANTS).for_each(|(grants, most)| grants.set(most));
+        self.beginners.set(BEGINNERS);
         self.begin(now);
         self.wake();
     }
@@ -160,7 +167,7 @@ impl Reads {
 
     /// Whether a connection may read. If not, its task is woken when it is its turn.
     pub(crate) fn may_read(&self, last: &LastRead, task: &Waker) -> bool {
-        let is_over = self.are_over.get() && !last.is_none();
+        let is_over = self.are_over.get() && !(last.is_none() && self.may_begin());
         let Place { queue, number } = last.place.get();
         let waits = number > 0 && self.waiting[queue].borrow().has(number);
         if number > 0 && !waits {
@@ -181,12 +188,19 @@ impl Reads {
             if last.is_of(self) {
                 last.stop_in(self, &self.served, task);
             } else {
-                let queue = usize::from(last.has_more.get());
+                let queue = usize::from(last.has_more.get() || last.is_none());
                 let number = self.waiting[queue].borrow_mut().push(task);
                 last.place.set(Place { queue, number });
             }
         }
         false
+    }
+
+    /// Whether one more that has read nothing yet may read although the time is over.
+    fn may_begin(&self) -> bool {
+        let left = self.beginners.get();
+        self.beginners.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// So many bytes have been read.
