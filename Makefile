@@ -38,9 +38,13 @@ TEST = $(call TEST_BY,$(PROFILE))
 TESTS = $(ON_POSTGRES) CARGO="$(CARGO)" TESTED="$(WORKSPACE) --profile $(PROFILE)" HOWDAH_STAGE="$(STAGE)" scripts/run-tests
 MVN = cd client && mvn -B -q -Dhowdah.scratch="$(SCRATCH)"
 
+OVERWRITTEN = together::queue_dead_letters together::queue_values together::queue_large_letters together::queue_retries together::queue_messages \
+	together::argument_ways together::arguments together::errors together::ingest_ together::parsed_bodies together::query_handlers \
+	together::example together::changes
+
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -110,6 +114,7 @@ test-long: setup-test extension ## the long tests too, those of time, on cluster
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@$(MVN) verify -Dgroups=long -DexcludedGroups=
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
+	@$(MAKE) --no-print-directory test-overwritten
 	@$(MAKE) --no-print-directory test-timing
 
 # Hunts are tests whose module is called hunts; those of the client are in client/hunts and have names like client::copy.
@@ -118,6 +123,13 @@ hunt: setup-test setup-client extension ## random attacks, each for HUNT_SECONDS
 	@export HUNT_SECONDS=$${HUNT_SECONDS:-600} HOWDAH_STAGE="$(STAGE)"; \
 	case "$(ONE)" in client::*) ;; *) $(TEST) -- "$(or $(ONE),hunts::)" --nocapture --test-threads=1 || exit ;; esac; \
 	case "$(ONE)" in "" | client::*) cd client && mvn -B -q -pl hunts -am test -Dtest=HuntsTest -Dsurefire.failIfNoSpecifiedTests=false ;; esac
+
+# Those that have to do with values and with memory that ends; an extension that was built for the distribution's server runs in it.
+test-overwritten: PROFILE = $(TEST_PROFILE)
+test-overwritten: extension ## tests on a server that overwrites memory when it is freed (ONE names others)
+	@pg_config="$$(scripts/overwriting-server)" || exit; \
+	PGRX_PG_CONFIG_PATH="$$($(PG_CONFIG) --bindir)/pg_config" PG_CONFIG="$$pg_config" TMPDIR="$(SCRATCH)" HOWDAH_STAGE="$(STAGE)" \
+	$(CARGO) test $(WORKSPACE) --profile "$(PROFILE)" --test platform -- $(or $(ONE),$(OVERWRITTEN)) --test-threads=2
 
 test-versions: setup-test ## every test on PostgreSQL 16, 17 and 18 (VERSIONS="16 17" for some)
 	@scripts/test-versions $(VERSIONS)
