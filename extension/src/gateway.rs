@@ -16,6 +16,7 @@
 
 mod accounts;
 mod buckets;
+mod certificates;
 mod deadline;
 mod fair_turns;
 mod flights;
@@ -53,6 +54,7 @@ use crate::worker::{Worker, own_memory};
 use crate::{log_line, log_rate, proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
+use certificates::Certificates;
 use flights::Flights;
 use inline::Inline;
 use kept_memory::KeptMemory;
@@ -98,6 +100,7 @@ pub fn run(worker: &Worker) {
         inline: Inline::new(AtRest::now(worker.web_role)),
         kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
+        certificates: Certificates::new(worker.database().name.get()),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
         last_housekeeping: Instant::now(),
@@ -128,6 +131,7 @@ struct Gateway<'w> {
     inline: Inline,
     kept_memory: KeptMemory,
     listeners: Listeners,
+    certificates: Certificates,
     buckets: Buckets,
     accounts: Accounts,
     last_housekeeping: Instant,
@@ -255,6 +259,7 @@ impl Gateway<'_> {
         proxies::reload();
         self.runner.settings_changed();
         self.server.set_limits(limits());
+        self.certificates.look(true);
         self.refresh_listeners();
     }
 
@@ -289,7 +294,8 @@ impl Gateway<'_> {
             return;
         }
         if let Some(table) = self.runner.table() {
-            self.listeners.follow(&table.listeners, &table.intakes, &mut self.server);
+            self.certificates.look(false);
+            self.listeners.follow(&table.listeners, &table.intakes, &self.certificates, &mut self.server);
             self.flights.keep_listeners(table.intakes.len());
             // Executors write into the entry of a listener, so it is there before the first line is read.
             self.accounts.forget_when();
@@ -386,7 +392,7 @@ impl Gateway<'_> {
         log_rate::tell_left_out(self.worker.database());
         self.keep_accounts();
         self.listeners.end_the_late(&mut self.server);
-        if self.listeners.should_retry() {
+        if self.certificates.look(false) || self.listeners.should_retry() {
             self.refresh_listeners();
         }
         if self.kept_memory.look() {
@@ -448,6 +454,7 @@ fn limits() -> Limits {
         max_line_connections_of_one: settings::MAX_INGEST_PER_ADDRESS.get() as usize,
         first_line_timeout: time(settings::INGEST_FIRST_LINE_TIMEOUT.get()),
         max_lines: settings::INGEST_MEMORY.get() as usize,
+        tls_handshake_timeout: time(settings::TLS_HANDSHAKE_TIMEOUT.get()),
         max_streams: settings::MAX_STREAMS.get() as u32,
         ..Limits::default()
     }

@@ -61,7 +61,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
     let rows = client.select(
         "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
                 bucket_milliseconds, longest_line, allow::text[], into_table::oid,
-                line_column, rest_column, queue_owner
+                line_column, rest_column, queue_owner, tls
            from queue.listener order by port",
         None,
         &[],
@@ -82,7 +82,11 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
             rest_column: row.get(16)?,
         };
         Ok(Rc::new(Intake {
-            listener: Listener { port: u16::try_from(port).unwrap_or_default(), address: text(2)? },
+            listener: Listener {
+                port: u16::try_from(port).unwrap_or_default(),
+                address: text(2)?,
+                tls: row.get::<bool>(18)?.unwrap_or_default(),
+            },
             destination,
             token: row.get::<Vec<u8>>(7)?.and_then(|token| token.try_into().ok()),
             full: Full { rows: number(9)? as u64, bytes: number(10)? as usize },

@@ -98,6 +98,7 @@ integers! {
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
     HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers, or the first line of JSON once it has begun.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";
+    TLS_HANDSHAKE_TIMEOUT = "howdah.tls_handshake_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to connect by TLS.\0";
     IDLE_TIMEOUT = "howdah.idle_timeout\0", 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection may stay open between two requests.\0";
     WRITE_TIMEOUT = "howdah.write_timeout\0", 30 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to read what has been sent.\0";
     MAX_CONNECTIONS = "howdah.max_connections\0", 10_000, 1, 1_000_000, Sighup, NONE, "Connections that a gateway holds at most.\0";
@@ -109,6 +110,8 @@ pub static DATABASES: GucSetting<Option<CString>> = GucSetting::<Option<CString>
 /// What SQL may bind: host names, addresses, `*`, or paths of UNIX sockets, separated by commas.
 pub static LISTEN_ADDRESSES: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"localhost"));
+/// Certificates and keys for TLS: pairs of files, or folders, separated by commas.
+pub static TLS_CERTIFICATES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Networks of the proxies whose X-Forwarded-For is believed, separated by commas.
 pub static TRUSTED_PROXIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Extensions whose functions may run in a gateway, separated by commas.
@@ -134,6 +137,14 @@ pub fn define() {
         c"Addresses that SQL may bind; empty means that nothing listens.",
         c"Host names, addresses, * for all, or absolute paths of folders for UNIX sockets, separated by commas.",
         &LISTEN_ADDRESSES,
+        GucContext::Sighup,
+        GucFlags::SUPERUSER_ONLY,
+    );
+    GucRegistry::define_string_guc(
+        c"howdah.tls_certificates",
+        c"Certificates and keys for TLS, separated by commas: CERTIFICATE:KEY, one file with both, or a folder.",
+        c"An entry that begins with DATABASE= is for the listeners of that database alone. The first pair or file is what clients get that name no other.",
+        &TLS_CERTIFICATES,
         GucContext::Sighup,
         GucFlags::SUPERUSER_ONLY,
     );

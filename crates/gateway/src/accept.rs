@@ -11,7 +11,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ::http1::Reject;
+use message::Scheme;
 use socket2::{SockRef, Socket};
+use tls::Session;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
@@ -25,6 +27,7 @@ use crate::listener::{Address, ListenerState};
 use crate::notes::Notes;
 use crate::places::WaitsFor;
 use crate::problem::Refusal;
+use crate::secured::Secured;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use crate::this_thread::spawn;
@@ -74,12 +77,12 @@ impl Acceptor {
                 if is_deaf.get() {
                     turning_away::hear(&stream)?;
                 }
-                let peer = Peer { remote: Some(remote), local_port: *port };
+                let peer = Peer { remote: Some(remote), local_port: *port, scheme: Scheme::Http };
                 Poll::Ready(Ok((Stream::Tcp(stream), peer)))
             }
             Self::Unix(listener) => {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
-                Poll::Ready(Ok((Stream::Unix(stream), Peer { remote: None, local_port: 0 })))
+                Poll::Ready(Ok((Stream::Unix(stream), Peer::LOCAL)))
             }
         }
     }
@@ -97,7 +100,7 @@ impl Acceptor {
                     if is_deaf.get() {
                         turning_away::hear(&stream)?;
                     }
-                    let peer = Peer { remote: Some(remote), local_port: port };
+                    let peer = Peer { remote: Some(remote), local_port: port, scheme: Scheme::Http };
                     admit(Stream::Tcp(TcpStream::from_std(stream)?), peer);
                 }
             }
@@ -107,7 +110,7 @@ impl Acceptor {
                 SockRef::from(&listener).shutdown(Shutdown::Read)?;
                 while let Ok((stream, _)) = listener.accept() {
                     stream.set_nonblocking(true)?;
-                    admit(Stream::Unix(UnixStream::from_std(stream)?), Peer { remote: None, local_port: 0 });
+                    admit(Stream::Unix(UnixStream::from_std(stream)?), Peer::LOCAL);
                 }
             }
         }
@@ -230,6 +233,7 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
     add(&shared.tally.accepted, 1);
     add(&listener.accepted, 1);
+    let Some((stream, peer)) = secure(shared, listener, stream, peer) else { return };
     if let Some(lines) = &listener.lines {
         return take_lines(shared, listener, lines, stream, peer);
     }
@@ -249,6 +253,28 @@ fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer
             connection.refuse(Refusal::new(reject)).await;
             drop(refusing);
         });
+    }
+}
+
+/// Has it speak TLS, if its listener does. None if it cannot.
+fn secure(
+    shared: &Rc<Shared>,
+    listener: &Rc<ListenerState>,
+    stream: Stream,
+    peer: Peer,
+) -> Option<(Stream, Peer)> {
+    let tls = listener.tls.borrow();
+    let Some(configuration) = &*tls else { return Some((stream, peer)) };
+    let Stream::Tcp(socket) = stream else { return Some((stream, peer)) };
+    match Session::new(configuration) {
+        Ok(session) => Some((
+            Stream::Tls(Box::new(Secured::new(socket, session))),
+            Peer { scheme: Scheme::Https, ..peer },
+        )),
+        Err(_) => {
+            add(&shared.tally.refused, 1);
+            None
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use message::Scheme;
+
 use crate::clock::{Millis, NEVER};
 use crate::listener::ListenerState;
 use crate::places::{Place, WaitsFor};
@@ -17,6 +19,12 @@ use crate::shared::Shared;
 pub(crate) struct Peer {
     pub remote: Option<SocketAddr>,
     pub local_port: u16,
+    pub scheme: Scheme,
+}
+
+impl Peer {
+    /// Who comes by a UNIX socket.
+    pub(crate) const LOCAL: Peer = Peer { remote: None, local_port: 0, scheme: Scheme::Http };
 }
 
 /// What the server and the timer see of a connection.

@@ -16,7 +16,7 @@
 //! Inside, from the bottom to the top:
 //! - `this_thread`: spawns futures that are not Send on a runtime that never leaves its thread.
 //! - `clock`: the time, read once per turn. `deadlines`: one timer for all connections.
-//! - `stream`: a TCP or UNIX socket.
+//! - `secured`: TLS between a socket and its protocol. `stream`: a TCP or UNIX socket, or one that speaks TLS.
 //! - `reads`: how long a turn reads.
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
 //! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
@@ -74,6 +74,7 @@ mod problem;
 pub mod queues;
 mod reads;
 mod replies;
+mod secured;
 pub mod server;
 mod shared;
 mod stream;

@@ -24,6 +24,8 @@ pub struct Limits {
     /// From the first byte of a head to its last, and from a connection's begin to its first byte.
     /// Beyond: 408, without an answer if nothing came. Default 10 s.
     pub head_timeout: Duration,
+    /// From a connection's begin to the end of the handshake of TLS. Beyond: it is closed. Default 10 s.
+    pub tls_handshake_timeout: Duration,
     /// From the end of a head to the end of its body. Beyond: 408. Default 60 s.
     pub body_timeout: Duration,
     /// Bytes per second that a body must come by, after a grace of `head_timeout`; 0 for none.
@@ -74,6 +76,7 @@ impl Default for Limits {
             max_bodies: 256 << 20,
             max_replies: 256 << 20,
             head_timeout: Duration::from_secs(10),
+            tls_handshake_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(60),
             min_body_rate: 240,
             idle_timeout: Duration::from_secs(75),

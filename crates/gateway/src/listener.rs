@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use tls::Configuration;
+
 use crate::lines::Lines;
 use crate::lines::terms::Terms;
 
@@ -55,12 +57,14 @@ pub struct Listener {
     pub mode: u32,
     /// The terms on which it takes lines; none if it speaks HTTP.
     pub lines: Option<Terms>,
+    /// How it speaks TLS; none if it speaks clear text, as UNIX sockets do.
+    pub tls: Option<Configuration>,
 }
 
 impl Listener {
     /// A listener that shares its port with nobody, with a backlog of 1,024 and mode 0777.
     pub fn new(id: u32, address: Address) -> Self {
-        Self { id, address, sharing: Sharing::Alone, backlog: 1024, mode: 0o777, lines: None }
+        Self { id, address, sharing: Sharing::Alone, backlog: 1024, mode: 0o777, lines: None, tls: None }
     }
 }
 
@@ -98,6 +102,8 @@ pub(crate) struct ListenerState {
     latecomers: Cell<bool>,
     /// What it knows of lines, if it takes them.
     pub lines: Option<Rc<Lines>>,
+    /// How clients that come from now on shake hands.
+    pub tls: RefCell<Option<Configuration>>,
     /// The accepting task.
     pub waker: RefCell<Option<Waker>>,
     /// The file to remove, and its device and inode, by which it is known to be still ours.
@@ -109,6 +115,7 @@ impl ListenerState {
         Self {
             id: listener.id,
             lines: listener.lines.clone().map(|terms| Rc::new(Lines::new(terms))),
+            tls: RefCell::new(listener.tls.clone()),
             accepted: Cell::new(0),
             open: Cell::new(0),
             draining: Cell::new(false),

@@ -230,6 +230,11 @@ impl Reads {
         self.spend(count * TASK);
     }
 
+    /// A client has shaken hands, which takes as long as hundreds of requests: the time is looked at.
+    pub(crate) fn count_handshake(&self) {
+        self.spend(LOOK + 1);
+    }
+
     fn spend(&self, bytes: usize) {
         match self.until_look.get().checked_sub(bytes) {
             Some(left) => self.until_look.set(left),

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
+use tls::Configuration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -282,6 +283,17 @@ impl Server {
         let connections = self.shared.connections.borrow();
         connections.iter().filter(|(_, link)| link.listener.id == id).for_each(|(_, link)| link.wake());
         true
+    }
+
+    /// Changes how clients of a listener shake hands that connect from now on. False if there is none, or it speaks clear text.
+    pub fn set_tls(&mut self, id: u32, configuration: &Configuration) -> bool {
+        let listeners = self.shared.listeners.borrow();
+        let found = listeners.iter().find(|listener| listener.id == id && !listener.is_draining());
+        let Some(mut known) = found.map(|listener| listener.tls.borrow_mut()) else { return false };
+        if known.is_some() {
+            *known = Some(configuration.clone());
+        }
+        known.is_some()
     }
 
     /// What the listeners for lines and their connections have done.

@@ -1,18 +1,22 @@
-//! A TCP or UNIX socket.
+//! A TCP or UNIX socket, or a TCP socket that speaks TLS.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::secured::Secured;
+
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// In a box, so that the many connections in clear text need not have room for it.
+    Tls(Box<Secured>),
 }
 
 impl Stream {
@@ -24,11 +28,36 @@ impl Stream {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        let read = match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, &mut buffer),
-        };
-        read.map_ok(|()| buffer.filled().len())
+        self.poll_read_buf(context, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
+
+    /// As [`Stream::poll_read`].
+    pub(crate) fn poll_read_buf(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => {
+                let read = ready!(stream.poll_read(context, buffer.initialize_unfilled()))?;
+                buffer.advance(read);
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Reads what nobody looks at any more.
+    pub(crate) fn poll_drain(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tls(stream) => stream.poll_drain(context, buffer),
+            _ => self.poll_read(context, buffer),
+        }
     }
 
     /// Writes once, right away if the socket takes it.
@@ -42,13 +71,36 @@ impl Stream {
             return match self {
                 Self::Tcp(stream) => Pin::new(stream).poll_write(context, head),
                 Self::Unix(stream) => Pin::new(stream).poll_write(context, head),
+                Self::Tls(stream) => stream.poll_write(context, [head]),
             };
         }
-        let parts = [IoSlice::new(head), IoSlice::new(body)];
+        self.poll_write_parts(context, &[IoSlice::new(head), IoSlice::new(body)])
+    }
+
+    /// As [`Stream::poll_write`]. What is not written has to be the same in the next call.
+    pub(crate) fn poll_write_parts(
+        &mut self,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, &parts),
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Self::Tls(stream) => stream.poll_write(context, parts.iter().map(|part| &**part)),
         }
+    }
+
+    fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Tcp(stream) => Some(stream),
+            Self::Unix(_) => None,
+            Self::Tls(stream) => Some(&stream.socket),
+        }
+    }
+
+    /// Whether the client has chosen HTTP/2 while it shook hands.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.speaks_http2())
     }
 
     /// Has the kernel find out in this time that a client has vanished.
@@ -57,7 +109,7 @@ impl Stream {
     /// an hour by default; so both have to be limited. The time is of whole seconds.
     pub(crate) fn keep_alive(&self, patience: Duration) {
         const PROBES: u32 = 6;
-        if let Self::Tcp(stream) = self {
+        if let Some(stream) = self.tcp() {
             let keep_alive = TcpKeepalive::new()
                 .with_time(patience / 2)
                 .with_interval((patience / 2 / PROBES).max(Duration::from_secs(1)))
@@ -74,15 +126,17 @@ impl Stream {
         let error = match self {
             Self::Tcp(stream) => stream.take_error(),
             Self::Unix(stream) => stream.take_error(),
+            Self::Tls(stream) => stream.socket.take_error(),
         };
         !matches!(error, Ok(None))
     }
 
     /// Tells the client that nothing more comes. An error means that it has gone.
-    pub(crate) fn shut_down_writing(&self) -> io::Result<()> {
+    pub(crate) fn shut_down_writing(&mut self) -> io::Result<()> {
         match self {
-            Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
-            Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Tcp(stream) => SockRef::from(&*stream).shutdown(Shutdown::Write),
+            Self::Unix(stream) => SockRef::from(&*stream).shutdown(Shutdown::Write),
+            Self::Tls(stream) => stream.shut_down_writing(),
         }
     }
 }

@@ -12,4 +12,5 @@ mod noise;
 mod reading;
 mod refusals;
 mod taking;
+mod tls;
 mod turns;

@@ -33,10 +33,13 @@ comment on column http.handler.search_path is 'search_path at registration, in w
 create table http.listener (
   port integer not null check (port between 1 and 65535),
   address text not null,
+  tls boolean not null default false,
   primary key (port, address));
 comment on table http.listener is 'Listeners; change them by http.listen() and http.unlisten()';
 comment on column http.listener.address is
   'Host name, address, * or folder of UNIX sockets; empty for all that howdah.listen_addresses allows';
+
+comment on column http.listener.tls is 'Whether it speaks TLS, by the certificates of howdah.tls_certificates; UNIX sockets never do';
 
 create function http.configuration_changed() returns trigger
 language c
@@ -97,11 +100,11 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_unhandle';
 comment on function http.unhandle(text) is 'Removes a query handler; false if there is none';
 
-create function http.listen(port integer, address text default '') returns void
+create function http.listen(port integer, address text default '', tls boolean default false) returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_listen';
-comment on function http.listen(integer, text) is
-  'Listens on a port: on one address, or on all that howdah.listen_addresses allows';
+comment on function http.listen(integer, text, boolean) is
+  'Listens on a port: on one address, or on all that howdah.listen_addresses allows; with tls for https://';
 
 create function http.unlisten(port integer, address text default null) returns boolean
 language c volatile
@@ -112,13 +115,13 @@ comment on function http.unlisten(integer, text) is
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
-  http.listen(integer, text), http.unlisten(integer, text),
+  http.listen(integer, text, boolean), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
-  http.listen(integer, text), http.unlisten(integer, text), http.registration_path()
+  http.listen(integer, text, boolean), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;
 
 create function http.read_ports()
@@ -128,7 +131,7 @@ as 'MODULE_PATHNAME', 'read_ports_wrapper';
 comment on function http.read_ports() is 'What the gateways of this database have bound, or could not';
 
 create view http.listeners as
-select l.port, l.address, p.address as bound, p.gateway, p.error
+select l.port, l.address, l.tls, p.address as bound, p.gateway, p.error
 from http.listener l left join http.read_ports() p on p.port = l.port and l.address = any (p.wanted_by);
 comment on view http.listeners is
   'The listeners of this database, and what became of each of their addresses in each gateway';

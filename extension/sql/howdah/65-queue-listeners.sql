@@ -17,6 +17,7 @@ create table queue.listener (
   line_column text,
   rest_column text,
   allow cidr[] not null check (array_position(allow, null) is null),
+  tls boolean not null default false,
   check (num_nonnulls(queue, into_table) = 1));
 comment on table queue.listener is 'Listeners for lines; change them by queue.listen() and queue.unlisten()';
 comment on column queue.listener.address is
@@ -36,6 +37,7 @@ comment on column queue.listener.longest_line is 'Bytes of a line, null for howd
 comment on column queue.listener.line_column is 'The column that gets the whole line';
 comment on column queue.listener.rest_column is 'The column that gets the keys that have no column';
 comment on column queue.listener.allow is 'Networks that may connect; all if there is none';
+comment on column queue.listener.tls is 'Whether it speaks TLS, by the certificates of howdah.tls_certificates; UNIX sockets never do';
 
 create trigger changed after insert or update or delete or truncate on queue.listener
 for each statement execute function http.configuration_changed();
@@ -50,12 +52,12 @@ create function queue.listen(
   role text default null, token text default null, durability text default 'commit',
   bucket_rows integer default 10000, bucket_bytes integer default null, bucket_milliseconds integer default 5,
   longest_line integer default null, line_column text default null, rest_column text default null,
-  allow cidr[] default '{}', search_path text default http.registration_path())
+  allow cidr[] default '{}', search_path text default http.registration_path(), tls boolean default false)
 returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_queue_listen';
 comment on function queue.listen(
-  integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text) is
+  integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text, boolean) is
   'Takes lines of JSON on a port into a queue or a table; the same port replaces';
 
 create function queue.unlisten(port integer) returns boolean
@@ -119,11 +121,11 @@ comment on column queue.connections.lag is 'Lines that have come and are not com
 
 revoke all on function
   queue.listen(
-    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
+    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text, boolean),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
 from public;
 grant execute on function
   queue.listen(
-    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text),
+    integer, text, regclass, text, text, text, text, integer, integer, integer, integer, text, text, cidr[], text, boolean),
   queue.unlisten(integer), queue.read_listeners(), queue.read_connections()
 to howdah_admin;

@@ -18,7 +18,7 @@ use crate::shared::shared;
 use crate::{log_line, settings};
 
 sql_function!(
-    /// `http.listen(port, address)`
+    /// `http.listen(port, address, tls)`
     howdah_listen,
     |call| {
         refuse_restricted();
@@ -32,10 +32,13 @@ sql_function!(
                 "Choose another port, or queue.unlisten() it first.",
             );
         }
+        let tls = call.get::<bool>(2).unwrap_or_default();
         check_listener(port, address);
+        check_tls(address, tls);
         run_as_owner(
-            "insert into http.listener as l (port, address) values ($1, $2) on conflict do nothing",
-            &[i32::from(port).into(), address.into()],
+            "insert into http.listener as l (port, address, tls) values ($1, $2, $3)
+             on conflict (port, address) do update set tls = excluded.tls",
+            &[i32::from(port).into(), address.into(), tls.into()],
         );
         Datum::null()
     }
@@ -70,7 +73,7 @@ pub fn port(call: Call) -> u16 {
 
 /// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
 pub fn check_listener(port: u16, address: &str) {
-    let listener = Listener { port, address: address.to_owned() };
+    let listener = Listener { port, address: address.to_owned(), tls: false };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
@@ -119,6 +122,25 @@ fn check_address(address: &Address) {
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
             &format!("cannot listen on {name}: {error}"),
             hint,
+        );
+    }
+}
+
+/// An error for a UNIX socket that is to speak TLS, and a warning as long as there is no certificate.
+pub fn check_tls(address: &str, tls: bool) {
+    if tls && address.starts_with('/') {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("{address} is for UNIX sockets, which speak clear text"),
+            "Nobody listens in on them; leave tls out.",
+        );
+    }
+    if tls && settings::list(&settings::TLS_CERTIFICATES).is_empty() {
+        ereport!(
+            WARNING,
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "howdah.tls_certificates names no certificate, so nothing listens yet",
+            "set it in the server's configuration and reload; the listener binds by itself then"
         );
     }
 }

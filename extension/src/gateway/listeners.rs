@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
 use registry::Refused;
+use tls::Configuration;
 
+use super::certificates::Certificates;
 use super::names::Names;
 use crate::intake::Intake;
 use crate::request::table::Listener;
@@ -41,6 +43,8 @@ struct Bound {
     id: u32,
     /// If it takes lines.
     terms: Option<Terms>,
+    /// If it speaks TLS.
+    tls: Option<Configuration>,
 }
 
 /// An address that is to be listened on.
@@ -49,8 +53,39 @@ struct Wanted {
     name: String,
     port: u16,
     terms: Option<Terms>,
+    /// Whether it speaks TLS.
+    tls: bool,
     /// Of the listeners that want it, the addresses that the user has given.
     listeners: Vec<String>,
+}
+
+impl Wanted {
+    /// How it speaks TLS, if it does; the error is why it cannot.
+    fn configuration(&self, certificates: &Certificates) -> Result<Option<Configuration>, String> {
+        if !self.tls {
+            return Ok(None);
+        }
+        let terms = if self.terms.is_some() { tls::Terms::Lines } else { tls::Terms::Http };
+        certificates.configuration(terms).map(|configuration| Some(configuration.clone()))
+    }
+}
+
+impl Bound {
+    /// Takes over what has changed, for connections to come.
+    fn follow(&mut self, wanted: &Wanted, certificates: &Certificates, server: &mut Server) {
+        if self.terms != wanted.terms {
+            if let Some(terms) = &wanted.terms {
+                server.set_terms(self.id, terms);
+            }
+            self.terms = wanted.terms.clone();
+        }
+        if let Ok(Some(tls)) = wanted.configuration(certificates)
+            && self.tls.as_ref() != Some(&tls)
+        {
+            server.set_tls(self.id, &tls);
+            self.tls = Some(tls);
+        }
+    }
 }
 
 /// A host name that means nothing.
@@ -82,15 +117,21 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
         for address in addresses {
             let name = name(&address);
             let given = given.clone();
+            let tls = listener.tls && matches!(address, Address::Tcp(_));
             match wanted.iter_mut().find(|other| other.name == name) {
                 None => wanted.push(Wanted {
                     address,
                     name,
                     port: listener.port,
                     terms: terms.clone(),
+                    tls,
                     listeners: vec![given],
                 }),
-                Some(other) if other.terms.is_some() == terms.is_some() => other.listeners.push(given),
+                // Of two that want it in different ways, the one that wants it encrypted has its way.
+                Some(other) if other.terms.is_some() == terms.is_some() => {
+                    other.listeners.push(given);
+                    other.tls |= tls;
+                }
                 Some(_) => {}
             }
         }
@@ -170,13 +211,23 @@ impl Listeners {
     }
 
     /// Binds what is new, lets go of what is gone, whose running requests and lines finish, and changes the terms of the rest.
-    pub fn follow(&mut self, http: &[Listener], intakes: &[Rc<Intake>], server: &mut Server) {
+    pub fn follow(
+        &mut self,
+        http: &[Listener],
+        intakes: &[Rc<Intake>],
+        certificates: &Certificates,
+        server: &mut Server,
+    ) {
         self.failed = None;
         let (wanted, unresolved) = wanted(http, intakes, &mut self.names);
+        // Who is to speak TLS and cannot listens no more: nothing goes in clear text.
         let is_wanted = |name: &String, bound: &Bound| {
-            wanted
-                .iter()
-                .any(|wanted| wanted.name == *name && wanted.terms.is_some() == bound.terms.is_some())
+            wanted.iter().any(|wanted| {
+                wanted.name == *name
+                    && wanted.terms.is_some() == bound.terms.is_some()
+                    && wanted.tls == bound.tls.is_some()
+                    && !(wanted.tls && wanted.configuration(certificates).is_err())
+            })
         };
         let gone = self.bound.iter().filter(|(name, bound)| !is_wanted(name, bound));
         for name in gone.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
@@ -191,14 +242,14 @@ impl Listeners {
         for wanted in wanted {
             let (name, listeners) = (wanted.name.clone(), wanted.listeners.clone());
             match self.bound.get_mut(&name) {
-                None => self.bind(wanted, server),
-                Some(bound) if bound.terms != wanted.terms => {
-                    if let Some(terms) = &wanted.terms {
-                        server.set_terms(bound.id, terms);
+                None => match wanted.configuration(certificates) {
+                    Ok(tls) => self.bind(wanted, tls, server),
+                    Err(reason) => {
+                        self.failed = Some(Instant::now());
+                        self.complain(name.clone(), reason);
                     }
-                    bound.terms = wanted.terms;
-                }
-                Some(_) => {}
+                },
+                Some(bound) => bound.follow(&wanted, certificates, server),
             }
             let (address, port) = split(&name);
             shared().ports.attribute(address, port, self.gateway, &listeners);
@@ -233,7 +284,7 @@ impl Listeners {
         shared().ports.release(address, port, self.gateway);
     }
 
-    fn bind(&mut self, wanted: Wanted, server: &mut Server) {
+    fn bind(&mut self, wanted: Wanted, tls: Option<Configuration>, server: &mut Server) {
         let Wanted { address, name, port: number, terms, .. } = wanted;
         let (text, port) = split(&name);
         let ports = &shared().ports;
@@ -247,7 +298,12 @@ impl Listeners {
             Err(Refused::Full) => Err("too many addresses; raise howdah.max_workers".into()),
             Ok(()) => {
                 let sharing = if joining { Sharing::Joining } else { Sharing::First };
-                let listener = Bind { sharing, lines: terms.clone(), ..Bind::new(self.next_id, address) };
+                let listener = Bind {
+                    sharing,
+                    lines: terms.clone(),
+                    tls: tls.clone(),
+                    ..Bind::new(self.next_id, address)
+                };
                 server.listen(&listener).map_err(|error| {
                     ports.release(text, port, self.gateway);
                     error.to_string()
@@ -263,7 +319,7 @@ impl Listeners {
                 if terms.is_some() {
                     self.ports.insert(self.next_id, number);
                 }
-                self.bound.insert(name, Bound { id: self.next_id, terms });
+                self.bound.insert(name, Bound { id: self.next_id, terms, tls });
                 self.next_id += 1;
             }
             Err(reason) => {

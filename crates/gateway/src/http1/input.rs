@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Buf;
 
 use ::http1::{Framing, Head, HeaderSlots, Reject, Scanner};
-use message::{RequestBuilder, RequestLine, Scheme, Version};
+use message::{RequestBuilder, RequestLine, Version};
 
 use super::Connection;
 use crate::http2::PREFACE;
@@ -181,7 +181,7 @@ impl Connection {
             path: &head.target.path,
             query_string: head.target.query,
             authority: head.authority,
-            scheme: Scheme::Http,
+            scheme: self.peer.scheme,
             version: if head.minor_version == 0 { Version::Http10 } else { Version::Http11 },
             remote: self.peer.remote,
             local_port: self.peer.local_port,

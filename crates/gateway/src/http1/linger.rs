@@ -39,7 +39,7 @@ impl Connection {
             }
             shared.with_read_buffer(|buffer| {
                 while left > 0 {
-                    match self.poll_read(context, buffer) {
+                    match self.poll_drain(context, buffer) {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(None) => return Poll::Ready(()),
                         Poll::Ready(Some(read)) => left = left.saturating_sub(read),

@@ -56,6 +56,12 @@ impl Connection {
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
         self.place.name_task().await;
+        if !self.stream.shake_hands(&self.place).await {
+            return;
+        }
+        if self.stream.speaks_http2() {
+            return self.serve_http2().await;
+        }
         loop {
             match self.next_head().await {
                 Next::Head(started) => {
@@ -64,14 +70,16 @@ impl Connection {
                     }
                 }
                 Next::Refused(refusal) => return self.refuse(refusal).await,
-                Next::Http2 => {
-                    let Self { place, stream, peer, input, .. } = self;
-                    // In a box, so that the many connections of HTTP/1 need not have room for it.
-                    return Box::pin(http2::serve(place, stream, peer, input)).await;
-                }
+                Next::Http2 => return self.serve_http2().await,
                 Next::Closed => return,
             }
         }
+    }
+
+    async fn serve_http2(self) {
+        let Self { place, stream, peer, input, .. } = self;
+        // In a box, so that the many connections of HTTP/1 need not have room for it.
+        Box::pin(http2::serve(place, stream, peer, input)).await;
     }
 
     /// Serves one request; true if another one may follow.
@@ -107,7 +115,9 @@ impl Connection {
     /// Answers with an error and ends the connection.
     pub(crate) async fn refuse(mut self, refusal: Refusal) {
         self.place.name_task().await;
-        self.answer_and_linger(refusal).await;
+        if self.stream.shake_hands(&self.place).await {
+            self.answer_and_linger(refusal).await;
+        }
     }
 
     async fn answer_and_linger(&mut self, refusal: Refusal) {

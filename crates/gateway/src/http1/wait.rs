@@ -1,6 +1,7 @@
 //! Waiting for the reply while watching the client, and reading in general.
 
 use std::future::poll_fn;
+use std::io;
 use std::task::{Context, Poll, ready};
 
 use super::Connection;
@@ -69,14 +70,26 @@ impl Connection {
         context: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<Option<usize>> {
-        match ready!(self.stream.poll_read(context, buffer)) {
+        let read = self.stream.poll_read(context, buffer);
+        self.take_note(read, buffer.len())
+    }
+
+    /// As [`Self::poll_read`], of what nobody looks at any more.
+    pub(super) fn poll_drain(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Option<usize>> {
+        ready!(self.poll_turn(context));
+        let read = self.stream.poll_drain(context, buffer);
+        self.take_note(read, buffer.len())
+    }
+
+    fn take_note(&mut self, read: Poll<io::Result<usize>>, room: usize) -> Poll<Option<usize>> {
+        match ready!(read) {
             Ok(0) => {
                 self.ended = true;
                 Poll::Ready(None)
             }
             Ok(read) => {
                 add(&self.place.shared.tally.bytes_in, read);
-                self.place.shared.have_read(&self.place.link.last_read, read, buffer.len());
+                self.place.shared.have_read(&self.place.link.last_read, read, room);
                 Poll::Ready(Some(read))
             }
             Err(_) => Poll::Ready(None),

@@ -11,7 +11,7 @@ use http::request::Parts;
 use tokio::time::{Instant, timeout_at};
 
 use ::http1::{Reject, Target, check_expectation, target::check_authority};
-use message::{RequestBuilder, RequestLine, Scheme, Version, id};
+use message::{RequestBuilder, RequestLine, Version, id};
 
 use super::response::Piece;
 use crate::bodies::Charge;
@@ -157,7 +157,7 @@ fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
         path: &target.path,
         query_string: target.query,
         authority,
-        scheme: Scheme::Http,
+        scheme: peer.scheme,
         version: Version::Http2,
         remote: peer.remote,
         local_port: peer.local_port,

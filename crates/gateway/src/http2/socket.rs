@@ -103,11 +103,7 @@ impl Socket {
             self.shared.postpone(context.waker());
             return Poll::Pending;
         }
-        let written = match &mut self.stream {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-        };
-        let written = ready!(written)?;
+        let written = ready!(self.stream.poll_write_parts(context, parts))?;
         self.shared.have_written(written);
         self.credit.earn(written);
         Poll::Ready(Ok(written))
@@ -130,10 +126,7 @@ impl AsyncRead for Socket {
             let taken = self.first.len().min(buffer.remaining());
             buffer.put_slice(&self.first.split_to(taken));
         } else {
-            match &mut self.stream {
-                Stream::Tcp(stream) => ready!(Pin::new(stream).poll_read(context, buffer))?,
-                Stream::Unix(stream) => ready!(Pin::new(stream).poll_read(context, buffer))?,
-            }
+            ready!(self.stream.poll_read_buf(context, buffer))?;
             add(&self.shared.tally.bytes_in, buffer.filled().len() - before);
         }
         if self.hear(&buffer.filled()[before..], room) {
@@ -169,7 +162,7 @@ impl AsyncWrite for Socket {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.stream.shut_down_writing())
     }
 }

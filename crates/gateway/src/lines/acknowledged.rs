@@ -246,7 +246,7 @@ impl Connection {
         let mut left = LINGER_BYTES;
         poll_fn(|context| {
             while left > 0 && !self.place.link.is_aborted() && !self.place.link.take_expired() {
-                match shared.with_read_buffer(|buffer| self.socket.poll_read(context, buffer)) {
+                match shared.with_read_buffer(|buffer| self.socket.poll_drain(context, buffer)) {
                     Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
                     Poll::Ready(_) => break,
                     Poll::Pending => return Poll::Pending,

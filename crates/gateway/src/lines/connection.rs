@@ -73,6 +73,9 @@ impl Connection {
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
         self.place.name_task().await;
+        if !self.socket.shake_hands(&self.place).await {
+            return;
+        }
         let mut opening = Opening::default();
         let shared = Rc::clone(&self.place.shared);
         self.place.set_deadline(shared.clock.after(shared.limits().first_line_timeout));

@@ -41,6 +41,10 @@ impl Running {
     }
 
     pub fn listening(limits: Limits, address: SocketAddr) -> Self {
+        Self::with(limits, Listener::new(1, Address::Tcp(address)))
+    }
+
+    pub fn with(limits: Limits, listener: Listener) -> Self {
         let (bell, ear) = UnixStream::pair().unwrap();
         ear.set_nonblocking(true).unwrap();
         let (commands, orders) = channel();
@@ -49,7 +53,7 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let mut server = Server::new(limits).unwrap();
             server.watch(ear.as_fd()).unwrap();
-            ready.send(server.listen(&Listener::new(1, Address::Tcp(address))).unwrap()).unwrap();
+            ready.send(server.listen(&listener).unwrap()).unwrap();
             serve(server, ear, &orders, &report);
         });
         let Address::Tcp(address) = bound.recv_timeout(PATIENCE).unwrap() else { unreachable!() };
@@ -157,6 +161,7 @@ fn answer(request: &Request<'_>) -> Answer {
     }
     Answer::Reply(match path {
         "/echo" => text(200, request.body()),
+        "/scheme" => text(200, format!("{:?}", request.scheme()).as_bytes()),
         "/host" => text(200, request.header("host").unwrap_or("-").as_bytes()),
         "/id" => text(200, request.id().as_bytes()),
         "/own-id" => {

@@ -9,7 +9,7 @@ use crate::authority::{
     check_role, current_user, name_of, refuse_restricted, run_as_owner, table_name, value_as_owner, web_role,
 };
 use crate::entry::{Call, sql_function};
-use crate::functions::listening::{check_listener, port};
+use crate::functions::listening::{check_listener, check_tls, port};
 use crate::functions::registering::{SearchPath, is_removed};
 use crate::ingest::table;
 use crate::queue::definition::{self, Right};
@@ -46,6 +46,7 @@ sql_function!(
         }
         let address = call.text(3).unwrap_or_default();
         check_listener(port, address);
+        check_tls(address, call.get::<bool>(15).unwrap_or_default());
         store(call, port, address, role.oid, bytes);
         Datum::null()
     }
@@ -180,15 +181,15 @@ fn store(call: Call, port: u16, address: &str, role: Oid, bytes: i32) {
     run_as_owner(
         "insert into queue.listener as l (
            port, address, queue, into_table, role, search_path, token, durability, bucket_rows, bucket_bytes,
-           bucket_milliseconds, longest_line, line_column, rest_column, allow, queue_owner)
-         values ($1, $2, $3, $4, $5, $6, sha256(convert_to($7, 'UTF8')), $8, $9, $10, $11, $12, $13, $14, $15, $16)
+           bucket_milliseconds, longest_line, line_column, rest_column, allow, queue_owner, tls)
+         values ($1, $2, $3, $4, $5, $6, sha256(convert_to($7, 'UTF8')), $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
          on conflict (port) do update set
            address = excluded.address, queue = excluded.queue, into_table = excluded.into_table, role = excluded.role,
            search_path = excluded.search_path, token = excluded.token, durability = excluded.durability,
            bucket_rows = excluded.bucket_rows, bucket_bytes = excluded.bucket_bytes,
            bucket_milliseconds = excluded.bucket_milliseconds, longest_line = excluded.longest_line,
            line_column = excluded.line_column, rest_column = excluded.rest_column, allow = excluded.allow,
-           queue_owner = excluded.queue_owner",
+           queue_owner = excluded.queue_owner, tls = excluded.tls",
         &[
             i32::from(port).into(),
             address.into(),
@@ -206,6 +207,7 @@ fn store(call: Call, port: u16, address: &str, role: Oid, bytes: i32) {
             call.text(12).into(),
             networks,
             queue_owner.into(),
+            call.get::<bool>(15).unwrap_or_default().into(),
         ],
     );
 }

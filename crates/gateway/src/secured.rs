@@ -1,0 +1,219 @@
+//! TLS between a socket and its protocol.
+//!
+//! What the socket brings is decrypted in a buffer that all connections of the thread share; what is to be sent is encrypted and
+//! kept until the socket has taken it, and only then its writer is told that it is written: so the times and the memory of a reply
+//! are those of clear text.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use socket2::SockRef;
+use tls::{Ending, Session};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::connection::Registered;
+use crate::places::WaitsFor;
+use crate::stream::Stream;
+
+/// Bytes that one read of a socket takes at most.
+const RECEIVED: usize = 64 << 10;
+
+thread_local! {
+    /// What a socket has brought, while it is decrypted.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A socket that speaks TLS.
+pub(crate) struct Secured {
+    pub socket: TcpStream,
+    session: Session,
+}
+
+impl Secured {
+    pub(crate) fn new(socket: TcpStream, session: Session) -> Self {
+        Self { socket, session }
+    }
+
+    /// Whether ALPN has chosen HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.session.alpn() == Some(b"h2")
+    }
+
+    /// Goes on with the handshake; ready when it has ended.
+    pub(crate) fn poll_handshake(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.session.is_handshaking() {
+            ready!(self.poll_progress(context, &mut []))?;
+        }
+        // What is left to be sent goes with what is read or written next, or now.
+        let _ = self.poll_flush(context)?;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads decrypted bytes; none at the client's end. A socket that ends without the client having said so is an error, as somebody
+    /// may have cut off what was sent.
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let read = self.session.read(buffer);
+            if read > 0 || self.session.ending() == Ending::Whole {
+                return Poll::Ready(Ok(read));
+            }
+            let read = ready!(self.poll_progress(context, buffer))?;
+            if read > 0 {
+                return Poll::Ready(Ok(read));
+            }
+        }
+    }
+
+    /// Has the session take in what the socket brings, and sends what comes of it. How many bytes came out.
+    fn poll_progress(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        // A client that does not read may still send.
+        let flushed = self.poll_flush(context)?;
+        if self.session.failure().is_some() {
+            // Its alert goes first.
+            return flushed.map(|()| Err(ErrorKind::InvalidData.into()));
+        }
+        if self.session.ending() == Ending::Cut {
+            return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
+        }
+        let mut received = BUFFER.take();
+        received.resize(RECEIVED, 0);
+        // No more than what the reader has room for, beside what a record adds, so that little has to wait.
+        let most = if buffer.is_empty() { RECEIVED } else { (buffer.len() + 512).min(RECEIVED) };
+        let read = self.poll_receive(context, &mut received[..most]);
+        let done = read.map_ok(|count| match count {
+            0 => {
+                self.session.receive_end();
+                0
+            }
+            _ => self.session.receive(&mut received[..count], buffer),
+        });
+        BUFFER.set(received);
+        if done.is_ready() {
+            let _ = self.poll_flush(context)?;
+        }
+        done
+    }
+
+    fn poll_receive(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(Pin::new(&mut self.socket).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Sends what is encrypted.
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.session.outgoing().is_empty() {
+            match ready!(Pin::new(&mut self.socket).poll_write(context, self.session.outgoing()))? {
+                0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                sent => self.session.has_sent(sent),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes the beginning of some bytes, which are the same until it is ready: how many have been sent.
+    pub(crate) fn poll_write<'a>(
+        &mut self,
+        context: &mut Context<'_>,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Poll<io::Result<usize>> {
+        if !self.session.has_sealed() {
+            ready!(self.poll_flush(context))?;
+            self.session.seal(parts).map_err(|_| ErrorKind::BrokenPipe)?;
+        }
+        ready!(self.poll_flush(context))?;
+        Poll::Ready(Ok(self.session.take_sealed()))
+    }
+
+    /// Reads what nobody looks at any more, as it comes.
+    pub(crate) fn poll_drain(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let _ = self.poll_flush(context)?;
+        self.poll_receive(context, buffer)
+    }
+
+    /// Tells the client that nothing more comes.
+    pub(crate) fn shut_down_writing(&mut self) -> io::Result<()> {
+        self.say_goodbye();
+        SockRef::from(&self.socket).shutdown(Shutdown::Write)
+    }
+
+    /// Sends close_notify, if the socket takes it at once.
+    fn say_goodbye(&mut self) {
+        self.session.say_goodbye();
+        while !self.session.outgoing().is_empty() {
+            match self.socket.try_write(self.session.outgoing()) {
+                Ok(sent @ 1..) => self.session.has_sent(sent),
+                // A client that takes nothing, or has gone, is not told.
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Drop for Secured {
+    fn drop(&mut self) {
+        self.say_goodbye();
+    }
+}
+
+impl Stream {
+    /// Shakes hands, if it speaks TLS. False if the connection is over.
+    pub(crate) async fn shake_hands(&mut self, place: &Registered) -> bool {
+        let Self::Tls(secured) = self else { return true };
+        let shared = &place.shared;
+        place.wait(WaitsFor::FirstWord);
+        place.set_deadline(shared.clock.after(shared.limits().tls_handshake_timeout));
+        let shaken = poll_fn(|context| {
+            if place.link.is_aborted() || place.link.take_expired() {
+                return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+            }
+            ready!(shared.poll_may_read(&place.link.last_read, context));
+            secured.poll_handshake(context)
+        })
+        .await;
+        shared.reads.count_handshake();
+        if shaken.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidData) {
+            secured.linger(place).await;
+        }
+        shaken.is_ok()
+    }
+}
+
+/// Bytes that a client may send after it was refused.
+const LINGER: usize = 64 << 10;
+
+impl Secured {
+    /// Reads on for a little while after an alert: a socket that is closed while bytes wait in it sends a reset, which can overtake the
+    /// alert in the client.
+    async fn linger(&mut self, place: &Registered) {
+        let shared = &place.shared;
+        if SockRef::from(&self.socket).shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let mut left = LINGER;
+        poll_fn(|context| {
+            while left > 0 && !place.link.is_aborted() && !place.link.take_expired() {
+                match shared.with_read_buffer(|buffer| self.poll_drain(context, buffer)) {
+                    Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
+                    Poll::Ready(_) => break,
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+}
