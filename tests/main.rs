@@ -21,6 +21,7 @@ mod together {
     mod guards;
     mod handler_arms;
     mod http2_conformance;
+    mod https;
     mod ignored_results;
     mod ingest_bad_lines;
     mod ingest_lines;

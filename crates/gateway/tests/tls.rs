@@ -15,6 +15,9 @@ use tls::{Choice, Configuration, Pair, Terms};
 
 use crate::harness::{PATIENCE, Running};
 
+/// A second of 2027.
+const NOW: i64 = 1_800_000_000;
+
 type Client = StreamOwned<ClientConnection, TcpStream>;
 
 /// A certificate for `example.test`, and what a client has to trust.
@@ -32,8 +35,9 @@ fn certified() -> Certified {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["example.test".to_owned()]).unwrap();
     let leaf = params.signed_by(&key, &issuer).unwrap().pem();
-    let pair = Pair::read(format!("{leaf}{pem}").as_bytes(), Some(key.serialize_pem().as_bytes())).unwrap();
-    let choice = Choice::new(&[(Arc::new(pair), true)], 1_800_000_000);
+    let pair =
+        Pair::load(format!("{leaf}{pem}").as_bytes(), Some(key.serialize_pem().as_bytes()), NOW).unwrap();
+    let choice = Choice::new(vec![(Arc::new(pair), true)], NOW);
     Certified { configuration: tls::configuration(Terms::Http, Arc::new(choice)).unwrap(), authority: pem }
 }
 

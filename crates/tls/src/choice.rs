@@ -1,10 +1,10 @@
 //! Which certificate a client gets.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::SignatureScheme;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
@@ -12,76 +12,131 @@ use crate::certificate::{KeyKind, plain_host};
 use crate::pair::Pair;
 
 /// The certificates of a listener, by the names that they are for.
+///
+/// Of several for one name a client gets one that is valid, of these one whose kind of signature it can do, ECDSA rather than RSA,
+/// of these the one that became valid last, of these the first of the setting. A certificate for the very name comes before a
+/// wildcard's that is as valid. A client that names nothing, or nothing that is here, gets the default.
 #[derive(Default)]
 pub struct Choice {
-    /// Exact names, and wildcards by what follows their star; of each the best first.
-    exact: HashMap<String, Vec<Arc<Pair>>>,
-    wildcards: HashMap<String, Vec<Arc<Pair>>>,
-    /// Who names nothing that is here gets it.
-    default: Option<Arc<Pair>>,
+    /// By their names; those of wildcards by what follows the star's dot.
+    exact: HashMap<String, Vec<Candidate>>,
+    wildcards: HashMap<String, Vec<Candidate>>,
+    /// Those that may be the default, in the order of the setting.
+    defaults: Vec<Arc<Pair>>,
+    /// How many there are.
     count: usize,
+    changes_at: Option<i64>,
+}
+
+/// One that a name leads to. Each list has the best first.
+struct Candidate {
+    pair: Arc<Pair>,
+    is_valid: bool,
 }
 
 impl Choice {
-    /// Of pairs in the order of the setting, each with whether it may be the default: the first of those is. Where none may, a
-    /// single pair is the default nevertheless.
-    pub fn new(pairs: &[(Arc<Pair>, bool)], now: i64) -> Self {
-        let mut choice = Self { count: pairs.len(), ..Self::default() };
-        for (pair, _) in pairs {
+    /// Makes a choice of pairs in the order of the setting, each with whether it may be the default. Where none may, a single one
+    /// is the default nevertheless. `now` is the second of the UNIX clock in which they are valid or not.
+    pub fn new(pairs: Vec<(Arc<Pair>, bool)>, now: i64) -> Choice {
+        let mut choice =
+            Choice { count: pairs.len(), changes_at: next_change(&pairs, now), ..Choice::default() };
+        for (pair, may_be_default) in &pairs {
             for name in &pair.leaf.names {
-                let (names, name) = match name.strip_prefix("*.") {
-                    Some(parent) => (&mut choice.wildcards, parent),
-                    None => (&mut choice.exact, name.as_str()),
-                };
-                names.entry(name.to_owned()).or_default().push(Arc::clone(pair));
+                choice.add(name, pair, now);
+            }
+            if *may_be_default || pairs.len() == 1 {
+                choice.defaults.push(Arc::clone(pair));
             }
         }
-        // Those that are valid first, of these those whose handshakes are cheap, of these the latest. The sort is stable: of equal
-        // ones the first of the setting stays the first.
-        let is_costly = |pair: &Pair| matches!(pair.leaf.key, KeyKind::Rsa(_));
-        let rank = |pair: &Arc<Pair>| (!pair.leaf.is_valid_at(now), is_costly(pair), -pair.leaf.not_before);
-        choice
-            .exact
-            .values_mut()
-            .chain(choice.wildcards.values_mut())
-            .for_each(|pairs| pairs.sort_by_key(rank));
-        let named = pairs.iter().find(|(_, may_be_default)| *may_be_default);
-        let default = named.or(pairs.first().filter(|_| pairs.len() == 1));
-        choice.default = default.map(|(pair, _)| Arc::clone(pair));
+        for candidates in choice.exact.values_mut().chain(choice.wildcards.values_mut()) {
+            // Equal ones keep the order of the setting.
+            candidates.sort_by_key(|candidate| {
+                (!candidate.is_valid, cost(&candidate.pair), -candidate.pair.leaf.not_before)
+            });
+        }
         choice
     }
 
-    /// Whether there is no certificate.
+    fn add(&mut self, name: &str, pair: &Arc<Pair>, now: i64) {
+        let (names, key) = match name.strip_prefix("*.") {
+            Some(parent) => (&mut self.wildcards, parent),
+            None => (&mut self.exact, name),
+        };
+        let candidate = Candidate { pair: Arc::clone(pair), is_valid: pair.is_valid_at(now) };
+        names.entry(key.to_owned()).or_default().push(candidate);
+    }
+
+    /// What clients get that name nothing, or nothing that is here.
+    pub fn default_pair(&self) -> Option<&Arc<Pair>> {
+        self.defaults.first()
+    }
+
+    /// What a client gets that names this host and can do every kind of signature.
+    pub fn pair_of(&self, name: Option<&str>) -> Option<&Arc<Pair>> {
+        self.pair_for(name, |_| true)
+    }
+
+    /// Whether there is no certificate at all.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The certificate of those that name nothing that is here.
-    pub fn default_pair(&self) -> Option<&Arc<Pair>> {
-        self.default.as_ref()
+    /// The second of the UNIX clock in which the next certificate becomes valid, or is no longer. A choice that is made then may
+    /// be another.
+    pub fn changes_at(&self) -> Option<i64> {
+        self.changes_at
     }
 
-    /// The certificate for a server name, for a client that can do these kinds of signatures.
-    pub fn pair_of(&self, name: Option<&str>, schemes: &[SignatureScheme]) -> Option<&Arc<Pair>> {
-        let named = name.map(plain_host).and_then(|name| {
-            let under = || self.wildcards.get(name.split_once('.')?.1);
-            self.exact.get(&name).or_else(under)
-        });
-        let Some(pairs) = named else { return self.default.as_ref() };
-        let can = |pair: &&Arc<Pair>| pair.certified.key.choose_scheme(schemes).is_some();
-        pairs.iter().find(can).or(pairs.first())
+    /// A client that can do none of the signatures gets the best nevertheless: the handshake then ends with the alert that says so.
+    fn pair_for(&self, name: Option<&str>, can: impl Fn(&Pair) -> bool) -> Option<&Arc<Pair>> {
+        let (exact, wildcards) = name.map_or((&[][..], &[][..]), |name| self.candidates(name));
+        let all = || exact.iter().chain(wildcards);
+        let named = all()
+            .find(|candidate| candidate.is_valid && can(&candidate.pair))
+            .or_else(|| all().find(|candidate| can(&candidate.pair)))
+            .or_else(|| all().next())
+            .map(|candidate| &candidate.pair);
+        named.or_else(|| self.defaults.iter().find(|pair| can(pair))).or_else(|| self.default_pair())
+    }
+
+    /// Those for the very name, and those for its wildcard.
+    fn candidates(&self, name: &str) -> (&[Candidate], &[Candidate]) {
+        let host = plain_host(name);
+        let host = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::from(host.to_ascii_lowercase()),
+            false => Cow::from(host),
+        };
+        let parent = host.split_once('.').filter(|(label, _)| !label.is_empty()).map(|(_, parent)| parent);
+        let exact = self.exact.get(&*host).map(Vec::as_slice);
+        let wildcards = parent.and_then(|parent| self.wildcards.get(parent)).map(Vec::as_slice);
+        (exact.unwrap_or_default(), wildcards.unwrap_or_default())
     }
 }
 
-impl fmt::Debug for Choice {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Choice").field("certificates", &self.count).finish_non_exhaustive()
+/// How much a handshake costs, by the kind of key: RSA costs ten times as much.
+fn cost(pair: &Pair) -> u8 {
+    match pair.leaf.key {
+        KeyKind::Ecdsa(_) => 0,
+        KeyKind::Ed25519 | KeyKind::Other(_) => 1,
+        KeyKind::Rsa(_) => 2,
     }
+}
+
+fn next_change(pairs: &[(Arc<Pair>, bool)], now: i64) -> Option<i64> {
+    let changes =
+        pairs.iter().flat_map(|(pair, _)| [pair.leaf.not_before, pair.leaf.not_after.saturating_add(1)]);
+    changes.filter(|&second| second > now).min()
 }
 
 impl ResolvesServerCert for Choice {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let pair = self.pair_of(hello.server_name(), hello.signature_schemes())?;
-        Some(Arc::clone(&pair.certified))
+        let can = |pair: &Pair| pair.certified.key.choose_scheme(hello.signature_schemes()).is_some();
+        self.pair_for(hello.server_name(), can).map(|pair| Arc::clone(&pair.certified))
+    }
+}
+
+impl fmt::Debug for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Choice").field("certificates", &self.count).finish_non_exhaustive()
     }
 }

@@ -1,174 +1,185 @@
-//! PEM (RFC 7468): a chain of certificates and its key, as people have them in files.
+//! The certificates and the key of a file in PEM.
 //!
-//! Readers of PEM pass over what they do not know, and by that a chain becomes shorter than its file. Here each block is read, or
-//! named in the error.
+//! Each block of the file is read, or named in the error: a chain is never shorter than its file. What comes in another format is
+//! called by its name, with the command that converts it.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Bytes that a file may have: a chain has some kilobytes.
-pub const LONGEST_FILE: usize = 1 << 20;
-/// Certificates of a chain.
-const LONGEST_CHAIN: usize = 32;
+use crate::blocks::{Block, blocks};
+use crate::der::{self, IDENTIFIER, INTEGER, OCTETS, SEQUENCE, Value};
 
-/// What a file, or two, hold.
+/// Bytes that a file may have: a chain and its key have some kilobytes.
+pub const MAX_FILE: usize = 1 << 20;
+/// Certificates that a file may have.
+pub const MAX_CHAIN: usize = 32;
+
+/// What a file holds.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// In the order of the file: the server's own first.
+    /// The certificates, in the order of the file.
     pub chain: Vec<CertificateDer<'static>>,
     /// The key.
     pub key: Option<PrivateKeyDer<'static>>,
 }
 
-/// A block between BEGIN and END.
-struct Block<'a> {
-    label: &'a str,
-    /// Of its BEGIN, from 1.
-    line: usize,
-    body: String,
-}
-
 impl Contents {
-    /// Reads one file.
+    /// Reads a file.
     ///
     /// # Errors
-    ///
-    /// A sentence that says what cannot be read, in which line, and what to do.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() > LONGEST_FILE {
-            return Err(format!("the file has more than {LONGEST_FILE} bytes"));
+    /// A sentence that says which block of which line cannot be used, or what the file is instead, and what to do.
+    pub fn read(file: &[u8]) -> Result<Contents, String> {
+        if file.len() > MAX_FILE {
+            return Err(format!("the file is larger than {MAX_FILE} bytes"));
         }
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err("the file is empty".into());
-        }
-        let text = String::from_utf8_lossy(bytes);
-        let blocks = blocks(&text).map_err(|error| binary(bytes).map_or(error, Into::into))?;
+        let blocks = blocks(file)?;
         if blocks.is_empty() {
-            return Err(binary(bytes).unwrap_or("the file has no block of PEM (-----BEGIN …-----)").into());
+            return Err(other_format(file));
         }
-        let mut contents = Self::default();
-        for block in blocks {
-            contents
-                .take(&block)
-                .map_err(|reason| format!("the block {} in line {} {reason}", block.label, block.line))?;
+        let mut contents = Contents::default();
+        for block in &blocks {
+            contents.take(block).map_err(|reason| format!("{} {reason}", block.name()))?;
         }
         Ok(contents)
     }
 
-    fn take(&mut self, block: &Block<'_>) -> Result<(), String> {
-        if block.body.contains("ENCRYPTED") {
-            return Err(convert("is encrypted", "openssl pkey -in FILE -out NEW"));
+    fn take(&mut self, block: &Block) -> Result<(), String> {
+        if block.is_encrypted() {
+            return Err(ENCRYPTED.to_owned());
         }
-        match block.label {
-            "CERTIFICATE" | "X509 CERTIFICATE" => {
-                if self.chain.len() == LONGEST_CHAIN {
-                    return Err(format!("is one too many: a chain has at most {LONGEST_CHAIN} certificates"));
-                }
-                self.chain.push(block.decode()?.into());
-                Ok(())
+        match block.label.as_str() {
+            "CERTIFICATE" | "X509 CERTIFICATE" => self.take_certificate(whole(block.decode()?)?),
+            "TRUSTED CERTIFICATE" => self.take_certificate(without_trust(&block.decode()?)?),
+            "PRIVATE KEY" => self.take_key(PrivateKeyDer::Pkcs8(whole(block.decode()?)?.into())),
+            "RSA PRIVATE KEY" => self.take_key(PrivateKeyDer::Pkcs1(whole(block.decode()?)?.into())),
+            "EC PRIVATE KEY" => self.take_key(PrivateKeyDer::Sec1(whole(block.decode()?)?.into())),
+            // The key says the same, or TLS has no use for it. They are read nevertheless, as the file may be damaged.
+            "EC PARAMETERS" | "DH PARAMETERS" | "X9.42 DH PARAMETERS" | "PUBLIC KEY" => {
+                block.decode().map(drop)
             }
-            "PRIVATE KEY" => self.take_key(PrivateKeyDer::Pkcs8(block.decode()?.into())),
-            "RSA PRIVATE KEY" => self.take_key(PrivateKeyDer::Pkcs1(block.decode()?.into())),
-            "EC PRIVATE KEY" => self.take_key(PrivateKeyDer::Sec1(block.decode()?.into())),
-            // The key says the same.
-            "EC PARAMETERS" => Ok(()),
-            "ENCRYPTED PRIVATE KEY" => Err(convert("is encrypted", "openssl pkey -in FILE -out NEW")),
-            "TRUSTED CERTIFICATE" => Err(convert("is OpenSSL's own form", "openssl x509 -in FILE -out NEW")),
-            "OPENSSH PRIVATE KEY" => Err(convert("is SSH's", "ssh-keygen -p -m PEM -f FILE")),
-            "PKCS7" | "CMS" => Err(convert(
-                "holds certificates in another form",
-                "openssl pkcs7 -print_certs -in FILE -out NEW",
-            )),
-            "DSA PRIVATE KEY" => Err(
-                "is of a kind that TLS no longer has; make a key by openssl ecparam -name prime256v1 -genkey"
-                    .into(),
+            "ENCRYPTED PRIVATE KEY" => Err(ENCRYPTED.to_owned()),
+            "DSA PRIVATE KEY" | "DSA PARAMETERS" => Err(DSA.to_owned()),
+            "OPENSSH PRIVATE KEY" => Err(
+                "is in the format of OpenSSH; convert a copy of it by: ssh-keygen -p -N '' -m PKCS8 -f COPY"
+                    .to_owned(),
             ),
+            "PKCS7" | "CMS" | "PKCS #7 SIGNED DATA" => Err(format!("is PKCS#7; {PKCS7}")),
             "CERTIFICATE REQUEST" | "NEW CERTIFICATE REQUEST" => {
-                Err("is a request for a certificate, and no certificate".into())
+                Err("is a request for a certificate: the authority answers it with the certificate"
+                    .to_owned())
             }
-            _ => Err("is nothing that belongs here".into()),
+            _ => Err("is neither a certificate nor a key; remove it from the file".to_owned()),
         }
+    }
+
+    fn take_certificate(&mut self, der: Vec<u8>) -> Result<(), String> {
+        if self.chain.len() == MAX_CHAIN {
+            return Err(format!("is one certificate too many: a file may have {MAX_CHAIN}"));
+        }
+        self.chain.push(der.into());
+        Ok(())
     }
 
     fn take_key(&mut self, key: PrivateKeyDer<'static>) -> Result<(), String> {
         if self.key.is_some() {
-            return Err("is a second key".into());
+            return Err("is a second key: a file may have one".to_owned());
         }
         self.key = Some(key);
         Ok(())
     }
 }
 
-impl Block<'_> {
-    fn decode(&self) -> Result<Vec<u8>, String> {
-        let bytes = STANDARD.decode(&self.body).map_err(|error| format!("is not base64: {error}"))?;
-        if bytes.is_empty() { Err("is empty".into()) } else { Ok(bytes) }
+/// Whether a file is whole and has no key. One that is just being written is not whole.
+pub(crate) fn lacks_key(file: &[u8]) -> bool {
+    blocks(file).is_ok_and(|blocks| {
+        !blocks.is_empty() && blocks.iter().all(|block| !block.label.contains("PRIVATE KEY"))
+    })
+}
+
+const ENCRYPTED: &str =
+    "is encrypted, and the server knows no passphrase; decrypt it by: openssl pkey -in FILE -out NEW";
+const DSA: &str = "is a DSA key, which TLS no longer has; make a new key by: openssl genpkey -algorithm EC \
+                   -pkeyopt ec_paramgen_curve:P-256 -out NEW, and have its certificate issued";
+const PKCS7: &str = "convert it by: openssl pkcs7 -print_certs -in FILE -out NEW";
+
+/// Certificates and keys are sequences that are as long as they say.
+fn whole(der: Vec<u8>) -> Result<Vec<u8>, String> {
+    match der::first(&der) {
+        Some((Value { tag: SEQUENCE, .. }, [])) => Ok(der),
+        Some((Value { tag: SEQUENCE, .. }, _)) => Err("has bytes after its end".to_owned()),
+        _ => Err("is damaged: it is not a whole value in DER".to_owned()),
     }
 }
 
-fn convert(what: &str, command: &str) -> String {
-    format!("{what}; convert it by: {command}")
+/// OpenSSL's own format has a certificate and, behind it, what it is trusted for; only clients and authorities ask for that.
+fn without_trust(der: &[u8]) -> Result<Vec<u8>, String> {
+    match der::first(der) {
+        Some((value, [])) => whole(value.whole.to_vec()),
+        Some((value, trust)) => whole(trust.to_vec()).and(whole(value.whole.to_vec())),
+        None => Err("is damaged: it is not a whole value in DER".to_owned()),
+    }
 }
 
-/// What a file is that has no PEM.
-fn binary(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0xfe, 0xed, 0xfe, 0xed, ..] => Some(
-            "the file is a Java key store; convert it by: keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 \
-             -deststoretype PKCS12, then openssl pkcs12 -in NEW.p12 -out NEW -nodes",
-        ),
-        // A sequence whose first member is the number 3: PKCS#12.
-        [0x30, 0x82, _, _, 2, 1, 3, ..] | [0x30, 0x80, 2, 1, 3, ..] | [0x30, 0x83, _, _, _, 2, 1, 3, ..] => {
-            Some("the file is PKCS#12; convert it by: openssl pkcs12 -in FILE -out NEW -nodes")
+/// What a file without a block is.
+fn other_format(file: &[u8]) -> String {
+    let what = match file {
+        _ if file.trim_ascii().is_empty() => "is empty",
+        [0xfe, 0xed, 0xfe, 0xed, ..] | [0xce, 0xce, 0xce, 0xce, ..] => {
+            "is a key store of Java (JKS); convert it by: keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 \
+             -deststoretype PKCS12, then: openssl pkcs12 -in NEW.p12 -nodes -out NEW"
         }
-        [0x30, 0x80..=0x84, ..] => Some(
-            "the file is DER; convert it by: openssl x509 -inform der -in FILE -out NEW, or, for a key, openssl pkey -inform der \
-             -in FILE -out NEW",
-        ),
-        _ => None,
-    }
-}
-
-/// The blocks of a text. What stands between them is passed over, as RFC 7468 has it.
-fn blocks(text: &str) -> Result<Vec<Block<'_>>, String> {
-    const BEGIN: &str = "-----BEGIN ";
-    let mut blocks = Vec::new();
-    let mut rest = text;
-    let line_of =
-        |rest: &str| 1 + text[..text.len() - rest.len()].bytes().filter(|&byte| byte == b'\n').count();
-    while let Some(at) = rest.find(BEGIN) {
-        let line = line_of(&rest[at..]);
-        if let Some(lost) = rest[..at].find("-----END ") {
-            return Err(format!("line {} ends a block that has not begun", line_of(&rest[lost..])));
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            "is UTF-16; convert it by: iconv -f UTF-16 -t UTF-8 FILE > NEW"
         }
-        let after = &rest[at + BEGIN.len()..];
-        let label =
-            after.split("-----").next().filter(|label| !label.contains('\n') && label.len() < after.len());
-        let label = label.ok_or_else(|| format!("line {line} begins a block and does not say of what"))?;
-        let body = &after[label.len() + "-----".len()..];
-        let end = format!("-----END {label}-----");
-        let length = body.find(&end).ok_or_else(|| format!("the block {label} in line {line} has no end"))?;
-        if body[..length].contains(BEGIN) {
-            return Err(format!("the block {label} in line {line} has no end"));
+        _ if file.starts_with(b"PuTTY-User-Key-File") => {
+            "is a key of PuTTY; convert it by: puttygen FILE -O private-openssh -o NEW, then: ssh-keygen -p -N '' -m PKCS8 -f NEW"
         }
-        blocks.push(Block { label, line, body: compact(&body[..length]) });
-        rest = &body[length + end.len()..];
-    }
-    match half_a_border(rest) {
-        Some(at) => Err(format!("line {} has half of a block's beginning or end", line_of(&rest[at..]))),
-        None => Ok(blocks),
+        // A long one begins with a byte that no text has; a short one has to be whole.
+        [SEQUENCE, second, ..] if *second >= 0x80 || der::sequence(file).is_some() => {
+            return format!("the file is {}", der_format(file));
+        }
+        _ => "has neither a certificate nor a key in PEM: no line begins with -----BEGIN",
+    };
+    format!("the file {what}")
+}
+
+/// What a file is that begins as DER does.
+fn der_format(file: &[u8]) -> String {
+    let key = "a key in DER; convert it by: openssl pkey -inform DER -in FILE -out NEW";
+    let values = der::sequence(file).unwrap_or_default();
+    match values.as_slice() {
+        [Value { tag: INTEGER, contents: [3], .. }, ..] => {
+            "PKCS#12; convert it by: openssl pkcs12 -in FILE -nodes -out NEW".to_owned()
+        }
+        [Value { tag: INTEGER, .. }, ..] | [Value { tag: SEQUENCE, .. }, Value { tag: OCTETS, .. }] => {
+            key.to_owned()
+        }
+        [Value { tag: IDENTIFIER, .. }, ..] => format!("PKCS#7 in DER; {PKCS7} -inform DER"),
+        // Certificates are the usual case, and so are those that were cut off.
+        _ => "a certificate in DER; convert it by: openssl x509 -inform DER -in FILE -out NEW".to_owned(),
     }
 }
 
-/// Where a text without blocks has what is left of one: the file was cut off, or is being written.
-fn half_a_border(text: &str) -> Option<usize> {
-    let whole = text.find("-----B").or_else(|| text.find("-----E"));
-    let dashes = text.len() - text.trim_end_matches('-').len();
-    whole.or_else(|| (1..=5).contains(&dashes).then(|| text.len() - dashes))
+/// What a key in PKCS#8, or another format, is, when rustls does not take it.
+pub(crate) fn unsupported(key: &PrivateKeyDer<'_>) -> String {
+    let supported = "RSA of 2048 to 8192 bits, ECDSA with P-256, P-384 or P-521, and Ed25519 are supported";
+    let what = match key {
+        PrivateKeyDer::Pkcs8(key) => kind_of_pkcs8(key.secret_pkcs8_der()),
+        PrivateKeyDer::Pkcs1(_) => "the key is RSA of another size, or damaged",
+        _ => "the key is ECDSA with another curve, or damaged",
+    };
+    if what == DSA { format!("the key {DSA}") } else { format!("{what}: {supported}") }
 }
 
-/// A block's text without its white space.
-fn compact(body: &str) -> String {
-    body.split_whitespace().collect()
+fn kind_of_pkcs8(der: &[u8]) -> &'static str {
+    let values = der::sequence(der).unwrap_or_default();
+    let algorithm = values.get(1).and_then(|algorithm| der::values(algorithm.contents)).unwrap_or_default();
+    match algorithm.first().map(|identifier| identifier.contents) {
+        // 1.2.840.113549.1.1.1, 1.2.840.113549.1.1.10, 1.2.840.10045.2.1, 1.2.840.10040.4.1, 1.3.101.113
+        Some([0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1]) => "the key is RSA of another size, or damaged",
+        Some([0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10]) => "the key is for RSA-PSS alone",
+        Some([0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1]) => "the key is ECDSA with another curve, or damaged",
+        Some([0x2a, 0x86, 0x48, 0xce, 0x38, 4, 1]) => DSA,
+        Some([0x2b, 0x65, 0x71]) => "the key is Ed448",
+        _ => "the key is of another kind, or damaged",
+    }
 }

@@ -1,213 +1,188 @@
 //! The setting `howdah.tls_certificates`: where certificates and keys are, and reading them.
 //!
-//! A list separated by commas. An entry is `CERTIFICATE:KEY`, one file that has both, or a folder; before it may stand `DATABASE=`,
-//! and then only that database's listeners use it.
+//! A list separated by commas. An entry is `CERTIFICATE:KEY`, one file that has both, or a folder. Before it may stand
+//! `DATABASE=`: then only that database's listeners use it.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::pem::LONGEST_FILE;
+use crate::files::{read_both, read_certificates, read_key};
+use crate::folders::{self, Files};
+use crate::pem::lacks_key;
 
-/// Certificates of a folder.
-const MOST_OF_A_FOLDER: usize = 1000;
+/// Certificates that are taken of a folder.
+pub const MAX_OF_A_FOLDER: usize = 1000;
 
 /// An entry of the setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// ```
+/// let places = tls::places::parse("/etc/letsencrypt/live, shop=/etc/shop.pem:/etc/shop.key")?;
+/// assert!(places[0].is_for("shop") && places[0].is_for("postgres"));
+/// assert!(places[1].is_for("shop") && !places[1].is_for("postgres"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The one whose listeners may use it; none is all.
+    /// The one whose listeners may use it; without one, all.
     pub database: Option<String>,
-    /// Where it is.
-    pub path: Where,
+    location: Location,
 }
 
-/// Where certificates are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Where {
-    /// A chain, and its key.
-    Pair(PathBuf, PathBuf),
-    /// A file with both, or a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Location {
+    Pair {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
+    /// A file with both, or a folder: what it is now is seen when it is read.
     Path(PathBuf),
 }
 
 /// A certificate that an entry leads to.
-#[derive(Debug)]
 pub struct Found {
-    /// The file with the chain.
-    pub certificate: PathBuf,
-    /// The file with the key, which can be the same.
-    pub key: PathBuf,
-    /// Whether its entry leads to this one by its form, so that it may be what clients get that name no other.
+    /// The file of the certificate; a folder if that cannot be read.
+    pub certificate_file: PathBuf,
+    /// The file of the key, if it is another.
+    pub key_file: Option<PathBuf>,
+    /// Whether the entry leads to exactly one certificate by its form, so that this may be the default. A folder of many gives
+    /// names only, or the default would change when a file comes.
     pub may_be_default: bool,
-    /// What they have in them, or why they cannot be read.
-    pub files: Result<Files, String>,
+    /// The bytes of the certificate's file and of the key's, for [`Pair::load`](crate::Pair::load), or a sentence that says why
+    /// they cannot be read.
+    pub files: Result<(Vec<u8>, Option<Vec<u8>>), String>,
 }
 
-/// The bytes of a chain and of its key.
-#[derive(Debug)]
-pub struct Files {
-    /// The chain, and the key if there is no other file.
-    pub certificates: Vec<u8>,
-    /// The key.
-    pub key: Option<Vec<u8>>,
-}
-
-/// Reads the setting.
+/// Reads the setting. An empty one has no entries.
 ///
 /// # Errors
-///
-/// A sentence that names the entry and what is wrong with it.
+/// A sentence that names the entry and says what is wrong with it.
 pub fn parse(setting: &str) -> Result<Vec<Place>, String> {
-    setting.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(Place::parse).collect()
+    let entries = setting.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    entries.map(|entry| Place::parse(entry).map_err(|reason| format!("\"{entry}\" {reason}"))).collect()
 }
 
 impl Place {
-    fn parse(entry: &str) -> Result<Self, String> {
+    fn parse(entry: &str) -> Result<Place, String> {
         let (database, path) = match entry.split_once('=') {
-            Some((database, path)) if !database.contains('/') => {
-                (Some(database.trim().to_owned()), path.trim())
+            // A path may have equals signs as well.
+            Some((database, path)) if !entry.starts_with('/') => {
+                (Some(database.trim_end().to_owned()), path.trim_start())
             }
             _ => (None, entry),
         };
         if database.as_deref() == Some("") {
-            return Err(format!("\"{entry}\" names no database before its equals sign"));
+            return Err("names no database before its equals sign".to_owned());
         }
-        let absolute = |path: &str| match path.starts_with('/') {
-            true => Ok(PathBuf::from(path)),
-            false => Err(format!("\"{path}\" is not an absolute path")),
+        let location = match path.split_once(':') {
+            Some((_, key)) if key.contains(':') => {
+                return Err(
+                    "has two colons; an entry is CERTIFICATE:KEY, a file with both, or a folder".to_owned()
+                );
+            }
+            Some((certificate, key)) => {
+                Location::Pair { certificate: absolute(certificate)?, key: absolute(key)? }
+            }
+            None => Location::Path(absolute(path)?),
         };
-        let path = match path.split_once(':') {
-            Some((certificate, key)) => Where::Pair(absolute(certificate.trim())?, absolute(key.trim())?),
-            None => Where::Path(absolute(path)?),
-        };
-        Ok(Self { database, path })
+        Ok(Place { database, location })
     }
 
-    /// Whether listeners of a database may use it.
+    /// Whether a database's listeners may use it.
     pub fn is_for(&self, database: &str) -> bool {
         self.database.as_deref().is_none_or(|named| named == database)
     }
 
-    /// Reads what it leads to now, as the server whose processes run as this user.
-    pub fn read(&self, server: u32) -> Vec<Found> {
-        let (mut pairs, is_folder_of_many) = self.pairs();
-        pairs.sort();
-        pairs.dedup();
-        let read = |(certificate, key): (PathBuf, PathBuf)| {
-            let files = read_pair(&certificate, &key, server);
-            Found { certificate, key, may_be_default: !is_folder_of_many, files }
-        };
-        pairs.into_iter().map(read).collect()
-    }
-
-    /// The files, and whether they are those of a folder that may have any number.
-    fn pairs(&self) -> (Vec<(PathBuf, PathBuf)>, bool) {
-        match &self.path {
-            Where::Pair(certificate, key) => (vec![(certificate.clone(), key.clone())], false),
-            Where::Path(path) if path.is_dir() => match pair_of_folder(path) {
-                Some(pair) => (vec![pair], false),
-                None => {
-                    let mut pairs = loose_pairs(path);
-                    pairs.extend(
-                        entries(path)
-                            .into_iter()
-                            .filter(|entry| entry.is_dir())
-                            .filter_map(|entry| pair_of_folder(&entry)),
-                    );
-                    pairs.truncate(MOST_OF_A_FOLDER);
-                    (pairs, true)
-                }
+    /// Reads what it leads to now, in the order of the names. `server_uid` is the user whom the server runs as. What cannot be
+    /// read is among the found, with its reason.
+    pub fn read(&self, server_uid: u32) -> Vec<Found> {
+        match &self.location {
+            Location::Pair { certificate, key } => {
+                let key = (key != certificate).then(|| key.clone());
+                vec![Found::read(Files { certificate: certificate.clone(), key }, true, server_uid)]
+            }
+            Location::Path(folder) if folder.is_dir() => match folders::one(folder) {
+                Some(files) => vec![Found::read(files, true, server_uid)],
+                None => read_many(folder, server_uid),
             },
-            Where::Path(path) => (vec![(path.clone(), path.clone())], false),
+            Location::Path(file) => {
+                vec![Found::read(Files { certificate: file.clone(), key: None }, true, server_uid)]
+            }
         }
     }
 }
 
-/// What is in a folder, in the order of names, without what is hidden.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let is_hidden =
-        |path: &PathBuf| path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-    let read = fs::read_dir(folder).into_iter().flatten();
-    let mut entries: Vec<_> =
-        read.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| !is_hidden(path)).collect();
-    entries.sort();
-    entries
-}
-
-/// The pair of a folder that has one: as certbot, Kubernetes and acme.sh make them.
-fn pair_of_folder(folder: &Path) -> Option<(PathBuf, PathBuf)> {
-    for [certificate, key] in [["fullchain.pem", "privkey.pem"], ["tls.crt", "tls.key"]] {
-        let pair = (folder.join(certificate), folder.join(key));
-        if pair.0.exists() {
-            return Some(pair);
-        }
+/// Processes run in the data directory and commands elsewhere: a relative path would mean something else to each.
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    match path.trim() {
+        "" => Err("lacks a path".to_owned()),
+        path if path.starts_with('/') => Ok(PathBuf::from(path)),
+        path => Err(format!("has a relative path, \"{path}\": write all of it, from the first slash on")),
     }
-    let certificate = folder.join("fullchain.cer");
-    let key = entries(folder).into_iter().find(|path| path.extension() == Some(OsStr::new("key")))?;
-    certificate.exists().then_some((certificate, key))
 }
 
-/// The pairs that lie in a folder: NAME.pem or NAME.crt with NAME.key, or NAME.pem with its key in it.
-fn loose_pairs(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let is_certificate =
-        |path: &PathBuf| path.extension().is_some_and(|end| end == "pem" || end == "crt") && path.is_file();
-    let with_key = |path: PathBuf| {
-        let key = path.with_extension("key");
-        let key = if key.exists() { key } else { path.clone() };
-        (path, key)
+fn read_many(folder: &Path, server_uid: u32) -> Vec<Found> {
+    let files = match folders::many(folder) {
+        Ok(files) => files,
+        Err(reason) => return vec![Found::failed(folder, reason)],
     };
-    entries(folder).into_iter().filter(is_certificate).map(with_key).collect()
+    let mut all = Vec::new();
+    for files in files {
+        let found = Found::read(files, false, server_uid);
+        if found.lacks_key() {
+            continue;
+        }
+        if all.len() == MAX_OF_A_FOLDER {
+            let reason = format!("has more than {MAX_OF_A_FOLDER} certificates; the others are not used");
+            all.push(Found::failed(folder, format!("directory \"{}\" {reason}", folder.display())));
+            break;
+        }
+        all.push(found);
+    }
+    if all.is_empty() {
+        let live = folder.join("live");
+        let advice = if live.is_dir() { format!("; write {}", live.display()) } else { String::new() };
+        let reason = format!("directory \"{}\" has no certificate with its key{advice}", folder.display());
+        all.push(Found::failed(folder, reason));
+    }
+    all
 }
 
-fn read_pair(certificate: &Path, key: &Path, server: u32) -> Result<Files, String> {
-    if certificate == key {
-        let certificates = read_file(certificate, |about| check_key(key, about, server))?;
-        return Ok(Files { certificates, key: None });
+impl Found {
+    fn read(files: Files, may_be_default: bool, server_uid: u32) -> Found {
+        let bytes = match &files.key {
+            None => read_both(&files.certificate, server_uid).map(|both| (both, None)),
+            Some(key) => read_certificates(&files.certificate)
+                .and_then(|certificates| Ok((certificates, Some(read_key(key, server_uid)?)))),
+        };
+        Found { certificate_file: files.certificate, key_file: files.key, may_be_default, files: bytes }
     }
-    let certificates = read_file(certificate, |_| Ok(()))?;
-    let key = read_file(key, |about| check_key(key, about, server))?;
-    Ok(Files { certificates, key: Some(key) })
+
+    fn failed(folder: &Path, reason: String) -> Found {
+        Found {
+            certificate_file: folder.to_owned(),
+            key_file: None,
+            may_be_default: false,
+            files: Err(reason),
+        }
+    }
+
+    /// Whether it is a file of a folder that could have had a key in it: parameters, or an authority's certificate. One that is
+    /// being written stays, with the error that it then has: whoever has loaded it before goes on with that.
+    fn lacks_key(&self) -> bool {
+        matches!(&self.files, Ok((bytes, None)) if lacks_key(bytes))
+    }
 }
 
-/// Reads a regular file whose owner and mode pass a check; what is checked is what is read.
-fn read_file(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) -> Result<Vec<u8>, String> {
-    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
-    // Opening a pipe would wait for a writer.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    if !about.is_file() {
-        return Err(format!("{} is not a regular file", path.display()));
+/// Without the bytes, which have the key.
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files =
+            self.files.as_ref().map(|(certificates, key)| (certificates.len(), key.as_ref().map(Vec::len)));
+        f.debug_struct("Found")
+            .field("certificate_file", &self.certificate_file)
+            .field("key_file", &self.key_file)
+            .field("may_be_default", &self.may_be_default)
+            .field("lengths", &files)
+            .finish()
     }
-    check(&about)?;
-    read_at_most(file).map_err(failed)
-}
-
-fn read_at_most(file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // One more than may be, so that a file that is too long is seen to be.
-    file.take(LONGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// PostgreSQL's own rules for `ssl_key_file`: nobody but the server's user, and root's group if root owns it, may read a key.
-fn check_key(path: &Path, about: &Metadata, server: u32) -> Result<(), String> {
-    let path = path.display();
-    let owner = about.uid();
-    if owner != server && owner != 0 {
-        return Err(format!("the private key file {path} must be owned by the database user or root"));
-    }
-    let forbidden = if owner == server { 0o077 } else { 0o037 };
-    if about.mode() & forbidden != 0 {
-        return Err(format!(
-            "the private key file {path} has group or world access: it must have permissions u=rw (0600) or less if owned by the \
-             database user, or u=rw,g=r (0640) or less if owned by root; chmod 600 {path}"
-        ));
-    }
-    Ok(())
 }

@@ -24,6 +24,8 @@ pub struct Certificates {
     /// For HTTP and for lines; none without a certificate.
     configurations: Option<[Configuration; 2]>,
     looked: Option<Instant>,
+    /// When another certificate becomes valid, or one ends, in seconds of the UNIX clock.
+    changes_at: Option<i64>,
     /// What was last said of each file, and of the setting, by an empty path: said once.
     said: BTreeMap<PathBuf, String>,
 }
@@ -33,12 +35,21 @@ struct Known {
     may_be_default: bool,
     /// The place in the setting.
     place: usize,
+    /// It was not there when it was looked for last. Whoever removes a file before he writes it anew has no certificate for a moment.
+    is_missing: bool,
 }
 
 impl Certificates {
     /// Nothing read yet.
     pub fn new(database: String) -> Self {
-        Self { database, known: BTreeMap::new(), configurations: None, looked: None, said: BTreeMap::new() }
+        Self {
+            database,
+            known: BTreeMap::new(),
+            configurations: None,
+            looked: None,
+            changes_at: None,
+            said: BTreeMap::new(),
+        }
     }
 
     /// How a listener speaks TLS.
@@ -78,16 +89,15 @@ impl Certificates {
         // SAFETY: a plain call.
         let server = unsafe { libc::geteuid() };
         let ours = places.iter().enumerate().filter(|(_, place)| place.is_for(&self.database));
-        let found: Vec<_> = ours
-            .flat_map(|(number, place)| place.read(server).into_iter().map(move |found| (number, found)))
-            .collect();
-        let is_there = |path: &PathBuf| found.iter().any(|(_, found)| found.certificate == *path);
+        let read = |(number, place): (usize, &Place)| {
+            place.read(server).into_iter().map(move |found| (number, found))
+        };
+        let found: Vec<_> = ours.flat_map(read).collect();
+        let is_there = |path: &PathBuf| found.iter().any(|(_, found)| found.certificate_file == *path);
         let before = self.known.len();
-        self.known.retain(|path, _| is_there(path));
-        self.said.retain(|path, _| {
-            path.as_os_str().is_empty() || found.iter().any(|(_, found)| found.certificate == *path)
-        });
-        let mut is_new = self.known.len() != before;
+        self.known.retain(|path, known| is_there(path) || !std::mem::replace(&mut known.is_missing, true));
+        self.said.retain(|path, _| path.as_os_str().is_empty() || is_there(path));
+        let mut is_new = self.known.len() != before || self.changes_at.is_some_and(|at| at <= now());
         for (place, found) in found {
             is_new |= self.take_one(place, found);
         }
@@ -98,30 +108,32 @@ impl Certificates {
     }
 
     fn take_one(&mut self, place: usize, found: Found) -> bool {
-        let Found { certificate, may_be_default, files, .. } = found;
-        let known = self.known.get(&certificate);
-        let read = files.and_then(|files| {
-            let digest = Pair::digest_of(&files.certificates, files.key.as_deref());
+        let Found { certificate_file, may_be_default, files, .. } = found;
+        let known = self.known.get(&certificate_file);
+        let read = files.and_then(|(certificates, key)| {
+            let digest = Pair::digest_of(&certificates, key.as_deref());
             match known.filter(|known| known.pair.digest == digest) {
                 Some(known) => Ok(Arc::clone(&known.pair)),
-                None => Pair::read(&files.certificates, files.key.as_deref()).map(Arc::new),
+                None => Pair::load(&certificates, key.as_deref(), now()).map(Arc::new),
             }
         });
         match read {
             Ok(pair) => {
-                let trouble = pair.trouble_at(now());
-                let complaint = pair.warnings.iter().cloned().chain(trouble).collect::<Vec<_>>().join("; ");
+                // The certificate may have been read long ago.
+                let of_time = pair.time_warning_at(now()).filter(|said| !pair.warnings.contains(said));
+                let complaint = pair.warnings.iter().cloned().chain(of_time).collect::<Vec<_>>().join(" ");
                 match complaint.is_empty() {
-                    true => drop(self.said.remove(&certificate)),
-                    false => self.say(certificate.clone(), complaint),
+                    true => drop(self.said.remove(&certificate_file)),
+                    false => self.say(certificate_file.clone(), complaint),
                 }
-                let is_same = known_is(self.known.get(&certificate), &pair, may_be_default, place);
-                self.known.insert(certificate, Known { pair, may_be_default, place });
+                let new = Known { pair, may_be_default, place, is_missing: false };
+                let is_same = self.known.get(&certificate_file).is_some_and(|known| known.is_as(&new));
+                self.known.insert(certificate_file, new);
                 !is_same
             }
             Err(reason) => {
                 let stays = if known.is_some() { "; the one before stays in force" } else { "" };
-                self.say(certificate, format!("{reason}{stays}"));
+                self.say(certificate_file, format!("{reason}{stays}"));
                 false
             }
         }
@@ -132,7 +144,16 @@ impl Certificates {
         pairs.sort_by_key(|known| known.place);
         let pairs: Vec<_> =
             pairs.iter().map(|known| (Arc::clone(&known.pair), known.may_be_default)).collect();
-        let choice = Arc::new(Choice::new(&pairs, now()));
+        let names = pairs
+            .iter()
+            .flat_map(|(pair, _)| &pair.leaf.names)
+            .take(20)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        log_line::log!("howdah has {} certificates in force, for {names}", pairs.len());
+        let choice = Arc::new(Choice::new(pairs, now()));
+        self.changes_at = choice.changes_at();
         let make = |terms| tls::configuration(terms, Arc::clone(&choice));
         self.configurations = match (make(Terms::Http), make(Terms::Lines)) {
             _ if choice.is_empty() => None,
@@ -142,14 +163,6 @@ impl Certificates {
                 None
             }
         };
-        let names = pairs
-            .iter()
-            .flat_map(|(pair, _)| &pair.leaf.names)
-            .take(20)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
-        log_line::log!("howdah has {} certificates in force, for {names}", pairs.len());
     }
 
     fn say(&mut self, about: PathBuf, text: String) {
@@ -163,10 +176,12 @@ impl Certificates {
     }
 }
 
-fn known_is(known: Option<&Known>, pair: &Arc<Pair>, may_be_default: bool, place: usize) -> bool {
-    known.is_some_and(|known| {
-        Arc::ptr_eq(&known.pair, pair) && known.may_be_default == may_be_default && known.place == place
-    })
+impl Known {
+    fn is_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pair, &other.pair)
+            && self.may_be_default == other.may_be_default
+            && self.place == other.place
+    }
 }
 
 /// Seconds of the UNIX clock.

@@ -1,0 +1,10 @@
+//! Certificates from the setting to the handshake.
+
+mod certificates;
+mod choices;
+mod folders;
+mod hunts;
+mod made;
+mod pairs;
+mod pem;
+mod places;

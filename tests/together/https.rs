@@ -1,0 +1,292 @@
+//! HTTPS as docs/http.md has it: certificates made by openssl alone, and the clients that people have.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use howdah_tests::{Platform, free_port, wait_for};
+
+/// A platform with a folder of certificates, and a port for TLS.
+struct Https {
+    platform: Platform,
+    folder: PathBuf,
+    port: u16,
+}
+
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> Output {
+    let output = Command::new(program).args(arguments).current_dir(folder).output();
+    output.unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+fn openssl(folder: &Path, command: &str) {
+    // A subject has blanks, which stand for themselves here.
+    let arguments: Vec<String> = command.split(' ').map(|part| part.replace('~', " ")).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = run(folder, "openssl", &arguments);
+    assert!(output.status.success(), "openssl {command}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A chain and a key of this name, as the documentation makes them.
+fn certify(folder: &Path, name: &str, subject: &str) {
+    openssl(folder, &format!("ecparam -name prime256v1 -genkey -noout -out {name}.key"));
+    openssl(
+        folder,
+        &format!(
+            "req -new -key {name}.key -subj /CN={subject} -out {name}.csr \
+             -addext subjectAltName=DNS:{subject},IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE"
+        ),
+    );
+    openssl(
+        folder,
+        &format!(
+            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 90 -copy_extensions copy -out {name}.crt"
+        ),
+    );
+    let read = |file: String| fs::read_to_string(folder.join(file)).unwrap();
+    let chain = read(format!("{name}.crt")) + &read("ca.pem".into());
+    fs::write(folder.join(format!("{name}.pem")), chain).unwrap();
+}
+
+impl Https {
+    /// With an authority, and nothing that listens by TLS.
+    fn start() -> Self {
+        let platform = Platform::start();
+        platform.sql(
+            "create function hello() returns text language sql stable return 'hello';
+             select http.route('GET', '/hello', 'hello')",
+        );
+        let folder = platform.cluster.path().join("tls");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        openssl(&folder, "ecparam -name prime256v1 -genkey -noout -out ca.key");
+        openssl(
+            &folder,
+            "req -x509 -new -key ca.key -subj /CN=my~own~authority -days 3650 -out ca.pem \
+             -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign",
+        );
+        Self { platform, folder, port: free_port() }
+    }
+
+    /// With a certificate for `localhost` in force.
+    fn serving() -> Self {
+        let https = Self::start();
+        https.certify("server", "localhost");
+        https.set(&https.pair("server"));
+        https.listen();
+        https.wait_until_bound();
+        https
+    }
+
+    fn certify(&self, name: &str, subject: &str) {
+        certify(&self.folder, name, subject);
+        self.give_key(&format!("{name}.key"));
+    }
+
+    /// A key is the server's user's.
+    fn give_key(&self, file: &str) {
+        let owner = fs::metadata(self.platform.cluster.path().join("data")).unwrap().uid();
+        let key = self.folder.join(file);
+        chown(&key, Some(owner), None).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn pair(&self, name: &str) -> String {
+        let folder = self.folder.display();
+        format!("{folder}/{name}.pem:{folder}/{name}.key")
+    }
+
+    fn set(&self, certificates: &str) {
+        self.platform.set("howdah.tls_certificates", certificates);
+    }
+
+    fn listen(&self) {
+        self.platform.sql(&format!("select http.listen({}, '127.0.0.1', tls => true)", self.port));
+    }
+
+    /// What the view says of the listener; empty if it is bound.
+    fn error(&self) -> String {
+        let query =
+            format!("select coalesce(error, '') from http.listeners where tls and port = {}", self.port);
+        self.platform.value(&query).unwrap_or_else(|| "no row".into())
+    }
+
+    fn wait_until_bound(&self) {
+        wait_for("it listens by TLS", || self.error().is_empty());
+    }
+
+    /// What curl says: the body, the version of HTTP, and whatever went wrong.
+    fn curl(&self, arguments: &[&str], host: &str) -> String {
+        let url = format!("https://{host}:{}/hello", self.port);
+        let resolve = format!("{host}:{}:127.0.0.1", self.port);
+        let common = ["-sS", "--cacert", "ca.pem", "--resolve", &resolve, "-w", " by %{http_version}", &url];
+        let output = run(&self.folder, "curl", &[&common, arguments].concat());
+        let both = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&both).into_owned()
+    }
+
+    fn log_count(&self, part: &str) -> usize {
+        self.platform.log().matches(part).count()
+    }
+}
+
+#[test]
+fn the_clients_that_people_have_get_the_answer() {
+    let https = Https::serving();
+    for (arguments, said) in [
+        (&[][..], "hello by 2"),
+        (&["--http1.1"], "hello by 1.1"),
+        (&["--http1.0"], "hello by 1.1"),
+        (&["--tls-max", "1.2"], "hello by 2"),
+        (&["--no-alpn"], "hello by 1.1"),
+    ] {
+        assert_eq!(https.curl(arguments, "localhost"), said, "{arguments:?}");
+    }
+    assert!(https.curl(&["--tls-max", "1.1"], "localhost").contains("curl: (35)"), "TLS 1.1 is not spoken");
+    assert!(
+        https.curl(&[], "other.test").contains("curl: (60)"),
+        "the default certificate is for another name"
+    );
+    let port = https.port;
+    let python = format!(
+        "import ssl, urllib.request\n\
+         context = ssl.create_default_context(cafile='ca.pem')\n\
+         print(urllib.request.urlopen('https://localhost:{port}/hello', context=context).read().decode())"
+    );
+    let node = format!(
+        "require('https').get({{host: 'localhost', port: {port}, path: '/hello', ca: require('fs').readFileSync('ca.pem')}},\
+         answer => answer.on('data', data => console.log(String(data))))"
+    );
+    let requests = format!(
+        "printf 'GET /hello HTTP/1.0\\r\\n\\r\\n' | openssl s_client -quiet -verify_return_error -CAfile ca.pem \
+        -servername localhost -connect 127.0.0.1:{port} 2>/dev/null"
+    );
+    for (program, arguments) in
+        [("python3", ["-c", &python]), ("node", ["-e", &node]), ("sh", ["-c", &requests])]
+    {
+        let output = run(&https.folder, program, &arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            said.trim_end().ends_with("hello"),
+            "{program}: {said} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let clear = run(&https.folder, "curl", &["-sS", &format!("http://127.0.0.1:{port}/hello")]);
+    assert_eq!(
+        String::from_utf8_lossy(&clear.stdout),
+        "This port speaks HTTPS: begin the address with https://"
+    );
+}
+
+#[test]
+fn a_listener_says_why_it_does_not_listen_and_does_so_by_itself_when_it_can() {
+    let https = Https::start();
+    https.listen();
+    wait_for("it says why", || https.error().contains("howdah.tls_certificates names no certificate"));
+    let folder = https.folder.display().to_string();
+    let says = |part: &str| wait_for(part, || https.error().contains(part));
+    https.set(&format!("{folder}/none.pem:{folder}/none.key"));
+    says("none.pem\": No such file");
+    https.certify("server", "localhost");
+    fs::set_permissions(https.folder.join("server.key"), fs::Permissions::from_mode(0o640)).unwrap();
+    https.set(&https.pair("server"));
+    says("server.key\" has group or world access");
+    https.give_key("server.key");
+    https.certify("other", "localhost");
+    https.set(&format!("{folder}/other.pem:{folder}/server.key"));
+    says("the key belongs to none of the certificates (CN=localhost");
+    https.set("server.pem:server.key");
+    says("a relative path, \"server.pem\"");
+    assert_eq!(https.platform.get("/hello").text(), "hello", "nothing else is kept from its work");
+    https.set(&format!("postgres={}, {}", https.pair("other"), https.pair("server")));
+    https.wait_until_bound();
+    assert_eq!(https.curl(&[], "localhost"), "hello by 2");
+    let socket =
+        https.platform.session().batch_execute("select http.listen(1, '/tmp', tls => true)").unwrap_err();
+    let socket = socket.as_db_error().unwrap().message().to_owned();
+    assert!(socket.contains("UNIX sockets") || socket.contains("does not allow"), "{socket}");
+}
+
+#[test]
+fn new_files_are_taken_over_and_bad_ones_are_not() {
+    let https = Https::serving();
+    https.certify("new", "new.test");
+    let files = |from: &str, to: &str| fs::rename(https.folder.join(from), https.folder.join(to)).unwrap();
+    // The certificate comes before its key: they do not belong together.
+    files("new.pem", "server.pem");
+    https.platform.sql("select pg_reload_conf()");
+    wait_for("it is said", || https.log_count("the one before stays in force") == 1);
+    for _ in 0..3 {
+        https.platform.sql("select pg_reload_conf()");
+        assert_eq!(https.curl(&[], "localhost"), "hello by 2");
+    }
+    files("new.key", "server.key");
+    https.platform.sql("select pg_reload_conf()");
+    wait_for("the new one is in force", || https.curl(&[], "new.test") == "hello by 2");
+    // Half of a file is no certificate.
+    let whole = fs::read(https.folder.join("server.pem")).unwrap();
+    fs::write(https.folder.join("server.pem"), &whole[..whole.len() / 2]).unwrap();
+    https.platform.sql("select pg_reload_conf()");
+    wait_for("it is said", || https.log_count("the one before stays in force") == 2);
+    assert_eq!(https.curl(&[], "new.test"), "hello by 2");
+    assert_eq!(https.log_count("the one before stays in force"), 2, "each is said once");
+}
+
+#[test]
+fn names_choose_among_the_certificates_of_folders() {
+    let https = Https::start();
+    https.certify("server", "localhost");
+    for name in ["one.test", "two.test"] {
+        // As certbot has them.
+        let live = https.folder.join("live").join(name);
+        fs::create_dir_all(&live).unwrap();
+        certify(&https.folder, name, name);
+        fs::rename(https.folder.join(format!("{name}.pem")), live.join("fullchain.pem")).unwrap();
+        fs::rename(https.folder.join(format!("{name}.key")), live.join("privkey.pem")).unwrap();
+        https.give_key(&format!("live/{name}/privkey.pem"));
+    }
+    fs::write(https.folder.join("live/README"), "This directory contains your keys and certificates.")
+        .unwrap();
+    https.set(&format!("{}/live, {}", https.folder.display(), https.pair("server")));
+    https.listen();
+    https.wait_until_bound();
+    for name in ["one.test", "TWO.test", "localhost"] {
+        assert_eq!(https.curl(&[], name), "hello by 2", "{name}");
+    }
+    let unknown = https.curl(&[], "three.test");
+    assert!(unknown.contains("no alternative certificate subject name matches"), "the default: {unknown}");
+}
+
+#[test]
+fn lines_come_by_tls_and_half_a_line_of_who_is_cut_off_does_not() {
+    let https = Https::serving();
+    let lines = free_port();
+    https.platform.sql(&format!(
+        "create table note (body text);
+         grant insert on note to howdah_web;
+         select queue.listen({lines}, into_table => 'note', address => '127.0.0.1', tls => true)"
+    ));
+    let send = |text: &str, end: &str| {
+        let script = format!(
+            "import socket, ssl\n\
+             context = ssl.create_default_context(cafile='ca.pem')\n\
+             with context.wrap_socket(socket.create_connection(('127.0.0.1', {lines}), 20), server_hostname='localhost') as client:\n\
+             \x20   client.sendall({text:?}.encode())\n\
+             \x20   {end}\n"
+        );
+        let output = run(&https.folder, "python3", &["-c", &script]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    wait_for("it listens", || std::net::TcpStream::connect(("127.0.0.1", lines)).is_ok());
+    send("{\"body\": \"a\"}\n{\"body\": \"b\"}", "client.unwrap()");
+    wait_for("both are stored", || https.platform.count("note") == 2);
+    send(
+        "{\"body\": \"c\"}\n{\"body\": \"d\"}",
+        "socket.socket.shutdown(client, socket.SHUT_WR); client.recv(1)",
+    );
+    wait_for("the whole line is stored", || https.platform.count("note where body = 'c'") == 1);
+    send("{\"body\": \"e\"}\n", "pass");
+    wait_for("the next is stored", || https.platform.count("note where body = 'e'") == 1);
+    assert_eq!(https.platform.count("note"), 4, "half a line is none");
+}
