@@ -3,6 +3,7 @@
 //! A list separated by commas. An entry is `CERTIFICATE:KEY`, one file that has both, or a folder. Before it may stand
 //! `DATABASE=`: then only that database's listeners use it.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,16 @@ pub struct Found {
 pub fn parse(setting: &str) -> Result<Vec<Place>, String> {
     let entries = setting.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries.map(|entry| Place::parse(entry).map_err(|reason| format!("\"{entry}\" {reason}"))).collect()
+}
+
+/// Reads what the entries for a database lead to now, in their order, each with the number of its entry. What several lead to is
+/// found by the first: the default of one entry may lie in the folder of another.
+pub fn read(places: &[Place], database: &str, server_uid: u32) -> Vec<(usize, Found)> {
+    let ours = places.iter().enumerate().filter(|(_, place)| place.is_for(database));
+    let found =
+        ours.flat_map(|(number, place)| place.read(server_uid).into_iter().map(move |found| (number, found)));
+    let mut seen = HashSet::new();
+    found.filter(|(_, found)| seen.insert(found.certificate_file.clone())).collect()
 }
 
 impl Place {

@@ -1,6 +1,6 @@
 //! Folders as certbot, acme.sh, Kubernetes, mkcert and people make them.
 
-use tls::places::{Found, MAX_OF_A_FOLDER};
+use tls::places::{Found, MAX_OF_A_FOLDER, parse, read};
 
 use crate::made::fixture;
 use crate::places::Folder;
@@ -50,6 +50,24 @@ fn the_folder_of_certbot_has_one_for_each_name() {
     expect(&folder, "%/live/b.test", true, &expected[2..]);
     expect(&folder, "%/live/b.test/", true, &expected[2..]);
     assert_eq!(folder.reason("%"), "directory \"%\" has no certificate with its key; write %/live");
+}
+
+/// The default of one entry may lie in the folder of the next, which has the other names.
+#[test]
+fn a_certificate_that_two_entries_lead_to_is_found_once_by_the_first() {
+    let folder = Folder::new();
+    certbot(&folder, "a.test");
+    certbot(&folder, "b.test");
+    let root = folder.root.path().display();
+    let setting = format!("shop={root}/live/b.test, {root}/live/b.test, {root}/live/, {root}/live/a.test");
+    let places = parse(&setting).unwrap();
+    let found = read(&places, "postgres", folder.user);
+    let found: Vec<_> = found
+        .iter()
+        .map(|(number, found)| (*number, names(&folder, std::slice::from_ref(found)), found.may_be_default))
+        .collect();
+    let name = |host: &str| vec![format!("live/{host}/fullchain.pem:live/{host}/privkey.pem")];
+    assert_eq!(found, [(1, name("b.test"), true), (2, name("a.test"), false)]);
 }
 
 /// Whoever has loaded a pair keeps it while certbot puts the next in place, as the entry is still there with an error.

@@ -88,11 +88,7 @@ impl Certificates {
     fn take(&mut self, places: &[Place]) -> bool {
         // SAFETY: a plain call.
         let server = unsafe { libc::geteuid() };
-        let ours = places.iter().enumerate().filter(|(_, place)| place.is_for(&self.database));
-        let read = |(number, place): (usize, &Place)| {
-            place.read(server).into_iter().map(move |found| (number, found))
-        };
-        let found: Vec<_> = ours.flat_map(read).collect();
+        let found = places::read(places, &self.database, server);
         let is_there = |path: &PathBuf| found.iter().any(|(_, found)| found.certificate_file == *path);
         let before = self.known.len();
         self.known.retain(|path, known| is_there(path) || !std::mem::replace(&mut known.is_missing, true));
