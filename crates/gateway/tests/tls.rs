@@ -35,8 +35,7 @@ fn certified() -> Certified {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["example.test".to_owned()]).unwrap();
     let leaf = params.signed_by(&key, &issuer).unwrap().pem();
-    let pair =
-        Pair::load(format!("{leaf}{pem}").as_bytes(), Some(key.serialize_pem().as_bytes()), NOW).unwrap();
+    let pair = Pair::load(format!("{leaf}{pem}").as_bytes(), Some(key.serialize_pem().as_bytes())).unwrap();
     let choice = Choice::new(vec![(Arc::new(pair), true)], NOW);
     Certified { configuration: tls::configuration(Terms::Http, Arc::new(choice)).unwrap(), authority: pem }
 }

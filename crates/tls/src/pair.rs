@@ -21,20 +21,21 @@ pub struct Pair {
     pub certified: Arc<CertifiedKey>,
     /// What the server's own certificate says.
     pub leaf: Certificate,
-    /// What clients may find wrong, in sentences.
+    /// What clients may find wrong at any time, in sentences. [`Pair::warnings_at`] has what comes and goes with time as well.
     pub warnings: Vec<String>,
-    /// SHA-256 of the files' bytes. Equal files may have equal sizes and times and still be others.
+    /// What [`Pair::digest_of`] says of the files.
     pub digest: [u8; 32],
+    /// What the other certificates of the chain say.
+    above: Vec<Certificate>,
 }
 
 impl Pair {
     /// Makes a pair of the bytes of a file with certificates and of one with their key; without one, the first has the key as well.
-    /// `now` is the second of the UNIX clock for which warnings are. A chain in another order is put into the right one, with a
-    /// warning; none of its certificates is left out.
+    /// A chain in another order is put into the right one, with a warning; none of its certificates is left out.
     ///
     /// # Errors
     /// A sentence that says why they cannot be used, and what to do.
-    pub fn load(certificates: &[u8], key: Option<&[u8]>, now: i64) -> Result<Pair, String> {
+    pub fn load(certificates: &[u8], key: Option<&[u8]>) -> Result<Pair, String> {
         let digest = Self::digest_of(certificates, key);
         let mut warnings = Vec::new();
         let (chain, key) = contents(certificates, key, &mut warnings)?;
@@ -44,17 +45,13 @@ impl Pair {
         let order = Order::of(&read, first);
         warnings.extend(warnings_of(&read, &order));
         let leaf = read[first].clone();
-        warnings.extend(time_warning(&leaf, now));
-        let is_past = |above: &&Certificate| **above != leaf && now > above.not_after;
-        warnings.extend(read.iter().filter(is_past).map(|above| {
-            let (whose, end) = (&above.subject, time(above.not_after));
-            format!("The certificate of {whose} in the chain has expired on {end}.")
-        }));
+        let above = order.places().skip(1).map(|at| read[at].clone()).collect();
         let chain = order.places().map(|at| chain[at].clone()).collect();
-        Ok(Pair { certified: Arc::new(CertifiedKey::new(chain, signer)), leaf, warnings, digest })
+        Ok(Pair { certified: Arc::new(CertifiedKey::new(chain, signer)), leaf, warnings, digest, above })
     }
 
-    /// SHA-256 of files' bytes. The lengths are part of it, so that bytes do not pass from one file to the other unseen.
+    /// SHA-256 of files' bytes, as equal files may have equal sizes and times and still be others. The lengths are part of it, so
+    /// that bytes do not pass from one file to the other unseen.
     pub fn digest_of(certificates: &[u8], key: Option<&[u8]>) -> [u8; 32] {
         let length = (certificates.len() as u64).to_be_bytes();
         Sha256::new()
@@ -70,10 +67,15 @@ impl Pair {
         self.leaf.is_valid_at(now)
     }
 
-    /// What there is to say about the time, as [`Pair::load`] has put it among the warnings for its own: that the certificate has
-    /// expired, is not valid yet, or ends soon, which is within a third of its lifetime and 14 days.
-    pub fn time_warning_at(&self, now: i64) -> Option<String> {
-        time_warning(&self.leaf, now)
+    /// What clients may find wrong in a second of the UNIX clock, in sentences: [`Pair::warnings`], and that a certificate has
+    /// expired, is not valid yet, or ends soon, which is within a third of its lifetime and 14 days. The sentences stay the same for
+    /// a day: whoever writes each new one to a log does so once a day.
+    pub fn warnings_at(&self, now: i64) -> Vec<String> {
+        let past = self.above.iter().filter(|above| now > above.not_after).map(|above| {
+            let (whose, end) = (&above.subject, time(above.not_after));
+            format!("The certificate of {whose} in the chain has expired on {end}.")
+        });
+        self.warnings.iter().cloned().chain(time_warning(&self.leaf, now)).chain(past).collect()
     }
 }
 
@@ -204,8 +206,16 @@ fn time_warning(leaf: &Certificate, now: i64) -> Option<String> {
     } else if now > leaf.not_after {
         Some(format!("The certificate has expired on {}.", time(leaf.not_after)))
     } else if leaf.not_after - now <= notice {
-        Some(format!("The certificate ends on {}.", time(leaf.not_after)))
+        Some(format!("The certificate ends on {}, {}.", time(leaf.not_after), in_days(leaf.not_after - now)))
     } else {
         None
+    }
+}
+
+fn in_days(seconds: i64) -> String {
+    match seconds / DAY {
+        0 => "in less than a day".to_owned(),
+        1 => "in a day".to_owned(),
+        days => format!("in {days} days"),
     }
 }

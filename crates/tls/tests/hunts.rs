@@ -7,7 +7,7 @@ use hunt::bytes::{assembled, damage};
 use tls::pem::Contents;
 use tls::{Certificate, Pair, places};
 
-use crate::made::{NOW, chain_of_three, fixture};
+use crate::made::{chain_of_three, fixture};
 
 const PIECES: [&[u8]; 22] = [
     b"-----BEGIN CERTIFICATE-----\n",
@@ -46,8 +46,8 @@ fn random_files() {
             assert!(!reason.is_empty() && reason.len() < 1000);
         }
         let _ = Certificate::read(&bytes);
-        assert!(Pair::load(&bytes, None, NOW).is_err());
-        assert!(Pair::load(fixture!("ec.certificate.pem").as_bytes(), Some(&bytes), NOW).is_err());
+        assert!(Pair::load(&bytes, None).is_err());
+        assert!(Pair::load(fixture!("ec.certificate.pem").as_bytes(), Some(&bytes)).is_err());
     }
 }
 
@@ -56,12 +56,12 @@ fn random_files() {
 fn damaged_chains() {
     let (chain, key) = chain_of_three();
     let file = chain.concat() + &key;
-    let whole = Pair::load(file.as_bytes(), None, NOW).unwrap();
+    let whole = Pair::load(file.as_bytes(), None).unwrap();
     let mut hunt = Hunt::begin("damaged chains", Duration::from_millis(300));
     while let Some(mut random) = hunt.next_round() {
         let mut bytes = file.clone().into_bytes();
         damage(&mut random, &mut bytes, &PIECES);
-        let Ok(pair) = Pair::load(&bytes, None, NOW) else { continue };
+        let Ok(pair) = Pair::load(&bytes, None) else { continue };
         assert!(pair.certified.cert.len() >= whole.certified.cert.len(), "{}", bytes.escape_ascii());
     }
 }

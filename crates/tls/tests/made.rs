@@ -107,5 +107,5 @@ pub fn chain_of_three() -> (Vec<String>, String) {
 }
 
 pub fn load(certificates: &str, key: &str) -> Pair {
-    Pair::load(certificates.as_bytes(), Some(key.as_bytes()), NOW).unwrap()
+    Pair::load(certificates.as_bytes(), Some(key.as_bytes())).unwrap()
 }

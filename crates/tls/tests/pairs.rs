@@ -6,12 +6,12 @@ use tls::Pair;
 use crate::made::{Authority, DAY, Made, NOW, Wanted, chain_of_three, fixture, load};
 
 fn refusal(certificates: &str, key: Option<&str>) -> String {
-    Pair::load(certificates.as_bytes(), key.map(str::as_bytes), NOW).unwrap_err()
+    Pair::load(certificates.as_bytes(), key.map(str::as_bytes)).unwrap_err()
 }
 
-/// The warnings of a pair that is loaded as of some second.
+/// The warnings of a pair at some second.
 fn warnings(certificates: &str, key: &str, now: i64) -> String {
-    Pair::load(certificates.as_bytes(), Some(key.as_bytes()), now).unwrap().warnings.join("\n")
+    load(certificates, key).warnings_at(now).join("\n")
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_good_pair_has_no_warnings() {
     let (chain, key) = chain_of_three();
     for length in 2..=3 {
         let pair = load(&chain[..length].concat(), &key);
-        assert_eq!(pair.warnings, [""; 0]);
+        assert_eq!(pair.warnings_at(NOW), [""; 0]);
         assert_eq!(pair.certified.cert.len(), length);
         assert_eq!(pair.leaf.names, ["chain.test"]);
         pair.certified.keys_match().unwrap();
@@ -141,19 +141,34 @@ fn the_end_is_warned_of_within_a_third_of_the_lifetime_and_14_days() {
     let end_of_year = 1_798_675_200;
     let cases = [
         (&year, end_of_year - 14 * DAY - 1, ""),
-        (&year, end_of_year - 14 * DAY, "The certificate ends on 2026-12-31 00:00 UTC."),
-        (&year, end_of_year, "The certificate ends on 2026-12-31 00:00 UTC."),
+        (&year, end_of_year - 14 * DAY, "The certificate ends on 2026-12-31 00:00 UTC, in 14 days."),
+        (&year, end_of_year - 2 * DAY + 1, "The certificate ends on 2026-12-31 00:00 UTC, in a day."),
+        (&year, end_of_year, "The certificate ends on 2026-12-31 00:00 UTC, in less than a day."),
         (&year, end_of_year + 1, "The certificate has expired on 2026-12-31 00:00 UTC."),
         (&year, 1_767_225_599, "The certificate is not valid before 2026-01-01 00:00 UTC."),
         (&six_days, NOW + 4 * DAY - 1, ""),
-        (&six_days, NOW + 4 * DAY, "The certificate ends on 2026-06-07 00:00 UTC."),
+        (&six_days, NOW + 4 * DAY, "The certificate ends on 2026-06-07 00:00 UTC, in 2 days."),
     ];
     for (made, now, expected) in cases {
         assert_eq!(warnings(&made.certificate, &made.key, now), expected, "{now}");
-        let pair = made.pair();
-        assert_eq!(pair.time_warning_at(now).unwrap_or_default(), expected);
-        assert_eq!(pair.is_valid_at(now), !expected.contains("expired") && !expected.contains("before"));
+        assert_eq!(
+            made.pair().is_valid_at(now),
+            !expected.contains("expired") && !expected.contains("before")
+        );
     }
+}
+
+/// A server runs for months with what it has loaded.
+#[test]
+fn what_is_said_of_the_time_goes_when_it_is_no_longer_true() {
+    let pair = Wanted::new(&["a.test"]).valid((2026, 6, 2), (2026, 7, 2)).alone().pair();
+    let (begin, end) = (pair.leaf.not_before, pair.leaf.not_after);
+    let said = |now| pair.warnings_at(now).join("\n");
+    assert!(said(begin - 1).contains("not valid before"));
+    assert_eq!(said(begin), "");
+    assert_eq!(said(end + 1), "The certificate has expired on 2026-07-02 00:00 UTC.");
+    let week = (1..=7 * 24).map(|hour| said(end - hour * 3600)).collect::<std::collections::HashSet<_>>();
+    assert_eq!(week.len(), 8, "one for each day: {week:?}");
 }
 
 #[test]
@@ -170,7 +185,7 @@ fn an_expired_certificate_above_is_warned_of() {
 fn the_digest_is_that_of_all_bytes() {
     let Made { certificate, key } = Wanted::new(&["a.test"]).alone();
     let digest = |certificates: &str, key: Option<&str>| {
-        Pair::load(certificates.as_bytes(), key.map(str::as_bytes), NOW).unwrap().digest
+        Pair::load(certificates.as_bytes(), key.map(str::as_bytes)).unwrap().digest
     };
     let usual = digest(&certificate, Some(&key));
     assert_eq!(usual, digest(&certificate, Some(&key)));

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use tls::Pair;
 use tls::pem::{Contents, MAX_CHAIN, MAX_FILE};
 
-use crate::made::{NOW, Wanted, chain_of_three, fixture};
+use crate::made::{Wanted, chain_of_three, fixture};
 
 const EC: &str = fixture!("ec.certificate.pem");
 const EC_KEY: &str = fixture!("ec.sec1.pem");
@@ -135,7 +135,7 @@ fn keys_of_kinds_that_rustls_lacks_are_refused_by_their_name() {
         (fixture!("ed448.pem"), "Ed448"),
     ];
     for (key, expected) in cases {
-        let reason = Pair::load(EC.as_bytes(), Some(key.as_bytes()), NOW).unwrap_err();
+        let reason = Pair::load(EC.as_bytes(), Some(key.as_bytes())).unwrap_err();
         assert!(reason.contains(expected), "{reason}");
     }
 }
@@ -198,7 +198,7 @@ fn a_file_that_is_cut_never_gives_a_shorter_chain() {
     for file in files {
         let mut loaded = 0;
         for length in 0..=file.len() {
-            if let Ok(pair) = Pair::load(&file.as_bytes()[..length], None, NOW) {
+            if let Ok(pair) = Pair::load(&file.as_bytes()[..length], None) {
                 assert_eq!(pair.certified.cert.len(), 3, "{length} of {} bytes", file.len());
                 loaded += 1;
             }

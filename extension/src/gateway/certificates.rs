@@ -110,14 +110,12 @@ impl Certificates {
             let digest = Pair::digest_of(&certificates, key.as_deref());
             match known.filter(|known| known.pair.digest == digest) {
                 Some(known) => Ok(Arc::clone(&known.pair)),
-                None => Pair::load(&certificates, key.as_deref(), now()).map(Arc::new),
+                None => Pair::load(&certificates, key.as_deref()).map(Arc::new),
             }
         });
         match read {
             Ok(pair) => {
-                // The certificate may have been read long ago.
-                let of_time = pair.time_warning_at(now()).filter(|said| !pair.warnings.contains(said));
-                let complaint = pair.warnings.iter().cloned().chain(of_time).collect::<Vec<_>>().join(" ");
+                let complaint = pair.warnings_at(now()).join(" ");
                 match complaint.is_empty() {
                     true => drop(self.said.remove(&certificate_file)),
                     false => self.say(certificate_file.clone(), complaint),
