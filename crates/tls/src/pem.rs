@@ -3,6 +3,7 @@
 //! Each block of the file is read, or named in the error: a chain is never shorter than its file. What comes in another format is
 //! called by its name, with the command that converts it.
 
+use memchr::memmem;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::blocks::{Block, blocks};
@@ -58,10 +59,7 @@ impl Contents {
             }
             "ENCRYPTED PRIVATE KEY" => Err(ENCRYPTED.to_owned()),
             "DSA PRIVATE KEY" | "DSA PARAMETERS" => Err(DSA.to_owned()),
-            "OPENSSH PRIVATE KEY" => Err(
-                "is in the format of OpenSSH; convert a copy of it by: ssh-keygen -p -N '' -m PKCS8 -f COPY"
-                    .to_owned(),
-            ),
+            "OPENSSH PRIVATE KEY" => Err(of_openssh(&block.decode()?).to_owned()),
             "PKCS7" | "CMS" | "PKCS #7 SIGNED DATA" => Err(format!("is PKCS#7; {PKCS7}")),
             "CERTIFICATE REQUEST" | "NEW CERTIFICATE REQUEST" => {
                 Err("is a request for a certificate: the authority answers it with the certificate"
@@ -99,6 +97,17 @@ const ENCRYPTED: &str =
     "is encrypted, and the server knows no passphrase; decrypt it by: openssl pkey -in FILE -out NEW";
 const DSA: &str = "is a DSA key, which TLS no longer has; make a new key by: openssl genpkey -algorithm EC \
                    -pkeyopt ec_paramgen_curve:P-256 -out NEW, and have its certificate issued";
+/// What to do with a key of OpenSSH. Its name stands in it in clear; ssh-keygen writes Ed25519 in no other format.
+fn of_openssh(key: &[u8]) -> &'static str {
+    match memmem::find(key, b"ssh-ed25519") {
+        Some(_) => {
+            "is an Ed25519 key in the format of OpenSSH, which nothing converts; make a new key by: openssl genpkey \
+                    -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out NEW, and have its certificate issued"
+        }
+        None => "is in the format of OpenSSH; convert a copy of it by: ssh-keygen -p -N '' -m PKCS8 -f COPY",
+    }
+}
+
 const PKCS7: &str = "convert it by: openssl pkcs7 -print_certs -in FILE -out NEW";
 
 /// Certificates and keys are sequences that are as long as they say.
@@ -145,11 +154,11 @@ fn other_format(file: &[u8]) -> String {
 /// What a file is that begins as DER does.
 fn der_format(file: &[u8]) -> String {
     let key = "a key in DER; convert it by: openssl pkey -inform DER -in FILE -out NEW";
+    if begins_as_pkcs12(file) {
+        return "PKCS#12; convert it by: openssl pkcs12 -in FILE -nodes -out NEW (with -legacy if it is an old one)".to_owned();
+    }
     let values = der::sequence(file).unwrap_or_default();
     match values.as_slice() {
-        [Value { tag: INTEGER, contents: [3], .. }, ..] => {
-            "PKCS#12; convert it by: openssl pkcs12 -in FILE -nodes -out NEW".to_owned()
-        }
         [Value { tag: INTEGER, .. }, ..] | [Value { tag: SEQUENCE, .. }, Value { tag: OCTETS, .. }] => {
             key.to_owned()
         }
@@ -157,6 +166,19 @@ fn der_format(file: &[u8]) -> String {
         // Certificates are the usual case, and so are those that were cut off.
         _ => "a certificate in DER; convert it by: openssl x509 -inform DER -in FILE -out NEW".to_owned(),
     }
+}
+
+/// Whether a file is a sequence whose first member is 3, its version. Some programs write it in BER, with a length that is open.
+fn begins_as_pkcs12(file: &[u8]) -> bool {
+    let contents = match file {
+        [SEQUENCE, 0x80, contents @ ..] => contents,
+        [SEQUENCE, length @ 0x81..=0x84, rest @ ..] => {
+            rest.get(usize::from(length & 0x7f)..).unwrap_or_default()
+        }
+        [SEQUENCE, _, contents @ ..] => contents,
+        _ => return false,
+    };
+    contents.starts_with(&[INTEGER, 1, 3])
 }
 
 /// What a key in PKCS#8, or another format, is, when rustls does not take it.

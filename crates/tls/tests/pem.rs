@@ -87,7 +87,8 @@ fn other_kinds_of_blocks_are_refused_by_their_name() {
         (fixture!("encrypted.pkcs8.pem"), "encrypted", "openssl pkey"),
         (fixture!("encrypted.pkcs1.pem"), "encrypted", "openssl pkey"),
         (fixture!("dsa.pem"), "DSA", "openssl genpkey"),
-        (fixture!("openssh.pem"), "OpenSSH", "ssh-keygen"),
+        (fixture!("openssh.pem"), "Ed25519 key in the format of OpenSSH", "openssl genpkey"),
+        (fixture!("openssh.ecdsa.pem"), "OpenSSH", "ssh-keygen"),
         (fixture!("ec.p7b.pem"), "PKCS#7", "openssl pkcs7"),
         (fixture!("request.pem"), "request", "authority"),
         ("-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "neither", "remove it"),
@@ -104,7 +105,9 @@ fn files_that_are_not_pem_are_refused_by_their_name() {
     let pkcs12 = STANDARD.decode(fixture!("ec.p12.base64").replace('\n', "")).unwrap();
     let utf_16: Vec<u8> = "\u{feff}-----BEGIN".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let cases = [
+        (pkcs12[..100].to_vec(), "PKCS#12", "openssl pkcs12"),
         (pkcs12, "PKCS#12", "openssl pkcs12"),
+        (b"\x30\x80\x02\x01\x03\x30\x80\x06".to_vec(), "PKCS#12", "openssl pkcs12"),
         (der(EC), "a certificate in DER", "openssl x509 -inform DER"),
         (der(RSA_KEY), "a key in DER", "openssl pkey -inform DER"),
         (der(fixture!("rsa.pkcs1.pem")), "a key in DER", "openssl pkey -inform DER"),
