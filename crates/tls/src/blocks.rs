@@ -114,7 +114,13 @@ impl Reader {
         let text = text.trim_ascii();
         // The beginning of a border that was cut off: behind it there was more.
         let is_half = is_cut && !text.is_empty() && BEGIN.starts_with(text);
-        if is_half || is_damaged_border(text) { Err(self.damaged()) } else { Ok(()) }
+        if is_half || is_damaged_border(text) {
+            return Err(self.damaged());
+        }
+        match is_of_a_body(text) {
+            true => Err(format!("line {} is of a block that does not begin (-----BEGIN …-----)", self.line)),
+            false => Ok(()),
+        }
     }
 
     fn damaged(&self) -> String {
@@ -141,6 +147,13 @@ fn is_damaged_border(text: &[u8]) -> bool {
     let has_one_of = |words: [&[u8]; 2]| words.iter().any(|word| memmem::find(&text, word).is_some());
     let is_of_pem = text.starts_with(DASHES) || has_one_of([b"CERTIFICATE", b"KEY"]);
     is_of_pem && has_one_of([b"BEGIN", b"END"])
+}
+
+/// Whether text is a line of a block that has lost its borders, as it comes from copying. Sums of files are hexadecimal, and no lines
+/// of a block; everything else that is so long and has no blank is something else than text.
+fn is_of_a_body(text: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    text.len() >= 60 && text.iter().all(is_base64) && !text.iter().all(u8::is_ascii_hexdigit)
 }
 
 impl Block {

@@ -151,7 +151,8 @@ fn damaged_borders_are_errors_and_no_text() {
         (first.replace("-----BEGIN", "----BEGIN"), "line 1 is what is left"),
         (first.replace("CERTIFICATE-----\nMII", "CERTIFICATE----\nMII"), "line 1 is what is left"),
         (first.replace("-----BEGIN", "\u{2013}BEGIN"), "line 1 is what is left"),
-        (first.replace("-----BEGIN CERTIFICATE-----", ""), "line 11 ends a block"),
+        (first.replace("-----BEGIN CERTIFICATE-----", ""), "line 2 is of a block that does not begin"),
+        ("text\n-----END CERTIFICATE-----\n".into(), "line 2 ends a block (CERTIFICATE) that has not begun"),
         (first.replace("-----END CERTIFICATE-----", ""), "no end before line 12"),
         (first.replace("-----END CERTIFICATE", "-----END KEY"), "ends in line 11 as another kind"),
         (first.replace("MII", "M!I"), "not base64"),
@@ -170,6 +171,20 @@ fn damaged_borders_are_errors_and_no_text() {
         assert!(reason.contains(expected), "{reason}");
     }
     assert!(refusal("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").contains("is empty"));
+}
+
+/// Some pages show a certificate without its borders, and what is copied from there is part of the chain nevertheless.
+#[test]
+fn a_block_without_borders_is_an_error_and_no_text() {
+    let lines: Vec<&str> = RSA.lines().filter(|line| !line.starts_with("---")).collect();
+    let reason = "line 13 is of a block that does not begin";
+    for body in [lines.join("\n"), lines.concat(), RSA.replace("BEGIN", "BEGlN").replace("END", "ENO")] {
+        let file =
+            format!("{EC}the authority:\n{body}\n{EC_KEY}").replace("authority:\n-----BEGlN", "-----BEGlN");
+        assert!(refusal(&file).starts_with(reason), "{}", refusal(&file));
+    }
+    let sum = "c3ab8ff13720e8ad9047dd39466b3c8974e592c2fa383d4a3960714caef0c4f2";
+    assert_eq!(count(format!("{sum}\n{EC}SHA256 Fingerprint={}\n", "AB:".repeat(32))), Ok((1, false)));
 }
 
 #[test]
