@@ -147,7 +147,7 @@ pub fn plain_host(host: &str) -> &str {
 }
 
 /// The address that a host is, one of IPv4 as such however it is written.
-fn address_of(host: &str) -> Option<IpAddr> {
+pub(crate) fn address_of(host: &str) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 

@@ -1,14 +1,15 @@
 //! Which certificate a client gets.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::certificate::{KeyKind, plain_host};
+use crate::certificate::{KeyKind, address_of, plain_host};
 use crate::pair::Pair;
 
 /// The certificates of a listener, by the names that they are for.
@@ -21,6 +22,8 @@ pub struct Choice {
     /// By their names; those of wildcards by what follows the star's dot.
     exact: HashMap<String, Vec<Candidate>>,
     wildcards: HashMap<String, Vec<Candidate>>,
+    /// Those that any of them is for. Clients name none in their hello, so no certificate is chosen by them.
+    addresses: HashSet<IpAddr>,
     /// Those that may be the default, in the order of the setting.
     defaults: Vec<Arc<Pair>>,
     /// How many there are.
@@ -44,6 +47,7 @@ impl Choice {
             for name in &pair.leaf.names {
                 choice.add(name, pair, now);
             }
+            choice.addresses.extend(&pair.leaf.addresses);
             if *may_be_default || pairs.len() == 1 {
                 choice.defaults.push(Arc::clone(pair));
             }
@@ -74,6 +78,15 @@ impl Choice {
     /// What a client gets that names this host and can do every kind of signature.
     pub fn pair_of(&self, name: Option<&str>) -> Option<&Arc<Pair>> {
         self.pair_for(name, |_| true)
+    }
+
+    /// Whether any certificate is for a host, as a URL or the header Host names it: a redirect to it by https leads somewhere.
+    pub fn covers(&self, host: &str) -> bool {
+        if let Some(address) = address_of(plain_host(host)) {
+            return self.addresses.contains(&address);
+        }
+        let (exact, wildcards) = self.candidates(host);
+        !exact.is_empty() || !wildcards.is_empty()
     }
 
     /// Whether there is no certificate at all.

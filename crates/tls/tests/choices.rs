@@ -95,6 +95,29 @@ fn a_single_certificate_is_the_default_of_several_none_is() {
 }
 
 #[test]
+fn a_choice_covers_what_one_of_its_certificates_covers() {
+    let pairs = [pair(&["a.test", "10.0.0.1", "fd00::1"]), pair(&["*.b.test", "b.test"])];
+    let choice = named(&[&pairs[0], &pairs[1]]);
+    let hosts = [
+        ("a.test", true),
+        ("A.test.:443", true),
+        ("b.test:80", true),
+        ("x.b.test", true),
+        ("10.0.0.1:443", true),
+        ("[fd00::1]:443", true),
+        ("x.a.test", false),
+        ("x.y.b.test", false),
+        (".b.test", false),
+        ("10.0.0.2", false),
+        ("", false),
+    ];
+    for (host, expected) in hosts {
+        assert_eq!(choice.covers(host), expected, "{host}");
+        assert_eq!(pairs.iter().any(|pair| pair.leaf.covers(host)), expected, "{host}");
+    }
+}
+
+#[test]
 fn a_choice_says_when_it_changes() {
     let expired = Wanted::new(&["a.test"]).valid((2026, 1, 1), (2026, 2, 1)).alone().pair();
     let soon = Wanted::new(&["a.test"]).valid((2026, 6, 3), (2027, 1, 1)).alone().pair();
