@@ -90,8 +90,14 @@ impl Certificates {
         let server = unsafe { libc::geteuid() };
         let found = places::read(places, &self.database, server);
         let is_there = |path: &PathBuf| found.iter().any(|(_, found)| found.certificate_file == *path);
+        // Nobody knows what is in a folder that cannot be read, so what was in it stays, as a file does that cannot be read.
+        let is_hidden = |path: &PathBuf| {
+            found.iter().any(|(_, found)| found.files.is_err() && path.starts_with(&found.certificate_file))
+        };
         let before = self.known.len();
-        self.known.retain(|path, known| is_there(path) || !std::mem::replace(&mut known.is_missing, true));
+        self.known.retain(|path, known| {
+            is_there(path) || is_hidden(path) || !std::mem::replace(&mut known.is_missing, true)
+        });
         self.said.retain(|path, _| path.as_os_str().is_empty() || is_there(path));
         let mut is_new = self.known.len() != before || self.changes_at.is_some_and(|at| at <= now());
         for (place, found) in found {
