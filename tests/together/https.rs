@@ -256,6 +256,11 @@ fn names_choose_among_the_certificates_of_folders() {
     }
     let unknown = https.curl(&[], "three.test");
     assert!(unknown.contains("no alternative certificate subject name matches"), "the default: {unknown}");
+    https.set(&https.pair("server"));
+    wait_for("what the setting no longer names is in force no more", || {
+        https.curl(&[], "one.test").contains("(60)")
+    });
+    assert_eq!(https.curl(&[], "localhost"), "hello by 2");
 }
 
 #[test]

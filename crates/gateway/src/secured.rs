@@ -22,6 +22,8 @@ use crate::stream::Stream;
 
 /// Bytes that one read of a socket takes at most.
 const RECEIVED: usize = 64 << 10;
+/// Reads in a row that bring nothing for the reader, as records without content do, before others go on.
+const UNEVENTFUL: usize = 4;
 
 thread_local! {
     /// What a socket has brought, while it is decrypted.
@@ -61,7 +63,7 @@ impl Secured {
         context: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        loop {
+        for _ in 0..UNEVENTFUL {
             let read = self.session.read(buffer);
             if read > 0 || self.session.ending() == Ending::Whole {
                 return Poll::Ready(Ok(read));
@@ -71,6 +73,9 @@ impl Secured {
                 return Poll::Ready(Ok(read));
             }
         }
+        // Others go first.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Has the session take in what the socket brings, and sends what comes of it. How many bytes came out.
@@ -98,6 +103,7 @@ impl Secured {
         });
         BUFFER.set(received);
         if done.is_ready() {
+            // What the socket does not take now waits, and the next call goes on with it.
             let _ = self.poll_flush(context)?;
         }
         done
@@ -140,6 +146,7 @@ impl Secured {
         context: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        // A client that does not take its alert may still send.
         let _ = self.poll_flush(context)?;
         self.poll_receive(context, buffer)
     }

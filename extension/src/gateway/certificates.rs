@@ -24,6 +24,8 @@ pub struct Certificates {
     /// For HTTP and for lines; none without a certificate.
     configurations: Option<[Configuration; 2]>,
     looked: Option<Instant>,
+    /// The setting as it was then.
+    setting: String,
     /// When another certificate becomes valid, or one ends, in seconds of the UNIX clock.
     changes_at: Option<i64>,
     /// What was last said of each file, and of the setting, by an empty path: said once.
@@ -47,6 +49,7 @@ impl Certificates {
             known: BTreeMap::new(),
             configurations: None,
             looked: None,
+            setting: String::new(),
             changes_at: None,
             said: BTreeMap::new(),
         }
@@ -73,10 +76,12 @@ impl Certificates {
         }
         self.looked = Some(Instant::now());
         let setting = settings::TLS_CERTIFICATES.get().map(|text| text.to_string_lossy().into_owned());
-        match places::parse(&setting.unwrap_or_default()) {
+        let setting = setting.unwrap_or_default();
+        match places::parse(&setting) {
             Ok(places) => {
                 self.said.remove(&PathBuf::new());
-                self.take(&places)
+                let is_other = std::mem::replace(&mut self.setting, setting) != self.setting;
+                self.take(&places, is_other)
             }
             Err(reason) => {
                 self.say(PathBuf::new(), format!("howdah.tls_certificates: {reason}"));
@@ -85,7 +90,8 @@ impl Certificates {
         }
     }
 
-    fn take(&mut self, places: &[Place]) -> bool {
+    /// What another setting no longer names goes at once.
+    fn take(&mut self, places: &[Place], is_other: bool) -> bool {
         // SAFETY: a plain call.
         let server = unsafe { libc::geteuid() };
         let found = places::read(places, &self.database, server);
@@ -96,7 +102,8 @@ impl Certificates {
         };
         let before = self.known.len();
         self.known.retain(|path, known| {
-            is_there(path) || is_hidden(path) || !std::mem::replace(&mut known.is_missing, true)
+            let stays = is_hidden(path) || !std::mem::replace(&mut known.is_missing, true);
+            is_there(path) || !is_other && stays
         });
         self.said.retain(|path, _| path.as_os_str().is_empty() || is_there(path));
         let mut is_new = self.known.len() != before || self.changes_at.is_some_and(|at| at <= now());
