@@ -10,8 +10,10 @@ use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use socket2::SockRef;
+use tls::session::LONGEST_HANDSHAKE;
 use tls::{Ending, Session};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -92,7 +94,7 @@ impl Secured {
         let mut received = BUFFER.take();
         received.resize(RECEIVED, 0);
         // No more than what the reader has room for, beside what a record adds, so that little has to wait.
-        let most = if buffer.is_empty() { RECEIVED } else { (buffer.len() + 512).min(RECEIVED) };
+        let most = if buffer.is_empty() { LONGEST_HANDSHAKE } else { (buffer.len() + 512).min(RECEIVED) };
         let read = self.poll_receive(context, &mut received[..most]);
         let done = read.map_ok(|count| match count {
             0 => {
@@ -199,8 +201,9 @@ impl Stream {
     }
 }
 
-/// Bytes that a client may send after it was refused.
+/// Bytes that a client may send after it was refused, and for how long.
 const LINGER: usize = 64 << 10;
+const LINGER_TIME: Duration = Duration::from_secs(2);
 
 impl Secured {
     /// Reads on for a little while after an alert: a socket that is closed while bytes wait in it sends a reset, which can overtake the
@@ -210,6 +213,7 @@ impl Secured {
         if SockRef::from(&self.socket).shutdown(Shutdown::Write).is_err() {
             return;
         }
+        place.set_deadline(shared.clock.after(LINGER_TIME));
         let mut left = LINGER;
         poll_fn(|context| {
             while left > 0 && !place.link.is_aborted() && !place.link.take_expired() {

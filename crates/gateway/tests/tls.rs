@@ -173,6 +173,21 @@ fn a_hello_that_stops_anywhere_ends_by_its_limit() {
 }
 
 #[test]
+fn a_hello_without_end_is_refused_before_it_holds_much() {
+    let secure = Secure::start(Limits::default());
+    // A hello that says it has 60,000 bytes, of which as many come as there may be, and one record more.
+    let record = |part: &[u8]| [&[22, 3, 1, 16, 0], part].concat();
+    let mut socket = secure.socket();
+    let mut first = vec![0; 4096];
+    first[..4].copy_from_slice(&[1, 0, 0xea, 0x60]);
+    socket.write_all(&record(&first)).unwrap();
+    (0..4).for_each(|_| socket.write_all(&record(&[0; 4096])).unwrap());
+    assert_eq!(all(&mut socket), [21, 3, 3, 0, 2, 2, 50], "an alert, fatal, decode_error");
+    drop(socket);
+    secure.running.until(|server| server.counters().open == 0);
+}
+
+#[test]
 fn http_in_clear_text_is_told_where_to_go_and_other_bytes_get_an_alert() {
     let secure = Secure::start(Limits::default());
     let answer = |bytes: &[u8]| {

@@ -1,5 +1,6 @@
 //! TLS of the gateway's listeners, without sockets and without PostgreSQL: from what the setting of certificates says to what goes
-//! over a connection. The protocol is rustls's, the cryptography aws-lc's. Files are of people's making, so each error and each warning is a sentence for them.
+//! over a connection. The protocol is rustls's, the cryptography aws-lc's. Files are of people's making, so each error and each
+//! warning is a sentence for them.
 //!
 //! - [`places`]: where certificates are, by the setting, and reading their files.
 //! - [`Pair`]: a chain and its key that belong together, and what clients may find wrong with them.

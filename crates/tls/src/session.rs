@@ -15,8 +15,10 @@ use crate::terms::Configuration;
 
 /// Bytes that [`Session::seal`] encrypts at a time: one write of the socket.
 pub const SEALED_AT_ONCE: usize = 64 << 10;
-/// Bytes of a handshake that has not ended: a chain of client certificates is the largest part of one.
-const LONGEST_HANDSHAKE: usize = 64 << 10;
+/// Bytes that may wait for the rest of a message of the handshake, and that one read needs then: the longest hellos have some 4 kB.
+pub const LONGEST_HANDSHAKE: usize = 16 << 10;
+/// What a client gets whose hello is longer: an alert, fatal, `decode_error` (RFC 8446, 6).
+const TOO_LONG: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 /// What a record adds to its bytes: a head, the type of its content, a nonce, a tag.
 const RECORD_OVERHEAD: usize = 5 + 1 + 8 + 16;
 /// Plain bytes of a record.
@@ -189,8 +191,16 @@ impl Session {
                 self.incoming = incoming;
             }
         }
-        if self.is_handshaking() && self.incoming.len() > LONGEST_HANDSHAKE {
+        if self.failure.is_none() && self.is_handshaking() && self.incoming.len() > LONGEST_HANDSHAKE {
             self.failure = Some(Error::InvalidMessage(InvalidMessage::HandshakePayloadTooLarge));
+            // Later alerts are encrypted, and rustls makes none for what it has not refused.
+            if self.version().is_none() {
+                self.outgoing.bytes.extend_from_slice(&TOO_LONG);
+            }
+        }
+        if self.failure.is_some() {
+            // Nobody needs it any more, and the connection may linger.
+            self.incoming = Vec::new();
         }
         into.filled
     }
@@ -240,16 +250,28 @@ impl Session {
                 Ok(ConnectionState::TransmitTlsData(message)) => message.done(),
                 Ok(ConnectionState::PeerClosed) => self.ending = Ending::Whole,
                 Err(error) => {
-                    // Its alert comes by the next call.
-                    goes_on = self.failure.is_none();
-                    self.failure.get_or_insert(error);
+                    self.failure = Some(error);
+                    goes_on = false;
                 }
                 Ok(_) => goes_on = false,
             }
             used += discard;
             if !goes_on {
-                return used;
+                break;
             }
+        }
+        if self.failure.is_some() {
+            self.take_alert();
+        }
+        used
+    }
+
+    /// Takes the alert of a failure. rustls looks at no more records for that: a second failure would be a fault of its caller's.
+    fn take_alert(&mut self) {
+        while self.connection.wants_write() {
+            let state = self.connection.process_tls_records(&mut []).state;
+            let Ok(ConnectionState::EncodeTlsData(mut message)) = state else { return };
+            self.outgoing.write(0, |room| message.encode(room).map_err(|error| encode_size(&error)));
         }
     }
 
