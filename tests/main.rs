@@ -22,6 +22,7 @@ mod together {
     mod handler_arms;
     mod http2_conformance;
     mod https;
+    mod https_redirects;
     mod ignored_results;
     mod ingest_bad_lines;
     mod ingest_lines;

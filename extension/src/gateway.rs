@@ -11,7 +11,7 @@
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
 //! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
-//! [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
+//! Requests on a port that only sends clients to https are answered by [`redirecting`]. [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
 mod accounts;
@@ -27,6 +27,7 @@ mod line;
 pub mod listeners;
 pub mod names;
 mod parked;
+mod redirecting;
 mod refusals;
 mod shared_transaction;
 mod waiting;
@@ -334,6 +335,9 @@ impl Gateway<'_> {
             return self.flights.refuse_unreadable(arrived.ticket, &mut self.server);
         };
         let refused = Refused { ticket: arrived.ticket, id: request.id(), gate: NO_GATE };
+        if self.listeners.redirects(arrived.listener) {
+            return self.redirect(&request, refused);
+        }
         let Some(table) = self.runner.table() else {
             let problem = Problem::new(503, "the routes have not been read yet");
             return self.flights.refusals.answer(&mut self.server, refused, &problem);
@@ -369,6 +373,20 @@ impl Gateway<'_> {
             let gate = gate.unwrap_or(NO_GATE);
             let request = waiting::Request { arrived, gate, since: now, waited: None };
             self.flights.refuse_to_wait(&request, &mut self.server);
+        }
+    }
+
+    /// Answers what has come by a listener that sends clients to https.
+    fn redirect(&mut self, request: &Request<'_>, refused: Refused<'_>) {
+        match redirecting::answer(request, &self.certificates) {
+            Ok((status, response)) => {
+                log_unrun(request, status);
+                self.server.reply(refused.ticket, response);
+            }
+            Err(problem) => {
+                log_unrun(request, problem.status);
+                self.flights.refusals.answer(&mut self.server, refused, &problem);
+            }
         }
     }
 

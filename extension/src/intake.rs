@@ -86,6 +86,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
                 port: u16::try_from(port).unwrap_or_default(),
                 address: text(2)?,
                 tls: row.get::<bool>(18)?.unwrap_or_default(),
+                redirects: false,
             },
             destination,
             token: row.get::<Vec<u8>>(7)?.and_then(|token| token.try_into().ok()),

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::net::IpAddr;
 
 use form::TrustedProxies;
-use message::Request;
+use message::{Request, Scheme};
 use pgrx::pg_sys;
 
 use crate::entry::callback;
@@ -48,6 +48,25 @@ callback! {
             }
         }
     }
+}
+
+/// How the client came: as the connection did, or as a trusted proxy says.
+pub fn scheme(request: &Request<'_>) -> Scheme {
+    let peer = request.remote().map(|address| address.ip());
+    TRUSTED.with_borrow(|trusted| {
+        if !trusted.trusts_peer(peer) {
+            return request.scheme();
+        }
+        let values =
+            |wanted| request.headers().filter(move |(name, _)| *name == wanted).map(|(_, value)| value);
+        let forwarded: Vec<&str> = values("x-forwarded-for").collect();
+        let said: Vec<&str> = values("x-forwarded-proto").collect();
+        match trusted.is_https(peer, forwarded, said) {
+            Some(true) => Scheme::Https,
+            Some(false) => Scheme::Http,
+            None => request.scheme(),
+        }
+    })
 }
 
 /// The client's address: the peer's, or the one that a trusted proxy names. None for a UNIX socket.

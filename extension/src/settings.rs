@@ -98,6 +98,7 @@ integers! {
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";
     HEAD_TIMEOUT = "howdah.head_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request line and headers, or the first line of JSON once it has begun.\0";
     BODY_TIMEOUT = "howdah.body_timeout\0", 60 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to send a request body.\0";
+    HTTPS_PORT = "howdah.https_port\0", 443, 1, 65_535, Sighup, NONE, "Port by which clients reach https, for listeners that redirect to it.\0";
     TLS_HANDSHAKE_TIMEOUT = "howdah.tls_handshake_timeout\0", 10 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to connect by TLS.\0";
     IDLE_TIMEOUT = "howdah.idle_timeout\0", 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection may stay open between two requests.\0";
     WRITE_TIMEOUT = "howdah.write_timeout\0", 30 * SECONDS, 10, HOUR, Sighup, MS, "How long a client may take to read what has been sent.\0";
@@ -105,55 +106,74 @@ integers! {
     MAX_STREAMS = "howdah.max_streams\0", 128, 1, 10_000, Sighup, NONE, "Streams in flight on one HTTP/2 connection.\0";
 }
 
-/// The databases to serve, separated by commas.
-pub static DATABASES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"postgres"));
-/// What SQL may bind: host names, addresses, `*`, or paths of UNIX sockets, separated by commas.
-pub static LISTEN_ADDRESSES: GucSetting<Option<CString>> =
-    GucSetting::<Option<CString>>::new(Some(c"localhost"));
-/// Certificates and keys for TLS: pairs of files, or folders, separated by commas.
-pub static TLS_CERTIFICATES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+/// Declares settings of text: name, default, context, who may see them, what they mean, and more of that.
+macro_rules! texts {
+    ($($setting:ident = $name:literal, $default:literal, $context:ident, $seen:ident, $text:literal, $more:literal;)*) => {
+        $(#[doc = $text] pub static $setting: GucSetting<Option<CString>> =
+            GucSetting::<Option<CString>>::new(Some($default));)*
+        fn define_texts() {
+            $(GucRegistry::define_string_guc(
+                cstr($name), cstr($text), $more, &$setting, GucContext::$context, seen_by::$seen,
+            );)*
+        }
+    };
+}
+
+/// Who may see a setting.
+mod seen_by {
+    use pgrx::guc::GucFlags;
+    pub const ALL: GucFlags = GucFlags::empty();
+    pub const SUPERUSERS: GucFlags = GucFlags::SUPERUSER_ONLY;
+}
+
+texts! {
+    DATABASES = "howdah.databases\0", c"postgres", Sighup, ALL, "Databases that are served, separated by commas.\0", c"";
+    LISTEN_ADDRESSES = "howdah.listen_addresses\0", c"localhost", Sighup, SUPERUSERS, "Addresses that SQL may bind; empty means that nothing listens.\0",
+        c"Host names, addresses, * for all, or absolute paths of folders for UNIX sockets, separated by commas.";
+    TLS_CERTIFICATES = "howdah.tls_certificates\0", c"", Sighup, SUPERUSERS, "Certificates and keys for TLS, separated by commas: CERTIFICATE:KEY, one file with both, or a folder.\0",
+        c"An entry that begins with DATABASE= is for the listeners of that database alone. The first pair or file is what clients get that name no other.";
+    ACME_FOLDER = "howdah.acme_folder\0", c"", Sighup, SUPERUSERS, "Folder in which who signs certificates finds answers to its challenges, below .well-known/acme-challenge.\0",
+        c"Listeners that redirect to https serve them. Certbot and acme.sh call it the webroot.";
+    HSTS = "howdah.hsts\0", c"", Sighup, ALL, "Value of Strict-Transport-Security in responses over TLS, such as max-age=31536000; empty for none.\0",
+        c"Browsers then use https alone for the host until that many seconds have passed.";
+    INLINE_EXTENSIONS = "howdah.inline_extensions\0", c"", Postmaster, ALL, "Extensions whose functions may run in a gateway, separated by commas.\0",
+        c"They must be short, or look for interrupts.";
+}
+
+/// Declares switches, which are off by default: name, context, what they mean.
+macro_rules! switches {
+    ($($setting:ident = $name:literal, $context:ident, $text:literal;)*) => {
+        $(#[doc = $text] pub static $setting: GucSetting<bool> = GucSetting::<bool>::new(false);)*
+        fn define_switches() {
+            $(GucRegistry::define_bool_guc(
+                cstr($name), cstr($text), c"", &$setting, GucContext::$context, GucFlags::empty(),
+            );)*
+        }
+    };
+}
+
+switches! {
+    SHOW_ERRORS = "howdah.show_errors\0", Sighup, "Error responses carry details, hints and the messages of internal errors.\0";
+    REDIRECT_READS_ONLY = "howdah.redirect_reads_only\0", Sighup, "Listeners that redirect to https refuse methods other than GET and HEAD.\0";
+    TLS_STRICT_HOST = "howdah.tls_strict_host\0", Sighup, "Requests for a host that the connection's certificate does not cover are refused.\0";
+}
+
 /// Networks of the proxies whose X-Forwarded-For is believed, separated by commas.
 pub static TRUSTED_PROXIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-/// Extensions whose functions may run in a gateway, separated by commas.
-pub static INLINE_EXTENSIONS: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
-/// Whether error responses carry DETAIL, HINT and the messages of internal errors.
-pub static SHOW_ERRORS: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// The inline lane.
 pub static INLINE: GucSetting<Inline> = GucSetting::<Inline>::new(Inline::On);
 
 /// Defines all settings and reserves their prefix. Called once, while the library is loaded.
 pub fn define() {
     define_integers();
-    GucRegistry::define_string_guc(
-        c"howdah.databases",
-        c"Databases that are served, separated by commas.",
-        c"",
-        &DATABASES,
-        GucContext::Sighup,
-        GucFlags::empty(),
-    );
-    GucRegistry::define_string_guc(
-        c"howdah.listen_addresses",
-        c"Addresses that SQL may bind; empty means that nothing listens.",
-        c"Host names, addresses, * for all, or absolute paths of folders for UNIX sockets, separated by commas.",
-        &LISTEN_ADDRESSES,
-        GucContext::Sighup,
-        GucFlags::SUPERUSER_ONLY,
-    );
-    GucRegistry::define_string_guc(
-        c"howdah.tls_certificates",
-        c"Certificates and keys for TLS, separated by commas: CERTIFICATE:KEY, one file with both, or a folder.",
-        c"An entry that begins with DATABASE= is for the listeners of that database alone. The first pair or file is what clients get that name no other.",
-        &TLS_CERTIFICATES,
-        GucContext::Sighup,
-        GucFlags::SUPERUSER_ONLY,
-    );
+    define_texts();
+    define_switches();
     // SAFETY: a hook of the type that PostgreSQL calls.
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
             c"howdah.trusted_proxies",
-            c"Networks of the proxies whose X-Forwarded-For is believed, separated by commas.",
-            c"",
+            c"Networks of the proxies whose word for their clients is taken, separated by commas.",
+            c"X-Forwarded-For and X-Forwarded-Proto are believed, and the PROXY protocol is spoken.",
             &TRUSTED_PROXIES,
             GucContext::Sighup,
             GucFlags::empty(),
@@ -162,22 +182,6 @@ pub fn define() {
             None,
         );
     }
-    GucRegistry::define_string_guc(
-        c"howdah.inline_extensions",
-        c"Extensions whose functions may run in a gateway, separated by commas.",
-        c"They must be short, or look for interrupts.",
-        &INLINE_EXTENSIONS,
-        GucContext::Postmaster,
-        GucFlags::empty(),
-    );
-    GucRegistry::define_bool_guc(
-        c"howdah.show_errors",
-        c"Error responses carry details, hints and the messages of internal errors.",
-        c"",
-        &SHOW_ERRORS,
-        GucContext::Sighup,
-        GucFlags::empty(),
-    );
     GucRegistry::define_enum_guc(
         c"howdah.inline",
         c"How short requests without side effects run: off (executors), on (in the gateway), transaction (in the gateway, a transaction each).",

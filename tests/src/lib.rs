@@ -9,6 +9,7 @@
 //! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
+//! - [`https`]: a cluster with certificates.
 //! - [`memory_faults`]: a process without memory.
 
 pub mod abilities;
@@ -17,6 +18,7 @@ pub mod bounds;
 pub mod client;
 pub mod crashes;
 pub mod http2;
+pub mod https;
 pub mod memory_faults;
 pub mod platform;
 pub mod queues;

@@ -64,7 +64,7 @@ impl TrustedProxies {
         I::IntoIter: DoubleEndedIterator,
     {
         let mut client = peer.map(|peer| peer.to_canonical());
-        if !client.map_or(self.unix, |peer| self.trusts(peer)) {
+        if !self.trusts_peer(peer) {
             return client;
         }
         for entry in forwarded_for.into_iter().rev().flat_map(|header| header.rsplit(',')) {
@@ -75,6 +75,48 @@ impl TrustedProxies {
             }
         }
         client
+    }
+
+    /// Whether the client came by https, as trusted proxies say: each tells by `X-Forwarded-Proto` how it was reached, in the order of
+    /// `X-Forwarded-For`. None if no trusted one says so, or what it says is neither `http` nor `https`.
+    ///
+    /// ```
+    /// let trusted = form::TrustedProxies::parse("10.0.0.0/8")?;
+    /// assert_eq!(trusted.is_https(Some("10.0.0.1".parse()?), ["203.0.113.7"], ["https"]), Some(true));
+    /// assert_eq!(trusted.is_https(Some("203.0.113.7".parse()?), [], ["https"]), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_https<'a, F, P>(
+        &self,
+        peer: Option<IpAddr>,
+        forwarded_for: F,
+        forwarded_proto: P,
+    ) -> Option<bool>
+    where
+        F: IntoIterator<Item = &'a str>,
+        F::IntoIter: DoubleEndedIterator,
+        P: IntoIterator<Item = &'a str>,
+        P::IntoIter: DoubleEndedIterator,
+    {
+        if !self.trusts_peer(peer) {
+            return None;
+        }
+        // The outermost trusted proxy was reached by the client: it is one further from us for each trusted one between.
+        let between = forwarded_for.into_iter().rev().flat_map(|header| header.rsplit(','));
+        let between =
+            between.map_while(|entry| address(entry.trim())).take_while(|hop| self.trusts(*hop)).count();
+        // A proxy that sets the header anew, rather than adds to it, says what it was told.
+        let said = forwarded_proto.into_iter().rev().flat_map(|header| header.rsplit(','));
+        match said.take(between + 1).last()?.trim() {
+            proto if proto.eq_ignore_ascii_case("https") => Some(true),
+            proto if proto.eq_ignore_ascii_case("http") => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether who connects is one of them; `None` is over a UNIX socket.
+    pub fn trusts_peer(&self, peer: Option<IpAddr>) -> bool {
+        peer.map_or(self.unix, |peer| self.trusts(peer.to_canonical()))
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
@@ -143,6 +185,26 @@ mod tests {
         assert_eq!(client("::1", "::1", &["[2001:db8::7]"]), "2001:db8::7");
         assert_eq!(client("10.0.0.0/8", "::ffff:10.1.1.1", &["::ffff:5.6.7.8"]), "5.6.7.8");
         assert_eq!(client("::ffff:10.1.1.1", "10.1.1.1", &["5.6.7.8"]), "5.6.7.8");
+    }
+
+    #[test]
+    fn the_scheme_is_what_the_outermost_trusted_proxy_says() {
+        let trusted = TrustedProxies::parse("10.0.0.0/8, unix").unwrap();
+        let is_https = |peer: &str, hops: &[&str], protos: &[&str]| {
+            trusted.is_https(peer.parse().ok(), hops.iter().copied(), protos.iter().copied())
+        };
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8"], &["https"]), Some(true));
+        assert_eq!(is_https("10.1.1.1", &[], &["HTTP"]), Some(false));
+        assert_eq!(is_https("unix", &["5.6.7.8"], &["https"]), Some(true));
+        assert_eq!(is_https("5.6.7.8", &["10.1.1.1"], &["https"]), None, "who is no proxy says nothing");
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8"], &[]), None);
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8"], &["wss"]), None);
+        // What a client has sent stands before what the proxies have added.
+        assert_eq!(is_https("10.1.1.1", &["6.6.6.6, 5.6.7.8"], &["https", "http"]), Some(false));
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8, 10.2.2.2"], &["https, http"]), Some(true));
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8, 10.2.2.2"], &["http, https, http"]), Some(true));
+        // One that sets the header anew says what it was told.
+        assert_eq!(is_https("10.1.1.1", &["5.6.7.8, 10.2.2.2"], &["https"]), Some(true));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - [`Pair`]: a chain and its key that belong together, and what clients may find wrong with them.
 //! - [`Certificate`]: what a certificate says, and which hosts it covers.
 //! - [`Choice`]: which certificate a client gets.
+//! - [`redirect`]: where a request in clear text is sent, and which challenges of certificates' signers are answered.
 //! - [`configuration`]: what a listener wants of its clients, by its [`Terms`].
 //! - [`Session`]: one connection: records in, plain bytes out, and the other way round.
 //!
@@ -28,6 +29,7 @@ mod folders;
 pub mod pair;
 pub mod pem;
 pub mod places;
+pub mod redirect;
 pub mod session;
 pub mod terms;
 

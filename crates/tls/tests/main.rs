@@ -8,3 +8,4 @@ mod made;
 mod pairs;
 mod pem;
 mod places;
+mod redirects;

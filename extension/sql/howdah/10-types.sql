@@ -11,12 +11,14 @@ create type http.request as (
   headers http.header[],
   body bytea,
   remote_address inet,
-  parameters jsonb);
+  parameters jsonb,
+  scheme text);
 comment on type http.request is 'A request; the path is percent-decoded, the query string as sent and without its ?';
 comment on column http.request.id is 'X-Request-Id, or one that was made';
 comment on column http.request.remote_address is
   'The client, behind the proxies of howdah.trusted_proxies; null on a UNIX socket';
 comment on column http.request.parameters is 'Parameters of the route''s path';
+comment on column http.request.scheme is 'https or http, as the client reached the outermost proxy of howdah.trusted_proxies';
 
 create type http.response as (status integer, content_type text, headers http.header[], body bytea);
 comment on type http.response is

@@ -64,15 +64,23 @@ as 'MODULE_PATHNAME', 'cookie_text_wrapper';
 comment on function http.cookie_text(text, text, text, text, integer, boolean, boolean, text) is
   'The value of a Set-Cookie header; see http.set_cookie()';
 
+create function http.is_https() returns boolean
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'is_https_wrapper';
+comment on function http.is_https() is
+  'Whether the request that is being answered came by https, or by http to a proxy of howdah.trusted_proxies that was reached by https; null outside of one';
+
 create function http.set_cookie(
   name text, value text, path text default '/', domain text default null, max_age integer default null,
-  secure boolean default false, http_only boolean default true, same_site text default 'Lax')
+  secure boolean default null, http_only boolean default true, same_site text default 'Lax')
 returns http.header
-language sql immutable parallel safe
+language sql stable parallel restricted
 return row(
-  'set-cookie', http.cookie_text(name, value, path, domain, max_age, secure, http_only, same_site))::http.header;
+  'set-cookie',
+  http.cookie_text(
+    name, value, path, domain, max_age, coalesce(secure, http.is_https(), false), http_only, same_site))::http.header;
 comment on function http.set_cookie(text, text, text, text, integer, boolean, boolean, text) is
-  'A Set-Cookie header; a response may have several. max_age in seconds; 0 deletes the cookie';
+  'A Set-Cookie header; a response may have several. max_age in seconds; 0 deletes the cookie. Secure, unless it says otherwise, where the request came by https';
 
 create function http.escape(value text) returns text
 language c immutable strict parallel safe

@@ -18,7 +18,7 @@ use crate::shared::shared;
 use crate::{log_line, settings};
 
 sql_function!(
-    /// `http.listen(port, address, tls)`
+    /// `http.listen(port, address, tls, redirect)`
     howdah_listen,
     |call| {
         refuse_restricted();
@@ -33,12 +33,14 @@ sql_function!(
             );
         }
         let tls = call.get::<bool>(2).unwrap_or_default();
+        let redirect = call.text(3);
         check_listener(port, address);
         check_tls(address, tls);
+        check_redirect(redirect, tls);
         run_as_owner(
-            "insert into http.listener as l (port, address, tls) values ($1, $2, $3)
-             on conflict (port, address) do update set tls = excluded.tls",
-            &[i32::from(port).into(), address.into(), tls.into()],
+            "insert into http.listener as l (port, address, tls, redirect) values ($1, $2, $3, $4)
+             on conflict (port, address) do update set tls = excluded.tls, redirect = excluded.redirect",
+            &[i32::from(port).into(), address.into(), tls.into(), redirect.into()],
         );
         Datum::null()
     }
@@ -73,7 +75,7 @@ pub fn port(call: Call) -> u16 {
 
 /// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
 pub fn check_listener(port: u16, address: &str) {
-    let listener = Listener { port, address: address.to_owned(), tls: false };
+    let listener = Listener { port, address: address.to_owned(), tls: false, redirects: false };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
@@ -142,6 +144,24 @@ pub fn check_tls(address: &str, tls: bool) {
             "howdah.tls_certificates names no certificate, so nothing listens yet",
             "set it in the server's configuration and reload; the listener binds by itself then"
         );
+    }
+}
+
+/// An error for a redirect that leads nowhere.
+fn check_redirect(redirect: Option<&str>, tls: bool) {
+    match redirect {
+        None => {}
+        Some("https") if !tls => {}
+        Some("https") => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "a listener that speaks TLS has no need to redirect to https",
+            "Listen on one port with redirect => 'https', and on another with tls => true.",
+        ),
+        Some(other) => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("redirect \"{other}\" is not https"),
+            "A function that returns http.redirect() leads elsewhere.",
+        ),
     }
 }
 

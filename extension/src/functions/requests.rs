@@ -1,7 +1,7 @@
 //! Functions that read the current request.
 
 use form::body::{Field, Value};
-use message::Request;
+use message::{Request, Scheme};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -51,6 +51,12 @@ fn request<'a>() -> Option<&'a Request<'a>> {
     // SAFETY: every function here uses it within its call.
     unsafe { current::get() }.map(|(request, _)| request)
 }
+
+sql_function!(
+    /// `http.is_https`
+    is_https_wrapper,
+    |call| call.give(request().map(|request| current::scheme(request) == Scheme::Https))
+);
 
 sql_function!(
     /// `http.header_value` of the current request

@@ -21,6 +21,7 @@ pub struct Certificates {
     database: String,
     /// By the certificates' files.
     known: BTreeMap<PathBuf, Known>,
+    choice: Arc<Choice>,
     /// For HTTP and for lines; none without a certificate.
     configurations: Option<[Configuration; 2]>,
     looked: Option<Instant>,
@@ -47,6 +48,7 @@ impl Certificates {
         Self {
             database,
             known: BTreeMap::new(),
+            choice: Arc::default(),
             configurations: None,
             looked: None,
             setting: String::new(),
@@ -66,6 +68,11 @@ impl Certificates {
             (None, Some(reason)) => Err(format!("there is no certificate: {reason}")),
             (None, None) => Err("howdah.tls_certificates names no certificate for this database".into()),
         }
+    }
+
+    /// Where a request in clear text is sent, as [`Choice::https_of`] says.
+    pub fn https_of(&self, authority: &str, path: &str, query: &str, port: u16) -> Option<String> {
+        self.choice.https_of(authority, path, query, port)
     }
 
     /// Looks at the files, if that is due or the settings may have changed. True if something else is in force now.
@@ -159,11 +166,11 @@ impl Certificates {
             .collect::<Vec<_>>()
             .join(", ");
         log_line::log!("howdah has {} certificates in force, for {names}", pairs.len());
-        let choice = Arc::new(Choice::new(pairs, now()));
-        self.changes_at = choice.changes_at();
-        let make = |terms| tls::configuration(terms, Arc::clone(&choice));
+        self.choice = Arc::new(Choice::new(pairs, now()));
+        self.changes_at = self.choice.changes_at();
+        let make = |terms| tls::configuration(terms, Arc::clone(&self.choice));
         self.configurations = match (make(Terms::Http), make(Terms::Lines)) {
-            _ if choice.is_empty() => None,
+            _ if self.choice.is_empty() => None,
             (Ok(http), Ok(lines)) => Some([http, lines]),
             (Err(error), _) | (_, Err(error)) => {
                 self.say(PathBuf::new(), format!("howdah.tls_certificates: {error}"));

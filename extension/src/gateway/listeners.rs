@@ -1,6 +1,6 @@
 //! The listeners: what the tables say, within what `howdah.listen_addresses` allows, bound in this process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -29,6 +29,8 @@ pub struct Listeners {
     /// Those for HTTP that listen no more, and until when their requests may finish.
     ending: Vec<(u32, Instant)>,
     next_id: u32,
+    /// The numbers of those that send clients to https, and of such that were there before.
+    redirecting: HashSet<u32>,
     failed: Option<Instant>,
     /// When this gateway last let an address go. For a moment this may stand in the way of others of the same port: its socket
     /// is closed in the next turn, and those of the other gateways of this database in theirs.
@@ -55,6 +57,8 @@ struct Wanted {
     terms: Option<Terms>,
     /// Whether it speaks TLS.
     tls: bool,
+    /// Whether it sends clients to https.
+    redirects: bool,
     /// Of the listeners that want it, the addresses that the user has given.
     listeners: Vec<String>,
 }
@@ -125,12 +129,14 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
                     port: listener.port,
                     terms: terms.clone(),
                     tls,
+                    redirects: listener.redirects,
                     listeners: vec![given],
                 }),
                 // Of two that want it in different ways, the one that wants it encrypted has its way.
                 Some(other) if other.terms.is_some() == terms.is_some() => {
                     other.listeners.push(given);
                     other.tls |= tls;
+                    other.redirects |= listener.redirects;
                 }
                 Some(_) => {}
             }
@@ -153,6 +159,7 @@ impl Listeners {
             ports: HashMap::new(),
             ending: Vec::new(),
             next_id: 1,
+            redirecting: HashSet::new(),
             failed: None,
             let_go: None,
             complaints: HashMap::new(),
@@ -210,6 +217,11 @@ impl Listeners {
         self.ports.get(&id).copied()
     }
 
+    /// Whether what comes by a listener is sent to https.
+    pub fn redirects(&self, id: u32) -> bool {
+        !self.redirecting.is_empty() && self.redirecting.contains(&id)
+    }
+
     /// Binds what is new, lets go of what is gone, whose running requests and lines finish, and changes the terms of the rest.
     pub fn follow(
         &mut self,
@@ -240,7 +252,8 @@ impl Listeners {
             shared().ports.attribute(split(&address).0, port, self.gateway, &listeners);
         }
         for wanted in wanted {
-            let (name, listeners) = (wanted.name.clone(), wanted.listeners.clone());
+            let (name, listeners, redirects) =
+                (wanted.name.clone(), wanted.listeners.clone(), wanted.redirects && !wanted.tls);
             match self.bound.get_mut(&name) {
                 None => match wanted.configuration(certificates) {
                     Ok(tls) => self.bind(wanted, tls, server),
@@ -250,6 +263,11 @@ impl Listeners {
                     }
                 },
                 Some(bound) => bound.follow(&wanted, certificates, server),
+            }
+            match self.bound.get(&name) {
+                Some(bound) if redirects => drop(self.redirecting.insert(bound.id)),
+                Some(bound) => drop(self.redirecting.remove(&bound.id)),
+                None => {}
             }
             let (address, port) = split(&name);
             shared().ports.attribute(address, port, self.gateway, &listeners);

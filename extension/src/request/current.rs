@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::c_char;
 use std::net::IpAddr;
 
-use message::Request;
+use message::{Request, Scheme};
 
 use super::params;
 use super::types::Types;
@@ -78,6 +78,11 @@ pub fn client(request: &Request<'_>) -> Option<IpAddr> {
         Some(current) => current.client,
         None => request.remote().map(|address| address.ip()),
     }
+}
+
+/// How the client came: as the connection did, or as a trusted proxy says.
+pub fn scheme(request: &Request<'_>) -> Scheme {
+    crate::proxies::scheme(request)
 }
 
 /// The path's parameters as a JSON object, a C string in the current memory context.

@@ -161,7 +161,8 @@ unsafe fn column(request: &Request<'_>, types: &Types, place: usize) -> (Datum, 
             4 => (headers(request, types), false),
             5 => (bytes(request.body()), false),
             6 => remote(request).map_or(NULL, |address| (address, false)),
-            _ => (parameters(), false),
+            7 => (parameters(), false),
+            _ => (text(super::current::scheme(request).as_str()), false),
         }
     }
 }

@@ -8,8 +8,8 @@ use super::plan::{first, keep_text, list_length, nth};
 use super::types::Types;
 
 /// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
-pub const REQUEST_COLUMNS: [&str; 8] =
-    ["id", "method", "path", "query_string", "headers", "body", "remote_address", "parameters"];
+pub const REQUEST_COLUMNS: [&str; 9] =
+    ["id", "method", "path", "query_string", "headers", "body", "remote_address", "parameters", "scheme"];
 
 /// Puts `request` into the statement as its first common table expression. NOT MATERIALIZED, so that the
 /// planner replaces its columns by the parameters they are.
@@ -68,7 +68,7 @@ unsafe fn with_clause(statement: *mut pg_sys::Node) -> *mut *mut pg_sys::WithCla
 }
 
 /// The types of [`REQUEST_COLUMNS`].
-pub fn request_types(types: &Types) -> [Oid; 8] {
+pub fn request_types(types: &Types) -> [Oid; REQUEST_COLUMNS.len()] {
     [
         pg_sys::TEXTOID,
         pg_sys::TEXTOID,
@@ -78,5 +78,6 @@ pub fn request_types(types: &Types) -> [Oid; 8] {
         pg_sys::BYTEAOID,
         pg_sys::INETOID,
         pg_sys::JSONBOID,
+        pg_sys::TEXTOID,
     ]
 }

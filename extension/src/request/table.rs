@@ -41,6 +41,8 @@ pub struct Listener {
     pub address: String,
     /// Whether it speaks TLS; UNIX sockets never do.
     pub tls: bool,
+    /// Whether it only sends clients to https.
+    pub redirects: bool,
 }
 
 /// What the tables say.
@@ -243,13 +245,17 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
 }
 
 fn listeners(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
-    let rows =
-        client.select("select port, address, tls from http.listener order by port, address", None, &[])?;
+    let rows = client.select(
+        "select port, address, tls, redirect from http.listener order by port, address",
+        None,
+        &[],
+    )?;
     rows.map(|row| {
         Ok(Listener {
             port: row.get::<i32>(1)?.and_then(|port| u16::try_from(port).ok()).unwrap_or_default(),
             address: row.get::<String>(2)?.unwrap_or_default(),
             tls: row.get::<bool>(3)?.unwrap_or_default(),
+            redirects: row.get::<String>(4)?.is_some(),
         })
     })
     .collect()
