@@ -22,7 +22,10 @@ mod together {
     mod handler_arms;
     mod http2_conformance;
     mod https;
+    mod https_clients;
+    mod https_proxies;
     mod https_redirects;
+    mod https_tickets;
     mod ignored_results;
     mod ingest_bad_lines;
     mod ingest_lines;

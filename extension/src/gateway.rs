@@ -20,6 +20,7 @@ mod certificates;
 mod deadline;
 mod fair_turns;
 mod flights;
+mod handshakes;
 mod inline;
 mod kept_memory;
 mod leaving;
@@ -80,7 +81,7 @@ const GONE: usize = 512;
 pub fn run(worker: &Worker) {
     raise_file_limit();
     say_what_is_not_watched();
-    let server = match Server::new(limits()) {
+    let mut server = match Server::new(limits()) {
         Ok(server) => server,
         Err(error) => pgrx::error!("howdah gateway cannot begin: {error}"),
     };
@@ -92,6 +93,7 @@ pub fn run(worker: &Worker) {
     deadline::register();
     admission::watch();
     proxies::reload();
+    server.trust_proxies(proxies::trusts);
     let mut gateway = Gateway {
         worker,
         server,
@@ -101,7 +103,7 @@ pub fn run(worker: &Worker) {
         inline: Inline::new(AtRest::now(worker.web_role)),
         kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
-        certificates: Certificates::new(worker.database().name.get()),
+        certificates: Certificates::new(worker.database().name.get(), worker.database_oid.to_u32()),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
         last_housekeeping: Instant::now(),
@@ -180,6 +182,7 @@ impl Gateway<'_> {
         for note in self.server.notes() {
             log_line::log!("howdah gateway: {note}");
         }
+        self.tell_of_handshakes();
         self.look_at_descriptors();
         self.serve_postgres();
         self.cancel_gone();
@@ -192,6 +195,15 @@ impl Gateway<'_> {
         log_rate::for_client(|| inline.run(runner, server, flights));
         self.inline.rest();
         self.tick();
+    }
+
+    /// Tells the log of handshakes that have failed, within what may be logged for clients.
+    fn tell_of_handshakes(&mut self) {
+        for failed in self.server.failed_handshakes() {
+            if log_rate::allows(log_rate::Kind::Client) {
+                log_line::log!("{}", handshakes::told(&failed));
+            }
+        }
     }
 
     fn timeout(&self) -> Duration {

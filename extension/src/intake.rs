@@ -8,7 +8,7 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
 use wire::{Destination, Durability, Full};
 
-use crate::request::table::Listener;
+use crate::request::table::{ClientRule, Listener};
 use crate::request::temporary;
 use crate::settings;
 
@@ -87,6 +87,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error>
                 address: text(2)?,
                 tls: row.get::<bool>(18)?.unwrap_or_default(),
                 redirects: false,
+                clients: ClientRule::Off,
             },
             destination,
             token: row.get::<Vec<u8>>(7)?.and_then(|token| token.try_into().ok()),

@@ -50,6 +50,11 @@ callback! {
     }
 }
 
+/// Whether who connects, `None` by a UNIX socket, is one of the proxies.
+pub fn trusts(peer: Option<IpAddr>) -> bool {
+    TRUSTED.with_borrow(|trusted| trusted.trusts_peer(peer))
+}
+
 /// How the client came: as the connection did, or as a trusted proxy says.
 pub fn scheme(request: &Request<'_>) -> Scheme {
     let peer = request.remote().map(|address| address.ip());

@@ -132,6 +132,10 @@ texts! {
         c"Host names, addresses, * for all, or absolute paths of folders for UNIX sockets, separated by commas.";
     TLS_CERTIFICATES = "howdah.tls_certificates\0", c"", Sighup, SUPERUSERS, "Certificates and keys for TLS, separated by commas: CERTIFICATE:KEY, one file with both, or a folder.\0",
         c"An entry that begins with DATABASE= is for the listeners of that database alone. The first pair or file is what clients get that name no other.";
+    TLS_CLIENT_AUTHORITIES = "howdah.tls_client_authorities\0", c"", Sighup, SUPERUSERS, "Files with the certificates of who may sign clients' certificates, separated by commas.\0",
+        c"An entry that begins with DATABASE= is for the listeners of that database alone.";
+    TLS_REVOCATION_LISTS = "howdah.tls_revocation_lists\0", c"", Sighup, SUPERUSERS, "Files with lists of clients' certificates that have been revoked, separated by commas.\0",
+        c"Where there are any, each authority that signs clients' certificates has to have one that has not expired.";
     ACME_FOLDER = "howdah.acme_folder\0", c"", Sighup, SUPERUSERS, "Folder in which who signs certificates finds answers to its challenges, below .well-known/acme-challenge.\0",
         c"Listeners that redirect to https serve them. Certbot and acme.sh call it the webroot.";
     HSTS = "howdah.hsts\0", c"", Sighup, ALL, "Value of Strict-Transport-Security in responses over TLS, such as max-age=31536000; empty for none.\0",

@@ -23,11 +23,12 @@ pub mod workers;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use exchange::{Exchange, Sizes};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use registry::{PortEntry, Ports};
+use registry::{PortEntry, Ports, Secrets};
 
 use crate::entry::callback;
 use crate::queue::SEGMENTS;
@@ -77,6 +78,8 @@ pub struct Header {
     pub stopping: AtomicBool,
     /// Databases that commands need empty.
     pub withdrawals: Withdrawals,
+    /// What the tickets of TLS are made with.
+    pub ticket_secrets: Secrets,
 }
 
 /// The parts of the shared memory, as this process sees them.
@@ -328,6 +331,16 @@ callback! {
 unsafe fn slice<T>(start: *mut u8, count: usize) -> &'static [T] {
     // SAFETY: by contract.
     unsafe { std::slice::from_raw_parts(start.cast(), count) }
+}
+
+/// The secret of a period from which tickets of TLS are made. The first gateway that needs it makes it.
+pub fn ticket_secret(period: u64) -> Option<[u8; 32]> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+    shared().header.ticket_secrets.of(period, tls::tickets::period_of(now), || {
+        let mut secret = [0; 32];
+        // SAFETY: it writes so many bytes, and raises nothing.
+        unsafe { pg_sys::pg_strong_random(secret.as_mut_ptr().cast(), secret.len()) }.then_some(secret)
+    })
 }
 
 /// Microseconds of the monotonic clock, which all processes of the machine share. 0 never occurs.

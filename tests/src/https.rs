@@ -114,8 +114,11 @@ impl Https {
 
     /// What the view says of the listener; empty if it is bound.
     pub fn error(&self) -> String {
-        let query =
-            format!("select coalesce(error, '') from http.listeners where tls and port = {}", self.port);
+        let query = format!(
+            "select coalesce(error, case when gateway is null then 'nobody has it yet' else '' end)
+             from http.listeners where tls and port = {}",
+            self.port
+        );
         self.platform.value(&query).unwrap_or_else(|| "no row".into())
     }
 

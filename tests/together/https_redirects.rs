@@ -27,7 +27,8 @@ fn a_client_is_sent_to_https_and_gets_there() {
     let https = Https::serving();
     https.platform.set("howdah.https_port", &https.port.to_string());
     let port = redirecting(&https);
-    let (clear, target) = (format!("localhost:{port}:127.0.0.1"), format!("https://localhost:{}", https.port));
+    let (clear, target) =
+        (format!("localhost:{port}:127.0.0.1"), format!("https://localhost:{}", https.port));
     let url = format!("http://localhost:{port}/hello?a=1");
     let resolve = format!("localhost:{}:127.0.0.1", https.port);
     let arguments = ["-sS", "-L", "--cacert", "ca.pem", "--resolve", &clear, "--resolve", &resolve, &url];
@@ -103,9 +104,18 @@ fn challenges_are_answered_from_the_folder_and_nothing_else_of_it() {
     let elsewhere = ["-H", "Host: never.heard.of"];
     let path = "/.well-known/acme-challenge/a-Token_1";
     assert_eq!(ask(&https, port, &elsewhere, path), "a-Token_1.thumbprint200 ", "for any host");
-    for other in
-        ["none", "", ".", "../../secret", "%2e%2e/%2e%2e/secret", "folder", "link", "pipe", "long", "a-Token_1/"]
-    {
+    for other in [
+        "none",
+        "",
+        ".",
+        "../../secret",
+        "%2e%2e/%2e%2e/secret",
+        "folder",
+        "link",
+        "pipe",
+        "long",
+        "a-Token_1/",
+    ] {
         assert!(get(other).starts_with("308 "), "{other}: {}", get(other));
     }
     assert!(ask(&https, port, &["-d", ""], path).starts_with("308 "));

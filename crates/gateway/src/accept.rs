@@ -11,13 +11,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ::http1::Reject;
-use message::Scheme;
 use socket2::{SockRef, Socket};
 use tls::Session;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
+use crate::announced::admit_announced;
 use crate::connection::{Peer, Registered};
 use crate::counters::add;
 use crate::handshakes::{self, Handshake};
@@ -77,7 +77,7 @@ impl Acceptor {
                 if is_deaf.get() {
                     turning_away::hear(&stream)?;
                 }
-                let peer = Peer { remote: Some(remote), local_port: *port, scheme: Scheme::Http };
+                let peer = Peer { remote: Some(remote), local_port: *port, tls: None };
                 Poll::Ready(Ok((Stream::Tcp(stream), peer)))
             }
             Self::Unix(listener) => {
@@ -100,7 +100,7 @@ impl Acceptor {
                     if is_deaf.get() {
                         turning_away::hear(&stream)?;
                     }
-                    let peer = Peer { remote: Some(remote), local_port: port, scheme: Scheme::Http };
+                    let peer = Peer { remote: Some(remote), local_port: port, tls: None };
                     admit(Stream::Tcp(TcpStream::from_std(stream)?), peer);
                 }
             }
@@ -206,7 +206,7 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
             take(&shared, &listener, accepted).await;
         }
     }
-    if acceptor.finish(|stream, peer| admit(&shared, &listener, stream, peer)).is_err() {
+    if acceptor.finish(|stream, peer| welcome(&shared, &listener, stream, peer)).is_err() {
         add(&shared.tally.accept_errors, 1);
     }
     shared.accepting.set(shared.accepting.get() - 1);
@@ -214,7 +214,7 @@ pub(crate) async fn run(shared: Rc<Shared>, listener: Rc<ListenerState>, accepto
 
 async fn take(shared: &Rc<Shared>, listener: &Rc<ListenerState>, accepted: io::Result<(Stream, Peer)>) {
     match accepted {
-        Ok((stream, peer)) => admit(shared, listener, stream, peer),
+        Ok((stream, peer)) => welcome(shared, listener, stream, peer),
         // The client left while it waited: that says nothing about the next one.
         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
         // Its task closes it before this one goes on.
@@ -230,10 +230,18 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
+fn welcome(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
     add(&shared.tally.accepted, 1);
     add(&listener.accepted, 1);
-    let Some((stream, peer)) = secure(shared, listener, stream, peer) else { return };
+    if (shared.is_proxy.get())(peer.remote.map(|remote| remote.ip())) {
+        return admit_announced(shared, listener, stream, peer);
+    }
+    admit(shared, listener, stream, peer);
+}
+
+/// Takes in a connection whose client is known.
+pub(crate) fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer: Peer) {
+    let Some(stream) = secure(shared, listener, stream) else { return };
     if let Some(lines) = &listener.lines {
         return take_lines(shared, listener, lines, stream, peer);
     }
@@ -257,20 +265,12 @@ fn admit(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream, peer
 }
 
 /// Has it speak TLS, if its listener does. None if it cannot.
-fn secure(
-    shared: &Rc<Shared>,
-    listener: &Rc<ListenerState>,
-    stream: Stream,
-    peer: Peer,
-) -> Option<(Stream, Peer)> {
+fn secure(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream) -> Option<Stream> {
     let tls = listener.tls.borrow();
-    let Some(configuration) = &*tls else { return Some((stream, peer)) };
-    let Stream::Tcp(socket) = stream else { return Some((stream, peer)) };
+    let Some(configuration) = &*tls else { return Some(stream) };
+    let Stream::Tcp(socket) = stream else { return Some(stream) };
     match Session::new(configuration) {
-        Ok(session) => Some((
-            Stream::Tls(Box::new(Secured::new(socket, session))),
-            Peer { scheme: Scheme::Https, ..peer },
-        )),
+        Ok(session) => Some(Stream::Tls(Box::new(Secured::new(socket, session)))),
         Err(_) => {
             add(&shared.tally.refused, 1);
             None

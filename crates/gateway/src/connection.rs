@@ -7,25 +7,61 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use message::Scheme;
+use tls::Established;
+
+use ::http1::Reject;
 
 use crate::clock::{Millis, NEVER};
+use crate::failures::FailedHandshake;
 use crate::listener::ListenerState;
 use crate::places::{Place, WaitsFor};
 use crate::reads::LastRead;
 use crate::shared::Shared;
 
 /// Where a connection comes from and arrived.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Peer {
     pub remote: Option<SocketAddr>,
     pub local_port: u16,
-    pub scheme: Scheme,
+    /// What its handshake has agreed on, if it speaks TLS.
+    pub tls: Option<Rc<Established>>,
 }
 
 impl Peer {
     /// Who comes by a UNIX socket.
-    pub(crate) const LOCAL: Peer = Peer { remote: None, local_port: 0, scheme: Scheme::Http };
+    pub(crate) const LOCAL: Peer = Peer { remote: None, local_port: 0, tls: None };
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        if self.tls.is_some() { Scheme::Https } else { Scheme::Http }
+    }
+
+    /// Who the client is, by its certificate, as JSON; empty if it has shown none.
+    pub(crate) fn client(&self) -> &str {
+        self.tls.as_ref().and_then(|tls| tls.client.as_deref()).unwrap_or_default()
+    }
+
+    /// The Strict-Transport-Security of responses.
+    pub(crate) fn hsts(&self) -> Option<&str> {
+        self.tls.as_ref()?.hsts.as_deref()
+    }
+
+    /// An error for a host that the connection's certificate does not cover, where that matters.
+    pub(crate) fn check_host(&self, shared: &Shared, authority: &str) -> Result<(), Reject> {
+        let Some(tls) = self.tls.as_ref().filter(|tls| !tls.may_serve(authority)) else { return Ok(()) };
+        shared.failures.note(FailedHandshake {
+            remote: self.remote,
+            port: self.local_port,
+            named: Some(authority.to_owned()),
+            certificate: tls.strict_subject().map(str::to_owned),
+            reason: "a request was for a host that the certificate is not for".into(),
+        });
+        Err(MISDIRECTED)
+    }
 }
+
+/// RFC 9110, 15.5.20.
+const MISDIRECTED: Reject =
+    Reject::new(421, "the certificate of this connection is for another host: connect anew");
 
 /// What the server and the timer see of a connection.
 pub(crate) struct Link {

@@ -56,11 +56,13 @@
 //! ```
 
 mod accept;
+mod announced;
 mod bodies;
 mod clock;
 mod connection;
 pub mod counters;
 mod deadlines;
+pub mod failures;
 mod handshakes;
 mod http1;
 mod http2;
@@ -85,6 +87,7 @@ mod turning_away;
 mod watch;
 
 pub use counters::{Counters, ListenerCounters};
+pub use failures::FailedHandshake;
 pub use limits::Limits;
 pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};

@@ -9,16 +9,18 @@ use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
 use tls::session::LONGEST_HANDSHAKE;
-use tls::{Ending, Session};
+use tls::{Ending, Established, Session};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::connection::Registered;
+use crate::connection::{Peer, Registered};
+use crate::failures::FailedHandshake;
 use crate::places::WaitsFor;
 use crate::stream::Stream;
 
@@ -179,8 +181,8 @@ impl Drop for Secured {
 }
 
 impl Stream {
-    /// Shakes hands, if it speaks TLS. False if the connection is over.
-    pub(crate) async fn shake_hands(&mut self, place: &Registered) -> bool {
+    /// Shakes hands, if it speaks TLS, and tells of the peer what was agreed on. False if the connection is over.
+    pub(crate) async fn shake_hands(&mut self, place: &Registered, peer: &mut Peer) -> bool {
         let Self::Tls(secured) = self else { return true };
         let shared = &place.shared;
         place.wait(WaitsFor::FirstWord);
@@ -194,10 +196,45 @@ impl Stream {
         })
         .await;
         shared.reads.count_handshake();
-        if shaken.as_ref().is_err_and(|error| error.kind() == ErrorKind::InvalidData) {
-            secured.linger(place).await;
+        match secured.outcome(shaken) {
+            Ok(established) => {
+                peer.tls = Some(Rc::new(established));
+                true
+            }
+            Err(reason) => {
+                if let Some(reason) = reason {
+                    shared.failures.note(FailedHandshake {
+                        remote: peer.remote,
+                        port: peer.local_port,
+                        named: secured.session.server_name().map(str::to_owned),
+                        certificate: secured.session.shown().map(str::to_owned),
+                        reason,
+                    });
+                }
+                if secured.session.failure().is_some() {
+                    secured.linger(place).await;
+                }
+                false
+            }
         }
-        shaken.is_ok()
+    }
+}
+
+impl Secured {
+    /// What a handshake has agreed on, or why it has failed. Who says nothing, as those that look whether a port is open, or leaves, is
+    /// no failure to tell of.
+    fn outcome(&self, shaken: io::Result<()>) -> Result<Established, Option<String>> {
+        match (shaken, self.session.failure()) {
+            (Ok(()), _) => self
+                .session
+                .established()
+                .map_err(|reason| Some(format!("the client's certificate {reason}"))),
+            (Err(_), Some(failure)) => Err(Some(failure.to_string())),
+            (Err(error), None) if error.kind() == ErrorKind::TimedOut && self.session.has_begun() => {
+                Err(Some("it has not ended in time".to_owned()))
+            }
+            (Err(_), None) => Err(None),
+        }
     }
 }
 

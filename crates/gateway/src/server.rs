@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::accept::{self, Acceptor};
 use crate::clock::NEVER;
 use crate::counters::{Counters, ListenerCounters};
 use crate::deadlines;
+use crate::failures::FailedHandshake;
 use crate::limits::Limits;
 use crate::lines::report::LinesReport;
 use crate::lines::terms::Terms;
@@ -350,6 +352,18 @@ impl Server {
     /// What the owner should write down since the last call: what the kernel has refused, each once.
     pub fn notes(&mut self) -> Vec<String> {
         self.shared.notes.take()
+    }
+
+    /// Handshakes that have failed since the last call. Of many, the first; what clients have sent is among it, in letters, digits, dots
+    /// and hyphens alone.
+    pub fn failed_handshakes(&mut self) -> Vec<FailedHandshake> {
+        self.shared.failures.take()
+    }
+
+    /// Takes the word of proxies for their clients from now on (the PROXY protocol): of those, `None` being a UNIX socket, for which
+    /// the function is true.
+    pub fn trust_proxies(&mut self, is_proxy: fn(Option<IpAddr>) -> bool) {
+        self.shared.is_proxy.set(is_proxy);
     }
 
     /// What the server has done so far.

@@ -1,6 +1,7 @@
 //! What all tasks of the server's thread share.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -12,6 +13,7 @@ use crate::clock::{Clock, NEVER};
 use crate::connection::Link;
 use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
+use crate::failures::Failures;
 use crate::limits::Limits;
 use crate::lines::Admission;
 use crate::listener::ListenerState;
@@ -48,6 +50,9 @@ pub(crate) struct Shared {
     pub reads: Reads,
     pub memory: Memory,
     pub notes: Notes,
+    /// Whether who connects is a proxy whose word for its clients is taken.
+    pub is_proxy: Cell<fn(Option<IpAddr>) -> bool>,
+    pub failures: Failures,
     pub places: Places,
     /// Connections of HTTP/2 that are open.
     pub http2_connections: Cell<usize>,
@@ -98,6 +103,8 @@ impl Shared {
             reads: Reads::new(),
             memory: Memory::default(),
             notes: Notes::default(),
+            is_proxy: Cell::new(|_| false),
+            failures: Failures::default(),
             places: Places::default(),
             http2_connections: Cell::new(0),
             http2_streams: Cell::new(0),

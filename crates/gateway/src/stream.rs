@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::secured::Secured;
@@ -87,6 +87,26 @@ impl Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
             Self::Tls(stream) => stream.poll_write(context, parts.iter().map(|part| &**part)),
+        }
+    }
+
+    /// Ready when there may be something to read. Only before anything is.
+    pub(crate) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_read_ready(context),
+            Self::Unix(stream) => stream.poll_read_ready(context),
+            Self::Tls(stream) => stream.socket.poll_read_ready(context),
+        }
+    }
+
+    /// Has the socket itself read. Where that would block, [`Stream::poll_read_ready`] waits for more than there was.
+    pub(crate) fn try_reading<T>(&self, read: impl FnOnce(SockRef<'_>) -> io::Result<T>) -> io::Result<T> {
+        match self {
+            Self::Tcp(stream) => stream.try_io(Interest::READABLE, || read(SockRef::from(stream))),
+            Self::Unix(stream) => stream.try_io(Interest::READABLE, || read(SockRef::from(stream))),
+            Self::Tls(stream) => {
+                stream.socket.try_io(Interest::READABLE, || read(SockRef::from(&stream.socket)))
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
-use tls::{Choice, Configuration, Pair, Terms};
+use tls::{Choice, Configuration, Pair, Protocol, Terms};
 
 use crate::harness::{PATIENCE, Running};
 
@@ -37,7 +37,10 @@ fn certified() -> Certified {
     let leaf = params.signed_by(&key, &issuer).unwrap().pem();
     let pair = Pair::load(format!("{leaf}{pem}").as_bytes(), Some(key.serialize_pem().as_bytes())).unwrap();
     let choice = Choice::new(vec![(Arc::new(pair), true)], NOW);
-    Certified { configuration: tls::configuration(Terms::Http, Arc::new(choice)).unwrap(), authority: pem }
+    Certified {
+        configuration: tls::configuration(Terms::new(Protocol::Http), Arc::new(choice)).unwrap(),
+        authority: pem,
+    }
 }
 
 struct Secure {

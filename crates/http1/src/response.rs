@@ -28,6 +28,8 @@ pub struct ResponseHead<'a> {
     pub date: Option<&'a str>,
     /// The Server to write, if the block has none.
     pub server: Option<&'a str>,
+    /// The Strict-Transport-Security to write. Of two, browsers take the first, which is that of the block (RFC 6797, 8.1).
+    pub strict_transport: Option<&'a str>,
     /// The X-Request-Id to write, if the block has none: visible ASCII.
     pub request_id: Option<&'a [u8]>,
 }
@@ -50,6 +52,7 @@ impl ResponseHead<'_> {
             out.extend_from_slice(b"\r\n");
         }
         write_header(out, b"x-request-id: ", self.request_id);
+        write_header(out, b"strict-transport-security: ", self.strict_transport.map(str::as_bytes));
         write_header(out, b"date: ", self.date.map(str::as_bytes));
         write_header(out, b"server: ", self.server.map(str::as_bytes));
         out.extend_from_slice(match self.persistence {

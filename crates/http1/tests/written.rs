@@ -16,8 +16,16 @@ fn head(status: u16) -> ResponseHead<'static> {
         persistence: Persistence::Keep,
         date: Some("Sun, 06 Nov 1994 08:49:37 GMT"),
         server: Some("howdah"),
+        strict_transport: None,
         request_id: Some(b"one-1"),
     }
+}
+
+#[test]
+fn strict_transport_security_comes_after_what_the_response_says_itself() {
+    let head = ResponseHead { strict_transport: Some("max-age=60"), ..head(200) };
+    let written = written(head);
+    assert!(written.contains("\r\nstrict-transport-security: max-age=60\r\ndate: "), "{written}");
 }
 
 #[test]

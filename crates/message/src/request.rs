@@ -6,8 +6,8 @@
 //!  4  u16  remote port                   6  u16  local port, 0 for a UNIX socket
 //!  8  16 bytes of address
 //! 24  u32  number of headers
-//! 28  u32  ends, in the text, of: method, raw path, path, query string, authority, headers, id
-//! 56  table: for each header u32 end of name, u32 end of value, in the text
+//! 28  u32  ends, in the text, of: method, raw path, path, query string, authority, client, headers, id
+//! 60  table: for each header u32 end of name, u32 end of value, in the text
 //!     text, in the order of the ends; all of it UTF-8 without NUL
 //!     body, to the end of the message
 //! ```
@@ -21,14 +21,16 @@ use crate::id;
 use crate::layout::{Malformed, put_u16, put_u32, u16_at, u32_at};
 
 const ENDS: usize = 28;
-const FIXED: usize = 56;
+const FIXED: usize = 60;
+const PARTS: usize = 8;
 const METHOD: usize = 0;
 const RAW_PATH: usize = 1;
 const PATH: usize = 2;
 const QUERY: usize = 3;
 const AUTHORITY: usize = 4;
-const HEADERS: usize = 5;
-const ID: usize = 6;
+const CLIENT: usize = 5;
+const HEADERS: usize = 6;
+const ID: usize = 7;
 
 /// The protocol that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +77,8 @@ pub struct RequestLine<'a> {
     pub query_string: &'a str,
     /// Host and port that the client addressed; empty if it named none.
     pub authority: &'a str,
+    /// Who the client is, by its certificate, as a JSON object; empty if it has shown none.
+    pub client: &'a str,
     /// Whether the connection was encrypted.
     pub scheme: Scheme,
     /// The protocol.
@@ -101,14 +105,17 @@ impl RequestBuilder {
     /// Begins a request. `headers` is how many will come: another number is right too, but costs a move of
     /// what is written already.
     pub fn new(line: &RequestLine<'_>, headers: usize) -> Self {
-        let text =
-            line.method.len() + 2 * line.raw_path.len() + line.query_string.len() + line.authority.len();
+        let text = line.method.len()
+            + 2 * line.raw_path.len()
+            + line.query_string.len()
+            + line.authority.len()
+            + line.client.len();
         let mut bytes = Vec::with_capacity(FIXED + text + 48 * headers + 64);
         bytes.resize(FIXED + 8 * headers, 0);
         put_connection(&mut bytes, line);
         let mut builder = Self { bytes, room: headers, count: 0, id: None };
         let path = if line.path == line.raw_path { "" } else { line.path };
-        let parts = [line.method, line.raw_path, path, line.query_string, line.authority];
+        let parts = [line.method, line.raw_path, path, line.query_string, line.authority, line.client];
         for (part, text) in parts.into_iter().enumerate() {
             builder.bytes.extend_from_slice(text.as_bytes());
             builder.put_end(part);
@@ -234,7 +241,7 @@ pub struct Request<'a> {
     text: &'a str,
     body: &'a [u8],
     /// Ends of the parts, each checked to be in order and between characters.
-    ends: [u32; 7],
+    ends: [u32; PARTS],
 }
 
 impl<'a> Request<'a> {
@@ -245,7 +252,7 @@ impl<'a> Request<'a> {
         let count = u32_at(head, 24).ok_or(Malformed("no number of headers"))? as usize;
         let table = count.checked_mul(8).ok_or(Malformed("too many headers"))?;
         let (table, rest) = rest.split_at_checked(table).ok_or(Malformed("table of headers out of range"))?;
-        let mut ends = [0; 7];
+        let mut ends = [0; PARTS];
         for (part, end) in ends.iter_mut().enumerate() {
             *end = u32_at(head, ENDS + 4 * part).ok_or(Malformed("no end"))?;
         }
@@ -267,7 +274,7 @@ impl<'a> Request<'a> {
         let (head, rest) = bytes.split_at(FIXED);
         let number = |at| u32_at(head, at).unwrap_or_default();
         let (table, rest) = rest.split_at(number(24) as usize * 8);
-        let ends: [u32; 7] = std::array::from_fn(|part| number(ENDS + 4 * part));
+        let ends: [u32; PARTS] = std::array::from_fn(|part| number(ENDS + 4 * part));
         let (text, body) = rest.split_at(ends[ID] as usize);
         // SAFETY: by contract.
         let text = unsafe { std::str::from_utf8_unchecked(text) };
@@ -280,7 +287,7 @@ impl<'a> Request<'a> {
             self.text.get(start..end as usize).ok_or(Malformed("a part of the text out of range"))?;
             start = end as usize;
         }
-        let mut start = self.ends[AUTHORITY];
+        let mut start = self.ends[CLIENT];
         for at in (0..self.table.len()).step_by(4) {
             let end = u32_at(self.table, at).ok_or(Malformed("table of headers out of range"))?;
             self.text.get(start as usize..end as usize).ok_or(Malformed("a header out of range"))?;
@@ -328,6 +335,11 @@ impl<'a> Request<'a> {
         self.part(AUTHORITY)
     }
 
+    /// Who the client is, by its certificate, as a JSON object; empty if it has shown none.
+    pub fn client(&self) -> &'a str {
+        self.part(CLIENT)
+    }
+
     /// Whether the connection was encrypted.
     pub fn scheme(&self) -> Scheme {
         if self.head[1] == 1 { Scheme::Https } else { Scheme::Http }
@@ -360,7 +372,7 @@ impl<'a> Request<'a> {
 
     /// Names, in lower case, and values, in the order sent.
     pub fn headers(&self) -> Headers<'a> {
-        Headers { table: self.table, text: self.text, at: self.ends[AUTHORITY] as usize }
+        Headers { table: self.table, text: self.text, at: self.ends[CLIENT] as usize }
     }
 
     /// The first header of this lower-case name.

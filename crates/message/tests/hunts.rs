@@ -19,13 +19,14 @@ fn word(random: &mut hunt::Rng) -> String {
 fn requests() {
     let mut hunt = Hunt::begin("requests as messages", Duration::from_millis(500));
     while let Some(mut random) = hunt.next_round() {
-        let [method, raw_path, path, query, authority] = [(); 5].map(|()| word(&mut random));
+        let [method, raw_path, path, query, authority, client] = [(); 6].map(|()| word(&mut random));
         let line = RequestLine {
             method: &method,
             raw_path: &raw_path,
             path: if random.bool() { &raw_path } else { &path },
             query_string: &query,
             authority: &authority,
+            client: &client,
             ..RequestLine::default()
         };
         let headers: Vec<_> =
@@ -42,6 +43,7 @@ fn requests() {
         let expected = if line.path.is_empty() { &*raw_path } else { line.path };
         assert_eq!((request.path(), request.query_string()), (expected, &*query));
         assert_eq!((request.authority(), request.body()), (&*authority, &*body));
+        assert_eq!(request.client(), client);
         let lower = |name: &str| name.chars().map(|each| each.to_ascii_lowercase()).collect::<String>();
         let read: Vec<_> =
             request.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -9,6 +9,7 @@ fn line() -> RequestLine<'static> {
         path: "/a b",
         query_string: "x=1&y",
         authority: "example.org:8080",
+        client: "{\"subject\":\"CN=ada\"}",
         scheme: Scheme::Https,
         version: Version::Http2,
         remote: Some("[2001:db8::1]:4711".parse().unwrap()),
@@ -33,6 +34,7 @@ fn every_field_arrives_as_it_was_given() {
     assert_eq!(request.path(), "/a b");
     assert_eq!(request.query_string(), "x=1&y");
     assert_eq!(request.authority(), "example.org:8080");
+    assert_eq!(request.client(), line().client);
     assert_eq!(request.scheme().as_str(), "https");
     assert_eq!(request.version(), Version::Http2);
     assert_eq!(request.remote(), line().remote);

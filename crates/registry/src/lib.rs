@@ -3,6 +3,7 @@
 //! - [`Allowance`]: how much of something may be done for each second.
 //! - [`Places`]: entries found by the hash of a key, added by anybody and given back.
 //! - [`Ports`]: which database a port belongs to.
+//! - [`Secrets`]: secrets that change from period to period.
 //! - [`Text`]: a short text as part of an entry.
 //!
 //! Knows nothing of PostgreSQL: databases are numbers. All-zero bytes are the empty state of every table. A process may
@@ -11,9 +12,11 @@
 mod allowance;
 mod places;
 mod ports;
+mod secrets;
 mod text;
 
 pub use allowance::{Allowance, BURST};
 pub use places::{Entry, Key, Places, hash};
 pub use ports::{Held, PortEntry, Ports, Refused};
+pub use secrets::Secrets;
 pub use text::Text;

@@ -42,7 +42,7 @@ pub struct PortEntry {
     /// An address as [`std::net::IpAddr`] writes it, or the path of a UNIX socket (at most 107 bytes).
     address: Text<14>,
     /// Why it could not be bound, as far as it fits.
-    reason: Text<16>,
+    reason: Text<32>,
     /// The addresses that were given to the listeners that want it, each with a newline at its end.
     wanted_by: Text<64>,
 }

@@ -206,7 +206,7 @@ fn address_of_bytes(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// A name as text that can go into a log and into PostgreSQL.
-fn text(name: &X509Name<'_>) -> String {
+pub(crate) fn text(name: &X509Name<'_>) -> String {
     let escaped = |character: char| match character {
         _ if character.is_control() => character.escape_default().to_string(),
         _ => character.to_string(),

@@ -1,6 +1,7 @@
 //! Which certificate a client gets.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
@@ -141,10 +142,30 @@ fn next_change(pairs: &[(Arc<Pair>, bool)], now: i64) -> Option<i64> {
     changes.filter(|&second| second > now).min()
 }
 
+/// What a client has named in its hello, and got.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub name: Option<Box<str>>,
+    pub pair: Option<Arc<Pair>>,
+}
+
+thread_local! {
+    /// What was chosen last on this thread. rustls does not tell a connection without buffers, so whoever has it take a hello in
+    /// looks here right after that.
+    static CHOSEN: Cell<Option<Chosen>> = const { Cell::new(None) };
+}
+
+/// What was chosen on this thread since this was asked last.
+pub(crate) fn take_chosen() -> Option<Chosen> {
+    CHOSEN.take()
+}
+
 impl ResolvesServerCert for Choice {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let can = |pair: &Pair| pair.certified.key.choose_scheme(hello.signature_schemes()).is_some();
-        self.pair_for(hello.server_name(), can).map(|pair| Arc::clone(&pair.certified))
+        let pair = self.pair_for(hello.server_name(), can);
+        CHOSEN.set(Some(Chosen { name: hello.server_name().map(Box::from), pair: pair.cloned() }));
+        pair.map(|pair| Arc::clone(&pair.certified))
     }
 }
 

@@ -7,8 +7,11 @@
 //! - [`Certificate`]: what a certificate says, and which hosts it covers.
 //! - [`Choice`]: which certificate a client gets.
 //! - [`redirect`]: where a request in clear text is sent, and which challenges of certificates' signers are answered.
+//! - [`Authorities`]: who may sign the certificates of clients, and what they have revoked.
 //! - [`configuration`]: what a listener wants of its clients, by its [`Terms`].
-//! - [`Session`]: one connection: records in, plain bytes out, and the other way round.
+//! - [`Tickets`]: how a client goes on with an earlier handshake's keys.
+//! - [`subject`]: who a client is, by its certificate.
+//! - [`Session`]: one connection: records in, plain bytes out, and the other way round. [`Established`]: what its handshake has agreed on.
 //!
 //! Inside, from the bottom to the top:
 //!
@@ -20,10 +23,12 @@
 //! Nothing that reads bytes panics on any input, and all of it is bounded: files to a megabyte, chains to 32 certificates, folders
 //! to a thousand.
 
+pub mod authorities;
 mod blocks;
 pub mod certificate;
 pub mod choice;
 mod der;
+mod established;
 mod files;
 mod folders;
 pub mod pair;
@@ -31,11 +36,16 @@ pub mod pem;
 pub mod places;
 pub mod redirect;
 pub mod session;
+pub mod subject;
 pub mod terms;
+pub mod tickets;
 
+pub use authorities::Authorities;
 pub use certificate::{Certificate, KeyKind};
 pub use choice::Choice;
+pub use established::Established;
 pub use pair::Pair;
 pub use places::{Found, Place};
 pub use session::{Ending, Session};
-pub use terms::{Configuration, Terms, configuration};
+pub use terms::{Clients, Configuration, Protocol, Terms, configuration};
+pub use tickets::Tickets;

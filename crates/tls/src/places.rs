@@ -98,6 +98,14 @@ impl Place {
         Ok(Place { database, location })
     }
 
+    /// The file or folder that it names; none for a pair of files.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.location {
+            Location::Pair { .. } => None,
+            Location::Path(path) => Some(path),
+        }
+    }
+
     /// Whether a database's listeners may use it.
     pub fn is_for(&self, database: &str) -> bool {
         self.database.as_deref().is_none_or(|named| named == database)

@@ -5,12 +5,13 @@
 //! buffers (`UnbufferedServerConnection`): the other keeps 4 kB for each connection and reads 4 kB at a time.
 
 use std::mem;
-use std::sync::Arc;
 
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus, WriteTraffic};
 use rustls::{Error, HandshakeKind, InvalidMessage, ProtocolVersion};
 
+use crate::choice::{Chosen, take_chosen};
+use crate::established::Established;
 use crate::terms::Configuration;
 
 /// Bytes that [`Session::seal`] encrypts at a time: one write of the socket.
@@ -45,6 +46,9 @@ pub enum Ending {
 
 /// One connection.
 pub struct Session {
+    configuration: Configuration,
+    /// What the client has named in its hello, and got.
+    chosen: Option<Chosen>,
     connection: UnbufferedServerConnection,
     /// Received, and not a whole record or message yet.
     incoming: Vec<u8>,
@@ -113,7 +117,9 @@ impl Session {
     /// Those of rustls for a configuration that cannot be.
     pub fn new(configuration: &Configuration) -> Result<Self, Error> {
         Ok(Self {
-            connection: UnbufferedServerConnection::new(Arc::clone(&configuration.0))?,
+            connection: UnbufferedServerConnection::new(configuration.rustls())?,
+            configuration: configuration.clone(),
+            chosen: None,
             incoming: Vec::new(),
             plain: Waiting::default(),
             outgoing: Waiting::default(),
@@ -128,6 +134,30 @@ impl Session {
     /// Whether the handshake goes on.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// What the handshake has agreed on, once it has ended.
+    ///
+    /// # Errors
+    /// Why the client's certificate cannot be told.
+    pub fn established(&self) -> Result<Established, String> {
+        let client = self.connection.peer_certificates().and_then(<[_]>::first);
+        Established::of(self.configuration.terms(), self.chosen.as_ref(), client.map(AsRef::as_ref))
+    }
+
+    /// The host that the client has named in its hello.
+    pub fn server_name(&self) -> Option<&str> {
+        self.chosen.as_ref()?.name.as_deref()
+    }
+
+    /// Whose certificate the client has got, as text.
+    pub fn shown(&self) -> Option<&str> {
+        self.chosen.as_ref()?.pair.as_ref().map(|pair| pair.leaf.subject.as_str())
+    }
+
+    /// Whether anything has come from the client.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// Why the connection failed, if it did. Its alert is in [`Session::outgoing`].
@@ -259,6 +289,9 @@ impl Session {
             if !goes_on {
                 break;
             }
+        }
+        if self.chosen.is_none() {
+            self.chosen = take_chosen();
         }
         if self.failure.is_some() {
             self.take_alert();

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use rustls::server::{NoServerSessionStorage, ServerConfig};
+use rustls::server::{NoClientAuth, NoServerSessionStorage, ServerConfig};
 use rustls::{Error, crypto};
 
+use crate::authorities::Authorities;
 use crate::choice::Choice;
+use crate::tickets::Tickets;
 
 /// The protocols that HTTP may be spoken by over TLS, the best first.
 const HTTP: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
 
-/// What a listener wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Terms {
+/// What is spoken over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
     /// HTTP, whose version ALPN chooses.
     Http,
     /// Lines of JSON. They get no tickets: a client that writes and closes without reading would answer them with a reset, by which
@@ -20,9 +22,56 @@ pub enum Terms {
     Lines,
 }
 
+/// What is asked of clients about themselves.
+#[derive(Debug, Clone, Default)]
+pub enum Clients {
+    /// Nothing.
+    #[default]
+    Anybody,
+    /// A certificate that one of these has signed, if they have one. One that is not valid ends the handshake.
+    Asked(Arc<Authorities>),
+    /// Such a certificate, in any case.
+    Certified(Arc<Authorities>),
+}
+
+/// What a listener wants.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What is asked of clients about themselves.
+    pub clients: Clients,
+    /// Whether requests for a host that the connection's certificate does not cover are refused. Where clients are asked for
+    /// certificates they always are: another host may have other rules.
+    pub strict_host: bool,
+    /// What browsers are told by Strict-Transport-Security.
+    pub hsts: Option<Arc<str>>,
+    /// What tickets are made with, if there are any. Clients that are asked for certificates get none: a ticket would prove for hours
+    /// who they were, whatever becomes of their certificate.
+    pub tickets: Option<Tickets>,
+}
+
+impl Terms {
+    /// A protocol for anybody, without more.
+    pub fn new(protocol: Protocol) -> Terms {
+        Terms { protocol, clients: Clients::Anybody, strict_host: false, hsts: None, tickets: None }
+    }
+
+    /// Whether requests for a host that the connection's certificate does not cover are refused.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict_host || !matches!(self.clients, Clients::Anybody)
+    }
+}
+
 /// The configuration of a listener. It is equal to itself, and to none that was made by another call.
 #[derive(Debug, Clone)]
-pub struct Configuration(pub(crate) Arc<ServerConfig>);
+pub struct Configuration(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: Arc<ServerConfig>,
+    terms: Terms,
+}
 
 impl PartialEq for Configuration {
     fn eq(&self, other: &Self) -> bool {
@@ -32,6 +81,16 @@ impl PartialEq for Configuration {
 
 impl Eq for Configuration {}
 
+impl Configuration {
+    pub(crate) fn rustls(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.config)
+    }
+
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.0.terms
+    }
+}
+
 /// The configuration of a listener that has these certificates.
 ///
 /// # Errors
@@ -39,16 +98,26 @@ impl Eq for Configuration {}
 /// Those of rustls.
 pub fn configuration(terms: Terms, choice: Arc<Choice>) -> Result<Configuration, Error> {
     let provider = Arc::new(crypto::aws_lc_rs::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_cert_resolver(choice);
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let verifier = match &terms.clients {
+        Clients::Anybody => Arc::new(NoClientAuth {}),
+        Clients::Asked(authorities) => authorities.verifier(false),
+        Clients::Certified(authorities) => authorities.verifier(true),
+    };
+    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(choice);
     config.ignore_client_order = true;
     // What a session has agreed on is kept by the client, in its ticket, or by nobody.
     config.session_storage = Arc::new(NoServerSessionStorage {});
-    match terms {
-        Terms::Http => config.alpn_protocols = HTTP.map(<[u8]>::to_vec).to_vec(),
-        Terms::Lines => config.send_tls13_tickets = 0,
+    if terms.protocol == Protocol::Http {
+        config.alpn_protocols = HTTP.map(<[u8]>::to_vec).to_vec();
     }
-    Ok(Configuration(Arc::new(config)))
+    match &terms.tickets {
+        Some(tickets) if terms.protocol == Protocol::Http && matches!(terms.clients, Clients::Anybody) => {
+            config.ticketer = Arc::new(tickets.clone());
+            // Clients that connect again take one; those that open several connections at once take another.
+            config.send_tls13_tickets = 2;
+        }
+        _ => config.send_tls13_tickets = 0,
+    }
+    Ok(Configuration(Arc::new(Inner { config: Arc::new(config), terms })))
 }

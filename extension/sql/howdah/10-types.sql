@@ -12,12 +12,15 @@ create type http.request as (
   body bytea,
   remote_address inet,
   parameters jsonb,
-  scheme text);
+  scheme text,
+  client_certificate jsonb);
 comment on type http.request is 'A request; the path is percent-decoded, the query string as sent and without its ?';
 comment on column http.request.id is 'X-Request-Id, or one that was made';
 comment on column http.request.remote_address is
   'The client, behind the proxies of howdah.trusted_proxies; null on a UNIX socket';
 comment on column http.request.parameters is 'Parameters of the route''s path';
+comment on column http.request.client_certificate is
+  'Who the client is, by a certificate that an authority of howdah.tls_client_authorities has signed; null if it has shown none';
 comment on column http.request.scheme is 'https or http, as the client reached the outermost proxy of howdah.trusted_proxies';
 
 create type http.response as (status integer, content_type text, headers http.header[], body bytea);

@@ -36,12 +36,16 @@ create table http.listener (
   tls boolean not null default false,
   redirect text check (redirect operator(pg_catalog.=) 'https'),
   check (redirect is null or not tls),
+  client_certificates text not null default 'off' check (client_certificates operator(pg_catalog.=) any (array['off', 'ask', 'require'])),
+  check (tls or client_certificates operator(pg_catalog.=) 'off'),
   primary key (port, address));
 comment on table http.listener is 'Listeners; change them by http.listen() and http.unlisten()';
 comment on column http.listener.address is
   'Host name, address, * or folder of UNIX sockets; empty for all that howdah.listen_addresses allows';
 
 comment on column http.listener.tls is 'Whether it speaks TLS, by the certificates of howdah.tls_certificates; UNIX sockets never do';
+comment on column http.listener.client_certificates is
+  'Whether clients are asked for certificates that howdah.tls_client_authorities have signed, or have to have one';
 comment on column http.listener.redirect is 'https if it only sends clients there';
 
 create function http.configuration_changed() returns trigger
@@ -104,11 +108,12 @@ as 'MODULE_PATHNAME', 'howdah_unhandle';
 comment on function http.unhandle(text) is 'Removes a query handler; false if there is none';
 
 create function http.listen(
-  port integer, address text default '', tls boolean default false, redirect text default null)
+  port integer, address text default '', tls boolean default false, redirect text default null,
+  client_certificates text default 'off')
 returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_listen';
-comment on function http.listen(integer, text, boolean, text) is
+comment on function http.listen(integer, text, boolean, text, text) is
   'Listens on a port: on one address, or on all that howdah.listen_addresses allows; with tls for https://, with redirect ''https'' to send clients there';
 
 create function http.unlisten(port integer, address text default null) returns boolean
@@ -120,13 +125,13 @@ comment on function http.unlisten(integer, text) is
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
-  http.listen(integer, text, boolean, text), http.unlisten(integer, text),
+  http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
-  http.listen(integer, text, boolean, text), http.unlisten(integer, text), http.registration_path()
+  http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;
 
 create function http.read_ports()
@@ -136,7 +141,7 @@ as 'MODULE_PATHNAME', 'read_ports_wrapper';
 comment on function http.read_ports() is 'What the gateways of this database have bound, or could not';
 
 create view http.listeners as
-select l.port, l.address, l.tls, l.redirect, p.address as bound, p.gateway, p.error
+select l.port, l.address, l.tls, l.redirect, l.client_certificates, p.address as bound, p.gateway, p.error
 from http.listener l left join http.read_ports() p on p.port = l.port and l.address = any (p.wanted_by);
 comment on view http.listeners is
   'The listeners of this database, and what became of each of their addresses in each gateway';

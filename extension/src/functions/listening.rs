@@ -13,12 +13,12 @@ use crate::gateway::listeners;
 use crate::gateway::names::Names;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::plan;
-use crate::request::table::Listener;
+use crate::request::table::{ClientRule, Listener};
 use crate::shared::shared;
 use crate::{log_line, settings};
 
 sql_function!(
-    /// `http.listen(port, address, tls, redirect)`
+    /// `http.listen(port, address, tls, redirect, client_certificates)`
     howdah_listen,
     |call| {
         refuse_restricted();
@@ -37,10 +37,13 @@ sql_function!(
         check_listener(port, address);
         check_tls(address, tls);
         check_redirect(redirect, tls);
+        let clients = call.text(4).unwrap_or("off");
+        check_clients(clients, tls);
         run_as_owner(
-            "insert into http.listener as l (port, address, tls, redirect) values ($1, $2, $3, $4)
-             on conflict (port, address) do update set tls = excluded.tls, redirect = excluded.redirect",
-            &[i32::from(port).into(), address.into(), tls.into(), redirect.into()],
+            "insert into http.listener as l (port, address, tls, redirect, client_certificates) values ($1, $2, $3, $4, $5)
+             on conflict (port, address) do update set
+               tls = excluded.tls, redirect = excluded.redirect, client_certificates = excluded.client_certificates",
+            &[i32::from(port).into(), address.into(), tls.into(), redirect.into(), clients.into()],
         );
         Datum::null()
     }
@@ -75,7 +78,13 @@ pub fn port(call: Call) -> u16 {
 
 /// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
 pub fn check_listener(port: u16, address: &str) {
-    let listener = Listener { port, address: address.to_owned(), tls: false, redirects: false };
+    let listener = Listener {
+        port,
+        address: address.to_owned(),
+        tls: false,
+        redirects: false,
+        clients: ClientRule::Off,
+    };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
@@ -162,6 +171,30 @@ fn check_redirect(redirect: Option<&str>, tls: bool) {
             &format!("redirect \"{other}\" is not https"),
             "A function that returns http.redirect() leads elsewhere.",
         ),
+    }
+}
+
+/// An error for a rule that there is not, or that a listener in clear text cannot have, and a warning as long as nobody can keep it.
+fn check_clients(word: &str, tls: bool) {
+    let wrong = |message: String, hint| {
+        refuse_with_hint(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &message, hint)
+    };
+    match ClientRule::of(word) {
+        None => wrong(
+            format!("client_certificates \"{word}\" is neither off nor ask nor require"),
+            "ask takes clients without one as well.",
+        ),
+        Some(ClientRule::Off) => {}
+        Some(_) if !tls => {
+            wrong("client certificates are shown over TLS alone".into(), "Say tls => true as well.");
+        }
+        Some(_) if settings::list(&settings::TLS_CLIENT_AUTHORITIES).is_empty() => ereport!(
+            WARNING,
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "howdah.tls_client_authorities names nobody who signs clients' certificates, so nothing listens yet",
+            "set it in the server's configuration and reload; the listener binds by itself then"
+        ),
+        Some(_) => {}
     }
 }
 

@@ -1,36 +1,93 @@
-//! The certificates of this database's listeners: read from the files that `howdah.tls_certificates` names, and taken over as they change.
+//! The certificates of this database's listeners, and who may sign their clients': read from the files that settings name, and taken over
+//! as they change.
 //!
 //! Files are looked at by their content, again and again: a change is seen through links, whatever size and time say. A certificate and
 //! its key come one after the other; as long as they do not belong together, those that were in force stay in force.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use pgrx::guc::GucSetting;
 use tls::places::{self, Found, Place};
-use tls::{Choice, Configuration, Pair, Terms};
+use tls::{Authorities, Choice, Clients, Configuration, Pair, Protocol, Terms, Tickets, authorities};
 
+use crate::request::table::ClientRule;
+use crate::shared::ticket_secret;
 use crate::{log_line, settings};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(20);
 
+/// A listener, as far as its configuration depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Asked {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What is asked of clients about themselves.
+    pub clients: ClientRule,
+    /// The port: tickets are for one.
+    pub port: u16,
+}
+
 /// What is in force.
 pub struct Certificates {
     database: String,
+    /// Oid of the database.
+    oid: u32,
     /// By the certificates' files.
     known: BTreeMap<PathBuf, Known>,
     choice: Arc<Choice>,
-    /// For HTTP and for lines; none without a certificate.
-    configurations: Option<[Configuration; 2]>,
+    authorities: Option<Arc<Authorities>>,
+    /// Those that listeners have asked for, of what is in force.
+    configurations: RefCell<HashMap<Asked, Configuration>>,
     looked: Option<Instant>,
-    /// The setting as it was then.
-    setting: String,
+    /// The settings as they were then.
+    settings: Settings,
     /// When another certificate becomes valid, or one ends, in seconds of the UNIX clock.
     changes_at: Option<i64>,
-    /// What was last said of each file, and of the setting, by an empty path: said once.
-    said: BTreeMap<PathBuf, String>,
+    /// What was last said: said once.
+    said: BTreeMap<About, String>,
+}
+
+/// Values of settings.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Settings {
+    certificates: String,
+    authorities: String,
+    lists: String,
+    hsts: String,
+    strict_host: bool,
+}
+
+impl Settings {
+    fn now() -> Settings {
+        let text = |setting: &GucSetting<Option<CString>>| {
+            setting.get().map(|text| text.to_string_lossy().trim().to_owned()).unwrap_or_default()
+        };
+        Settings {
+            certificates: text(&settings::TLS_CERTIFICATES),
+            authorities: text(&settings::TLS_CLIENT_AUTHORITIES),
+            lists: text(&settings::TLS_REVOCATION_LISTS),
+            hsts: text(&settings::HSTS),
+            strict_host: settings::TLS_STRICT_HOST.get(),
+        }
+    }
+}
+
+/// What something is said of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum About {
+    /// `howdah.tls_certificates`
+    Setting,
+    /// A certificate, by its file.
+    File(PathBuf),
+    /// `howdah.tls_client_authorities` and `howdah.tls_revocation_lists`
+    Clients,
 }
 
 struct Known {
@@ -44,14 +101,16 @@ struct Known {
 
 impl Certificates {
     /// Nothing read yet.
-    pub fn new(database: String) -> Self {
+    pub fn new(database: String, oid: u32) -> Self {
         Self {
             database,
+            oid,
             known: BTreeMap::new(),
             choice: Arc::default(),
-            configurations: None,
+            authorities: None,
+            configurations: RefCell::default(),
             looked: None,
-            setting: String::new(),
+            settings: Settings::default(),
             changes_at: None,
             said: BTreeMap::new(),
         }
@@ -62,11 +121,43 @@ impl Certificates {
     /// # Errors
     ///
     /// Why it cannot.
-    pub fn configuration(&self, terms: Terms) -> Result<&Configuration, String> {
-        match (&self.configurations, self.said.values().next()) {
-            (Some([http, lines]), _) => Ok(if terms == Terms::Http { http } else { lines }),
-            (None, Some(reason)) => Err(format!("there is no certificate: {reason}")),
-            (None, None) => Err("howdah.tls_certificates names no certificate for this database".into()),
+    pub fn configuration(&self, asked: Asked) -> Result<Configuration, String> {
+        let clients = self.clients(asked.clients)?;
+        if self.choice.is_empty() {
+            let reason = self.said.iter().find(|(about, _)| **about != About::Clients);
+            return Err(match reason {
+                Some((_, reason)) => format!("there is no certificate: {reason}"),
+                None => "howdah.tls_certificates names no certificate for this database".into(),
+            });
+        }
+        if let Some(made) = self.configurations.borrow().get(&asked) {
+            return Ok(made.clone());
+        }
+        let terms = self.terms(asked, clients);
+        let made = tls::configuration(terms, Arc::clone(&self.choice)).map_err(|error| error.to_string())?;
+        self.configurations.borrow_mut().insert(asked, made.clone());
+        Ok(made)
+    }
+
+    fn clients(&self, rule: ClientRule) -> Result<Clients, String> {
+        match (rule, &self.authorities, self.said.get(&About::Clients)) {
+            (ClientRule::Off, ..) => Ok(Clients::Anybody),
+            (ClientRule::Ask, Some(authorities), _) => Ok(Clients::Asked(Arc::clone(authorities))),
+            (ClientRule::Require, Some(authorities), _) => Ok(Clients::Certified(Arc::clone(authorities))),
+            (_, None, Some(reason)) => Err(reason.clone()),
+            (_, None, None) => Err("howdah.tls_client_authorities names nobody for this database".into()),
+        }
+    }
+
+    fn terms(&self, asked: Asked, clients: Clients) -> Terms {
+        let label = format!("{:?} on port {} of database {}", asked.protocol, asked.port, self.oid);
+        let hsts = &self.settings.hsts;
+        Terms {
+            clients,
+            strict_host: self.settings.strict_host,
+            hsts: (!hsts.is_empty()).then(|| Arc::from(hsts.as_str())),
+            tickets: Some(Tickets::new(ticket_secret, label)),
+            ..Terms::new(asked.protocol)
         }
     }
 
@@ -82,17 +173,55 @@ impl Certificates {
             return false;
         }
         self.looked = Some(Instant::now());
-        let setting = settings::TLS_CERTIFICATES.get().map(|text| text.to_string_lossy().into_owned());
-        let setting = setting.unwrap_or_default();
-        match places::parse(&setting) {
+        let now = Settings::now();
+        let before = mem::replace(&mut self.settings, now);
+        let mut is_other =
+            (&before.hsts, before.strict_host) != (&self.settings.hsts, self.settings.strict_host);
+        is_other |= self.look_at_authorities(&before);
+        is_other |= match places::parse(&self.settings.certificates) {
             Ok(places) => {
-                self.said.remove(&PathBuf::new());
-                let is_other = std::mem::replace(&mut self.setting, setting) != self.setting;
-                self.take(&places, is_other)
+                self.said.remove(&About::Setting);
+                self.take(&places, before.certificates != self.settings.certificates)
             }
             Err(reason) => {
-                self.say(PathBuf::new(), format!("howdah.tls_certificates: {reason}"));
+                self.say(About::Setting, format!("howdah.tls_certificates: {reason}"));
                 false
+            }
+        };
+        if is_other {
+            self.configurations.get_mut().clear();
+        }
+        is_other
+    }
+
+    /// What another setting no longer names goes at once; what cannot be read stays as it was.
+    fn look_at_authorities(&mut self, before: &Settings) -> bool {
+        let is_named_anew =
+            (&before.authorities, &before.lists) != (&self.settings.authorities, &self.settings.lists);
+        let read = authorities::files(&self.settings.authorities, &self.database).and_then(|files| {
+            let lists = authorities::files(&self.settings.lists, &self.database)?;
+            if files.is_empty() { Ok(None) } else { Authorities::read(&files, &lists).map(Some) }
+        });
+        match read {
+            Ok(read) => {
+                let complaints =
+                    read.as_ref().map(|read| read.warnings_at(now()).join(" ")).unwrap_or_default();
+                match complaints.is_empty() {
+                    true => drop(self.said.remove(&About::Clients)),
+                    false => self.say(About::Clients, complaints),
+                }
+                let digest = |authorities: &Authorities| authorities.digest;
+                let is_same = self.authorities.as_deref().map(digest) == read.as_ref().map(digest);
+                if !is_same {
+                    self.authorities = read.map(Arc::new);
+                }
+                !is_same
+            }
+            Err(reason) => {
+                let had_any = is_named_anew && self.authorities.take().is_some();
+                let stays = if self.authorities.is_some() { "; those before stay in force" } else { "" };
+                self.say(About::Clients, format!("howdah.tls_client_authorities: {reason}{stays}"));
+                had_any
             }
         }
     }
@@ -112,7 +241,10 @@ impl Certificates {
             let stays = is_hidden(path) || !std::mem::replace(&mut known.is_missing, true);
             is_there(path) || !is_other && stays
         });
-        self.said.retain(|path, _| path.as_os_str().is_empty() || is_there(path));
+        self.said.retain(|about, _| match about {
+            About::File(path) => is_there(path),
+            _ => true,
+        });
         let mut is_new = self.known.len() != before || self.changes_at.is_some_and(|at| at <= now());
         for (place, found) in found {
             is_new |= self.take_one(place, found);
@@ -137,8 +269,8 @@ impl Certificates {
             Ok(pair) => {
                 let complaint = pair.warnings_at(now()).join(" ");
                 match complaint.is_empty() {
-                    true => drop(self.said.remove(&certificate_file)),
-                    false => self.say(certificate_file.clone(), complaint),
+                    true => drop(self.said.remove(&About::File(certificate_file.clone()))),
+                    false => self.say(About::File(certificate_file.clone()), complaint),
                 }
                 let new = Known { pair, may_be_default, place, is_missing: false };
                 let is_same = self.known.get(&certificate_file).is_some_and(|known| known.is_as(&new));
@@ -147,7 +279,7 @@ impl Certificates {
             }
             Err(reason) => {
                 let stays = if known.is_some() { "; the one before stays in force" } else { "" };
-                self.say(certificate_file, format!("{reason}{stays}"));
+                self.say(About::File(certificate_file), format!("{reason}{stays}"));
                 false
             }
         }
@@ -168,22 +300,13 @@ impl Certificates {
         log_line::log!("howdah has {} certificates in force, for {names}", pairs.len());
         self.choice = Arc::new(Choice::new(pairs, now()));
         self.changes_at = self.choice.changes_at();
-        let make = |terms| tls::configuration(terms, Arc::clone(&self.choice));
-        self.configurations = match (make(Terms::Http), make(Terms::Lines)) {
-            _ if self.choice.is_empty() => None,
-            (Ok(http), Ok(lines)) => Some([http, lines]),
-            (Err(error), _) | (_, Err(error)) => {
-                self.say(PathBuf::new(), format!("howdah.tls_certificates: {error}"));
-                None
-            }
-        };
     }
 
-    fn say(&mut self, about: PathBuf, text: String) {
+    fn say(&mut self, about: About, text: String) {
         if self.said.get(&about) != Some(&text) {
-            match about.as_os_str().is_empty() {
-                true => log_line::warning!("{text}"),
-                false => log_line::warning!("the certificate {}: {text}", about.display()),
+            match &about {
+                About::File(path) => log_line::warning!("the certificate {}: {text}", path.display()),
+                About::Setting | About::Clients => log_line::warning!("{text}"),
             }
             self.said.insert(about, text);
         }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
 use registry::Refused;
-use tls::Configuration;
+use tls::{Configuration, Protocol};
 
-use super::certificates::Certificates;
+use super::certificates::{Asked, Certificates};
 use super::names::Names;
 use crate::intake::Intake;
-use crate::request::table::Listener;
+use crate::request::table::{ClientRule, Listener};
 use crate::shared::shared;
 use crate::worker::Worker;
 use crate::{log_line, settings};
@@ -57,6 +57,8 @@ struct Wanted {
     terms: Option<Terms>,
     /// Whether it speaks TLS.
     tls: bool,
+    /// What it asks of clients about themselves.
+    clients: ClientRule,
     /// Whether it sends clients to https.
     redirects: bool,
     /// Of the listeners that want it, the addresses that the user has given.
@@ -69,8 +71,8 @@ impl Wanted {
         if !self.tls {
             return Ok(None);
         }
-        let terms = if self.terms.is_some() { tls::Terms::Lines } else { tls::Terms::Http };
-        certificates.configuration(terms).map(|configuration| Some(configuration.clone()))
+        let protocol = if self.terms.is_some() { Protocol::Lines } else { Protocol::Http };
+        certificates.configuration(Asked { protocol, clients: self.clients, port: self.port }).map(Some)
     }
 }
 
@@ -129,6 +131,7 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
                     port: listener.port,
                     terms: terms.clone(),
                     tls,
+                    clients: listener.clients,
                     redirects: listener.redirects,
                     listeners: vec![given],
                 }),
@@ -137,6 +140,7 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
                     other.listeners.push(given);
                     other.tls |= tls;
                     other.redirects |= listener.redirects;
+                    other.clients = other.clients.max(listener.clients);
                 }
                 Some(_) => {}
             }

@@ -162,7 +162,9 @@ unsafe fn column(request: &Request<'_>, types: &Types, place: usize) -> (Datum, 
             5 => (bytes(request.body()), false),
             6 => remote(request).map_or(NULL, |address| (address, false)),
             7 => (parameters(), false),
-            _ => (text(super::current::scheme(request).as_str()), false),
+            8 => (text(super::current::scheme(request).as_str()), false),
+            _ if request.client().is_empty() => NULL,
+            _ => (jsonb(c_string(request.client())), false),
         }
     }
 }
@@ -185,10 +187,14 @@ unsafe fn remote(request: &Request<'_>) -> Option<Datum> {
 /// The path's parameters as jsonb.
 unsafe fn parameters() -> Datum {
     // SAFETY: inside a guard; the text is valid JSON.
-    unsafe {
-        let text = super::current::path_parameters();
-        pg::DirectFunctionCall1Coll(Some(pg::jsonb_in), pg_sys::Oid::INVALID, Datum::from(text))
-    }
+    unsafe { jsonb(super::current::path_parameters()) }
+}
+
+/// # Safety
+/// Inside a guard; the text is valid JSON.
+unsafe fn jsonb(text: *mut c_char) -> Datum {
+    // SAFETY: by contract.
+    unsafe { pg::DirectFunctionCall1Coll(Some(pg::jsonb_in), pg_sys::Oid::INVALID, Datum::from(text)) }
 }
 
 unsafe fn headers(request: &Request<'_>, types: &Types) -> Datum {

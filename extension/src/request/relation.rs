@@ -8,8 +8,18 @@ use super::plan::{first, keep_text, list_length, nth};
 use super::types::Types;
 
 /// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
-pub const REQUEST_COLUMNS: [&str; 9] =
-    ["id", "method", "path", "query_string", "headers", "body", "remote_address", "parameters", "scheme"];
+pub const REQUEST_COLUMNS: [&str; 10] = [
+    "id",
+    "method",
+    "path",
+    "query_string",
+    "headers",
+    "body",
+    "remote_address",
+    "parameters",
+    "scheme",
+    "client_certificate",
+];
 
 /// Puts `request` into the statement as its first common table expression. NOT MATERIALIZED, so that the
 /// planner replaces its columns by the parameters they are.
@@ -79,5 +89,6 @@ pub fn request_types(types: &Types) -> [Oid; REQUEST_COLUMNS.len()] {
         pg_sys::INETOID,
         pg_sys::JSONBOID,
         pg_sys::TEXTOID,
+        pg_sys::JSONBOID,
     ]
 }

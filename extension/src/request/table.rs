@@ -43,6 +43,32 @@ pub struct Listener {
     pub tls: bool,
     /// Whether it only sends clients to https.
     pub redirects: bool,
+    /// What it asks of clients about themselves.
+    pub clients: ClientRule,
+}
+
+/// What a listener that speaks TLS asks of clients about themselves. The stricter ones are greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClientRule {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A certificate, if they have one.
+    Ask,
+    /// A certificate.
+    Require,
+}
+
+impl ClientRule {
+    /// The rule that a word of `http.listen` names.
+    pub fn of(word: &str) -> Option<ClientRule> {
+        match word {
+            "off" => Some(ClientRule::Off),
+            "ask" => Some(ClientRule::Ask),
+            "require" => Some(ClientRule::Require),
+            _ => None,
+        }
+    }
 }
 
 /// What the tables say.
@@ -246,7 +272,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
 
 fn listeners(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
     let rows = client.select(
-        "select port, address, tls, redirect from http.listener order by port, address",
+        "select port, address, tls, redirect, client_certificates from http.listener order by port, address",
         None,
         &[],
     )?;
@@ -256,6 +282,7 @@ fn listeners(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> 
             address: row.get::<String>(2)?.unwrap_or_default(),
             tls: row.get::<bool>(3)?.unwrap_or_default(),
             redirects: row.get::<String>(4)?.is_some(),
+            clients: row.get::<&str>(5)?.and_then(ClientRule::of).unwrap_or(ClientRule::Require),
         })
     })
     .collect()

@@ -10,6 +10,7 @@ use ::http1::{Framing, Head, HeaderSlots, Reject, Scanner};
 use message::{RequestBuilder, RequestLine, Version};
 
 use super::Connection;
+use crate::failures::FailedHandshake;
 use crate::http2::PREFACE;
 use crate::places::WaitsFor;
 use crate::problem::Refusal;
@@ -42,6 +43,11 @@ pub(super) struct Started {
     pub keep_alive: bool,
     pub is_head: bool,
     pub minor_version: u8,
+}
+
+/// Whether a client begins with the hello of TLS: a record of a handshake, of whatever version.
+fn is_hello(bytes: &[u8]) -> bool {
+    matches!(bytes, [22, 3, ..])
 }
 
 impl Connection {
@@ -150,6 +156,9 @@ impl Connection {
     /// What the bytes say, and how many of them it took.
     fn parse(&mut self, bytes: &[u8]) -> (usize, Option<Next>) {
         if self.fresh {
+            if is_hello(bytes) {
+                return (0, Some(Next::Refused(self.refuse_hello())));
+            }
             if bytes.starts_with(PREFACE) {
                 return (0, Some(Next::Http2));
             }
@@ -171,17 +180,31 @@ impl Connection {
         }
     }
 
+    /// Who speaks TLS here has the wrong port, and hears it in the only language of this one.
+    fn refuse_hello(&self) -> Refusal {
+        self.place.shared.failures.note(FailedHandshake {
+            remote: self.peer.remote,
+            port: self.peer.local_port,
+            named: None,
+            certificate: None,
+            reason: "a client began TLS on a port that speaks clear text".into(),
+        });
+        Refusal::new(Reject::new(400, "this port speaks clear text: begin the address with http://"))
+    }
+
     /// Reads a whole head into a message.
     fn start(&self, bytes: &[u8], limits: &::http1::Limits) -> Result<Started, Reject> {
         let mut slots = HeaderSlots::new();
         let head = Head::parse(bytes, &mut slots, limits)?;
+        self.peer.check_host(&self.place.shared, head.authority)?;
         let line = RequestLine {
             method: head.method,
             raw_path: head.target.raw_path,
             path: &head.target.path,
             query_string: head.target.query,
             authority: head.authority,
-            scheme: self.peer.scheme,
+            client: self.peer.client(),
+            scheme: self.peer.scheme(),
             version: if head.minor_version == 0 { Version::Http10 } else { Version::Http11 },
             remote: self.peer.remote,
             local_port: self.peer.local_port,

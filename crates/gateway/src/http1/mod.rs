@@ -56,7 +56,7 @@ impl Connection {
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
         self.place.name_task().await;
-        if !self.stream.shake_hands(&self.place).await {
+        if !self.stream.shake_hands(&self.place, &mut self.peer).await {
             return;
         }
         if self.stream.speaks_http2() {
@@ -115,7 +115,7 @@ impl Connection {
     /// Answers with an error and ends the connection.
     pub(crate) async fn refuse(mut self, refusal: Refusal) {
         self.place.name_task().await;
-        if self.stream.shake_hands(&self.place).await {
+        if self.stream.shake_hands(&self.place, &mut self.peer).await {
             self.answer_and_linger(refusal).await;
         }
     }

@@ -124,6 +124,7 @@ impl Connection {
                 persistence,
                 date: (!response.has_date()).then_some(date),
                 server: (!response.has_server()).then_some(SERVER),
+                strict_transport: self.peer.hsts(),
                 request_id: shape.id.filter(|_| !response.has_request_id()).map(Kept::as_bytes),
             };
             head.write(buffer);

@@ -76,7 +76,7 @@ fn builder(limits: &Limits) -> Builder {
 pub(crate) async fn serve(place: Registered, stream: Stream, peer: Peer, input: BytesMut) {
     let (shared, link) = (Rc::clone(&place.shared), Rc::clone(&place.link));
     let activity = Rc::new(Activity::new(place));
-    let mut connection = pin!(run(&shared, &activity, link, stream, peer, input));
+    let mut connection = pin!(run(&shared, &activity, link, stream, Rc::new(peer), input));
     poll_fn(|context| {
         if activity.judge() == Verdict::End {
             return Poll::Ready(());
@@ -96,7 +96,7 @@ async fn run(
     activity: &Rc<Activity>,
     link: Rc<Link>,
     stream: Stream,
-    peer: Peer,
+    peer: Rc<Peer>,
     input: BytesMut,
 ) -> Result<(), h2::Error> {
     let limits = shared.limits();
@@ -121,7 +121,7 @@ async fn run(
             while let Poll::Ready(accepted) = connection.poll_accept(context) {
                 let Some(accepted) = accepted else { return Poll::Ready(Ok(())) };
                 let (request, respond) = accepted?;
-                streams::spawn(shared, activity.open_stream(), peer, request, respond);
+                streams::spawn(shared, activity.open_stream(), &peer, request, respond);
             }
             heard.error()
         };

@@ -44,14 +44,14 @@ impl From<Reject> for Ending {
 /// name a long one that has come before (RFC 7541, 2.3.2), and so does its stream: thirteen bytes open one.
 pub(super) async fn receive(
     shared: &Rc<Shared>,
-    peer: Peer,
+    peer: &Peer,
     request: http::Request<RecvStream>,
     respond: &mut SendResponse<Piece>,
 ) -> Result<(Vec<u8>, Charge), Unreceived> {
     let limits = shared.limits();
     let (parts, body) = request.into_parts();
     let mut message =
-        head(&parts, peer, &limits).map_err(|reject| Unreceived::Refused(refusal(reject, &parts)))?;
+        head(shared, &parts, peer).map_err(|reject| Unreceived::Refused(refusal(reject, &parts)))?;
     // Whoever expects anything else has been refused.
     let waiting = parts.headers.contains_key(EXPECT).then_some(respond);
     drop(parts);
@@ -131,7 +131,8 @@ fn go_on() -> http::Response<()> {
 const TOO_LARGE: Reject = Reject::new(413, "the body is too large");
 
 /// The message without its body.
-fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
+fn head(shared: &Shared, parts: &Parts, peer: &Peer) -> Result<Vec<u8>, Reject> {
+    let limits = shared.limits();
     if parts.method == http::Method::CONNECT {
         return Err(Reject::new(501, "CONNECT is not served: this is no proxy"));
     }
@@ -151,13 +152,15 @@ fn head(parts: &Parts, peer: Peer, limits: &Limits) -> Result<Vec<u8>, Reject> {
     parts.headers.get_all(EXPECT).iter().try_for_each(|value| check_expectation(value.as_bytes()))?;
     let target = Target::of(path_and_query, None)?;
     let authority = authority(parts)?;
+    peer.check_host(shared, authority)?;
     let line = RequestLine {
         method: parts.method.as_str(),
         raw_path: target.raw_path,
         path: &target.path,
         query_string: target.query,
         authority,
-        scheme: peer.scheme,
+        client: peer.client(),
+        scheme: peer.scheme(),
         version: Version::Http2,
         remote: peer.remote,
         local_port: peer.local_port,

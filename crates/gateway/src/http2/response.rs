@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use h2::SendStream;
 use h2::server::SendResponse;
-use http::header::{CONTENT_LENGTH, DATE, SERVER};
+use http::header::{CONTENT_LENGTH, DATE, SERVER, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderName, HeaderValue};
 
 use ::http1::{Reject, response::is_bodiless};
@@ -21,10 +21,12 @@ use crate::replies::Reply;
 use crate::shared::Shared;
 
 /// What of the request decides about its response.
-pub(super) struct Shape {
+pub(super) struct Shape<'a> {
     pub is_head: bool,
     /// None if the response is known to have it.
     pub id: Option<Kept>,
+    /// Strict-Transport-Security, if it is said.
+    pub hsts: Option<&'a str>,
 }
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -37,7 +39,7 @@ const FRAME: usize = 32 << 10;
 pub(super) async fn send(
     shared: &Shared,
     reply: Reply,
-    shape: Shape,
+    shape: Shape<'_>,
     open: Rc<OpenStream>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
@@ -126,7 +128,7 @@ struct Outgoing {
     body: Bytes,
 }
 
-fn outgoing(shared: &Shared, reply: Reply, shape: &Shape, open: &OpenStream) -> Outgoing {
+fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream) -> Outgoing {
     let Reply { bytes: message, held } = reply;
     let refused = |why| {
         let broken = Refusal::of_id(Reject::new(500, why), shape.id.as_ref()).response();
@@ -155,6 +157,10 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape, open: &OpenStream) -> 
         // instructions more, for nine bytes.
         value.set_sensitive(true);
         response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    if let Some(hsts) = shape.hsts.and_then(|hsts| HeaderValue::from_str(hsts).ok()) {
+        // A handler that says something else has its way.
+        response.headers_mut().entry(STRICT_TRANSPORT_SECURITY).or_insert(hsts);
     }
     if !view.has_server() {
         response.headers_mut().insert(SERVER, HeaderValue::from_static(http1::SERVER));

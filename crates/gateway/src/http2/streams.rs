@@ -23,12 +23,12 @@ use crate::this_thread;
 pub(super) fn spawn(
     shared: &Rc<Shared>,
     open: Rc<OpenStream>,
-    peer: Peer,
+    peer: &Rc<Peer>,
     request: http::Request<RecvStream>,
     respond: SendResponse<Piece>,
 ) {
     let stream = Rc::downgrade(&open);
-    let shared = Rc::clone(shared);
+    let (shared, peer) = (Rc::clone(shared), Rc::clone(peer));
     this_thread::spawn(async move {
         let mut served = pin!(serve(shared, open, peer, request, respond));
         poll_fn(|context| {
@@ -46,13 +46,13 @@ pub(super) fn spawn(
 async fn serve(
     shared: Rc<Shared>,
     open: Rc<OpenStream>,
-    peer: Peer,
+    peer: Rc<Peer>,
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
     let is_head = request.method() == http::Method::HEAD;
     let mut id = None;
-    let reply = match request::receive(&shared, peer, request, &mut respond).await {
+    let reply = match request::receive(&shared, &peer, request, &mut respond).await {
         Ok((message, charge)) => {
             id = Some(Kept::of(&message));
             open.received();
@@ -69,7 +69,7 @@ async fn serve(
         }
         Err(Unreceived::Gone) => return None,
     };
-    response::send(&shared, reply, Shape { is_head, id }, open, respond).await
+    response::send(&shared, reply, Shape { is_head, id, hsts: peer.hsts() }, open, respond).await
 }
 
 /// Hands the request to the owner and waits for its reply; none if the client leaves before.

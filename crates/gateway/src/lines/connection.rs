@@ -39,6 +39,7 @@ pub(crate) struct Connection {
     pub(super) place: Registered,
     admitted: Place,
     pub(super) socket: Socket,
+    peer: Peer,
     pub(super) lines: Rc<Lines>,
     pub(super) terms: Rc<Terms>,
     pub(super) account: Rc<Account>,
@@ -67,13 +68,24 @@ impl Connection {
         let terms = lines.terms();
         let cutter = Cutter::new(terms.longest_line);
         let lines = Rc::clone(lines);
-        Connection { place, admitted, socket, lines, terms, account, unfinished, cutter, rest: Vec::new() }
+        Connection {
+            place,
+            admitted,
+            socket,
+            peer,
+            lines,
+            terms,
+            account,
+            unfinished,
+            cutter,
+            rest: Vec::new(),
+        }
     }
 
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self) {
         self.place.name_task().await;
-        if !self.socket.shake_hands(&self.place).await {
+        if !self.socket.shake_hands(&self.place, &mut self.peer).await {
             return;
         }
         let mut opening = Opening::default();
