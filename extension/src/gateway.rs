@@ -11,7 +11,7 @@
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
 //! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
-//! Requests on a port that only sends clients to https are answered by [`redirecting`]. [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
+//! Requests on a port that only sends clients to https are answered by [`redirecting`]. [`certificates`] are what they speak TLS with, which [`shown`] tells, and [`handshakes`] what goes wrong with it. [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
 //! invalidations, statistics.
 
 mod accounts;
@@ -31,6 +31,7 @@ mod parked;
 mod redirecting;
 mod refusals;
 mod shared_transaction;
+pub mod shown;
 mod waiting;
 
 use std::cell::Cell;
@@ -103,7 +104,7 @@ pub fn run(worker: &Worker) {
         inline: Inline::new(AtRest::now(worker.web_role)),
         kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
-        certificates: Certificates::new(worker.database().name.get(), worker.database_oid.to_u32()),
+        certificates: Certificates::new(worker),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
         last_housekeeping: Instant::now(),

@@ -110,6 +110,39 @@ fn new_files_are_taken_over_and_bad_ones_are_not() {
 }
 
 #[test]
+fn a_view_shows_what_each_gateway_has_in_force_and_what_is_wrong() {
+    let https = Https::start();
+    https.platform.set("howdah.gateways", "2");
+    https.certify("server", "localhost");
+    certify(&https.folder, "other", "other.test");
+    let folder = https.folder.display().to_string();
+    https.set(&format!("{}, {folder}/other.pem:{folder}/none.key", https.pair("server")));
+    https.platform.set("howdah.tls_client_authorities", &format!("{folder}/ca.pem"));
+    let shows = |rows: &str, count: i64| {
+        wait_for(rows, || https.platform.count(&format!("http.certificates where {rows}")) == count);
+    };
+    shows(
+        "kind = 'certificate' and in_force and is_default and names = '{localhost,127.0.0.1}' and problem is null
+         and key = 'ECDSA P-256' and issuer = 'CN=my own authority' and file like '%/server.pem' and key_file like '%/server.key'
+         and not_after - not_before = '90 days' and not_before <= now()",
+        2,
+    );
+    shows("file like '%/other.pem' and not in_force and problem like '%none.key%No such file%'", 2);
+    shows("kind = 'authority' and in_force and names = '{CN=my own authority}' and file like '%/ca.pem'", 2);
+    // What was there before stays in force, and the row says why.
+    fs::write(https.folder.join("server.pem"), "nothing").unwrap();
+    https.platform.sql("select pg_reload_conf()");
+    shows("file like '%/server.pem' and in_force and problem like '%the one before stays in force'", 2);
+    https.platform.set("howdah.gateways", "1");
+    shows("file like '%/server.pem'", 1);
+    https.set("server.pem");
+    shows("kind = 'setting' and not in_force and problem like '%relative path%'", 1);
+    https.platform.sql("create role reader; set role reader; reset role");
+    let refused = https.platform.session().batch_execute("set role reader; select * from http.certificates");
+    assert_eq!(refused.unwrap_err().code().unwrap().code(), "42501", "not for everybody");
+}
+
+#[test]
 fn names_choose_among_the_certificates_of_folders() {
     let https = Https::start();
     https.certify("server", "localhost");

@@ -185,3 +185,32 @@ fn browsers_are_told_to_stay_with_https_for_names_that_others_know() {
         "in clear text it means nothing"
     );
 }
+
+#[test]
+fn a_header_that_does_not_end_ends_by_its_limit() {
+    let https = Https::serving();
+    https.platform.set("howdah.trusted_proxies", "127.0.0.1");
+    https.platform.set("howdah.head_timeout", "300ms");
+    wait_for("both are in force", || exchange(https.platform.port, b"PROXY TCP4 203.0.113").is_empty());
+    for port in [https.platform.port, https.port] {
+        for header in [&b""[..], b"PROXY TCP4 203.0.113", &V2[..14]] {
+            assert_eq!(exchange(port, header), b"", "it is closed without a word");
+        }
+    }
+    assert_eq!(https.platform.get("/hello").text(), "hello");
+}
+
+#[test]
+fn a_flood_of_failed_handshakes_writes_few_lines() {
+    let https = Https::serving();
+    https.platform.set("howdah.log_rate", "1");
+    wait_for("the rate is in force", || https.platform.value("show howdah.log_rate").as_deref() == Some("1"));
+    for _ in 0..300 {
+        assert_eq!(exchange(https.port, b"SSH-2.0-OpenSSH_9.2\r\n").first(), Some(&21));
+    }
+    // A burst of ten seconds, and what has come since.
+    let lines = https.log_count("TLS on port");
+    assert!((1..200).contains(&lines), "{lines} lines");
+    let left_out = "select left_out::text from http.log where kind = 'client errors'";
+    wait_for("the others are counted", || https.platform.value(left_out).is_some_and(|count| count != "0"));
+}

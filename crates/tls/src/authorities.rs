@@ -27,8 +27,8 @@ use crate::places::{self, Place};
 pub struct Authorities {
     certified: Arc<dyn ClientCertVerifier>,
     asked: Arc<dyn ClientCertVerifier>,
-    /// What their certificates say.
-    pub certificates: Vec<Certificate>,
+    /// What their certificates say, each with its file.
+    pub certificates: Vec<(String, Certificate)>,
     /// The lists.
     pub lists: Vec<RevocationList>,
     /// SHA-256 of all files.
@@ -38,6 +38,8 @@ pub struct Authorities {
 /// What is read of a list of revoked certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
+    /// Its file.
+    pub file: String,
     /// Whose it is, as text.
     pub issuer: String,
     /// The last second in which it counts, of the UNIX clock.
@@ -91,9 +93,9 @@ impl Authorities {
                 return Err(wrong("there is no certificate in it".to_owned()));
             }
             for der in chain {
-                certificates.push(
-                    Certificate::read(&der).map_err(|reason| wrong(format!("a certificate {reason}")))?,
-                );
+                let read =
+                    Certificate::read(&der).map_err(|reason| wrong(format!("a certificate {reason}")))?;
+                certificates.push((name.clone(), read));
                 roots.add(der).map_err(|error| wrong(error.to_string()))?;
             }
         }
@@ -101,7 +103,7 @@ impl Authorities {
         for (name, bytes) in lists {
             let wrong = |reason: String| format!("the revocation list \"{name}\": {reason}");
             for der in revocation_lists(bytes).map_err(wrong)? {
-                read.push(RevocationList::read(&der).map_err(wrong)?);
+                read.push(RevocationList::read(name, &der).map_err(wrong)?);
                 revoked.push(der);
             }
         }
@@ -117,7 +119,7 @@ impl Authorities {
     /// What is wrong in a second of the UNIX clock, in sentences: what has expired, and lists that end within a third of the day.
     pub fn warnings_at(&self, now: i64) -> Vec<String> {
         const SOON: i64 = 8 * 3600;
-        let authorities = self.certificates.iter().filter(|authority| now > authority.not_after).map(|authority| {
+        let authorities = self.certificates.iter().map(|(_, authority)| authority).filter(|authority| now > authority.not_after).map(|authority| {
             let (whose, end) = (&authority.subject, certificate::time(authority.not_after));
             format!("The certificate of the authority {whose} has expired on {end}: clients that it has signed are refused.")
         });
@@ -166,13 +168,14 @@ const VERSION_1: &str = "it is of version 1, which is not read: name a file by c
      section with authorityKeyIdentifier=keyid by crl_extensions";
 
 impl RevocationList {
-    fn read(der: &[u8]) -> Result<RevocationList, String> {
+    fn read(file: &str, der: &[u8]) -> Result<RevocationList, String> {
         let (_, list) = CertificateRevocationList::from_der(der)
             .map_err(|error| format!("it cannot be read: {error}"))?;
         if list.version().is_none_or(|version| version == X509Version::V1) {
             return Err(VERSION_1.to_owned());
         }
         Ok(RevocationList {
+            file: file.to_owned(),
             issuer: certificate::text(list.issuer()),
             next_update: list.next_update().map(|time| time.timestamp()),
         })

@@ -28,7 +28,7 @@ mod blocks;
 pub mod certificate;
 pub mod choice;
 mod der;
-mod established;
+pub mod established;
 mod files;
 mod folders;
 pub mod pair;

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod choices;
+mod clients;
 mod folders;
 mod hunts;
 mod made;

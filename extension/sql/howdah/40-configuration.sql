@@ -148,5 +148,34 @@ comment on view http.listeners is
 comment on column http.listeners.bound is 'The address that a gateway has bound, or tries to';
 comment on column http.listeners.gateway is 'Process id of the gateway; null if none serves the listener';
 comment on column http.listeners.error is 'Why the gateway could not bind it; it tries again every second';
+create function http.read_certificates()
+returns table (
+  gateway integer, kind text, file text, key_file text, names text[], issuer text, key text, not_before bigint,
+  not_after bigint, is_default boolean, in_force boolean, problem text)
+language c volatile strict
+as 'MODULE_PATHNAME', 'read_certificates_wrapper';
+comment on function http.read_certificates() is 'What the view http.certificates shows';
+revoke all on function http.read_certificates() from public;
+grant execute on function http.read_certificates() to howdah_admin;
+
+create view http.certificates as
+select
+  gateway, kind, file, key_file, names, issuer, key, pg_catalog.to_timestamp(not_before) as not_before,
+  pg_catalog.to_timestamp(not_after) as not_after, is_default, in_force, problem
+from http.read_certificates();
+comment on view http.certificates is 'The certificates that the gateways of this database know, and what is wrong with them';
+comment on column http.certificates.gateway is 'Process id of the gateway';
+comment on column http.certificates.kind is
+  'certificate, authority or revocation list; setting for one that cannot be read';
+comment on column http.certificates.file is 'The file of the certificate';
+comment on column http.certificates.key_file is 'The file of its key, if that is another';
+comment on column http.certificates.names is 'Hosts and addresses that it is for; of an authority its name';
+comment on column http.certificates.issuer is 'Who has signed it';
+comment on column http.certificates.key is 'What kind of key it has';
+comment on column http.certificates.not_before is 'When it becomes valid';
+comment on column http.certificates.not_after is 'When it ends; of a revocation list, when the next one is due';
+comment on column http.certificates.is_default is 'Whether clients get it that ask for no name, or for another';
+comment on column http.certificates.in_force is 'Whether connections may use it';
+comment on column http.certificates.problem is 'What is wrong with it, or why its file is not in force';
 revoke all on function http.read_ports() from public;
 grant execute on function http.read_ports() to howdah_admin;

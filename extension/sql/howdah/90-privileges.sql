@@ -38,7 +38,7 @@ $privileges$;
 grant usage on schema http, queue to public;
 grant select on queue.queue, queue.permission, queue.dead_letters to public;
 grant select on
-  http.route, http.handler, http.listener, http.listeners,
+  http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections
 to howdah_admin;

@@ -6,7 +6,10 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
 use super::roles;
+use serde_json::Value;
+
 use crate::entry::{Returned, columns, sql_function, unfailing_callback};
+use crate::gateway::shown;
 use crate::queue::refuse::refuse_with_hint;
 use crate::shared::workers::Kind;
 use crate::shared::{attached, shared, wake};
@@ -25,6 +28,31 @@ sql_function!(
             };
             let pid = shared().workers.get(held.gateway).map(|worker| worker.pid());
             columns![port, held.address, pid, held.error, held.wanted_by]
+        });
+        Returned::all(call, rows)
+    }
+);
+
+sql_function!(
+    /// `http.read_certificates`
+    read_certificates_wrapper,
+    |call| {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        let gateways = shared().workers_of(database).filter(|(_, worker)| worker.kind() == Kind::Gateway);
+        let rows = gateways.flat_map(|(index, worker)| {
+            let pid = worker.pid();
+            shown::of_gateway(index, pid).into_iter().map(move |row| {
+                let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
+                let number = |name: &str| row.get(name).and_then(Value::as_i64);
+                let is = |name: &str| row.get(name).and_then(Value::as_bool);
+                let names = row.get("names").and_then(Value::as_array).into_iter().flatten();
+                let names: Vec<String> = names.filter_map(Value::as_str).map(str::to_owned).collect();
+                columns![
+                    pid, text("kind"), text("file"), text("key_file"), names, text("issuer"), text("key"),
+                    number("not_before"), number("not_after"), is("is_default"), is("in_force"), text("problem")
+                ]
+            })
         });
         Returned::all(call, rows)
     }

@@ -13,11 +13,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgrx::guc::GucSetting;
+use tls::authorities::RevocationList;
 use tls::places::{self, Found, Place};
-use tls::{Authorities, Choice, Clients, Configuration, Pair, Protocol, Terms, Tickets, authorities};
+use tls::{
+    Authorities, Certificate, Choice, Clients, Configuration, Pair, Protocol, Terms, Tickets, authorities,
+};
 
+use super::shown::{Row, Shown};
 use crate::request::table::ClientRule;
 use crate::shared::ticket_secret;
+use crate::worker::Worker;
 use crate::{log_line, settings};
 
 /// How often the files are looked at.
@@ -36,6 +41,8 @@ pub struct Asked {
 
 /// What is in force.
 pub struct Certificates {
+    gateway: usize,
+    shown: Shown,
     database: String,
     /// Oid of the database.
     oid: u32,
@@ -92,6 +99,7 @@ enum About {
 
 struct Known {
     pair: Arc<Pair>,
+    key_file: Option<PathBuf>,
     may_be_default: bool,
     /// The place in the setting.
     place: usize,
@@ -101,10 +109,12 @@ struct Known {
 
 impl Certificates {
     /// Nothing read yet.
-    pub fn new(database: String, oid: u32) -> Self {
+    pub fn new(worker: &Worker) -> Self {
         Self {
-            database,
-            oid,
+            gateway: worker.index,
+            database: worker.database().name.get(),
+            oid: worker.database_oid.to_u32(),
+            shown: Shown::default(),
             known: BTreeMap::new(),
             choice: Arc::default(),
             authorities: None,
@@ -191,7 +201,46 @@ impl Certificates {
         if is_other {
             self.configurations.get_mut().clear();
         }
+        self.show();
         is_other
+    }
+
+    /// Writes down what `http.certificates` shows.
+    fn show(&mut self) {
+        let default = self.choice.default_pair();
+        let problem = |about: &About| self.said.get(about).cloned();
+        let mut rows: Vec<Row> = Vec::new();
+        for (file, known) in &self.known {
+            let leaf = &known.pair.leaf;
+            let addresses = leaf.addresses.iter().map(ToString::to_string);
+            rows.push(Row {
+                kind: "certificate",
+                file: file.display().to_string(),
+                key_file: known.key_file.as_ref().map(|file| file.display().to_string()),
+                names: leaf.names.iter().cloned().chain(addresses).collect(),
+                issuer: Some(leaf.issuer.clone()),
+                key: Some(leaf.key.to_string()),
+                not_before: Some(leaf.not_before),
+                not_after: Some(leaf.not_after),
+                is_default: default.is_some_and(|default| Arc::ptr_eq(default, &known.pair)),
+                in_force: true,
+                problem: problem(&About::File(file.clone())),
+            });
+        }
+        for (about, problem) in &self.said {
+            let (kind, file) = match about {
+                About::File(file) if self.known.contains_key(file) => continue,
+                About::File(file) => ("certificate", file.display().to_string()),
+                About::Setting => ("setting", self.settings.certificates.clone()),
+                About::Clients if self.authorities.is_some() => continue,
+                About::Clients => ("setting", self.settings.authorities.clone()),
+            };
+            rows.push(Row { kind, file, problem: Some(problem.clone()), ..Row::default() });
+        }
+        if let Some(authorities) = &self.authorities {
+            rows.extend(rows_of(authorities, problem(&About::Clients)));
+        }
+        self.shown.publish(self.gateway, &rows);
     }
 
     /// What another setting no longer names goes at once; what cannot be read stays as it was.
@@ -256,7 +305,7 @@ impl Certificates {
     }
 
     fn take_one(&mut self, place: usize, found: Found) -> bool {
-        let Found { certificate_file, may_be_default, files, .. } = found;
+        let Found { certificate_file, key_file, may_be_default, files } = found;
         let known = self.known.get(&certificate_file);
         let read = files.and_then(|(certificates, key)| {
             let digest = Pair::digest_of(&certificates, key.as_deref());
@@ -272,7 +321,7 @@ impl Certificates {
                     true => drop(self.said.remove(&About::File(certificate_file.clone()))),
                     false => self.say(About::File(certificate_file.clone()), complaint),
                 }
-                let new = Known { pair, may_be_default, place, is_missing: false };
+                let new = Known { pair, key_file, may_be_default, place, is_missing: false };
                 let is_same = self.known.get(&certificate_file).is_some_and(|known| known.is_as(&new));
                 self.known.insert(certificate_file, new);
                 !is_same
@@ -319,6 +368,32 @@ impl Known {
             && self.may_be_default == other.may_be_default
             && self.place == other.place
     }
+}
+
+/// What is wrong with any of them stands in each row.
+fn rows_of(authorities: &Authorities, problem: Option<String>) -> Vec<Row> {
+    let of_authority = |(file, authority): &(String, Certificate)| Row {
+        kind: "authority",
+        file: file.clone(),
+        names: vec![authority.subject.clone()],
+        issuer: Some(authority.issuer.clone()),
+        key: Some(authority.key.to_string()),
+        not_before: Some(authority.not_before),
+        not_after: Some(authority.not_after),
+        in_force: true,
+        problem: problem.clone(),
+        ..Row::default()
+    };
+    let of_list = |list: &RevocationList| Row {
+        kind: "revocation list",
+        file: list.file.clone(),
+        issuer: Some(list.issuer.clone()),
+        not_after: list.next_update,
+        in_force: true,
+        problem: problem.clone(),
+        ..Row::default()
+    };
+    authorities.certificates.iter().map(of_authority).chain(authorities.lists.iter().map(of_list)).collect()
 }
 
 /// Seconds of the UNIX clock.
