@@ -107,7 +107,7 @@ impl Authorities {
                 revoked.push(der);
             }
         }
-        let (certified, asked) = verifiers(roots, revoked)?;
+        let [certified, asked] = verifiers(roots, revoked)?;
         Ok(Authorities { certified, asked, certificates, lists: read, digest: digest.finalize().into() })
     }
 
@@ -141,13 +141,13 @@ impl Authorities {
 fn verifiers(
     roots: RootCertStore,
     lists: Vec<CertificateRevocationListDer<'static>>,
-) -> Result<(Arc<dyn ClientCertVerifier>, Arc<dyn ClientCertVerifier>), String> {
+) -> Result<[Arc<dyn ClientCertVerifier>; 2], String> {
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()))
         .with_crls(lists)
         .only_check_end_entity_revocation()
         .enforce_revocation_expiration();
     let asked = builder.clone().allow_unauthenticated().build().map_err(|error| error.to_string())?;
-    Ok((builder.build().map_err(|error| error.to_string())?, asked))
+    Ok([builder.build().map_err(|error| error.to_string())?, asked])
 }
 
 /// The lists of a file.
