@@ -2,8 +2,8 @@
 //!
 //! - `arguments`: what can be said on the command line.
 //! - `up`: starts the platform and stays with it; `database` makes its database and extension,
-//!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told, `log`
-//!   shows requests, notices, warnings and errors meanwhile.
+//!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told,
+//!   `listeners` has it listen, `greeting` says where it serves, `log` shows requests, notices, warnings and errors meanwhile.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -16,6 +16,8 @@ mod arguments;
 mod database;
 mod failure;
 mod generate;
+mod greeting;
+mod listeners;
 mod load;
 mod log;
 mod progress;
