@@ -110,6 +110,16 @@ pub(crate) struct Up {
     /// The port for HTTP, on localhost.
     #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
+    /// Serve HTTPS, too.
+    ///
+    /// The first time this makes a development authority for the user, in $XDG_DATA_HOME/howdah or ~/.local/share/howdah,
+    /// and a certificate for localhost that it signs. What is to trust it is shown how. Certificates of your own:
+    /// --set howdah.tls_certificates=CERTIFICATE:KEY.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// The port for HTTPS, on localhost.
+    #[arg(long, default_value_t = 9443, requires = "tls", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) tls_port: u16,
     /// A folder of SQL files that make an application.
     ///
     /// They are run in the order of their names, each in one transaction, when they are new or have changed:

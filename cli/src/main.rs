@@ -4,6 +4,8 @@
 //! - `up`: starts the platform and stays with it; `database` makes its database and extension,
 //!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told,
 //!   `listeners` has it listen, `greeting` says where it serves, `log` shows requests, notices, warnings and errors meanwhile.
+//! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
+//!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -13,12 +15,16 @@
 
 mod application;
 mod arguments;
+mod authority;
 mod database;
 mod failure;
+mod files;
 mod generate;
 mod greeting;
+mod https;
 mod listeners;
 mod load;
+mod localhost;
 mod log;
 mod progress;
 mod psql;
@@ -27,6 +33,7 @@ mod settings;
 mod status;
 mod stop;
 mod table;
+mod trust;
 mod up;
 
 use std::path::Path;

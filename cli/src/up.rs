@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::arguments::Up;
 use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
+use crate::https::{self, Certificates};
 use crate::log::Follower;
 use crate::screen::say;
 use crate::{application, greeting, listeners, settings, stop};
@@ -22,20 +23,20 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the platform, or brings the one that runs up to date.
 pub(crate) fn run(options: &Up) -> Result<()> {
+    listeners::require_two(options)?;
     let stop = stop_flag()?;
     let (mut cluster, started) = start(options)?;
     // Before the greeting, which says that warnings follow.
     let follower = Follower::open(&cluster.log()).map_err(|error| unreadable(&cluster, error))?;
-    let served = serve(&cluster, options, &stop);
-    match served {
+    match serve(&cluster, options, started, &stop) {
         Err(failure) if started => {
             // A platform that does not serve is of no use, and would hold the data folder.
             cluster.stop(Shutdown::Fast)?;
             Err(failure)
         }
         Err(failure) => Err(failure),
-        Ok(()) => {
-            greeting::greet(&cluster, options, started)?;
+        Ok(certificates) => {
+            greeting::greet(&cluster, options, certificates.as_ref(), started)?;
             if started && !options.detach { stay(&mut cluster, follower, &stop) } else { Ok(()) }
         }
     }
@@ -57,7 +58,7 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
         }
         Err(error) => return Err(error.into()),
     }
-    listeners::require_free(options.port)?;
+    listeners::require_free(options)?;
     let mut settings = vec![
         ("howdah.databases".to_owned(), options.database.clone()),
         ("howdah.show_errors".to_owned(), "on".to_owned()),
@@ -74,6 +75,7 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
         ..Options::default()
     };
     let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
+    https::before_start(&mut cluster, options)?;
     cluster.start(Life::Independent)?;
     if let Err(failure) = settings::require_in_force(&cluster, &options.settings) {
         cluster.stop(Shutdown::Fast)?;
@@ -99,16 +101,18 @@ fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
     )))
 }
 
-/// Database, extension, application, listener.
-fn serve(cluster: &Cluster, options: &Up, stop: &AtomicBool) -> Result<()> {
+/// Database, extension, application, certificates, listeners.
+fn serve(cluster: &Cluster, options: &Up, started: bool, stop: &AtomicBool) -> Result<Option<Certificates>> {
     database::prepare(cluster, &options.database)?;
     if let Some(folder) = &options.app {
         for name in application::load(cluster, &options.database, folder)? {
             say(&format!("Loaded {}.", folder.join(name).display()));
         }
     }
+    let certificates = https::in_force(cluster, options, started)?;
     listeners::listen(cluster, options)?;
-    listeners::await_listener(cluster, options, stop)
+    listeners::await_listeners(cluster, options, stop)?;
+    Ok(certificates)
 }
 
 /// A flag that Ctrl-C sets, and the end of the terminal.
