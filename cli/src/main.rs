@@ -11,11 +11,14 @@
 //! - `psql`: opens psql on it.
 //! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
 //!   that both show.
+//! - `cert`: looks at certificates as the server does, and puts renewed ones into place; `account` has users of this system.
 //! - `failure`: errors with their exit codes; `screen`: where lines are printed.
 
+mod account;
 mod application;
 mod arguments;
 mod authority;
+mod cert;
 mod database;
 mod failure;
 mod files;
@@ -42,7 +45,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cluster::Installation;
 
-use crate::arguments::{Arguments, Records, Task};
+use crate::arguments::{Arguments, Cert, Records, Task};
 use crate::failure::Result;
 
 fn main() -> ExitCode {
@@ -53,6 +56,8 @@ fn main() -> ExitCode {
         Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),
         Task::Generate { records: Records::Bips(options) } => generate::run(&options),
+        Task::Cert { task: Cert::Check(options) } => cert::check::run(&options),
+        Task::Cert { task: Cert::Install(options) } => cert::install::run(&options),
         Task::Load(options) => load::run(options),
         Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
     };

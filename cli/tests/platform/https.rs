@@ -3,8 +3,9 @@
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use cluster::Account;
 
@@ -36,6 +37,14 @@ fn curl_as_shown(shown: &str) -> String {
         .env("no_proxy", "*")
         .output();
     printed(&output.unwrap())
+}
+
+/// Waits until something holds, a minute at most.
+fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what} did not come");
+    }
 }
 
 fn serves(port: &str) -> bool {
@@ -73,10 +82,10 @@ fn a_platform_that_runs_begins_and_ends_to_serve_https_with_new_certificates() {
     fs::remove_dir_all(platform.folder.path().join("xdg")).unwrap();
     let shown = up_tls(&platform, &port, &[]);
     // The gateways take over new files when they have seen that the configuration was read again.
-    while curl_as_shown(&shown) != "hello by HTTP/2" {}
+    wait_for("the new certificate", || curl_as_shown(&shown) == "hello by HTTP/2");
 
     assert!(platform.up(&[]).status.success());
-    while serves(&port) {}
+    wait_for("the end of HTTPS", || !serves(&port));
 }
 
 #[test]
@@ -90,18 +99,26 @@ fn a_port_that_was_for_https_can_be_for_clear_text_at_the_next_start() {
     assert!(!serves(&earlier.to_string()));
 }
 
-/// Makes a certificate for localhost that has signed itself, and its key, which the server can read.
-fn own_certificate(folder: &Path) -> String {
+/// Makes a certificate for localhost that has signed itself, and its key, which the server can read. The folder, by itself.
+fn own_certificate(folder: &Path) -> PathBuf {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let (certificate, key) = (folder.join("own.pem"), folder.join("own.key"));
-    fs::write(&certificate, made.cert.pem()).unwrap();
+    let own = folder.join("own");
+    fs::create_dir_all(&own).unwrap();
+    let key = own.join("privkey.pem");
+    fs::write(own.join("fullchain.pem"), made.cert.pem()).unwrap();
     fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
     if let Some(server) = Account::for_server().unwrap() {
         fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
         chown(&key, Some(server.uid), Some(server.gid)).unwrap();
     }
-    format!("{}:{}", certificate.display(), key.display())
+    own
+}
+
+/// What a client gets that trusts the certificate of a folder.
+fn curl_that_trusts(folder: &Path, port: &str) -> String {
+    let trusted = folder.join("fullchain.pem");
+    curl_as_shown(&format!("curl --cacert {} https://localhost:{port}/hello", trusted.display()))
 }
 
 #[test]
@@ -109,19 +126,48 @@ fn certificates_that_the_user_has_set_are_served_and_none_is_made() {
     let (platform, port) = platform();
     let folder = tempfile::tempdir().unwrap();
     let own = own_certificate(folder.path());
-    let setting = format!("howdah.tls_certificates={own}");
+    let setting = format!("howdah.tls_certificates={}", own.display());
     let shown = up_tls(&platform, &port, &["--set", &setting]);
-    assert!(shown.contains(&format!("those of howdah.tls_certificates: {own}")), "{shown}");
+    assert!(shown.contains(&format!("those of howdah.tls_certificates: {}", own.display())), "{shown}");
     assert!(!shown.contains("--cacert"), "{shown}");
-    let command = format!("curl --cacert {}/own.pem https://localhost:{port}/hello", folder.path().display());
-    assert_eq!(curl_as_shown(&command), "hello by HTTP/2");
+    assert_eq!(curl_that_trusts(&own, &port), "hello by HTTP/2");
     // At the next look, too, when it was not this call that has set them.
     assert!(up_tls(&platform, &port, &[]).contains("those of howdah.tls_certificates"));
     assert!(!platform.folder.path().join("xdg").exists());
     assert!(!platform.folder.path().join(".howdah/tls").exists());
 
-    platform.query(&format!("alter system set howdah.tls_certificates = '{own}'"));
+    platform.query(&format!("alter system set howdah.tls_certificates = '{}'", own.display()));
     platform.ok(&["stop"]);
     assert!(up_tls(&platform, &port, &[]).contains("those of howdah.tls_certificates"));
-    assert_eq!(curl_as_shown(&command), "hello by HTTP/2");
+    assert_eq!(curl_that_trusts(&own, &port), "hello by HTTP/2");
+}
+
+#[test]
+fn what_is_installed_is_served_once_the_server_was_told() {
+    let (platform, port) = platform();
+    let folder = tempfile::tempdir().unwrap();
+    let installed = folder.path().join("tls");
+    let owner = Account::for_server().unwrap().map(|server| server.name);
+    let install = |more: &[&str]| {
+        let lineage = own_certificate(folder.path());
+        let mut command = platform.command(&["cert", "install", "--to"]);
+        command.arg(&installed).args(owner.iter().flat_map(|owner| ["--owner", owner])).args(more);
+        // As certbot names it to its hooks.
+        printed(&command.env("RENEWED_LINEAGE", &lineage).output().unwrap())
+    };
+    assert!(install(&[]).contains("Installed own in "));
+    let setting = format!("howdah.tls_certificates={}", installed.join("own").display());
+    up_tls(&platform, &port, &["--set", &setting]);
+    let before = fs::read(installed.join("own/fullchain.pem")).unwrap();
+
+    let socket = fs::canonicalize(platform.folder.path().join(".howdah/socket")).unwrap();
+    let connection = format!("host={} user=postgres", socket.display());
+    let said = install(&["--reload", &connection]);
+    assert!(said.contains("The server has been told"), "{said}");
+    assert_ne!(fs::read(installed.join("own/fullchain.pem")).unwrap(), before);
+    wait_for("the new certificate", || curl_that_trusts(&installed.join("own"), &port) == "hello by HTTP/2");
+
+    platform.ok(&["stop"]);
+    let said = install(&["--reload", &connection]);
+    assert!(said.contains("the files are installed, and the server was not told"), "{said}");
 }
