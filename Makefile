@@ -2,6 +2,8 @@
 #
 # PG_CONFIG   the pg_config of the PostgreSQL to build for (15 to 18)
 # PORT        the port of `make run` and `make run-bips`
+# TLS         1 has `make run` serve HTTPS, too
+# TLS_PORT    the port for it
 # LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
@@ -11,6 +13,7 @@
 PG_CONFIG ?= pg_config
 CARGO ?= cargo
 PORT ?= 9000
+TLS_PORT ?= 9443
 LINES_PORT ?= 4000
 DATA ?= .howdah
 PROFILE ?= server
@@ -71,8 +74,9 @@ extension: setup
 build: extension ## build the extension and the howdah command
 	@$(if $(filter quick,$(PROFILE)),,$(CARGO) build --release -p howdah-cli)
 
-run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C
-	@exec "$(HOWDAH)" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users
+run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C; TLS=1 by HTTPS, too, on TLS_PORT=9443
+	@exec "$(HOWDAH)" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users \
+		$(if $(filter-out 0 no off,$(TLS)),--tls --tls-port "$(TLS_PORT)")
 
 run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
 	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(HOWDAH)" "$(STAGE)"

@@ -73,6 +73,11 @@ pub(crate) enum Task {
     /// Every line is JSON. Files may be compressed (gzip, zstd); - is the standard input. Each line that the server
     /// has acknowledged is durable. Whatever breaks down, the same command goes on where the queue is.
     Load(Load),
+    /// Certificates for howdah.tls_certificates: look at them, and put those that were renewed into place.
+    Cert {
+        #[command(subcommand)]
+        task: Cert,
+    },
     /// Open psql on the platform's database.
     Psql {
         #[command(flatten)]
@@ -110,6 +115,16 @@ pub(crate) struct Up {
     /// The port for HTTP, on localhost.
     #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
+    /// Serve HTTPS, too.
+    ///
+    /// The first time this makes a development authority for the user, in $XDG_DATA_HOME/howdah or ~/.local/share/howdah,
+    /// and a certificate for localhost that it signs. What is to trust it is shown how. Certificates of your own:
+    /// --set howdah.tls_certificates=CERTIFICATE:KEY.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// The port for HTTPS, on localhost.
+    #[arg(long, default_value_t = 9443, requires = "tls", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) tls_port: u16,
     /// A folder of SQL files that make an application.
     ///
     /// They are run in the order of their names, each in one transaction, when they are new or have changed:
@@ -132,6 +147,63 @@ pub(crate) struct Up {
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
+}
+
+/// What is done with certificates.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cert {
+    /// Say what the server finds in files and folders: names, issuer, key, end, and what clients may find wrong.
+    ///
+    /// The exit code is 1 if something cannot be used, or is not valid now.
+    Check(Check),
+    /// Copy a certificate and its key to where the server can read them, as certbot's deploy hook.
+    ///
+    /// What cannot be used changes nothing. The server takes both files over when it is told to, and otherwise within a
+    /// minute; connections go on.
+    #[command(after_help = INSTALL_EXAMPLE)]
+    Install(Install),
+}
+
+const INSTALL_EXAMPLE: &str = "\
+Example: certbot runs what is in this folder after each renewal, with RENEWED_LINEAGE as the certificate's folder.
+
+    cat > /etc/letsencrypt/renewal-hooks/deploy/howdah <<'EOF'
+    #!/bin/sh
+    exec howdah cert install --to /etc/howdah/tls --owner postgres --reload 'user=postgres'
+    EOF
+    chmod +x /etc/letsencrypt/renewal-hooks/deploy/howdah
+
+The first time: RENEWED_LINEAGE=/etc/letsencrypt/live/www.example.com /etc/letsencrypt/renewal-hooks/deploy/howdah, and then
+howdah.tls_certificates = '/etc/howdah/tls/www.example.com, /etc/howdah/tls'.";
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// What howdah.tls_certificates may have as an entry: a certificate and its key, a file with both, or a folder.
+    #[arg(required = true, value_name = "FILE|FOLDER|CERTIFICATE:KEY")]
+    pub(crate) places: Vec<String>,
+    /// Who runs the server: owner and mode of keys have to be right for this user (default: you).
+    ///
+    /// Root reads the files with that user's rights.
+    #[arg(long, value_name = "USER")]
+    pub(crate) owner: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Install {
+    /// The folder of the certificate, such as /etc/letsencrypt/live/www.example.com.
+    #[arg(value_name = "FOLDER", env = "RENEWED_LINEAGE")]
+    pub(crate) lineage: PathBuf,
+    /// The folder for all certificates of the server. This one goes into a folder of its own name there.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to: PathBuf,
+    /// Who runs the server, and is to own the files (default: you; for root, postgres).
+    #[arg(long, value_name = "USER")]
+    pub(crate) owner: Option<String>,
+    /// Have the server that is reached by this take them over now: a connection string of libpq, such as user=postgres.
+    ///
+    /// Without a host it is the socket in /var/run/postgresql, without a user the owner. Root connects as the owner.
+    #[arg(long, value_name = "CONNECTION")]
+    pub(crate) reload: Option<String>,
 }
 
 /// Kinds of records.

@@ -2,21 +2,32 @@
 //!
 //! - `arguments`: what can be said on the command line.
 //! - `up`: starts the platform and stays with it; `database` makes its database and extension,
-//!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told, `log`
-//!   shows requests, notices, warnings and errors meanwhile.
+//!   `application` loads a folder of SQL files, `settings` looks whether the server has understood what it was told,
+//!   `listeners` has it listen, `greeting` says where it serves, `log` shows requests, notices, warnings and errors meanwhile.
+//! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
+//!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
 //! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
 //!   that both show.
+//! - `cert`: looks at certificates as the server does, and puts renewed ones into place; `account` has users of this system.
 //! - `failure`: errors with their exit codes; `screen`: where lines are printed.
 
+mod account;
 mod application;
 mod arguments;
+mod authority;
+mod cert;
 mod database;
 mod failure;
+mod files;
 mod generate;
+mod greeting;
+mod https;
+mod listeners;
 mod load;
+mod localhost;
 mod log;
 mod progress;
 mod psql;
@@ -25,6 +36,7 @@ mod settings;
 mod status;
 mod stop;
 mod table;
+mod trust;
 mod up;
 
 use std::path::Path;
@@ -33,7 +45,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cluster::Installation;
 
-use crate::arguments::{Arguments, Records, Task};
+use crate::arguments::{Arguments, Cert, Records, Task};
 use crate::failure::Result;
 
 fn main() -> ExitCode {
@@ -44,6 +56,8 @@ fn main() -> ExitCode {
         Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),
         Task::Generate { records: Records::Bips(options) } => generate::run(&options),
+        Task::Cert { task: Cert::Check(options) } => cert::check::run(&options),
+        Task::Cert { task: Cert::Install(options) } => cert::install::run(&options),
         Task::Load(options) => load::run(options),
         Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
     };

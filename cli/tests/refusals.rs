@@ -22,6 +22,11 @@ fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
+/// A port on which nothing listens. Not one that the system gives to who asks for any: another test may.
+fn free() -> u16 {
+    (20_000..30_000_u16).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
+}
+
 #[test]
 fn where_nothing_runs_status_stop_and_psql_say_so_with_code_3() {
     let folder = tempfile::tempdir().unwrap();
@@ -37,6 +42,14 @@ fn a_taken_port_is_refused_before_anything_is_made() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     assert_refused(&howdah(folder.path(), &["up", "--port", &port]), 1, &["is taken", "--port"]);
+    let tls = ["up", "--tls", "--tls-port", &port, "--port", &free().to_string()];
+    assert_refused(&howdah(folder.path(), &tls), 1, &["is taken", "--tls-port"]);
+    let one_for_two = ["up", "--tls", "--tls-port", "9000", "--port", "9000"];
+    assert_refused(
+        &howdah(folder.path(), &one_for_two),
+        1,
+        &["port 9000 cannot be for HTTP and HTTPS", "--tls-port"],
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
 }
 
@@ -56,9 +69,7 @@ fn a_missing_postgres_says_what_to_install() {
 fn an_empty_build_is_refused_with_the_way_to_build() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("stage")).unwrap();
-    // Not one that the system gives to who asks for any: another test may.
-    let free = (20_000..30_000_u16).find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap();
-    let output = howdah(folder.path(), &["up", "--stage", "stage", "--port", &free.to_string()]);
+    let output = howdah(folder.path(), &["up", "--stage", "stage", "--port", &free().to_string()]);
     let link = fs::read_link(folder.path().join(".howdah"));
     assert_refused(&output, 1, &["stage/howdah.so does not exist", "make build"]);
     if let Ok(target) = link {
@@ -72,6 +83,7 @@ fn wrong_arguments_have_code_2() {
     for arguments in [
         &["up", "--port", "0"][..],
         &["up", "--set", "work_mem"],
+        &["up", "--tls-port", "9443"],
         &["up", "--database", "a,b"],
         &["fly"],
         &[],

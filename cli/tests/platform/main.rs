@@ -1,5 +1,7 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
+mod https;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -28,6 +30,8 @@ impl Platform {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_howdah"));
         command.args(arguments).current_dir(self.folder.path());
+        // Where it keeps the user's development authority.
+        command.env("XDG_DATA_HOME", self.folder.path().join("xdg"));
         command
     }
 
