@@ -61,34 +61,26 @@ fn a_trusted_proxy_says_who_the_client_is() {
     }
     assert_eq!(ask(b"PROXY TCP4 203.0.113.7\r\n"), "", "a broken header ends the connection");
     wait_for("the log says so", || https.log_count("a header of the PROXY protocol that cannot be read") > 0);
-    // Before the handshake, in pieces, and by both versions of HTTP.
+    // Before the handshake, and in pieces.
     let port = https.port;
-    for (alpn, request) in
-        [("http/1.1", "GET /who HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")]
-    {
-        let script = format!(
-            "import socket, ssl, time\n\
-             context = ssl.create_default_context(cafile='ca.pem')\n\
-             context.set_alpn_protocols(['{alpn}'])\n\
-             connection = socket.create_connection(('127.0.0.1', {port}), 20)\n\
-             header = b'PROXY TCP4 203.0.113.7 10.0.0.1 56324 443\\r\\n'\n\
-             for byte in header[:20]:\n\
-             \x20   connection.sendall(bytes([byte])); time.sleep(0.005)\n\
-             connection.sendall(header[20:])\n\
-             with context.wrap_socket(connection, server_hostname='localhost') as client:\n\
-             \x20   client.sendall(b'{request}')\n\
-             \x20   answer = b''\n\
-             \x20   while part := client.recv(4096): answer += part\n\
-             \x20   print(answer.decode())\n"
-        );
-        let output = run(&https.folder, "python3", &["-c", &script]);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            said.trim_end().ends_with("203.0.113.7 by https"),
-            "{said} {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
+    let script = format!(
+        "import socket, ssl, time\n\
+         context = ssl.create_default_context(cafile='ca.pem')\n\
+         connection = socket.create_connection(('127.0.0.1', {port}), 20)\n\
+         header = b'PROXY TCP4 203.0.113.7 10.0.0.1 56324 443\\r\\n'\n\
+         for byte in header[:20]:\n\
+         \x20   connection.sendall(bytes([byte])); time.sleep(0.005)\n\
+         connection.sendall(header[20:])\n\
+         with context.wrap_socket(connection, server_hostname='localhost') as client:\n\
+         \x20   client.sendall(b'GET /who HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')\n\
+         \x20   answer = b''\n\
+         \x20   while part := client.recv(4096): answer += part\n\
+         \x20   print(answer.decode())\n"
+    );
+    let output = run(&https.folder, "python3", &["-c", &script]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(said.trim_end().ends_with("203.0.113.7 by https"), "{said} {complaint}");
     let url = format!("https://localhost:{port}/who");
     let resolve = format!("localhost:{port}:127.0.0.1");
     let arguments = ["-sS", "--haproxy-protocol", "--cacert", "ca.pem", "--resolve", &resolve, &url];

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn secrets(period: u64) -> Option<[u8; 32]> {
-        (period > 4).then(|| [period as u8; 32])
+        (period > 4).then_some([period as u8; 32])
     }
 
     fn tickets(label: &str) -> Tickets {
