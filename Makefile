@@ -47,7 +47,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ setup: ## install what is missing (Debian, as root), or say how
 
 setup-test: setup
 	@CARGO="$(CARGO)" scripts/setup test
+
+setup-long: setup-test
+	@CARGO="$(CARGO)" scripts/setup long
 
 setup-client: setup
 	@CARGO="$(CARGO)" scripts/setup client
@@ -110,7 +113,7 @@ test-timing: setup-test setup-client build ## what is about time, alone on the m
 
 # Long tests have the feature `long`; the models of the exchange need loom.
 test-long: PROFILE = $(TEST_PROFILE)
-test-long: setup-test extension ## the long tests too, those of time, on clusters that each test makes anew
+test-long: setup-long extension ## the long tests too, those of time, on clusters that each test makes anew
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION) --features howdah/faults
 	@scripts/stage "$(TARGET)/$(PROFILE)/libhowdah.so" "$(FAULTY_STAGE)"
 	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --features howdah-tests/long

@@ -22,6 +22,7 @@ mod together {
     mod handler_arms;
     mod http2_conformance;
     mod https;
+    mod https_by_others;
     mod https_clients;
     mod https_proxies;
     mod https_redirects;
@@ -112,6 +113,7 @@ mod alone {
     mod cancel;
     mod clients_that_flood;
     mod deaths;
+    mod handshakes;
     #[cfg(feature = "long")]
     mod interrupts;
     mod kept_memory;

@@ -74,6 +74,9 @@ bounds! {
     /// A request while somebody locks the routes.
     ROUTES_LOCKED: 250 ms,
         "together::changes::a_gateway_goes_on_while_somebody_holds_the_table_of_routes";
+    /// A request beside a thousand handshakes of TLS a second, of a hundred the longest but one, of three times what it takes alone.
+    BESIDE_HANDSHAKES: 50 ms,
+        "alone::handshakes::a_flood_of_handshakes_keeps_requests_waiting_no_longer_than_a_few_times";
     /// The stop of a server whose lines cannot be written.
     STOP_WITH_LINES: 8000 ms,
         "together::queue_wire_faults::a_server_that_stops_waits_no_longer_than_it_may_for_lines_that_cannot_be_stored";

@@ -109,6 +109,106 @@ fn new_files_are_taken_over_and_bad_ones_are_not() {
     assert_eq!(https.log_count("the one before stays in force"), 2, "each is said once");
 }
 
+/// A client that asks over and over, each time on a connection of its own, until its input ends; it says how often, or what failed.
+const ASKING: &str = "
+import http.client, select, ssl, sys
+context, count = ssl.create_default_context(cafile='ca.pem'), 0
+while not select.select([sys.stdin], [], [], 0)[0]:
+    client = http.client.HTTPSConnection('localhost', int(sys.argv[1]), timeout=20, context=context)
+    client.request('GET', '/hello')
+    assert client.getresponse().read() == b'hello'
+    client.close()
+    count += 1
+print(count)
+";
+
+#[test]
+fn files_are_replaced_a_hundred_times_under_load_without_a_failed_handshake() {
+    let https = Https::start();
+    https.platform.set("howdah.gateways", "2");
+    let live = https.folder.join("live");
+    // As Kubernetes has them: links to a link to a folder.
+    let version = |number: u32| {
+        let folder = https.folder.join(format!("version{number}"));
+        fs::create_dir_all(&folder).unwrap();
+        https.certify(&format!("{number}"), "localhost");
+        for (made, kept) in [("pem", "tls.crt"), ("key", "tls.key")] {
+            fs::rename(https.folder.join(format!("{number}.{made}")), folder.join(kept)).unwrap();
+        }
+        folder
+    };
+    let versions = [version(0), version(1)];
+    let link_to = |folder: &std::path::Path| {
+        let new = https.folder.join("new");
+        std::os::unix::fs::symlink(folder, &new).unwrap();
+        fs::rename(&new, &live).unwrap();
+    };
+    link_to(&versions[0]);
+    let plain = [https.folder.join("plain.pem"), https.folder.join("plain.key")];
+    https.certify("plain", "plain.test");
+    https.set(&format!("{}, {}", live.display(), https.pair("plain")));
+    https.listen();
+    https.wait_until_bound();
+    let mut clients: Vec<_> = (0..2)
+        .map(|_| {
+            let mut command = std::process::Command::new("python3");
+            command.args(["-c", ASKING, &https.port.to_string()]).current_dir(&https.folder);
+            let pipe = std::process::Stdio::piped;
+            command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap()
+        })
+        .collect();
+    for round in 0..100 {
+        link_to(&versions[round % 2]);
+        // The certificate comes before its key, and half of it at first.
+        https.certify("plain.new", "plain.test");
+        let new = fs::read(https.folder.join("plain.new.pem")).unwrap();
+        fs::write(&plain[0], &new[..new.len() / 2]).unwrap();
+        https.platform.sql("select pg_reload_conf()");
+        fs::write(&plain[0], &new).unwrap();
+        https.platform.sql("select pg_reload_conf()");
+        fs::rename(https.folder.join("plain.new.key"), &plain[1]).unwrap();
+        https.platform.sql("select pg_reload_conf()");
+    }
+    for client in &mut clients {
+        drop(client.stdin.take());
+    }
+    for client in clients {
+        let output = client.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.trim().parse::<u32>().unwrap() > 100, "{said}");
+    }
+    let last = "http.certificates where in_force and problem is null and file like '%/plain.pem'";
+    wait_for("both gateways have the last one", || https.platform.count(last) == 2);
+    assert_eq!(https.curl(&[], "plain.test"), "hello by 2");
+}
+
+/// A client that sends lines, and closes without a look at what it could read.
+const LEAVING: &str = "
+import socket, ssl, sys
+context = ssl.create_default_context(cafile='ca.pem')
+for number in range(200):
+    connection = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 20)
+    client = context.wrap_socket(connection, server_hostname='localhost')
+    client.sendall(b''.join(b'{\"body\": \"%d-%d\"}\\n' % (number, line) for line in range(20)))
+    client.close()
+";
+
+#[test]
+fn a_client_that_sends_lines_and_leaves_loses_none() {
+    let https = Https::serving();
+    let lines = free_port();
+    https.platform.sql(&format!(
+        "create table note (body text); grant insert on note to howdah_web;
+         select queue.listen({lines}, into_table => 'note', address => '127.0.0.1', tls => true)"
+    ));
+    wait_for("it listens", || std::net::TcpStream::connect(("127.0.0.1", lines)).is_ok());
+    let output = run(&https.folder, "python3", &["-c", LEAVING, &lines.to_string()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    wait_for("all are stored", || https.platform.count("note") == 4000);
+    assert_eq!(https.platform.value("select count(distinct body)::text from note").as_deref(), Some("4000"));
+}
+
 #[test]
 fn a_view_shows_what_each_gateway_has_in_force_and_what_is_wrong() {
     let https = Https::start();

@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use cluster::{Life, Options, Shutdown, TemporaryCluster};
+use howdah_tests::https::{Https, run};
 use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
 
 /// Where the standby listens: the primary has the ports of 127.0.0.1.
@@ -101,4 +102,31 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
         .execute(DATABASE, "alter role howdah_web in database app set my.tenant = 'four'")
         .expect("a change");
     assert_eq!(ask("POST", "/tenant"), (200, "four".into()));
+}
+
+#[test]
+fn a_standby_serves_https_with_files_of_its_own_and_goes_on_once_promoted() {
+    let https = Https::serving();
+    let standby = standby_of(&https.platform);
+    https.certify("standby", "standby.test");
+    let mut session = standby.connect("postgres").expect("a session");
+    let setting = format!("alter system set howdah.tls_certificates = '{}'", https.pair("standby"));
+    session.batch_execute(&setting).expect("a setting of its own");
+    session.batch_execute("select pg_reload_conf()").expect("a reload");
+    https.platform.sql(&format!("select http.listen({}, tls => true)", https.port));
+    let ask = || {
+        let url = format!("https://standby.test:{}/hello", https.port);
+        let resolve = format!("standby.test:{}:{ADDRESS}", https.port);
+        let output = run(&https.folder, "curl", &["-sS", "--cacert", "ca.pem", "--resolve", &resolve, &url]);
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    wait_for("the standby serves it", || ask() == "hello");
+    assert_eq!(https.curl(&[], "localhost"), "hello by 2", "the primary goes on with its own");
+    session.batch_execute("select pg_promote()").expect("it is promoted");
+    wait_for("it serves it still", || ask() == "hello");
+    session.batch_execute("alter system reset howdah.tls_certificates").expect("it may be set");
+    session.batch_execute("select pg_reload_conf()").expect("a reload");
+    let shown = "select count(*) from http.listeners where tls and error like '%names no certificate%'";
+    let mut session = standby.connect(DATABASE).expect("a session");
+    wait_for("its own setting counts", || session.query_one(shown, &[]).expect("a row").get::<_, i64>(0) > 0);
 }

@@ -270,7 +270,7 @@ fn secure(shared: &Rc<Shared>, listener: &Rc<ListenerState>, stream: Stream) -> 
     let Some(configuration) = &*tls else { return Some(stream) };
     let Stream::Tcp(socket) = stream else { return Some(stream) };
     match Session::new(configuration) {
-        Ok(session) => Some(Stream::Tls(Box::new(Secured::new(socket, session)))),
+        Ok(session) => Some(Stream::Tls(Box::new(Secured::new(shared, socket, session)))),
         Err(_) => {
             add(&shared.tally.refused, 1);
             None

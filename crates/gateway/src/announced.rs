@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use crate::accept::admit;
 use crate::connection::{Peer, Registered};
 use crate::counters::add;
 use crate::failures::FailedHandshake;
+use crate::http1::FIRST_WORD;
 use crate::listener::ListenerState;
 use crate::places::WaitsFor;
 use crate::shared::Shared;
@@ -103,7 +105,8 @@ pub(crate) fn admit_announced(shared: &Rc<Shared>, listener: &Rc<ListenerState>,
     let (shared, listener) = (Rc::clone(shared), Rc::clone(listener));
     spawn(async move {
         place.name_task().await;
-        let announced = poll_fn(|context| poll_beginning(&place, &stream, context)).await;
+        let mut is_hurried = false;
+        let announced = poll_fn(|context| poll_beginning(&place, &stream, &mut is_hurried, context)).await;
         drop(place);
         match announced {
             Ok(client) => {
@@ -126,16 +129,18 @@ pub(crate) fn admit_announced(shared: &Rc<Shared>, listener: &Rc<ListenerState>,
 fn poll_beginning(
     place: &Registered,
     stream: &Stream,
+    is_hurried: &mut bool,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<Option<SocketAddr>>> {
     loop {
         if place.link.is_aborted() || place.link.take_expired() {
             return Poll::Ready(Err(ErrorKind::TimedOut.into()));
         }
-        if place.link.is_draining() {
-            return Poll::Ready(Ok(None));
+        let readable = stream.poll_read_ready(context);
+        if readable.is_pending() && place.link.is_draining() && !mem::replace(is_hurried, true) {
+            place.set_deadline(place.shared.clock.after(FIRST_WORD));
         }
-        ready!(stream.poll_read_ready(context))?;
+        ready!(readable)?;
         match stream.try_reading(look) {
             Ok(found) => return Poll::Ready(Ok(found)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}

@@ -149,6 +149,11 @@ impl Charge {
         Ok(())
     }
 
+    /// Gives back what it holds, as another begins.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Self::new(&Rc::clone(&self.shared));
+    }
+
     /// An error if the body has given way.
     fn check(&self) -> Result<(), Reject> {
         if self.body.gave_way.get() { Err(GAVE_WAY) } else { Ok(()) }

@@ -106,8 +106,8 @@ impl Reads {
         }
     }
 
-    /// A turn begins. In it tasks read, and those that have waited are woken, if all have run that were ready before.
-    pub(crate) fn begin_turn(&self, waker: &Waker, now: Instant) {
+    /// A turn begins. In it tasks read, and those that have waited are woken, if all have run that were ready before: if so, true.
+    pub(crate) fn begin_turn(&self, waker: &Waker, now: Instant) -> bool {
         let mut known = self.waker.borrow_mut();
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *known = Some(waker.clone());
@@ -116,7 +116,7 @@ impl Reads {
         if self.passes.get() > 0 {
             // Nothing but these tasks runs, and the turn ends soon: its owner has other work.
             self.wake_turn();
-            return;
+            return false;
         }
         self.turn.set(self.turn.get() + 1);
         self.accepted.set(0);
@@ -125,6 +125,7 @@ impl Reads {
         self.beginners.set(BEGINNERS);
         self.begin(now);
         self.wake();
+        true
     }
 
     /// The marker runs.

@@ -19,9 +19,13 @@ use tls::{Ending, Established, Session};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::bodies::Charge;
 use crate::connection::{Peer, Registered};
 use crate::failures::FailedHandshake;
+use crate::handshake_time::Place;
+use crate::origin::Origin;
 use crate::places::WaitsFor;
+use crate::shared::Shared;
 use crate::stream::Stream;
 
 /// Bytes that one read of a socket takes at most.
@@ -38,11 +42,31 @@ thread_local! {
 pub(crate) struct Secured {
     pub socket: TcpStream,
     session: Session,
+    /// What it holds of records that have not come whole, or that the client does not take: it counts as a body that does not come.
+    charge: Charge,
+    counted: usize,
 }
 
 impl Secured {
-    pub(crate) fn new(socket: TcpStream, session: Session) -> Self {
-        Self { socket, session }
+    pub(crate) fn new(shared: &Rc<Shared>, socket: TcpStream, session: Session) -> Self {
+        Self { socket, session, charge: Charge::new(shared), counted: 0 }
+    }
+
+    /// Takes account of what it holds. An error if others need the room.
+    fn account(&mut self, context: &Context<'_>) -> io::Result<()> {
+        let held = self.session.held();
+        if held < self.counted {
+            self.charge.begin_anew();
+            self.counted = 0;
+        }
+        if held == 0 {
+            return Ok(());
+        }
+        if held > self.counted {
+            self.charge.grow_to(held, false).map_err(|_| ErrorKind::OutOfMemory)?;
+            self.counted = held;
+        }
+        Ok(self.charge.poll(context).map_err(|_| ErrorKind::OutOfMemory)?)
     }
 
     /// Whether ALPN has chosen HTTP/2.
@@ -106,6 +130,7 @@ impl Secured {
             _ => self.session.receive(&mut received[..count], buffer),
         });
         BUFFER.set(received);
+        self.account(context)?;
         if done.is_ready() {
             // What the socket does not take now waits, and the next call goes on with it.
             let _ = self.poll_flush(context)?;
@@ -140,7 +165,9 @@ impl Secured {
             ready!(self.poll_flush(context))?;
             self.session.seal(parts).map_err(|_| ErrorKind::BrokenPipe)?;
         }
-        ready!(self.poll_flush(context))?;
+        let flushed = self.poll_flush(context);
+        self.account(context)?;
+        ready!(flushed)?;
         Poll::Ready(Ok(self.session.take_sealed()))
     }
 
@@ -187,12 +214,13 @@ impl Stream {
         let shared = &place.shared;
         place.wait(WaitsFor::FirstWord);
         place.set_deadline(shared.clock.after(shared.limits().tls_handshake_timeout));
+        let (origin, mut among_those_that_wait) = (Origin::of(peer).flow(), Place::default());
         let shaken = poll_fn(|context| {
             if place.link.is_aborted() || place.link.take_expired() {
                 return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             }
-            ready!(shared.poll_may_read(&place.link.last_read, context));
-            secured.poll_handshake(context)
+            let step = |context: &mut Context<'_>| secured.poll_handshake(context);
+            shared.handshake_time.poll_step(origin, &mut among_those_that_wait, context, step)
         })
         .await;
         shared.reads.count_handshake();

@@ -14,6 +14,7 @@ use crate::connection::Link;
 use crate::counters::{Tally, add};
 use crate::deadlines::Deadlines;
 use crate::failures::Failures;
+use crate::handshake_time::HandshakeTime;
 use crate::limits::Limits;
 use crate::lines::Admission;
 use crate::listener::ListenerState;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub bodies: Bodies,
     pub replies: Replies,
     pub reads: Reads,
+    pub handshake_time: HandshakeTime,
     pub memory: Memory,
     pub notes: Notes,
     /// Whether who connects is a proxy whose word for its clients is taken.
@@ -101,6 +103,7 @@ impl Shared {
             bodies: Bodies::default(),
             replies: Replies::default(),
             reads: Reads::new(),
+            handshake_time: HandshakeTime::default(),
             memory: Memory::default(),
             notes: Notes::default(),
             is_proxy: Cell::new(|_| false),
@@ -228,7 +231,9 @@ impl Shared {
         self.lines_left.set(LINES_PER_TURN);
         self.writes_left.set(WRITTEN_PER_TURN);
         self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
-        self.reads.begin_turn(turn, self.clock.refreshed());
+        if self.reads.begin_turn(turn, self.clock.refreshed()) {
+            self.handshake_time.begin_turn();
+        }
     }
 
     /// Whether the owner has something to do.
@@ -238,6 +243,7 @@ impl Shared {
             || !self.postponed.borrow().is_empty()
             || self.reads.are_over()
             || self.reads.are_wanted()
+            || self.handshake_time.is_wanted()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
     }

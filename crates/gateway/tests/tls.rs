@@ -262,3 +262,55 @@ fn a_new_certificate_is_for_who_comes_from_now_on() {
     before.write_all(LAST).unwrap();
     assert!(all(&mut before).ends_with(b"Https"), "who was there goes on");
 }
+
+#[test]
+fn records_that_do_not_come_whole_give_way_to_others() {
+    const HELD: usize = 12 << 10;
+    let limits = Limits { max_bodies: 10 * HELD, ..Limits::default() };
+    let secure = Secure::start(limits);
+    // As much of a hello, and of a record after the handshake.
+    let mut hello = [&[22, 3, 1, 64, 0, 1, 0, 0x3f, 0xfc][..], &[0; HELD]].concat();
+    hello.truncate(HELD);
+    let begun: Vec<_> = (0..20)
+        .map(|number| {
+            let mut socket = secure.socket();
+            if number % 2 == 0 {
+                socket.write_all(&hello).unwrap();
+                return socket;
+            }
+            let mut client = StreamOwned::new(secure.connection(&TLS13, &[]), socket);
+            client.write_all(b"GET / HTTP/1.1\r\nHost: example.test\r\n\r\n").unwrap();
+            let mut answer = [0; 12];
+            client.read_exact(&mut answer).unwrap();
+            client.sock.write_all(&[&[23, 3, 3, 64, 0][..], &[7; HELD]].concat()).unwrap();
+            client.sock
+        })
+        .collect();
+    // Some have to go, and who comes then finds room.
+    secure.running.until(|server| server.counters().open < 14);
+    let mut client = secure.connect(&TLS13, &[]);
+    client.write_all(LAST).unwrap();
+    assert!(all(&mut client).ends_with(b"Https"));
+    drop(begun);
+    secure.running.until(|server| server.counters().open == 0);
+}
+
+fn all_are_proxies(_: Option<std::net::IpAddr>) -> bool {
+    true
+}
+
+#[test]
+fn a_proxy_that_is_drained_is_heard_to_the_end_of_what_it_has_sent() {
+    let secure = Secure::start(Limits::default());
+    secure.running.run(|server| server.trust_proxies(all_are_proxies));
+    let mut silent = secure.socket();
+    let mut begun = secure.socket();
+    begun.write_all(b"PROXY TCP4 203.0.113.7 ").unwrap();
+    secure.running.until(|server| server.counters().open == 2);
+    secure.running.run(|server| server.unlisten(1));
+    begun.write_all(b"10.0.0.1 1 2\r\n").unwrap();
+    let mut client = StreamOwned::new(secure.connection(&TLS13, &[]), begun);
+    client.write_all(LAST).unwrap();
+    assert!(all(&mut client).ends_with(b"Https"));
+    assert!(all(&mut silent).is_empty(), "who says nothing is not waited for");
+}

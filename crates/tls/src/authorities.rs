@@ -31,7 +31,7 @@ pub struct Authorities {
     pub certificates: Vec<(String, Certificate)>,
     /// The lists.
     pub lists: Vec<RevocationList>,
-    /// SHA-256 of all files.
+    /// That of the files.
     pub digest: [u8; 32],
 }
 
@@ -59,34 +59,50 @@ pub fn files(setting: &str, database: &str) -> Result<Vec<PathBuf>, String> {
     ours.map(path).collect()
 }
 
-impl Authorities {
-    /// Reads the files of authorities' certificates and those of their lists, all in PEM.
+/// The bytes of files, each with its name.
+#[derive(Default)]
+pub struct Files {
+    /// Those of authorities' certificates, in PEM.
+    pub authorities: Vec<(String, Vec<u8>)>,
+    /// Those of their lists, in PEM.
+    pub lists: Vec<(String, Vec<u8>)>,
+}
+
+impl Files {
+    /// Reads them.
     ///
     /// # Errors
-    /// A sentence that names the file and says what is wrong with it.
-    pub fn read(authorities: &[PathBuf], lists: &[PathBuf]) -> Result<Authorities, String> {
+    /// A sentence that names the file and says why it cannot be read.
+    pub fn read(authorities: &[PathBuf], lists: &[PathBuf]) -> Result<Files, String> {
         let read = |paths: &[PathBuf]| {
             let named = paths.iter().map(|path| Ok((path.display().to_string(), read_certificates(path)?)));
             named.collect::<Result<Vec<_>, String>>()
         };
-        Self::load(&read(authorities)?, &read(lists)?)
+        Ok(Files { authorities: read(authorities)?, lists: read(lists)? })
     }
 
-    /// Makes them of the bytes of files, each with its name.
+    /// SHA-256 of all of them.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        for files in [&self.authorities, &self.lists] {
+            digest.update((files.len() as u64).to_be_bytes());
+            for (_, bytes) in files {
+                digest.update((bytes.len() as u64).to_be_bytes());
+                digest.update(bytes);
+            }
+        }
+        digest.finalize().into()
+    }
+}
+
+impl Authorities {
+    /// Makes them of files.
     ///
     /// # Errors
     /// A sentence that names the file and says what is wrong with it.
-    pub fn load(
-        authorities: &[(String, Vec<u8>)],
-        lists: &[(String, Vec<u8>)],
-    ) -> Result<Authorities, String> {
-        let mut digest = Sha256::new();
-        for (_, bytes) in authorities.iter().chain(lists) {
-            digest.update((bytes.len() as u64).to_be_bytes());
-            digest.update(bytes);
-        }
+    pub fn load(files: &Files) -> Result<Authorities, String> {
         let (mut roots, mut certificates) = (RootCertStore::empty(), Vec::new());
-        for (name, bytes) in authorities {
+        for (name, bytes) in &files.authorities {
             let wrong = |reason: String| format!("the authorities' file \"{name}\": {reason}");
             let chain = Contents::read(bytes).map_err(wrong)?.chain;
             if chain.is_empty() {
@@ -100,7 +116,7 @@ impl Authorities {
             }
         }
         let (mut revoked, mut read) = (Vec::new(), Vec::new());
-        for (name, bytes) in lists {
+        for (name, bytes) in &files.lists {
             let wrong = |reason: String| format!("the revocation list \"{name}\": {reason}");
             for der in revocation_lists(bytes).map_err(wrong)? {
                 read.push(RevocationList::read(name, &der).map_err(wrong)?);
@@ -108,7 +124,7 @@ impl Authorities {
             }
         }
         let [certified, asked] = verifiers(roots, revoked)?;
-        Ok(Authorities { certified, asked, certificates, lists: read, digest: digest.finalize().into() })
+        Ok(Authorities { certified, asked, certificates, lists: read, digest: files.digest() })
     }
 
     /// What checks a client's certificate; with `is_required`, clients have to have one.

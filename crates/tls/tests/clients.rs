@@ -7,6 +7,7 @@ use rcgen::{DnType, DnValue, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use tls::authorities::Files;
 use tls::subject::json_of;
 use tls::{
     Authorities, Choice, Clients, Configuration, Established, Pair, Protocol, Session, Terms, Tickets,
@@ -112,7 +113,7 @@ impl Setting {
 
     fn authorities(&self) -> Arc<Authorities> {
         let file = ("ca.pem".to_owned(), self.client_authority.certificate.clone().into_bytes());
-        Arc::new(Authorities::load(&[file], &[]).unwrap())
+        Arc::new(Authorities::load(&Files { authorities: vec![file], ..Files::default() }).unwrap())
     }
 
     fn configuration(&self, terms: Terms) -> Configuration {
@@ -275,8 +276,9 @@ fn a_client_goes_on_with_its_session_where_the_rules_are_the_same() {
 fn files_of_authorities_and_lists_that_cannot_be_used_are_refused_by_name() {
     let authority = Authority::root("Clients").certificate;
     let load = |authorities: &[u8], lists: &[&[u8]]| {
-        let lists: Vec<_> = lists.iter().map(|list| ("x.crl".to_owned(), list.to_vec())).collect();
-        Authorities::load(&[("ca.pem".to_owned(), authorities.to_vec())], &lists).map(drop).unwrap_err()
+        let lists = lists.iter().map(|list| ("x.crl".to_owned(), list.to_vec())).collect();
+        let authorities = vec![("ca.pem".to_owned(), authorities.to_vec())];
+        Authorities::load(&Files { authorities, lists }).map(drop).unwrap_err()
     };
     assert!(load(b"", &[]).starts_with("the authorities' file \"ca.pem\": "));
     assert!(load(b"\x30\x82", &[]).starts_with("the authorities' file \"ca.pem\": "));

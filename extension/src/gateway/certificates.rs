@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgrx::guc::GucSetting;
-use tls::authorities::RevocationList;
+use tls::authorities::{Files, RevocationList};
 use tls::places::{self, Found, Place};
 use tls::{
     Authorities, Certificate, Choice, Clients, Configuration, Pair, Protocol, Terms, Tickets, authorities,
@@ -165,7 +165,7 @@ impl Certificates {
         Terms {
             clients,
             strict_host: self.settings.strict_host,
-            hsts: (!hsts.is_empty()).then(|| Arc::from(hsts.as_str())),
+            hsts: (!hsts.is_empty() && is_header(hsts)).then(|| Arc::from(hsts.as_str())),
             tickets: Some(Tickets::new(ticket_secret, label)),
             ..Terms::new(asked.protocol)
         }
@@ -187,6 +187,9 @@ impl Certificates {
         let before = mem::replace(&mut self.settings, now);
         let mut is_other =
             (&before.hsts, before.strict_host) != (&self.settings.hsts, self.settings.strict_host);
+        if is_other && !is_header(&self.settings.hsts) {
+            log_line::warning!("howdah.hsts has a character that no header may have, and is not sent");
+        }
         is_other |= self.look_at_authorities(&before);
         is_other |= match places::parse(&self.settings.certificates) {
             Ok(places) => {
@@ -247,9 +250,14 @@ impl Certificates {
     fn look_at_authorities(&mut self, before: &Settings) -> bool {
         let is_named_anew =
             (&before.authorities, &before.lists) != (&self.settings.authorities, &self.settings.lists);
-        let read = authorities::files(&self.settings.authorities, &self.database).and_then(|files| {
-            let lists = authorities::files(&self.settings.lists, &self.database)?;
-            if files.is_empty() { Ok(None) } else { Authorities::read(&files, &lists).map(Some) }
+        let paths = |setting: &str| authorities::files(setting, &self.database);
+        let files = paths(&self.settings.authorities)
+            .and_then(|authorities| Files::read(&authorities, &paths(&self.settings.lists)?));
+        let before = self.authorities.take();
+        let read = files.and_then(|files| match &before {
+            _ if files.authorities.is_empty() => Ok(None),
+            Some(before) if before.digest == files.digest() => Ok(Some(Arc::clone(before))),
+            _ => Authorities::load(&files).map(|read| Some(Arc::new(read))),
         });
         match read {
             Ok(read) => {
@@ -259,18 +267,16 @@ impl Certificates {
                     true => drop(self.said.remove(&About::Clients)),
                     false => self.say(About::Clients, complaints),
                 }
-                let digest = |authorities: &Authorities| authorities.digest;
-                let is_same = self.authorities.as_deref().map(digest) == read.as_ref().map(digest);
-                if !is_same {
-                    self.authorities = read.map(Arc::new);
-                }
-                !is_same
+                let digest = |authorities: &Arc<Authorities>| authorities.digest;
+                let is_other = before.as_ref().map(digest) != read.as_ref().map(digest);
+                self.authorities = read;
+                is_other
             }
             Err(reason) => {
-                let had_any = is_named_anew && self.authorities.take().is_some();
+                self.authorities = before.filter(|_| !is_named_anew);
                 let stays = if self.authorities.is_some() { "; those before stay in force" } else { "" };
                 self.say(About::Clients, format!("howdah.tls_client_authorities: {reason}{stays}"));
-                had_any
+                is_named_anew
             }
         }
     }
@@ -368,6 +374,11 @@ impl Known {
             && self.may_be_default == other.may_be_default
             && self.place == other.place
     }
+}
+
+/// Whether a text can be a header's value.
+fn is_header(text: &str) -> bool {
+    text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
 /// What is wrong with any of them stands in each row.

@@ -18,6 +18,7 @@ pub fn told(failed: &FailedHandshake) -> String {
         let _ = write!(line, "; the client asked for {named}");
     }
     if let Some(certificate) = &failed.certificate {
+        // As above.
         let _ = write!(line, "; the certificate is that of {certificate}");
     }
     line

@@ -17,7 +17,7 @@ use crate::problem::Refusal;
 
 /// How long a client that has connected and said nothing is waited for when its listener drains: on a busy machine a client
 /// may be held up between connecting and sending, and what it sends after the end is lost.
-const FIRST_WORD: Duration = Duration::from_secs(2);
+pub(crate) const FIRST_WORD: Duration = Duration::from_secs(2);
 
 /// Bytes that are read at once while a head is waited for. What follows it is kept until the request has been answered.
 pub(super) const READ: usize = 16 << 10;

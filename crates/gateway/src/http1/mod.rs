@@ -25,6 +25,7 @@ use crate::http2;
 use crate::problem::Refusal;
 use crate::stream::Stream;
 
+pub(crate) use input::FIRST_WORD;
 pub(crate) use output::SERVER;
 
 use body::Ending;

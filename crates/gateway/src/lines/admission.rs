@@ -7,32 +7,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use super::account::Lines;
 use crate::connection::{Link, Peer};
+use crate::origin::Origin;
 use crate::shared::Shared;
-
-/// Where connections come from that share a limit: an address of IPv4, a network of 64 bits of IPv6, or this machine by a UNIX
-/// socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Origin {
-    Network(IpAddr),
-    UnixSocket,
-}
-
-impl Origin {
-    fn of(peer: &Peer) -> Origin {
-        match peer.remote.map(|remote| remote.ip().to_canonical()) {
-            Some(IpAddr::V6(address)) => {
-                Origin::Network(Ipv6Addr::from(u128::from(address) >> 64 << 64).into())
-            }
-            Some(address) => Origin::Network(address),
-            None => Origin::UnixSocket,
-        }
-    }
-}
 
 /// All connections for lines of a gateway.
 #[derive(Default)]

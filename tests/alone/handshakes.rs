@@ -1,0 +1,158 @@
+//! Handshakes of TLS by the thousand, and connections that have shaken hands and wait.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use howdah_tests::client::allow_as_many_files_as_possible;
+use howdah_tests::https::Https;
+use howdah_tests::{Connection, bounds, wait_for};
+use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+type Client = StreamOwned<ClientConnection, TcpStream>;
+
+/// What trusts the authority, and remembers no session: each handshake is a full one.
+fn config(https: &Https) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let authority = fs::read(https.folder.join("ca.pem")).unwrap();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(&authority).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.resumption = rustls::client::Resumption::disabled();
+    Arc::new(config)
+}
+
+/// A connection that has shaken hands.
+fn connect(port: u16, config: &Arc<ClientConfig>) -> Client {
+    let name = ServerName::try_from("localhost").unwrap();
+    let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    socket.set_read_timeout(Some(bounds::HANGS)).unwrap();
+    socket.set_nodelay(true).unwrap();
+    let mut client = StreamOwned::new(ClientConnection::new(Arc::clone(config), name).unwrap(), socket);
+    while client.conn.is_handshaking() {
+        client.conn.complete_io(&mut client.sock).unwrap();
+    }
+    client
+}
+
+/// Handshakes for each second, from so many threads.
+const RATE: u32 = 1000;
+const THREADS: u32 = 4;
+
+/// Shakes hands at [`RATE`], until it is over; how often.
+fn flood(https: &Https, over: &AtomicBool) -> usize {
+    let (config, count) = (config(https), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let begun = Instant::now();
+                for number in 0.. {
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let at = begun + Duration::from_secs(1) * THREADS / RATE * number;
+                    thread::sleep(at.saturating_duration_since(Instant::now()));
+                    drop(connect(https.port, &config));
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    count.into_inner()
+}
+
+/// How long requests over one connection take, of a hundred the longest but one, in this time.
+fn late(https: &Https, time: Duration) -> Duration {
+    let mut connection = Connection::open(https.platform.port);
+    let (begun, mut took) = (Instant::now(), Vec::new());
+    while begun.elapsed() < time {
+        let asked = Instant::now();
+        assert_eq!(connection.request("GET", "/hello", &[], b"").text(), "hello");
+        took.push(asked.elapsed());
+        thread::sleep(Duration::from_millis(1));
+    }
+    took.sort();
+    took[took.len() * 99 / 100]
+}
+
+#[test]
+fn a_flood_of_handshakes_keeps_requests_waiting_no_longer_than_a_few_times() {
+    let https = Https::serving();
+    let time = if bounds::counts() { Duration::from_secs(8) } else { Duration::from_secs(1) };
+    late(&https, Duration::from_millis(500));
+    let alone = late(&https, time);
+    let over = AtomicBool::new(false);
+    let (beside, shaken) = thread::scope(|scope| {
+        let flood = scope.spawn(|| flood(&https, &over));
+        thread::sleep(Duration::from_millis(200));
+        let beside = late(&https, time);
+        over.store(true, Ordering::Relaxed);
+        (beside, flood.join().unwrap())
+    });
+    println!("{shaken} handshakes; requests took {alone:?} alone and {beside:?} beside them");
+    assert!(shaken > 100, "{shaken} handshakes");
+    bounds::BESIDE_HANDSHAKES.check_against(beside, alone * 3);
+}
+
+/// Bytes of a process that nobody shares.
+fn memory(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// Connections that wait.
+const IDLE: usize = if cfg!(feature = "long") { 10_000 } else { 1000 };
+/// Bytes that one may have more because it speaks TLS.
+const MORE: u64 = 20 << 10;
+
+#[test]
+fn connections_that_wait_hold_little_more_for_speaking_tls() {
+    allow_as_many_files_as_possible();
+    let https = Https::serving();
+    https.platform.set("howdah.max_connections", "25000");
+    let gateway = https.platform.workers("gateway")[0];
+    let open = |count: usize| {
+        let connections = format!("http.workers where kind = 'gateway' and connections >= {count}");
+        wait_for("all are open", || https.platform.count(&connections) == 1);
+    };
+    let config = config(&https);
+    drop(connect(https.port, &config));
+    let begin = memory(gateway);
+    let clear: Vec<Connection> = (0..IDLE)
+        .map(|_| {
+            let mut connection = Connection::open(https.platform.port);
+            assert_eq!(connection.request("GET", "/hello", &[], b"").status, 200);
+            connection
+        })
+        .collect();
+    open(IDLE);
+    let between = memory(gateway);
+    let secure: Vec<Client> = (0..IDLE)
+        .map(|_| {
+            let mut client = connect(https.port, &config);
+            client.write_all(b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"hello") {
+                let mut part = [0; 1024];
+                let read = std::io::Read::read(&mut client, &mut part).unwrap();
+                answer.extend_from_slice(&part[..read]);
+            }
+            client
+        })
+        .collect();
+    open(2 * IDLE);
+    let (of_clear, of_secure) = (between - begin, memory(gateway) - between);
+    let more = of_secure.saturating_sub(of_clear) / IDLE as u64;
+    println!("a connection holds {} bytes in clear text, {more} more over TLS", of_clear / IDLE as u64);
+    assert!(more < MORE, "{more} bytes more each");
+    drop((clear, secure));
+}
