@@ -34,4 +34,6 @@ GOALS = (
         metric=P99,
         at_most=True,
     ),
+    Goal("tls_users: rate over clear text", ("tls_users", "howdah"), ("tls_users", "howdah_clear"), 0.8),
+    Goal("h2_users: rate over HTTP/1.1 by TLS", ("h2_users", "howdah"), ("tls_users", "howdah"), 0.8),
 )

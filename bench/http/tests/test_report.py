@@ -12,6 +12,7 @@ from bench.http.run import choose
 from bench.http.schedule import schedule
 from bench.http.systems import SYSTEMS
 
+RUN = {"machine": "2 x test", "commit": "abc"}
 METRICS = ("requests_per_second", "server_cpu_us_per_request", "p50_us", "p99_us")
 
 
@@ -19,7 +20,7 @@ def measured(case, system, rate, cpu=10):
     """The objects of one system in one case."""
     values = dict(zip(METRICS, (rate, cpu, 100, 300)))
     settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]], "cpu_elsewhere_percent": [4.0]}
-    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test", "commit": "abc"}}
+    fixed = {"runs": 3, "settings": settings, "run": RUN}
     return [
         {
             "case": case,
@@ -56,6 +57,10 @@ class Ratios(unittest.TestCase):
     def test_the_picture_writes_the_ratio_at_the_peer(self):
         self.assertIn("howdah 6.0 ×", picture(OBJECTS))
 
+    def test_the_table_leaves_out_what_a_load_does_not_measure(self):
+        objects = [entry for entry in OBJECTS if entry["metric"] not in ("p50_us", "p99_us")]
+        self.assertNotIn("p50", table(objects))
+
 
 class Goals(unittest.TestCase):
     def test_a_ratio_over_its_bound_is_reached(self):
@@ -83,6 +88,21 @@ class Order(unittest.TestCase):
     def test_fairness_runs_five_times(self):
         self.assertEqual(len(self.names(["fairness"], ["howdah"], 3)), 5)
 
+    def test_http_2_takes_turns_with_what_it_is_compared_with(self):
+        runs = self.names(["tls_users", "h2_users"], ["howdah"], 2)
+        self.assertEqual(runs, [("tls_users", "howdah"), ("h2_users", "howdah")] * 2)
+
+    def test_clear_text_takes_turns_with_tls(self):
+        runs = self.names(["tls_users"], ["howdah", "howdah_clear"], 2)
+        self.assertEqual(runs, [("tls_users", "howdah"), ("tls_users", "howdah_clear")] * 2)
+
+    def test_cases_of_http_2_have_a_certificate(self):
+        for case in CASES:
+            self.assertTrue(case.certificate or case.load.tool == "wrk", case.name)
+
+    def test_nginx_answers_by_tls_alone(self):
+        self.assertTrue(all(case.certificate for case in CASES if "nginx" in case.systems))
+
     def test_every_system_takes_part_in_some_case(self):
         self.assertEqual({name for case in CASES for name in case.systems}, set(SYSTEMS))
 
@@ -91,11 +111,13 @@ class Environment(unittest.TestCase):
     def test_everything_at_full_length_is_whole_and_so_are_cases_that_are_compared(self):
         self.assertTrue(choose({}).whole)
         self.assertTrue(choose({"CASES": "fairness,fairness_alone,insert"}).whole)
+        self.assertTrue(choose({"CASES": "tls_users,h2_users,insert"}).whole)
 
     def test_a_part_or_a_short_run_is_not_whole(self):
         for environment in (
             {"CASES": "users"},
             {"CASES": "fairness,insert"},
+            {"CASES": "h2_users"},
             {"SYSTEMS": "howdah"},
             {"DURATION": "2"},
             {"ROUNDS": "1"},
