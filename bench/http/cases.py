@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.http import answers, h2load, wrk
+from bench.http import answers, h2load, handshakes, wrk
 from bench.http.load import Load
 
 FAIRNESS_ROUNDS = 5
@@ -14,8 +14,9 @@ PUBLISHED_PEERS = ("node_tcp", "node_unix", "node_unix_cluster2", "axum_pipeline
 # The peers in the fastest form that we found: see README.md.
 TUNED_PEERS = ("node_unix_pipelined", "axum_pipelined_per_core")
 PEERS = (*PUBLISHED_PEERS, *TUNED_PEERS)
-# Who answers by TLS.
+# Who answers by TLS, and to whom clients connect anew for each request.
 BY_TLS = ("howdah", "howdah_constant", "nginx", "axum_pipelined", "axum_pipelined_per_core")
+CONNECTING = ("howdah", "howdah_constant", "nginx", "axum_pipelined")
 FORMS = ("howdah", "howdah_own_transaction", "howdah_executors")
 LOAD = wrk.Load(2, 20)
 
@@ -77,6 +78,8 @@ QUERY = Handler("users", PUBLISHED, index="users ((array[null, 'users', handle])
 USERS = "/users/user%d"
 FAST = wrk.Load(1, 19)
 STREAMS = h2load.Load(2, 8, 16)
+FULL = handshakes.Load(20)
+RESUMED = handshakes.Load(20, resumed=True)
 
 CASES = (
     Case("users", USERS, answers.user_pages, (*FORMS, "howdah_constant", *PEERS), (USER,)),
@@ -138,4 +141,7 @@ CASES = (
     Case(
         "h2_users", USERS, answers.user_pages, BY_TLS, (USER,), load=STREAMS, certificate="ecdsa", group="tls"
     ),
+    Case("handshakes", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="ecdsa"),
+    Case("handshakes_rsa", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="rsa"),
+    Case("resumed", USERS, answers.user_pages, CONNECTING, (USER,), load=RESUMED, certificate="ecdsa"),
 )

@@ -3,15 +3,19 @@
 from bench.harness.disturbance import ELSEWHERE
 
 RATE = "requests_per_second"
+HANDSHAKES = "handshakes_per_cpu_second"
+RESUMED = "resumed_percent"
 # What systems are compared by: each has one of them. Behind it stands what the table calls it.
-COMPARED = {RATE: "requests/s"}
+COMPARED = {RATE: "requests/s", HANDSHAKES: "handshakes/CPU s"}
 # What else stands in the table where it was measured: its heading, the metric and its digits.
 OTHERS = (
     ("CPU us", "server_cpu_us_per_request", 1),
     ("p50 us", "p50_us", 0),
     ("p99 us", "p99_us", 0),
+    ("handshakes/s", "handshakes_per_second", 0),
+    ("resumed %", RESUMED, 1),
 )
-TOOLS = ("wrk", "h2load")
+TOOLS = ("wrk", "h2load", "handshakes")
 
 
 def table(objects):
@@ -46,6 +50,12 @@ def load(systems):
     return next(f"{tool} {settings[tool]}" for tool in TOOLS if tool in settings)
 
 
+def resumed_none(metrics):
+    """Whether handshakes were to be resumed and none was."""
+    asked = _settings(metrics).get("handshakes", "").endswith("resumed")
+    return asked and metrics[RESUMED]["max"] == 0
+
+
 def _settings(metrics):
     return next(iter(metrics.values()))["settings"]
 
@@ -56,7 +66,12 @@ def _block(case, systems):
     headings = ["system", COMPARED[compared(some)], "min", "max", "howdah is"]
     rows = [[*headings, *(heading for heading, *_ in others), "others %", "connections held"]]
     rows += [_row(name, metrics, ratio(systems, name), others) for name, metrics in systems.items()]
-    return f"{case}: {load(systems)}\n{_columns(rows)}"
+    remarks = [
+        f"  {name} RESUMED NONE of its handshakes: its figures are those of full ones."
+        for name, metrics in systems.items()
+        if resumed_none(metrics)
+    ]
+    return "\n".join([f"{case}: {load(systems)}", _columns(rows), *remarks])
 
 
 def _row(name, metrics, howdah_is, others):
