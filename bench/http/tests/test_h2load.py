@@ -54,6 +54,7 @@ class CommandLine(unittest.TestCase):
     def test_all_pages_are_asked_for_by_the_method(self):
         running = Running(Origin(9000, Path("ca.pem")), [], "/users/user%d", "OPTIONS")
         command = Load(2, 8, 16).command(running, 5)
-        self.assertEqual(command[:7], ["h2load", "-t2", "-c8", "-m16", "-D5", "-H", ":method: OPTIONS"])
-        self.assertEqual(command[7], "https://127.0.0.1:9000/users/user1")
-        self.assertEqual(len(command), 7 + 1000)
+        self.assertEqual(command[:5], ["h2load", "-t2", "-c8", "-m16", "-D5"])
+        self.assertEqual(command[5:8], ["--tls13-ciphers=TLS_AES_256_GCM_SHA384", "-H", ":method: OPTIONS"])
+        self.assertEqual(command[8], "https://127.0.0.1:9000/users/user1")
+        self.assertEqual(len(command), 8 + 1000)
