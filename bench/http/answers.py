@@ -2,9 +2,33 @@
 
 import http.client
 import json
+import ssl
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from bench.harness.processes import Failed
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a system answers: a port of the loopback interface, by TLS where there is an authority."""
+
+    port: int
+    authority: Path | None = None
+    """The certificate of who has signed the system's."""
+
+    def url(self, path):
+        """The whole address of a path."""
+        return f"{'https' if self.authority else 'http'}://127.0.0.1:{self.port}{path}"
+
+    def connection(self):
+        """A connection that asks for TLS 1.3 and the right certificate, if for TLS at all."""
+        if not self.authority:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        context = ssl.create_default_context(cafile=self.authority)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
 
 
 class Answer:
@@ -20,9 +44,9 @@ class Answer:
         return f"{self.status} {self.media_type} {self.body[:300]!r}"
 
 
-def fetch(port, path, method="GET", form=None):
+def fetch(origin, path, method="GET", form=None):
     """One request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = origin.connection()
     headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
     try:
         connection.request(method, path, form, headers)
@@ -31,42 +55,48 @@ def fetch(port, path, method="GET", form=None):
         connection.close()
 
 
-def user_pages(port, _cluster):
+def user_pages(origin, _cluster):
     """The page of a user greets it by name."""
     for number in (1, 500, 1000):
         path = f"/users/user{number}"
-        answer = fetch(port, path)
+        answer = fetch(origin, path)
         _expect(path, answer, 200, "text/html", answer.body.decode() == f"Hello, <b>Name {number}</b>!")
 
 
-def not_found(port, _cluster):
+def constant_page(origin, _cluster):
+    """Whoever asks no database greets one user."""
+    answer = fetch(origin, "/users/user500")
+    _expect("/users/user500", answer, 200, "text/html", answer.body.decode() == "Hello, <b>Name 500</b>!")
+
+
+def not_found(origin, _cluster):
     """A path without a page answers 404 and names what was asked for."""
-    answer = fetch(port, "/test?q")
+    answer = fetch(origin, "/test?q")
     wanted = {"method": "GET", "path": "/test", "query_string": "q"}
     _expect("/test?q", answer, 404, "application/json", _json(answer) == wanted)
 
 
-def people(port, _cluster):
+def people(origin, _cluster):
     """Twenty people follow an id, with their nine columns."""
     for after in (1, 1000):
         path = f"/people/{after}"
-        answer = fetch(port, path)
+        answer = fetch(origin, path)
         rows = _json(answer)
         right = isinstance(rows, list) and [_person(row) for row in rows] == _people_after(after)
         _expect(path, answer, 200, "application/json", right)
 
 
-def messages(port, cluster):
+def messages(origin, cluster):
     """A posted form is a row as soon as it is answered."""
     cluster.sql("truncate messages")
-    answer = fetch(port, "/messages", "POST", "author=user7&body=It%27s+100%25+here")
+    answer = fetch(origin, "/messages", "POST", "author=user7&body=It%27s+100%25+here")
     stored = cluster.sql("select author, body from messages")
     _expect("/messages", answer, 204, "", stored == "user7|It's 100% here")
 
 
-def options(port, _cluster):
+def options(origin, _cluster):
     """The gateway itself says which methods a route has."""
-    answer = fetch(port, "/users/user1", "OPTIONS")
+    answer = fetch(origin, "/users/user1", "OPTIONS")
     _expect("/users/user1", answer, 204, "", answer.allow == "GET, HEAD, OPTIONS")
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.http import answers
-from bench.http.wrk import Load
+from bench.http import answers, h2load, handshakes, wrk
+from bench.http.load import Load
 
 FAIRNESS_ROUNDS = 5
 PUBLISHED = (Path(__file__).resolve().parent / "published.sql").read_text()
@@ -14,8 +14,11 @@ PUBLISHED_PEERS = ("node_tcp", "node_unix", "node_unix_cluster2", "axum_pipeline
 # The peers in the fastest form that we found: see README.md.
 TUNED_PEERS = ("node_unix_pipelined", "axum_pipelined_per_core")
 PEERS = (*PUBLISHED_PEERS, *TUNED_PEERS)
+# Who answers by TLS, and to whom clients connect anew for each request.
+BY_TLS = ("howdah", "howdah_constant", "nginx", "axum_pipelined", "axum_pipelined_per_core")
+CONNECTING = ("howdah", "howdah_constant", "nginx", "axum_pipelined")
 FORMS = ("howdah", "howdah_own_transaction", "howdah_executors")
-LOAD = Load(2, 20)
+LOAD = wrk.Load(2, 20)
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,15 @@ class Case:
 
     name: str
     path: str
-    """The path that wrk asks for; %d becomes a random number of 1 to 1,000."""
+    """The path that is asked for; %d becomes a number of 1 to 1,000."""
     check: Callable
-    """Looks at the answers beforehand; called with the port and the cluster."""
+    """Looks at the answers beforehand; called with the origin and the cluster."""
     systems: tuple
     howdah: tuple
     """The routes and handlers that Howdah has in this case."""
     load: Load = LOAD
+    certificate: str | None = None
+    """The kind of the certificate's key, "ecdsa" or "rsa", if it is asked by TLS."""
     group: str = ""
     """Cases of one group run interleaved, because their ratio counts; otherwise a case is its own group."""
     beside: str | None = None
@@ -71,7 +76,10 @@ QUERY_WITHOUT_INDEX = Handler("users", PUBLISHED)
 QUERY = Handler("users", PUBLISHED, index="users ((array[null, 'users', handle]))")
 
 USERS = "/users/user%d"
-FAST = Load(1, 19)
+FAST = wrk.Load(1, 19)
+STREAMS = h2load.Load(2, 8, 16)
+FULL = handshakes.Load(20)
+RESUMED = handshakes.Load(20, resumed=True)
 
 CASES = (
     Case("users", USERS, answers.user_pages, (*FORMS, "howdah_constant", *PEERS), (USER,)),
@@ -87,7 +95,9 @@ CASES = (
         (QUERY,),
         fails=True,
     ),
-    Case("users_t10", USERS, answers.user_pages, ("howdah", *PUBLISHED_PEERS), (USER,), load=Load(10, 20)),
+    Case(
+        "users_t10", USERS, answers.user_pages, ("howdah", *PUBLISHED_PEERS), (USER,), load=wrk.Load(10, 20)
+    ),
     Case("rows_json", "/people/%d", answers.people, ("howdah", "howdah_executors", *PEERS), (PEOPLE,)),
     Case(
         "insert",
@@ -95,7 +105,7 @@ CASES = (
         answers.messages,
         ("howdah", *PEERS),
         (MESSAGE,),
-        load=Load(2, 20, "post.lua"),
+        load=wrk.Load(2, 20, "post.lua"),
         stores=True,
     ),
     Case(
@@ -119,4 +129,19 @@ CASES = (
         beside="/slow",
         rounds=FAIRNESS_ROUNDS,
     ),
+    Case(
+        "tls_users",
+        USERS,
+        answers.user_pages,
+        (*BY_TLS, "howdah_clear"),
+        (USER,),
+        certificate="ecdsa",
+        group="tls",
+    ),
+    Case(
+        "h2_users", USERS, answers.user_pages, BY_TLS, (USER,), load=STREAMS, certificate="ecdsa", group="tls"
+    ),
+    Case("handshakes", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="ecdsa"),
+    Case("handshakes_rsa", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="rsa"),
+    Case("resumed", USERS, answers.user_pages, CONNECTING, (USER,), load=RESUMED, certificate="ecdsa"),
 )

@@ -4,6 +4,7 @@ from bench.harness.goals import Goal
 
 CPU = "server_cpu_us_per_request"
 P99 = "p99_us"
+HANDSHAKES = "handshakes_per_cpu_second"
 
 GOALS = (
     Goal("users: rate over Node on its UNIX socket", ("users", "howdah"), ("users", "node_unix"), 5),
@@ -34,4 +35,11 @@ GOALS = (
         metric=P99,
         at_most=True,
     ),
+    Goal("tls_users: rate over clear text", ("tls_users", "howdah"), ("tls_users", "howdah_clear"), 0.8),
+    Goal("h2_users: rate over HTTP/1.1 by TLS", ("h2_users", "howdah"), ("tls_users", "howdah"), 0.8),
+    Goal(
+        "handshakes: over nginx", ("handshakes", "howdah"), ("handshakes", "nginx"), 0.85, metric=HANDSHAKES
+    ),
+    Goal("resumed: over nginx", ("resumed", "howdah"), ("resumed", "nginx"), 0.85, metric=HANDSHAKES),
+    Goal("resumed: percent of the handshakes", ("resumed", "howdah"), None, 99, metric="resumed_percent"),
 )

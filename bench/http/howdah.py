@@ -20,12 +20,20 @@ def install(cluster):
 
 
 @contextmanager
-def serving(cluster, registrations, inline):
-    """Listens with these routes and handlers alone and gives the port; takes everything back afterwards."""
+def serving(cluster, registrations, inline, certificate=None):
+    """Listens with these routes and handlers alone and gives the port; takes everything back afterwards.
+
+    It speaks TLS if there is a certificate.
+    """
     port = free_port()
     cluster.sql(f"alter system set howdah.inline = {_literal(inline)}")
+    listen = f"select http.listen({port})"
+    if certificate:
+        files = f"{certificate.chain}:{certificate.key}"
+        cluster.sql(f"alter system set howdah.tls_certificates = {_literal(files)}")
+        listen = f"select http.listen({port}, tls => true)"
     cluster.sql("select pg_reload_conf()")
-    cluster.sql(_transaction([*map(_register, registrations), f"select http.listen({port})"]))
+    cluster.sql(_transaction([*map(_register, registrations), listen]))
     yield port
     # Not after a failure: it ends the whole run, and the server with it.
     cluster.sql(_transaction([f"select http.unlisten({port})", *map(_remove, registrations)]))

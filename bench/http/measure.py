@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from bench.harness.accounting import Window, connections_per_process
 from bench.harness.disturbance import ELSEWHERE
 from bench.harness.processes import Failed
-from bench.http import wrk
+from bench.http import load
 from bench.http.slow_connection import slow_connection
 
 
@@ -13,9 +13,9 @@ def measure(case, system, cluster, seconds, warmup_seconds):
     """Runs one system in one case; returns its metrics, and by name what else belongs to this run alone."""
     with (
         system.started(case, cluster) as running,
-        slow_connection(running.port, case.beside) if case.beside else nullcontext(),
+        slow_connection(running.origin.port, case.beside) if case.beside else nullcontext(),
     ):
-        wrk.measure(case.load, running, warmup_seconds)
+        load.measure(case.load, running, warmup_seconds)
         return _loaded(case, system, running, cluster, seconds)
 
 
@@ -23,21 +23,16 @@ def _loaded(case, system, running, cluster, seconds):
     held = []
     stored = _stored(case, cluster)
     window = Window(running.roots)
-    outcome = wrk.measure(
+    outcome = load.measure(
         case.load,
         running,
         seconds,
-        halfway=lambda: held.extend(connections_per_process(running.roots, running.port)),
+        halfway=lambda: held.extend(connections_per_process(running.roots, running.origin.port)),
     )
     cpu, elsewhere = window.close()
     _require_right(case, system, outcome, _stored(case, cluster) - stored)
-    metrics = {
-        "requests_per_second": outcome.requests_per_second,
-        "server_cpu_us_per_request": cpu * 1e6 / outcome.requests,
-        "p50_us": outcome.p50_us,
-        "p99_us": outcome.p99_us,
-    }
-    return metrics, {"connections_held": held, ELSEWHERE: round(elsewhere, 1)}
+    each_run = {"connections_held": held} if case.load.keeps_connections else {}
+    return outcome.metrics(cpu), {**each_run, ELSEWHERE: round(elsewhere, 1)}
 
 
 def _stored(case, cluster):

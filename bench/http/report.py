@@ -3,28 +3,24 @@
 from bench.harness.disturbance import ELSEWHERE
 
 RATE = "requests_per_second"
-HEADINGS = (
-    "system",
-    "requests/s",
-    "min",
-    "max",
-    "howdah is",
-    "CPU us",
-    "p50 us",
-    "p99 us",
-    "others %",
-    "connections held",
+HANDSHAKES = "handshakes_per_cpu_second"
+RESUMED = "resumed_percent"
+# What systems are compared by: each has one of them. Behind it stands what the table calls it.
+COMPARED = {RATE: "requests/s", HANDSHAKES: "handshakes/CPU s"}
+# What else stands in the table where it was measured: its heading, the metric and its digits.
+OTHERS = (
+    ("CPU us", "server_cpu_us_per_request", 1),
+    ("p50 us", "p50_us", 0),
+    ("p99 us", "p99_us", 0),
+    ("handshakes/s", "handshakes_per_second", 0),
+    ("resumed %", RESUMED, 1),
 )
+TOOLS = ("wrk", "h2load", "handshakes")
 
 
 def table(objects):
     """All cases as text, one line for each system."""
-    blocks = []
-    for case, systems in by_case(objects).items():
-        rows = [HEADINGS] + [_row(name, metrics, ratio(systems, name)) for name, metrics in systems.items()]
-        wrk = next(iter(systems.values()))[RATE]["settings"]["wrk"]
-        blocks.append(f"{case}: wrk {wrk}\n{_columns(rows)}")
-    return "\n\n".join(blocks)
+    return "\n\n".join(_block(case, systems) for case, systems in by_case(objects).items())
 
 
 def by_case(objects):
@@ -35,31 +31,67 @@ def by_case(objects):
     return cases
 
 
+def compared(metrics):
+    """The metric that the systems of a case are compared by."""
+    return next(metric for metric in COMPARED if metric in metrics)
+
+
 def ratio(systems, name):
-    """How many times the requests per second of `name` Howdah answered, or None for Howdah itself."""
+    """How many times the rate of `name` Howdah reached, or None for Howdah itself."""
     if name == "howdah" or "howdah" not in systems:
         return None
-    return systems["howdah"][RATE]["median"] / systems[name][RATE]["median"]
+    metric = compared(systems[name])
+    return systems["howdah"][metric]["median"] / systems[name][metric]["median"]
 
 
-def _row(name, metrics, howdah_is):
-    rate = metrics[RATE]
-    return (
+def load(systems):
+    """The load of a case: the tool and how it was run."""
+    settings = _settings(next(iter(systems.values())))
+    return next(f"{tool} {settings[tool]}" for tool in TOOLS if tool in settings)
+
+
+def resumed_none(metrics):
+    """Whether handshakes were to be resumed and none was."""
+    asked = _settings(metrics).get("handshakes", "").endswith("resumed")
+    return asked and metrics[RESUMED]["max"] == 0
+
+
+def _settings(metrics):
+    return next(iter(metrics.values()))["settings"]
+
+
+def _block(case, systems):
+    some = next(iter(systems.values()))
+    others = [other for other in OTHERS if other[1] in some]
+    headings = ["system", COMPARED[compared(some)], "min", "max", "howdah is"]
+    rows = [[*headings, *(heading for heading, *_ in others), "others %", "connections held"]]
+    rows += [_row(name, metrics, ratio(systems, name), others) for name, metrics in systems.items()]
+    remarks = [
+        f"  {name} RESUMED NONE of its handshakes: its figures are those of full ones."
+        for name, metrics in systems.items()
+        if resumed_none(metrics)
+    ]
+    return "\n".join([f"{case}: {load(systems)}", _columns(rows), *remarks])
+
+
+def _row(name, metrics, howdah_is, others):
+    rate, settings = metrics[compared(metrics)], _settings(metrics)
+    return [
         name,
         f"{rate['median']:,.0f}",
         f"{rate['min']:,.0f}",
         f"{rate['max']:,.0f}",
         f"{howdah_is:.2f} x" if howdah_is else "",
-        f"{metrics['server_cpu_us_per_request']['median']:.1f}",
-        f"{metrics['p50_us']['median']:,.0f}",
-        f"{metrics['p99_us']['median']:,.0f}",
-        f"{max(rate['settings'][ELSEWHERE]):.0f}",
-        "  ".join("+".join(map(str, run)) for run in rate["settings"]["connections_held"]),
-    )
+        *(f"{metrics[metric]['median']:,.{digits}f}" for _, metric, digits in others),
+        f"{max(settings[ELSEWHERE]):.0f}",
+        "  ".join("+".join(map(str, run)) for run in settings.get("connections_held", ())),
+    ]
 
 
 def _columns(rows):
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    if not any(row[-1] for row in rows[1:]):
+        rows = [[*row[:-1], ""] for row in rows]
     return "\n".join("  " + _line(row, widths) for row in rows)
 
 

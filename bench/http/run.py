@@ -8,7 +8,7 @@
 
 Cases that are measured of all systems, with the rounds and the duration above or more, replace theirs in
 bench/results/http.json, whose other cases stay, and http.svg is drawn anew. Cases whose names begin alike, up to the first
-underscore, are compared with each other and only go together. Everything else goes to bench/results/partial.
+underscore, are compared with each other and only go together, and so do those that take turns. Everything else goes to bench/results/partial.
 """
 
 import os
@@ -52,18 +52,24 @@ class Choice:
     @property
     def groups(self):
         """What the names of the cases begin with."""
-        return {_group(case) for case in self.cases}
+        return {_beginning(case) for case in self.cases}
 
     @property
     def whole(self):
         """Whether the run may replace the committed results of its cases."""
-        together = all(case in self.cases for case in CASES if _group(case) in self.groups)
+        compared = {_compared(case) for case in self.cases}
+        together = all(case in self.cases for case in CASES if _compared(case) in compared)
         everything = together and len(self.systems) == len(SYSTEMS)
         return everything and self.seconds >= DURATION_SECONDS and self.rounds >= ROUNDS
 
 
-def _group(case):
+def _beginning(case):
     return case.name.partition("_")[0]
+
+
+def _compared(case):
+    """What cases that are compared with each other have in common."""
+    return case.group or _beginning(case)
 
 
 def choose(environment):
@@ -97,6 +103,8 @@ def _run(choice):
         raise Failed("none of these systems takes part in any of these cases")
     names = {name for _, name in runs}
     prepare(names)
+    for load in {case.load.tool: case.load for case, _ in runs}.values():
+        load.prepare()
     results, complete = Results(describe_run()), False
     try:
         _measure_all(runs, names, choice, results)
@@ -126,7 +134,7 @@ def _measure_all(runs, names, choice, results):
 def _attempt(case, name, cluster, seconds):
     metrics, each_run = measure(case, SYSTEMS[name], cluster, seconds, WARMUP_SECONDS)
     settings = {
-        "wrk": str(case.load),
+        case.load.tool: str(case.load),
         "duration_seconds": seconds,
         "warmup_seconds": WARMUP_SECONDS,
         "postgresql": cluster.version,

@@ -8,25 +8,15 @@ from pathlib import Path
 
 from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service, free_port, run
-from bench.http import answers
+from bench.http import answers, nginx
+from bench.http.certificates import certificate
 from bench.http.howdah import serving
+from bench.http.nginx import Nginx
+from bench.http.running import Running, accepts
 
 PEERS = Path(__file__).resolve().parent / "peers"
 NODE = PEERS / "node"
 AXUM = PEERS / "axum"
-
-
-@dataclass(frozen=True)
-class Running:
-    """A system that is ready to be measured."""
-
-    port: int
-    roots: list
-    """The process ids whose trees do its work, PostgreSQL's included."""
-    path: str
-    """What wrk asks for."""
-    method: str = "GET"
-    """How wrk asks, if the load's script leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +34,20 @@ class Peer:
     @contextmanager
     def started(self, case, cluster):
         """Starts the server and gives it as a `Running`."""
-        port = free_port()
+        made = certificate(cluster, case.certificate) if case.certificate else None
+        origin = answers.Origin(free_port(), made and made.authority)
         env = {
             **cluster.environment("peer", self.over),
-            "PORT": str(port),
+            "PORT": str(origin.port),
             "NODE_ENV": "production",
+            **({"TLS_CERTIFICATE": str(made.chain), "TLS_KEY": str(made.key)} if made else {}),
             **dict(self.env),
         }
         log = cluster.folder / f"{self.name}.log"
         with Service(list(self.command), log, env=env, cwd=self.folder) as service:
-            wait_until(lambda: _accepts(port), 20, f"{self.name} to listen", service)
-            case.check(port, cluster)
-            yield Running(port, [service.pid, cluster.pid], case.path)
+            wait_until(lambda: accepts(origin), 20, f"{self.name} to listen", service)
+            case.check(origin, cluster)
+            yield Running(origin, [service.pid, cluster.pid], case.path)
 
 
 @dataclass(frozen=True)
@@ -69,16 +61,23 @@ class Howdah:
     """What is asked for of the case's path."""
     check: Callable | None = None
     """What looks at the answers, if not the case."""
+    clear: bool = False
+    """Whether it speaks clear text also where the case asks by TLS."""
 
     @contextmanager
     def started(self, case, cluster):
         """Registers what the case needs and gives the gateways as a `Running`."""
         check = self.check or case.check
-        with serving(cluster, case.howdah, self.inline) as port:
-            wait_until(lambda: _accepts(port), 20, "the gateway to listen", cluster.service)
-            wait_until(lambda: _passes(check, port, cluster), 5, "the routes to take effect", cluster.service)
-            check(port, cluster)
-            yield Running(port, [cluster.pid], case.path, self.method)
+        by_tls = case.certificate and not self.clear
+        made = certificate(cluster, case.certificate) if by_tls else None
+        with serving(cluster, case.howdah, self.inline, made) as port:
+            origin = answers.Origin(port, made and made.authority)
+            wait_until(lambda: accepts(origin), 20, "the gateway to listen", cluster.service)
+            wait_until(
+                lambda: _passes(check, origin, cluster), 5, "the routes to take effect", cluster.service
+            )
+            check(origin, cluster)
+            yield Running(origin, [cluster.pid], case.path, self.method)
 
 
 SYSTEMS = {
@@ -88,6 +87,7 @@ SYSTEMS = {
         Howdah("howdah_own_transaction", inline="transaction"),
         Howdah("howdah_executors", inline="off"),
         Howdah("howdah_constant", method="OPTIONS", check=answers.options),
+        Howdah("howdah_clear", clear=True),
         Peer("node_tcp", ("node", "server.js"), NODE, over="tcp"),
         Peer("node_unix", ("node", "server.js"), NODE),
         Peer("node_unix_cluster2", ("node", "cluster.js"), NODE),
@@ -95,12 +95,15 @@ SYSTEMS = {
         Peer("axum_pipelined", ("target/release/axum_pipelined",), AXUM),
         Peer("axum_pipelined_per_core", ("target/release/axum_pipelined_per_core",), AXUM),
         Peer("axum_pool", ("target/release/axum_pool",), AXUM),
+        Nginx(),
     )
 }
 
 
 def prepare(names):
     """Installs and builds what the named systems need."""
+    if Nginx.name in names:
+        nginx.prepare()
     folders = {SYSTEMS[name].folder for name in names if isinstance(SYSTEMS[name], Peer)}
     if NODE in folders:
         print("installing the packages of the Node peers", flush=True)
@@ -111,17 +114,9 @@ def prepare(names):
         run([cargo, "build", "--release", "--target-dir", str(AXUM / "target")], cwd=AXUM)
 
 
-def _accepts(port):
+def _passes(check, origin, cluster):
     try:
-        answers.fetch(port, "/")
-        return True
-    except OSError:
-        return False
-
-
-def _passes(check, port, cluster):
-    try:
-        check(port, cluster)
+        check(origin, cluster)
         return True
     except (Failed, OSError):
         return False

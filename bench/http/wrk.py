@@ -1,11 +1,12 @@
 """Runs wrk and reads what it prints."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from bench.harness.processes import Failed
+from bench.http.load import require
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000}
@@ -18,15 +19,34 @@ class Load:
     threads: int
     connections: int
     script: str = "get.lua"
+    tool: ClassVar = "wrk"
+    keeps_connections: ClassVar = True
 
     def __str__(self):
         return f"-t{self.threads} -c{self.connections}"
 
+    @staticmethod
+    def prepare():
+        """Raises if it is not installed."""
+        require("wrk", "wrk")
+
     def command(self, running, seconds):
         """wrk's command line for a running system, in whose path the script may replace %d."""
         load = [f"-t{self.threads}", f"-c{self.connections}", f"-d{seconds}s", "--latency"]
-        address = f"http://127.0.0.1:{running.port}"
-        return ["wrk", *load, "-s", str(SCRIPTS / self.script), address, "--", running.path, running.method]
+        script = ["-s", str(SCRIPTS / self.script)]
+        return ["wrk", *load, *script, running.origin.url(""), "--", running.path, running.method]
+
+    @staticmethod
+    def parse(text):
+        """Reads the output of `wrk --latency`."""
+        return Outcome(
+            requests=int(_find(r"(\d+) requests in ", text)),
+            requests_per_second=float(_find(r"Requests/sec:\s+([\d.]+)", text)),
+            p50_us=_latency(50, text),
+            p99_us=_latency(99, text),
+            bad_statuses=int(_find(r"Non-2xx or 3xx responses: (\d+)", text, "0")),
+            socket_errors=_socket_errors(text),
+        )
 
 
 @dataclass(frozen=True)
@@ -40,44 +60,14 @@ class Outcome:
     bad_statuses: int
     socket_errors: int
 
-
-def parse(text):
-    """Reads the output of `wrk --latency`."""
-    return Outcome(
-        requests=int(_find(r"(\d+) requests in ", text)),
-        requests_per_second=float(_find(r"Requests/sec:\s+([\d.]+)", text)),
-        p50_us=_latency(50, text),
-        p99_us=_latency(99, text),
-        bad_statuses=int(_find(r"Non-2xx or 3xx responses: (\d+)", text, "0")),
-        socket_errors=_socket_errors(text),
-    )
-
-
-def measure(load, running, seconds, halfway=None):
-    """Runs wrk for `seconds`, calls `halfway()` in the middle, and returns the outcome."""
-    try:
-        process = subprocess.Popen(
-            load.command(running, seconds), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-    except FileNotFoundError as error:
-        raise Failed("wrk is needed: apt-get install wrk") from error
-    try:
-        output = _output(process, seconds, halfway)
-    finally:
-        process.kill()
-        process.wait()
-    if process.returncode != 0:
-        raise Failed(f"wrk ended with {process.returncode}:\n{output}")
-    return parse(output)
-
-
-def _output(process, seconds, halfway):
-    if halfway:
-        try:
-            return process.communicate(timeout=seconds / 2)[0]
-        except subprocess.TimeoutExpired:
-            halfway()
-    return process.communicate(timeout=seconds + 60)[0]
+    def metrics(self, cpu_seconds):
+        """The figures of the results, the server's CPU seconds among them."""
+        return {
+            "requests_per_second": self.requests_per_second,
+            "server_cpu_us_per_request": cpu_seconds * 1e6 / self.requests,
+            "p50_us": self.p50_us,
+            "p99_us": self.p99_us,
+        }
 
 
 def _find(pattern, text, default=None):

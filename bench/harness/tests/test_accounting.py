@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import unittest
+from contextlib import contextmanager
 
 from bench.harness.accounting import (
     CLOCK_TICKS,
@@ -61,3 +62,23 @@ class CpuTime(unittest.TestCase):
         before = cpu_seconds([os.getpid()])
         subprocess.run([sys.executable, "-c", BURN], check=True)
         self.assertGreaterEqual(cpu_seconds([os.getpid()]) - before, 0.28)
+
+    def test_the_time_of_a_child_that_lives_counts_for_its_parent_and_for_nobody_beside_it(self):
+        script = BURN + "\nprint('burnt', flush=True)\nimport sys; sys.stdin.read()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", script], **pipes) as child, idle_process() as other:
+            child.stdout.readline()
+            self.assertGreaterEqual(cpu_seconds([child.pid]), 0.28)
+            self.assertGreaterEqual(cpu_seconds([os.getpid()]), cpu_seconds([child.pid]))
+            self.assertLess(cpu_seconds([other.pid]), 0.28)
+            child.stdin.close()
+
+
+@contextmanager
+def idle_process():
+    """A process that does nothing."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -1,6 +1,7 @@
 """Ratios, goals and the choice of what is run."""
 
 import unittest
+from html import unescape
 
 from bench.harness.goals import judge
 from bench.harness.processes import Failed
@@ -12,6 +13,7 @@ from bench.http.run import choose
 from bench.http.schedule import schedule
 from bench.http.systems import SYSTEMS
 
+RUN = {"machine": "2 x test", "commit": "abc"}
 METRICS = ("requests_per_second", "server_cpu_us_per_request", "p50_us", "p99_us")
 
 
@@ -19,7 +21,7 @@ def measured(case, system, rate, cpu=10):
     """The objects of one system in one case."""
     values = dict(zip(METRICS, (rate, cpu, 100, 300)))
     settings = {"wrk": "-t2 -c20", "connections_held": [[11, 9]], "cpu_elsewhere_percent": [4.0]}
-    fixed = {"runs": 3, "settings": settings, "run": {"machine": "2 x test", "commit": "abc"}}
+    fixed = {"runs": 3, "settings": settings, "run": RUN}
     return [
         {
             "case": case,
@@ -56,6 +58,48 @@ class Ratios(unittest.TestCase):
     def test_the_picture_writes_the_ratio_at_the_peer(self):
         self.assertIn("howdah 6.0 ×", picture(OBJECTS))
 
+    def test_the_table_leaves_out_what_a_load_does_not_measure(self):
+        objects = [entry for entry in OBJECTS if entry["metric"] not in ("p50_us", "p99_us")]
+        self.assertNotIn("p50", table(objects))
+
+
+def handshakes(case, system, rate, resumed):
+    """The objects of one system in a case of handshakes."""
+    settings = {"handshakes": f"20 at a time, {'resumed' if resumed is not None else 'full'}"}
+    settings["cpu_elsewhere_percent"] = [4.0]
+    values = {
+        "handshakes_per_cpu_second": rate,
+        "handshakes_per_second": 900,
+        "resumed_percent": resumed or 0,
+    }
+    fixed = {"case": case, "system": system, "runs": 3, "settings": settings, "run": RUN}
+    return [{**fixed, "metric": name, "median": at, "min": at, "max": at} for name, at in values.items()]
+
+
+class Handshakes(unittest.TestCase):
+    FULL = handshakes("handshakes", "howdah", 1_700, None) + handshakes("handshakes", "nginx", 2_000, None)
+    RESUMED = handshakes("resumed", "howdah", 1_700, 0) + handshakes("resumed", "nginx", 4_000, 99.8)
+
+    def test_they_are_compared_by_the_cpu_of_the_servers(self):
+        line = next(line for line in table(self.FULL).splitlines() if "nginx" in line)
+        self.assertEqual(line.split(), ["nginx", "2,000", "2,000", "2,000", "0.85", "x", "900", "0.0", "4"])
+
+    def test_the_table_and_the_picture_say_who_resumed_none(self):
+        self.assertIn("howdah RESUMED NONE", table(self.RESUMED))
+        self.assertNotIn("nginx RESUMED", table(self.RESUMED))
+        self.assertEqual(picture(self.RESUMED).count("none resumed"), 1)
+
+    def test_full_handshakes_are_not_blamed_for_it(self):
+        self.assertNotIn("RESUMED NONE", table(self.FULL))
+
+    def test_a_ratio_near_one_has_two_digits_in_the_picture(self):
+        self.assertIn("howdah 0.85 ×", picture(self.FULL))
+        self.assertIn("second of the server's CPU", unescape(picture(self.FULL)))
+
+    def test_a_goal_asks_for_the_share_that_was_resumed(self):
+        lines = judge(self.RESUMED, GOALS)
+        self.assertTrue(any(line.startswith("SHORT") and "percent" in line for line in lines), lines)
+
 
 class Goals(unittest.TestCase):
     def test_a_ratio_over_its_bound_is_reached(self):
@@ -83,6 +127,21 @@ class Order(unittest.TestCase):
     def test_fairness_runs_five_times(self):
         self.assertEqual(len(self.names(["fairness"], ["howdah"], 3)), 5)
 
+    def test_http_2_takes_turns_with_what_it_is_compared_with(self):
+        runs = self.names(["tls_users", "h2_users"], ["howdah"], 2)
+        self.assertEqual(runs, [("tls_users", "howdah"), ("h2_users", "howdah")] * 2)
+
+    def test_clear_text_takes_turns_with_tls(self):
+        runs = self.names(["tls_users"], ["howdah", "howdah_clear"], 2)
+        self.assertEqual(runs, [("tls_users", "howdah"), ("tls_users", "howdah_clear")] * 2)
+
+    def test_cases_of_handshakes_and_of_http_2_have_a_certificate(self):
+        for case in CASES:
+            self.assertTrue(case.certificate or case.load.tool == "wrk", case.name)
+
+    def test_nginx_answers_by_tls_alone(self):
+        self.assertTrue(all(case.certificate for case in CASES if "nginx" in case.systems))
+
     def test_every_system_takes_part_in_some_case(self):
         self.assertEqual({name for case in CASES for name in case.systems}, set(SYSTEMS))
 
@@ -91,11 +150,14 @@ class Environment(unittest.TestCase):
     def test_everything_at_full_length_is_whole_and_so_are_cases_that_are_compared(self):
         self.assertTrue(choose({}).whole)
         self.assertTrue(choose({"CASES": "fairness,fairness_alone,insert"}).whole)
+        self.assertTrue(choose({"CASES": "tls_users,h2_users,resumed"}).whole)
 
     def test_a_part_or_a_short_run_is_not_whole(self):
         for environment in (
             {"CASES": "users"},
             {"CASES": "fairness,insert"},
+            {"CASES": "h2_users"},
+            {"CASES": "handshakes"},
             {"SYSTEMS": "howdah"},
             {"DURATION": "2"},
             {"ROUNDS": "1"},

@@ -1,10 +1,14 @@
 """What wrk prints is read right."""
 
 import unittest
+from pathlib import Path
 
 from bench.harness.processes import Failed
-from bench.http.systems import Running
-from bench.http.wrk import Load, parse
+from bench.http.answers import Origin
+from bench.http.running import Running
+from bench.http.wrk import Load
+
+parse = Load.parse
 
 GOOD = """Running 3s test @ http://127.0.0.1:9000
   2 threads and 20 connections
@@ -44,6 +48,11 @@ class Parser(unittest.TestCase):
     def test_error_statuses_and_socket_errors_are_counted(self):
         self.assertEqual((parse(BAD).bad_statuses, parse(BAD).socket_errors), (146887, 10))
 
+    def test_the_servers_cpu_is_divided_by_the_requests(self):
+        metrics = parse(GOOD).metrics(1.46887)
+        self.assertAlmostEqual(metrics["server_cpu_us_per_request"], 10)
+        self.assertEqual((metrics["p50_us"], metrics["p99_us"]), (357, 3990))
+
     def test_output_that_is_not_wrks_is_an_error(self):
         with self.assertRaises(Failed):
             parse("unable to connect to 127.0.0.1:9000 Connection refused")
@@ -51,6 +60,10 @@ class Parser(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def test_the_path_goes_to_the_script(self):
-        command = Load(2, 20).command(Running(9000, [], "/users/user%d"), 8)
+        command = Load(2, 20).command(Running(Origin(9000), [], "/users/user%d"), 8)
         self.assertEqual(command[:5], ["wrk", "-t2", "-c20", "-d8s", "--latency"])
         self.assertEqual(command[-4:], ["http://127.0.0.1:9000", "--", "/users/user%d", "GET"])
+
+    def test_a_system_with_an_authority_is_asked_by_tls(self):
+        command = Load(2, 20).command(Running(Origin(9000, Path("ca.pem")), [], "/"), 8)
+        self.assertIn("https://127.0.0.1:9000", command)

@@ -6,7 +6,8 @@
 //! - `routes`: the pages.
 //! - `serve`: the listener, on one runtime for all cores or on a runtime for each.
 //!
-//! Settings come from the environment: `PORT` for HTTP, `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for PostgreSQL.
+//! Settings come from the environment: `PORT` for HTTP, the files `TLS_CERTIFICATE` and `TLS_KEY` for HTTPS in its place,
+//! `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for PostgreSQL.
 
 pub mod database;
 pub mod pipelined;

@@ -8,6 +8,8 @@ use std::thread;
 
 use axum::Router;
 use axum::serve::ListenerExt;
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime;
 
@@ -15,13 +17,28 @@ use crate::database::Error;
 
 const BACKLOG: u32 = 1024;
 
-/// Serves `routes` on the port that `PORT` names until the process ends.
+/// Serves `routes` on the port that `PORT` names until the process ends: by TLS if there is a certificate.
 pub async fn serve(routes: Router) -> Result<(), Error> {
+    match env::var("TLS_CERTIFICATE") {
+        Ok(certificate) => serve_by_tls(routes, &certificate, &env::var("TLS_KEY")?).await,
+        Err(_) => serve_in_clear_text(routes).await,
+    }
+}
+
+async fn serve_in_clear_text(routes: Router) -> Result<(), Error> {
     let listener = listen()?.tap_io(|socket| {
         // A socket that refuses the option still works, only later.
         let _ = socket.set_nodelay(true);
     });
     Ok(axum::serve(listener, routes).await?)
+}
+
+/// Speaks HTTP/2 or HTTP/1.1, as client and server agree. axum itself has no TLS; its authors' example is axum-server.
+async fn serve_by_tls(routes: Router, certificate: &str, key: &str) -> Result<(), Error> {
+    let config = RustlsConfig::from_pem_file(certificate, key).await?;
+    let acceptor = RustlsAcceptor::new(config).acceptor(NoDelayAcceptor::new());
+    let server = axum_server::from_tcp(listen()?.into_std()?)?.acceptor(acceptor);
+    Ok(server.serve(routes.into_make_service()).await?)
 }
 
 /// Runs `server` once on each core, on a thread and a runtime of its own, as the axum entries of public framework
