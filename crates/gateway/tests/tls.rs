@@ -314,3 +314,22 @@ fn a_proxy_that_is_drained_is_heard_to_the_end_of_what_it_has_sent() {
     assert!(all(&mut client).ends_with(b"Https"));
     assert!(all(&mut silent).is_empty(), "who says nothing is not waited for");
 }
+
+#[test]
+fn a_client_that_never_reads_ends_by_its_limit_and_records_of_no_bytes_do_no_harm() {
+    let limits = Limits { write_timeout: Duration::from_millis(300), ..Limits::default() };
+    let secure = Secure::start(limits);
+    let mut client = secure.connect(&TLS13, &[]);
+    client.write_all(b"GET /big/30000000 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut first = [0; 4];
+    client.read_exact(&mut first).unwrap();
+    secure.running.until(|server| server.counters().open == 0);
+    // Records without content, which say nothing and end nothing.
+    let mut socket = secure.socket();
+    let sent = socket.write_all(&[22, 3, 1, 0, 0].repeat(10_000));
+    assert!(sent.is_err() || all(&mut socket).first() == Some(&21), "an alert");
+    let mut other = secure.connect(&TLS13, &[]);
+    other.write_all(LAST).unwrap();
+    assert!(all(&mut other).ends_with(b"Https"));
+    secure.running.until(|server| server.counters().open == 0);
+}
