@@ -11,8 +11,9 @@
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
 //! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
-//! Requests on a port that only sends clients to https are answered by [`redirecting`]. [`certificates`] are what they speak TLS with, which [`shown`] tells, and [`handshakes`] what goes wrong with it. [`listeners`] binds what the tables say, and [`leaving`] gives it up. Between two turns PostgreSQL gets its due: interrupts, barriers,
-//! invalidations, statistics.
+//! [`listeners`] binds what the tables say, and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
+//! sessions, and [`handshakes`] tells the log what goes wrong. What comes by a listener that only sends clients to https is answered by
+//! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
 
 mod accounts;
 mod buckets;

@@ -5,8 +5,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::mem;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -27,7 +26,6 @@ use crate::this_thread::spawn;
 
 /// Bytes of a header at most. Those that are sent have some hundred, with what clouds add to them.
 const LONGEST: usize = 4 << 10;
-
 /// Bytes of a header of version 1 at most, as its specification has it.
 const LONGEST_V1: usize = 107;
 /// How a header of version 1 begins.

@@ -13,7 +13,7 @@ pub struct FailedHandshake {
     pub remote: Option<SocketAddr>,
     /// The port that it connected to.
     pub port: u16,
-    /// The host that the client has named. It has nothing that harms a log.
+    /// The host that the client has named, in its hello or its request, as it has written it.
     pub named: Option<String>,
     /// Whose certificate it has got.
     pub certificate: Option<String>,

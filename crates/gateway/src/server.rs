@@ -354,8 +354,8 @@ impl Server {
         self.shared.notes.take()
     }
 
-    /// Handshakes that have failed since the last call. Of many, the first; what clients have sent is among it, in letters, digits, dots
-    /// and hyphens alone.
+    /// Handshakes that have failed since the last call, and requests for hosts that a connection's certificate is not for. Of many, the
+    /// first.
     pub fn failed_handshakes(&mut self) -> Vec<FailedHandshake> {
         self.shared.failures.take()
     }

@@ -4,10 +4,9 @@ use std::cell::Cell;
 
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
-
-use super::roles;
 use serde_json::Value;
 
+use super::roles;
 use crate::entry::{Returned, columns, sql_function, unfailing_callback};
 use crate::gateway::shown;
 use crate::queue::refuse::refuse_with_hint;
