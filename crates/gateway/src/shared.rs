@@ -226,12 +226,15 @@ impl Shared {
         self.lines_left.set(self.lines_left.get().saturating_sub(count));
     }
 
-    /// A turn begins.
+    /// A turn begins. Tasks run in the order in which they are woken: those that have waited for this turn, those whose replies have
+    /// come, and a handshake that has waited for long.
     pub(crate) fn go_on(&self, turn: &Waker) {
         self.lines_left.set(LINES_PER_TURN);
         self.writes_left.set(WRITTEN_PER_TURN);
         self.postponed.borrow_mut().drain(..).for_each(Waker::wake);
-        if self.reads.begin_turn(turn, self.clock.refreshed()) {
+        let all_have_run = self.reads.begin_turn(turn, self.clock.refreshed());
+        self.tickets.borrow_mut().wake_replied();
+        if all_have_run {
             self.handshake_time.begin_turn();
         }
     }
@@ -243,7 +246,6 @@ impl Shared {
             || !self.postponed.borrow().is_empty()
             || self.reads.are_over()
             || self.reads.are_wanted()
-            || self.handshake_time.is_wanted()
             || !self.gone.borrow().is_empty()
             || !self.readable.borrow().is_empty()
     }

@@ -94,17 +94,21 @@ impl Turning {
         }
         *begun = true;
         self.shared.deadlines.set_turn(deadline);
-        // Who has waited for this turn goes first.
         self.shared.go_on(context.waker());
-        self.shared.tickets.borrow_mut().wake_replied();
         Poll::Pending
     }
 
     /// The runtime's hook: no task is ready, and the loop would wait.
     pub(crate) fn before_park(&self) {
-        if !self.over.get() && self.must_end() {
+        if self.over.get() {
+            return;
+        }
+        if self.must_end() {
             self.over.set(true);
             self.shared.reads.wake_turn();
+        } else {
+            // Whatever is woken here, the loop looks without waiting.
+            self.shared.handshake_time.go_on(|| self.shared.reads.wake_turn());
         }
     }
 
@@ -112,6 +116,7 @@ impl Turning {
     pub(crate) fn after_unpark(&self) {
         self.shared.clock.refresh();
         self.shared.reads.begin(self.shared.clock.refreshed());
+        self.shared.handshake_time.has_looked();
     }
 
     fn must_end(&self) -> bool {
