@@ -109,6 +109,9 @@ fn requests_are_answered_by_every_version_and_protocol() {
             assert!(said.ends_with("Https"), "{said}");
         }
         let mut client = secure.connect(version, &[b"h2", b"http/1.1"]);
+        client.conn.complete_io(&mut client.sock).unwrap();
+        let suite = client.conn.negotiated_cipher_suite().unwrap().suite();
+        assert!(suite.as_str().unwrap().contains("AES_128"), "the server chooses: {suite:?}");
         client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
         let mut head = [0; 9];
         client.read_exact(&mut head).unwrap();
