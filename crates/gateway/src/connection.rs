@@ -46,8 +46,18 @@ impl Peer {
     }
 
     /// An error for a host that the connection's certificate does not cover, where that matters.
+    #[inline]
     pub(crate) fn check_host(&self, shared: &Shared, authority: &str) -> Result<(), Reject> {
-        let Some(tls) = self.tls.as_ref().filter(|tls| !tls.may_serve(authority)) else { return Ok(()) };
+        match &self.tls {
+            Some(tls) => self.check_host_of(tls, shared, authority),
+            None => Ok(()),
+        }
+    }
+
+    fn check_host_of(&self, tls: &Established, shared: &Shared, authority: &str) -> Result<(), Reject> {
+        if tls.may_serve(authority) {
+            return Ok(());
+        }
         shared.failures.note(FailedHandshake {
             remote: self.remote,
             port: self.local_port,

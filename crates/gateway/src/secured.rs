@@ -86,11 +86,7 @@ impl Secured {
 
     /// Reads decrypted bytes; none at the client's end. A socket that ends without the client having said so is an error, as somebody
     /// may have cut off what was sent.
-    pub(crate) fn poll_read(
-        &mut self,
-        context: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         for _ in 0..UNEVENTFUL {
             let read = self.session.read(buffer);
             if read > 0 || self.session.ending() == Ending::Whole {
@@ -104,6 +100,18 @@ impl Secured {
         // Others go first.
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// As [`Secured::poll_read`]. Never inlined: connections in clear text would carry it with them.
+    #[inline(never)]
+    pub(crate) fn poll_read_buf(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = ready!(self.poll_read(context, buffer.initialize_unfilled()))?;
+        buffer.advance(read);
+        Poll::Ready(Ok(()))
     }
 
     /// Has the session take in what the socket brings, and sends what comes of it. How many bytes came out.
@@ -155,7 +163,9 @@ impl Secured {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the beginning of some bytes, which are the same until it is ready: how many have been sent.
+    /// Writes the beginning of some bytes, which are the same until it is ready: how many have been sent. Never inlined, as
+    /// [`Secured::poll_read_buf`].
+    #[inline(never)]
     pub(crate) fn poll_write<'a>(
         &mut self,
         context: &mut Context<'_>,

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -32,6 +32,7 @@ impl Stream {
     }
 
     /// As [`Stream::poll_read`].
+    #[inline]
     pub(crate) fn poll_read_buf(
         &mut self,
         context: &mut Context<'_>,
@@ -40,11 +41,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => {
-                let read = ready!(stream.poll_read(context, buffer.initialize_unfilled()))?;
-                buffer.advance(read);
-                Poll::Ready(Ok(()))
-            }
+            Self::Tls(stream) => stream.poll_read_buf(context, buffer),
         }
     }
 
@@ -61,6 +58,7 @@ impl Stream {
     }
 
     /// Writes once, right away if the socket takes it.
+    #[inline(always)]
     pub(crate) fn poll_write(
         &mut self,
         context: &mut Context<'_>,

@@ -117,7 +117,9 @@ impl RequestBuilder {
         let path = if line.path == line.raw_path { "" } else { line.path };
         let parts = [line.method, line.raw_path, path, line.query_string, line.authority, line.client];
         for (part, text) in parts.into_iter().enumerate() {
-            builder.bytes.extend_from_slice(text.as_bytes());
+            if !text.is_empty() {
+                builder.bytes.extend_from_slice(text.as_bytes());
+            }
             builder.put_end(part);
         }
         builder

@@ -4,6 +4,8 @@
 //! whole record yet is kept; what is sent is kept until its socket has taken it. That is why this uses rustls's face without
 //! buffers (`UnbufferedServerConnection`): the other keeps 4 kB for each connection and reads 4 kB at a time.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::mem;
 
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -65,6 +67,14 @@ pub struct Session {
     said_goodbye: bool,
 }
 
+/// Bytes of a buffer that waits for the next connection which has something to send.
+const LARGEST_SPARE: usize = 4 << 10;
+
+thread_local! {
+    /// A buffer without bytes: most answers are sent at once, one after the other.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// Bytes of which the first part has been taken.
 #[derive(Default)]
 struct Waiting {
@@ -84,12 +94,19 @@ impl Waiting {
     fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {
-            *self = Self::default();
+            let mut bytes = mem::take(self).bytes;
+            if (1..=LARGEST_SPARE).contains(&bytes.capacity()) {
+                bytes.clear();
+                SPARE.set(bytes);
+            }
         }
     }
 
     /// Has something written at the end, into so many bytes at first; it tells how many it wrote or needs.
     fn write(&mut self, room: usize, mut write: impl FnMut(&mut [u8]) -> Result<usize, usize>) -> usize {
+        if self.bytes.capacity() == 0 {
+            self.bytes = SPARE.take();
+        }
         let begin = self.bytes.len();
         let mut room = room;
         loop {
@@ -260,13 +277,14 @@ impl Session {
         loop {
             let UnbufferedStatus { mut discard, state } =
                 self.connection.process_tls_records(&mut bytes[used..]);
-            let mut goes_on = true;
+            let (mut goes_on, mut is_traffic) = (true, false);
             match state {
                 Ok(ConnectionState::ReadTraffic(mut records)) => {
                     while let Some(Ok(record)) = records.next_record() {
                         discard += record.discard;
                         into.put(record.payload, &mut self.plain);
                     }
+                    is_traffic = true;
                 }
                 Ok(ConnectionState::ReadEarlyData(mut records)) => {
                     // None is allowed, so none comes.
@@ -286,7 +304,8 @@ impl Session {
                 Ok(_) => goes_on = false,
             }
             used += discard;
-            if !goes_on {
+            // Nothing can come of no bytes but what rustls itself wants to say.
+            if !goes_on || (is_traffic && used == bytes.len() && !self.connection.wants_write()) {
                 break;
             }
         }
@@ -316,20 +335,19 @@ impl Session {
     /// When nothing can be sent: before the handshake's end, after a failure or a farewell, or with keys that are used up.
     pub fn seal<'a>(&mut self, parts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), Unsendable> {
         let mut left = SEALED_AT_ONCE;
-        let mut small: Vec<u8> = Vec::new();
+        let mut next = Cow::Borrowed(&[][..]);
         for part in parts {
             let part = &part[..part.len().min(left)];
             left -= part.len();
             // Small parts share a record, as a head and a body do, or the frames of HTTP/2.
-            if small.len() + part.len() <= RECORD {
-                small.extend_from_slice(part);
+            if !next.is_empty() && next.len() + part.len() <= RECORD {
+                next.to_mut().extend_from_slice(part);
                 continue;
             }
-            self.seal_part(&small)?;
-            small.clear();
-            self.seal_part(part)?;
+            self.seal_part(&next)?;
+            next = Cow::Borrowed(part);
         }
-        self.seal_part(&small)
+        self.seal_part(&next)
     }
 
     fn seal_part(&mut self, part: &[u8]) -> Result<(), Unsendable> {
