@@ -92,7 +92,7 @@ impl Configuration {
     }
 }
 
-/// What rustls encrypts with, AES-128 before AES-256: as secure as what the keys are agreed on by, and a handshake takes a sixth less
+/// What rustls encrypts with, AES-128 before AES-256: as secure as what the keys are agreed on by, and a handshake takes a fifth less
 /// of the processor, most of it as SHA-256 has instructions of its own where SHA-384 has none.
 fn provider() -> CryptoProvider {
     let mut provider = crypto::aws_lc_rs::default_provider();
