@@ -1,14 +1,11 @@
 //! The client's address behind proxies that `howdah.trusted_proxies` names.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
 use std::net::IpAddr;
 
 use form::TrustedProxies;
 use message::{Request, Scheme};
-use pgrx::pg_sys;
 
-use crate::entry::callback;
 use crate::{log_line, settings};
 
 thread_local! {
@@ -23,31 +20,6 @@ pub fn reload() {
         TrustedProxies::default()
     });
     TRUSTED.set(trusted);
-}
-
-callback! {
-    /// Whether PostgreSQL may set the setting to a value.
-    pub unsafe fn check(
-        value: *mut *mut c_char,
-        _extra: *mut *mut c_void,
-        _source: pg_sys::GucSource::Type,
-    ) -> bool {
-        // SAFETY: PostgreSQL passes a string that ends with NUL, or null. What is said of an error has to live as long as it.
-        unsafe {
-            if (*value).is_null() {
-                return true;
-            }
-            match TrustedProxies::parse(&CStr::from_ptr(*value).to_string_lossy()) {
-                Ok(_) => true,
-                Err(error) => {
-                    let detail = CString::new(error.to_string()).unwrap_or_default();
-                    pg_sys::GUC_check_errdetail_string =
-                        pg_sys::MemoryContextStrdup(pg_sys::ErrorContext, detail.as_ptr());
-                    false
-                }
-            }
-        }
-    }
 }
 
 /// Whether who connects, `None` by a UNIX socket, is one of the proxies.

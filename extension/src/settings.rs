@@ -1,5 +1,7 @@
 //! The settings, all named `howdah.*`. docs/http.md has the table with when to change which.
 
+mod checks;
+
 use std::ffi::CString;
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -136,8 +138,6 @@ texts! {
         c"An entry that begins with DATABASE= is for the listeners of that database alone.";
     TLS_REVOCATION_LISTS = "howdah.tls_revocation_lists\0", c"", Sighup, SUPERUSERS, "Files with lists of clients' certificates that have been revoked, separated by commas.\0",
         c"Where there are any, each authority that signs clients' certificates has to have one that has not expired.";
-    ACME_FOLDER = "howdah.acme_folder\0", c"", Sighup, SUPERUSERS, "Folder in which who signs certificates finds answers to its challenges, below .well-known/acme-challenge.\0",
-        c"Listeners that redirect to https serve them. Certbot and acme.sh call it the webroot.";
     HSTS = "howdah.hsts\0", c"", Sighup, ALL, "Value of Strict-Transport-Security in responses over TLS, such as max-age=31536000; empty for none.\0",
         c"Browsers then use https alone for the host until that many seconds have passed.";
     INLINE_EXTENSIONS = "howdah.inline_extensions\0", c"", Postmaster, ALL, "Extensions whose functions may run in a gateway, separated by commas.\0",
@@ -162,8 +162,33 @@ switches! {
     TLS_STRICT_HOST = "howdah.tls_strict_host\0", Sighup, "Requests for a host that the connection's certificate does not cover are refused.\0";
 }
 
-/// Networks of the proxies whose X-Forwarded-For is believed, separated by commas.
-pub static TRUSTED_PROXIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+/// Declares settings of text that are empty by default and whose values are checked: name, hook, who may see them, what they mean, and
+/// more of that.
+macro_rules! checked_texts {
+    ($($setting:ident = $name:literal, $check:ident, $seen:ident, $text:literal, $more:literal;)*) => {
+        $(#[doc = $text] pub static $setting: GucSetting<Option<CString>> =
+            GucSetting::<Option<CString>>::new(Some(c""));)*
+        fn define_checked_texts() {
+            $(
+                // SAFETY: a hook of the type that PostgreSQL calls.
+                unsafe {
+                    GucRegistry::define_string_guc_with_hooks(
+                        cstr($name), cstr($text), $more, &$setting, GucContext::Sighup, seen_by::$seen,
+                        Some(checks::$check), None, None,
+                    );
+                }
+            )*
+        }
+    };
+}
+
+checked_texts! {
+    TRUSTED_PROXIES = "howdah.trusted_proxies\0", trusted_proxies, ALL, "Networks of the proxies whose word for their clients is taken, separated by commas.\0",
+        c"X-Forwarded-For and X-Forwarded-Proto are believed, and the PROXY protocol is spoken.";
+    ACME_FOLDER = "howdah.acme_folder\0", acme_folder, SUPERUSERS, "Folder in which who signs certificates finds answers to its challenges, below .well-known/acme-challenge.\0",
+        c"Listeners that redirect to https serve them. Certbot and acme.sh call it the webroot.";
+}
+
 /// The inline lane.
 pub static INLINE: GucSetting<Inline> = GucSetting::<Inline>::new(Inline::On);
 
@@ -171,21 +196,8 @@ pub static INLINE: GucSetting<Inline> = GucSetting::<Inline>::new(Inline::On);
 pub fn define() {
     define_integers();
     define_texts();
+    define_checked_texts();
     define_switches();
-    // SAFETY: a hook of the type that PostgreSQL calls.
-    unsafe {
-        GucRegistry::define_string_guc_with_hooks(
-            c"howdah.trusted_proxies",
-            c"Networks of the proxies whose word for their clients is taken, separated by commas.",
-            c"X-Forwarded-For and X-Forwarded-Proto are believed, and the PROXY protocol is spoken.",
-            &TRUSTED_PROXIES,
-            GucContext::Sighup,
-            GucFlags::empty(),
-            Some(crate::proxies::check),
-            None,
-            None,
-        );
-    }
     GucRegistry::define_enum_guc(
         c"howdah.inline",
         c"How short requests without side effects run: off (executors), on (in the gateway), transaction (in the gateway, a transaction each).",

@@ -99,6 +99,9 @@ fn challenges_are_answered_from_the_folder_and_nothing_else_of_it() {
     assert!(run(&challenges, "mkfifo", &["pipe"]).status.success());
     let get = |name: &str| ask(&https, port, &[], &format!("/.well-known/acme-challenge/{name}"));
     assert!(get("a-Token_1").starts_with("308 "), "no folder is set");
+    let relative = https.platform.session().batch_execute("alter system set howdah.acme_folder = 'www'");
+    let detail = relative.unwrap_err().as_db_error().and_then(|error| error.detail().map(str::to_owned));
+    assert_eq!(detail.as_deref(), Some("\"www\" is not an absolute path."));
     https.platform.set("howdah.acme_folder", &folder.display().to_string());
     wait_for("the challenge is answered", || get("a-Token_1") == "a-Token_1.thumbprint200 ");
     let elsewhere = ["-H", "Host: never.heard.of"];
