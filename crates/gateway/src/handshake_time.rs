@@ -1,6 +1,6 @@
 //! When handshakes of TLS go on, and whose is the next.
 //!
-//! One costs as much as ten requests, with RSA as a hundred, and whoever wants one pays nothing before. So each step of one waits until
+//! One costs as much as fifteen requests, with RSA as fifty, and whoever wants one pays nothing before. So each step of one waits until
 //! the loop has nothing else to do and has looked at the sockets since the step before: a request waits for the step that it
 //! finds at work, and no longer, however many want to shake hands. Looking costs a hundredth of a step. Where there is always something
 //! else, every second turn has a step all the same.
