@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -47,12 +46,22 @@ fn connect(port: u16, config: &Arc<ClientConfig>) -> Client {
 const RATE: u32 = 1000;
 const THREADS: u32 = 4;
 
-/// Has a process, or with 0 this thread, run on these processors alone.
-fn keep_to(pid: i32, processors: Range<usize>) {
+/// The processors that this thread may run on.
+fn processors() -> Vec<usize> {
     // SAFETY: a set is numbers alone, of which all may be zero.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: the set is large enough for each processor that there is.
-    processors.for_each(|processor| unsafe { libc::CPU_SET(processor, &mut set) });
+    // SAFETY: the set outlives the call.
+    assert_eq!(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) }, 0);
+    // SAFETY: the numbers are those that a set has room for.
+    (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) }).collect()
+}
+
+/// Has a process, or with 0 this thread, run on these processors alone.
+fn keep_to(pid: i32, processors: &[usize]) {
+    // SAFETY: as above.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: the numbers are those of a set.
+    processors.iter().for_each(|&processor| unsafe { libc::CPU_SET(processor, &mut set) });
     // SAFETY: the set outlives the call.
     assert_eq!(unsafe { libc::sched_setaffinity(pid, size_of_val(&set), &raw const set) }, 0);
 }
@@ -60,10 +69,11 @@ fn keep_to(pid: i32, processors: Range<usize>) {
 /// Has something run where servers do not, as a client's own part of a handshake costs as much as the server's and elsewhere it is
 /// another machine that does it: the server has all processors but the last.
 fn on_processors_of_their_own<T: Send>(server: i32, clients: impl FnOnce() -> T + Send) -> T {
-    let processors = thread::available_parallelism().unwrap().get();
-    keep_to(server, 0..(processors - 1).max(1));
+    let processors = processors();
+    let (of_server, of_clients) = processors.split_at(processors.len() - 1);
+    keep_to(server, if of_server.is_empty() { of_clients } else { of_server });
     let kept = || {
-        keep_to(0, processors - 1..processors);
+        keep_to(0, of_clients);
         clients()
     };
     thread::scope(|scope| scope.spawn(kept).join().unwrap())
@@ -118,7 +128,6 @@ fn late(https: &Https, time: Duration) -> Duration {
         thread::sleep(Duration::from_millis(1));
     }
     took.sort();
-
     took[took.len() * 99 / 100]
 }
 
