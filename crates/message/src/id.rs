@@ -55,9 +55,12 @@ impl Kept {
     }
 }
 
+/// Bytes of a new id.
+pub const LENGTH: usize = 16;
+
 /// A new id, as [`push_new`] makes them.
 pub fn new() -> String {
-    let mut id = Vec::with_capacity(16);
+    let mut id = Vec::with_capacity(LENGTH);
     push_new(&mut id);
     id.into_iter().map(char::from).collect()
 }
@@ -131,7 +134,7 @@ mod tests {
         for length in [1, 16, 36, 37, 128] {
             let sent = "i".repeat(length);
             let mut builder =
-                RequestBuilder::new(&RequestLine { method: "GET", ..RequestLine::default() }, 3);
+                RequestBuilder::new(&RequestLine { method: "GET", ..RequestLine::default() }, 3, 0);
             builder.header(b"a", b"b");
             builder.header(b"x-request-id", sent.as_bytes());
             let mut message = builder.finish(b"body");
@@ -139,7 +142,7 @@ mod tests {
             message.truncate(70);
             assert_eq!(super::Kept::of(&message).as_bytes(), b"");
         }
-        let made = RequestBuilder::new(&RequestLine::default(), 0).finish_head();
+        let made = RequestBuilder::new(&RequestLine::default(), 0, 0).finish_head();
         assert_eq!(super::Kept::of(&made).as_bytes(), crate::Request::parse(&made).unwrap().id().as_bytes());
         assert_eq!(super::Kept::of(b"").as_bytes(), b"");
     }

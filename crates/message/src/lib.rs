@@ -15,7 +15,7 @@
 //! use message::{Request, RequestBuilder, RequestLine, Response, ResponseBuilder};
 //!
 //! let line = RequestLine { method: "GET", raw_path: "/users/j%20d", path: "/users/j d", ..Default::default() };
-//! let mut builder = RequestBuilder::new(&line, 1);
+//! let mut builder = RequestBuilder::new(&line, 1, 15);
 //! builder.header(b"Accept", b"text/html");
 //! let bytes = builder.finish(b"");
 //! let request = Request::parse(&bytes)?;

@@ -102,15 +102,15 @@ pub struct RequestBuilder {
 }
 
 impl RequestBuilder {
-    /// Begins a request. `headers` is how many will come: another number is right too, but costs a move of
-    /// what is written already.
-    pub fn new(line: &RequestLine<'_>, headers: usize) -> Self {
+    /// Begins a request. `headers` is how many will come, and `length` is the bytes of their names and values: other numbers are
+    /// right too, but cost a move of what is written already, and memory.
+    pub fn new(line: &RequestLine<'_>, headers: usize, length: usize) -> Self {
         let text = line.method.len()
             + 2 * line.raw_path.len()
             + line.query_string.len()
             + line.authority.len()
             + line.client.len();
-        let mut bytes = Vec::with_capacity(FIXED + text + 48 * headers + 64);
+        let mut bytes = Vec::with_capacity(FIXED + text + 8 * headers + length + id::LENGTH);
         bytes.resize(FIXED + 8 * headers, 0);
         put_connection(&mut bytes, line);
         let mut builder = Self { bytes, room: headers, count: 0, id: None };
@@ -164,6 +164,8 @@ impl RequestBuilder {
         match self.id {
             Some((start, end)) => {
                 let text = FIXED + 8 * self.room;
+                // Many may wait for their bodies: none is twice as large as it has to be.
+                self.bytes.reserve_exact(end - start);
                 self.bytes.extend_from_within(text + start..text + end);
             }
             None => id::push_new(&mut self.bytes),

@@ -31,7 +31,7 @@ fn requests() {
         };
         let headers: Vec<_> =
             (0..random.usize(..5)).map(|_| (word(&mut random), word(&mut random))).collect();
-        let mut builder = RequestBuilder::new(&line, random.usize(..5));
+        let mut builder = RequestBuilder::new(&line, random.usize(..5), random.usize(..200));
         for (name, value) in &headers {
             builder.header(name.as_bytes(), value.as_bytes());
         }

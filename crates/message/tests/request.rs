@@ -18,7 +18,7 @@ fn line() -> RequestLine<'static> {
 }
 
 fn sample() -> Vec<u8> {
-    let mut builder = RequestBuilder::new(&line(), 3);
+    let mut builder = RequestBuilder::new(&line(), 3, 0);
     builder.header(b"Accept", b"text/html");
     builder.header(b"X-Name", "Jürgen".as_bytes());
     builder.header(b"X-Latin", b"J\xfcrgen");
@@ -65,7 +65,7 @@ fn what_was_accepted_is_the_same_again() {
 
 #[test]
 fn an_empty_request_is_one() {
-    let bytes = RequestBuilder::new(&RequestLine::default(), 0).finish(b"");
+    let bytes = RequestBuilder::new(&RequestLine::default(), 0, 0).finish(b"");
     let request = Request::parse(&bytes).unwrap();
     assert_eq!((request.path(), request.remote(), request.headers().len()), ("", None, 0));
     assert_eq!(request.version(), Version::Http11);
@@ -74,14 +74,14 @@ fn an_empty_request_is_one() {
 #[test]
 fn a_mapped_address_is_given_as_ipv4() {
     let remote = Some("[::ffff:192.0.2.1]:80".parse().unwrap());
-    let bytes = RequestBuilder::new(&RequestLine { remote, ..line() }, 0).finish(b"");
+    let bytes = RequestBuilder::new(&RequestLine { remote, ..line() }, 0, 0).finish(b"");
     assert_eq!(Request::parse(&bytes).unwrap().remote(), Some("192.0.2.1:80".parse().unwrap()));
 }
 
 #[test]
 fn more_or_fewer_headers_than_announced_are_right() {
     for announced in 0..6 {
-        let mut builder = RequestBuilder::new(&line(), announced);
+        let mut builder = RequestBuilder::new(&line(), announced, 0);
         builder.header(b"X-Request-Id", b"seven-7");
         builder.header(b"B", b"2");
         builder.header(b"C", b"");
@@ -97,7 +97,7 @@ fn more_or_fewer_headers_than_announced_are_right() {
 #[test]
 fn an_id_that_is_not_sane_is_replaced() {
     for bad in [&b"has space"[..], b"", &[b'x'; 129], b"\xff"] {
-        let mut builder = RequestBuilder::new(&line(), 1);
+        let mut builder = RequestBuilder::new(&line(), 1, 0);
         builder.header(b"x-request-id", bad);
         let bytes = builder.finish(b"");
         assert_eq!(Request::parse(&bytes).unwrap().id().len(), 16, "{bad:?}");
@@ -106,7 +106,7 @@ fn an_id_that_is_not_sane_is_replaced() {
 
 #[test]
 fn a_nul_in_the_text_is_refused() {
-    let bytes = RequestBuilder::new(&RequestLine { path: "/\0", ..line() }, 0).finish(b"");
+    let bytes = RequestBuilder::new(&RequestLine { path: "/\0", ..line() }, 0, 0).finish(b"");
     assert!(Request::parse(&bytes).is_err());
 }
 
@@ -155,7 +155,7 @@ fn random_requests_arrive_as_they_were_given() {
             (0..text(9).len()).map(|_| (text(9).to_ascii_lowercase(), text(30))).collect();
         let line =
             RequestLine { method: &method, raw_path: "/raw", path: &path, query_string: &query, ..line() };
-        let mut builder = RequestBuilder::new(&line, headers.len());
+        let mut builder = RequestBuilder::new(&line, headers.len(), 0);
         headers.iter().for_each(|(name, value)| builder.header(name.as_bytes(), value.as_bytes()));
         let bytes = builder.finish(path.as_bytes());
         let request = Request::parse(&bytes).unwrap();
@@ -163,5 +163,19 @@ fn random_requests_arrive_as_they_were_given() {
         assert_eq!(request.path(), if path.is_empty() { "/raw" } else { &path });
         assert_eq!(request.body(), path.as_bytes());
         assert!(request.headers().eq(headers.iter().map(|(name, value)| (&**name, &**value))));
+    }
+}
+
+#[test]
+fn a_head_is_no_larger_than_it_has_to_be() {
+    for id in [None, Some("a".repeat(60))] {
+        let headers = [("accept", "*/*".to_owned()), ("cookie", "c".repeat(1700))];
+        let headers = headers.into_iter().chain(id.map(|id| ("x-request-id", id)));
+        let headers: Vec<(&str, String)> = headers.chain([("x", "y".repeat(300))]).collect();
+        let length = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let mut builder = RequestBuilder::new(&line(), headers.len(), length);
+        headers.iter().for_each(|(name, value)| builder.header(name.as_bytes(), value.as_bytes()));
+        let head = builder.finish_head();
+        assert!(head.capacity() < head.len() + 32, "{} bytes for {}", head.capacity(), head.len());
     }
 }

@@ -209,7 +209,8 @@ impl Connection {
             remote: self.peer.remote,
             local_port: self.peer.local_port,
         };
-        let mut builder = RequestBuilder::new(&line, head.headers.len());
+        let length = head.headers.iter().map(|header| header.name.len() + header.value.len()).sum();
+        let mut builder = RequestBuilder::new(&line, head.headers.len(), length);
         for header in head.headers {
             // An absolute target names the host, whatever Host says (RFC 9112, 3.2.2).
             let value = match head.target.authority {

@@ -16,7 +16,6 @@ use message::{RequestBuilder, RequestLine, Version, id};
 use super::response::Piece;
 use crate::bodies::Charge;
 use crate::connection::Peer;
-use crate::limits::Limits;
 use crate::problem::Refusal;
 use crate::shared::{HTTP2_STREAM, Shared};
 
@@ -40,26 +39,52 @@ impl From<Reject> for Ending {
     }
 }
 
-/// Receives a request whole: the message, and what it holds of the memory for bodies. Its head counts too, as a few bytes can
-/// name a long one that has come before (RFC 7541, 2.3.2), and so does its stream: thirteen bytes open one.
-pub(super) async fn receive(
+/// A request whose head has come.
+pub(super) struct Begun {
+    message: Vec<u8>,
+    /// What it holds of the memory for bodies. Its head counts too, as a few bytes can name a long one that has come before
+    /// (RFC 7541, 2.3.2), and so does its stream: thirteen bytes open one.
+    charge: Charge,
+    body: RecvStream,
+    /// Whether the client waits to be told to send the body.
+    is_awaited: bool,
+}
+
+/// Takes in a head. This waits for nothing, and the buffers of h2 are free after it: of many streams that have been opened and not
+/// been served yet each holds no more than its message.
+pub(super) fn begin(
     shared: &Rc<Shared>,
     peer: &Peer,
     request: http::Request<RecvStream>,
-    respond: &mut SendResponse<Piece>,
-) -> Result<(Vec<u8>, Charge), Unreceived> {
-    let limits = shared.limits();
+) -> Result<Begun, Refusal> {
     let (parts, body) = request.into_parts();
-    let mut message =
-        head(shared, &parts, peer).map_err(|reject| Unreceived::Refused(refusal(reject, &parts)))?;
+    let message = head(shared, &parts, peer).map_err(|reject| refusal(reject, &parts))?;
     // Whoever expects anything else has been refused.
-    let waiting = parts.headers.contains_key(EXPECT).then_some(respond);
-    drop(parts);
+    let is_awaited = parts.headers.contains_key(EXPECT);
     let mut charge = Charge::new(shared);
-    match receive_rest(body, waiting, &mut message, &mut charge, &limits).await {
-        Ok(()) => Ok((message, charge)),
-        Err(Ending::Reject(reject)) => Err(Unreceived::Refused(Refusal::of_message(reject, &message))),
-        Err(Ending::Gone) => Err(Unreceived::Gone),
+    match charge.grow_to(HTTP2_STREAM + message.len(), body.is_end_stream()) {
+        Ok(()) => Ok(Begun { message, charge, body, is_awaited }),
+        Err(reject) => Err(Refusal::of_message(reject, &message)),
+    }
+}
+
+impl Begun {
+    /// Receives the body, if there is one: the message, and what it holds of the memory for bodies.
+    pub(super) async fn receive(
+        self,
+        shared: &Shared,
+        respond: &mut SendResponse<Piece>,
+    ) -> Result<(Vec<u8>, Charge), Unreceived> {
+        let Begun { mut message, mut charge, body, is_awaited } = self;
+        if body.is_end_stream() {
+            return Ok((message, charge));
+        }
+        let waiting = is_awaited.then_some(respond);
+        match read_body(shared, body, waiting, &mut message, &mut charge).await {
+            Ok(()) => Ok((message, charge)),
+            Err(Ending::Reject(reject)) => Err(Unreceived::Refused(Refusal::of_message(reject, &message))),
+            Err(Ending::Gone) => Err(Unreceived::Gone),
+        }
     }
 }
 
@@ -68,32 +93,18 @@ fn refusal(reject: Reject, parts: &Parts) -> Refusal {
     Refusal::with_id(reject, sent.find_map(|value| id::sane(value.as_bytes())))
 }
 
-async fn receive_rest(
-    body: RecvStream,
-    waiting: Option<&mut SendResponse<Piece>>,
-    message: &mut Vec<u8>,
-    charge: &mut Charge,
-    limits: &Limits,
-) -> Result<(), Ending> {
-    charge.grow_to(HTTP2_STREAM + message.len(), body.is_end_stream())?;
-    if body.is_end_stream() {
-        return Ok(());
-    }
-    read_body(body, waiting, message, charge, limits).await
-}
-
 /// Reads the body. A client that is `waiting` is told to send it, unless it comes by itself.
 async fn read_body(
+    shared: &Shared,
     mut body: RecvStream,
     mut waiting: Option<&mut SendResponse<Piece>>,
     message: &mut Vec<u8>,
     charge: &mut Charge,
-    limits: &Limits,
 ) -> Result<(), Ending> {
     let (begun, start) = (Instant::now(), message.len());
     let late = |_| Reject::new(408, "the body of the request took too long");
     loop {
-        let deadline = begun + limits.body_time(message.len() - start);
+        let deadline = begun + shared.limits().body_time(message.len() - start);
         let next = poll_fn(|context| {
             if let Err(reject) = charge.poll(context) {
                 return Poll::Ready(Err(reject.into()));
@@ -111,7 +122,7 @@ async fn read_body(
         };
         waiting = None;
         let length = message.len() + chunk.len();
-        if length - start > limits.max_body {
+        if length - start > shared.limits().max_body {
             return Err(TOO_LARGE.into());
         }
         charge.grow_to(HTTP2_STREAM + length, body.is_end_stream())?;
@@ -165,7 +176,9 @@ fn head(shared: &Shared, parts: &Parts, peer: &Peer) -> Result<Vec<u8>, Reject> 
         remote: peer.remote,
         local_port: peer.local_port,
     };
-    let mut builder = RequestBuilder::new(&line, parts.headers.len() + 1);
+    let length = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
+    let host = HOST.as_str().len() + authority.len();
+    let mut builder = RequestBuilder::new(&line, parts.headers.len() + 1, length + host);
     // Handlers find the host where HTTP/1 has it (RFC 9113, 8.3.1).
     if !authority.is_empty() && !parts.headers.contains_key(HOST) {
         builder.header(b"host", authority.as_bytes());

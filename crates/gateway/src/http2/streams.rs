@@ -10,10 +10,11 @@ use h2::server::SendResponse;
 use message::id::Kept;
 
 use super::activity::OpenStream;
-use super::request::{self, Unreceived};
+use super::request::{self, Begun, Unreceived};
 use super::response::{self, Piece, Shape};
 use crate::bodies::GAVE_WAY;
 use crate::connection::Peer;
+use crate::problem::Refusal;
 use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::this_thread;
@@ -28,9 +29,11 @@ pub(super) fn spawn(
     respond: SendResponse<Piece>,
 ) {
     let stream = Rc::downgrade(&open);
+    let is_head = request.method() == http::Method::HEAD;
+    let begun = request::begin(shared, peer, request);
     let (shared, peer) = (Rc::clone(shared), Rc::clone(peer));
     this_thread::spawn(async move {
-        let mut served = pin!(serve(shared, open, peer, request, respond));
+        let mut served = pin!(serve(shared, open, peer, is_head, begun, respond));
         poll_fn(|context| {
             if stream.upgrade().is_some_and(|stream| stream.is_late()) {
                 return Poll::Ready(());
@@ -47,12 +50,16 @@ async fn serve(
     shared: Rc<Shared>,
     open: Rc<OpenStream>,
     peer: Rc<Peer>,
-    request: http::Request<RecvStream>,
+    is_head: bool,
+    begun: Result<Begun, Refusal>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
-    let is_head = request.method() == http::Method::HEAD;
     let mut id = None;
-    let reply = match request::receive(&shared, &peer, request, &mut respond).await {
+    let received = match begun {
+        Ok(begun) => begun.receive(&shared, &mut respond).await,
+        Err(refusal) => Err(Unreceived::Refused(refusal)),
+    };
+    let reply = match received {
         Ok((message, charge)) => {
             id = Some(Kept::of(&message));
             open.received();
