@@ -250,6 +250,16 @@ fn a_database_that_gets_the_name_of_another_entry_can_be_drained_and_renamed() {
 }
 
 #[test]
+fn no_more_databases_are_served_than_there_is_room_for() {
+    let platform = Platform::with(&[("howdah.databases", "app, other"), ("howdah.max_databases", "1")]);
+    platform.sql(ROUTES);
+    let told = "no room for the databases other: howdah.max_databases is 1; set it to 2 or more";
+    wait_for(told, || platform.log().contains(told));
+    assert_eq!(platform.post("/notes", "text/plain", b"").status, 204);
+    assert_eq!(platform.value("select string_agg(name, ' ') from http.databases").as_deref(), Some("app"));
+}
+
+#[test]
 fn each_database_gets_an_executor_before_another_gateway() {
     let settings =
         [("howdah.databases", "app, app2, app3"), ("howdah.max_workers", "5"), ("howdah.gateways", "8")];

@@ -81,6 +81,12 @@ fn compressed_bodies_are_inflated(platform: &Platform) {
     let bomb = zstd::encode_all(&vec![b'\n'; 65 << 20][..], 3).unwrap();
     let reply = ask("zstd", &bomb);
     assert!(reply.status == 400 && reply.text().contains("max_inflated_body"), "{}", reply.text());
+    // A decoder would need 16 MB for what stands in it so far back.
+    let mut wide = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    wide.window_log(24).unwrap();
+    wide.write_all(lines.as_bytes()).unwrap();
+    let reply = ask("zstd", &wide.finish().unwrap());
+    assert!(reply.status == 400 && reply.text().contains("memory"), "{}", reply.text());
     let unknown = ask("br", b"x");
     assert!(unknown.status == 415 && unknown.text().contains("gzip or zstd"), "{}", unknown.text());
     assert_eq!(ask("Identity", b"{\"userid\": 1}").json()["stored"], json!(1));
@@ -121,6 +127,8 @@ fn a_large_body_is_stored_in_parts(platform: &Platform) {
     assert_eq!((&answer["stored"], &answer["sequence"]), (&json!(49_998), &json!(50_000)));
     let named: Vec<_> = answer["errors"].as_array().unwrap().iter().map(|error| &error["line"]).collect();
     assert_eq!(named, [&json!(25_001), &json!(50_000)]);
+    let bad = send(platform, "/queues/bips", &"bad\n".repeat(30_000));
+    assert_eq!((&bad["rejected"], bad["errors"].as_array().map(Vec::len)), (&json!(30_000), Some(100)));
     let again = send(platform, "/queues/bips?producer=large&sequence=1", &lines.concat());
     assert_eq!((&again["stored"], &again["repeated"]), (&json!(0), &json!(50_000)));
     let taken = "select count(*) || ' ' || count(distinct userid) from queue.take('bips', 100000, null::bip)";
@@ -304,6 +312,15 @@ fn an_answer_waits_no_longer_than_it_was_told() {
     platform.sql("select pg_terminate_backend(pid) from http.workers where kind = 'executor'");
     platform.sql("select queue.put('bips', row(1, 'x')::bip)");
     assert_eq!(connection.read_reply(false).expect("an answer").json()["rows"][0]["row"]["userid"], json!(1));
+}
+
+#[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes a minute: make test-long")]
+fn an_answer_waits_a_minute_at_most() {
+    let platform = platform();
+    let begin = Instant::now();
+    assert_eq!(post(&platform, "/queues/bips/read?wait=2+h").json(), json!({"batch": null, "rows": []}));
+    assert!(begin.elapsed() >= Duration::from_secs(59), "{:?}", begin.elapsed());
 }
 
 #[test]

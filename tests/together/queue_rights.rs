@@ -248,6 +248,7 @@ fn a_form_for_the_other_kind_of_queue_names_the_right_one() {
         ("select queue.create('x', row_type => 'integer')", "composite type"),
         ("select queue.create('rows')", "another row type"),
         ("select queue.create('')", "1 to 61 bytes"),
+        ("select queue.create(repeat('x', 62))", "1 to 61 bytes"),
         ("select queue.take('rows', -1, null::t_bip)", "must not be negative"),
         ("select queue.take(null, 1, null::t_bip)", "queue_name must not be null"),
         ("select queue.grant('rows', 'steal', 'sender')", "'send', 'take' or 'manage'"),

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::frames::{
-    DATA, GO_AWAY, HEADERS, NO_TABLE, RESET, error_of, frame, headers, next_of, post, raw, read_to_end,
-    status_of, window,
+    DATA, GO_AWAY, HEADERS, NO_TABLE, RESET, error_of, frame, headers, next_of, post, raw, read_frame,
+    read_to_end, status_of, window,
 };
 use crate::harness::{Event, PATIENCE, Running};
 use bytes::Bytes;
@@ -528,6 +528,49 @@ fn a_window_that_no_window_can_have_is_an_error_of_flow_control() {
     later.write_all(&frame(4, 0, 0, &[window(65535), window(u32::MAX)].concat())).unwrap();
     ended(later);
     running.until(|server| server.counters().open == 0);
+}
+
+#[test]
+fn a_client_is_told_how_much_it_may_send_ahead() {
+    const SETTINGS: u8 = 4;
+    const WINDOW_UPDATE: u8 = 8;
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
+    let mut next = |wanted| loop {
+        let (kind, id, payload) = read_frame(&mut stream).expect("the connection goes on");
+        if kind == wanted {
+            assert_eq!(id, 0);
+            return payload;
+        }
+    };
+    let settings = next(SETTINGS);
+    let of_streams =
+        settings.chunks(6).find(|setting| number(&setting[..2]) == 4).map(|setting| number(&setting[2..]));
+    assert_eq!(of_streams, Some(64 << 10));
+    // A connection begins with so much (RFC 9113, 6.9.2).
+    assert_eq!(number(&next(WINDOW_UPDATE)) + 65_535, 1 << 20);
+}
+
+#[test]
+fn a_client_whose_errors_end_many_streams_loses_its_connection() {
+    const ENHANCE_YOUR_CALM: u32 = 11;
+    let running = Running::start(Limits::default());
+    let mut stream = raw(&running, &[]);
+    let mut resets = 0;
+    for id in (1..).step_by(2) {
+        // A header of the connection alone (RFC 9113, 8.2.2).
+        stream.write_all(&post(id, END_STREAM | END_HEADERS, "/", &[("connection", "close")])).unwrap();
+        match next_of(&mut stream, id) {
+            (RESET, _) => resets += 1,
+            (kind, payload) => {
+                assert_eq!((kind, error_of(kind, &payload)), (GO_AWAY, ENHANCE_YOUR_CALM));
+                break;
+            }
+        }
+    }
+    assert_eq!(resets, 128);
+    assert_eq!(running.connect().get("/").status, 200);
 }
 
 #[test]

@@ -204,6 +204,23 @@ fn a_connection_too_many_gets_503_while_requests_run_on_all_others() {
     assert_eq!(running.run(|server| server.counters().refused), 1);
 }
 
+#[test]
+fn clients_that_are_told_so_are_few_and_the_others_are_closed_without_a_word() {
+    const TOLD: usize = 64;
+    let running = Running::start(Limits { max_connections: 1, ..Limits::default() });
+    let mut served = running.connect();
+    served.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    let ticket = running.held();
+    // None of them goes, so that each is being told until the server loses patience.
+    let mut refused: Vec<_> = (0..8 * TOLD).map(|_| running.connect()).collect();
+    let told = refused.iter_mut().filter_map(|client| client.try_reply(true)).collect::<Vec<_>>();
+    assert!(told.iter().all(|reply| reply.status == 503));
+    assert!((TOLD..8 * TOLD).contains(&told.len()), "{} were told", told.len());
+    drop(refused);
+    assert!(running.release(ticket));
+    assert_eq!((served.reply().status, served.get("/").status), (200, 200));
+}
+
 /// Connects, sends something, and returns when the server has read it.
 fn saying(running: &Running, bytes: impl AsRef<[u8]>) -> Client<TcpStream> {
     let (accepted, read) = running.run(|server| (server.counters().accepted, server.counters().bytes_in));
