@@ -12,7 +12,8 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use crate::queue::layout;
+use crate::pg::catalog::attributes;
+use crate::pg::text::string;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::identity::SAFE_PATH;
 use crate::request::{compiled, current, dblink, temporary};
@@ -179,7 +180,7 @@ pub fn role_of(name: &str) -> Oid {
 /// The name of a role.
 pub fn name_of(role: Oid) -> String {
     // SAFETY: a look-up inside a transaction; the result ends with NUL.
-    unsafe { text(pg_sys::GetUserNameFromId(role, false)) }
+    unsafe { string(pg_sys::GetUserNameFromId(role, false)) }
 }
 
 /// The role that requests run as unless another is named; invalid if it is gone.
@@ -252,7 +253,7 @@ pub fn check_type_usage(of_type: Oid) {
     };
     if result != pg_sys::AclResult::ACLCHECK_OK {
         // SAFETY: a look-up inside a transaction; the result ends with NUL.
-        let name = unsafe { text(pg_sys::format_type_be(of_type)) };
+        let name = unsafe { string(pg_sys::format_type_be(of_type)) };
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             &format!("permission denied for type {name}"),
@@ -278,7 +279,7 @@ impl Converter {
             return Converter::CurrentUser;
         }
         // SAFETY: a look-up inside a transaction; the result ends with NUL.
-        let name = unsafe { text(pg_sys::format_type_be(row_type)) };
+        let name = unsafe { string(pg_sys::format_type_be(row_type)) };
         Converter::Nobody(NothingOpen::required(&format!("checks of {name}")))
     }
 
@@ -381,7 +382,7 @@ fn is_trusted(of_type: Oid, role: Oid, seen: &mut BTreeSet<u32>) -> bool {
     let mut parts = unsafe {
         let columns = match found.typrelid {
             Oid::INVALID => Vec::new(),
-            _ => layout::attributes(pg_sys::lookup_rowtype_tupdesc_copy(of_type, -1)),
+            _ => attributes(pg_sys::lookup_rowtype_tupdesc_copy(of_type, -1)),
         };
         let columns = columns.into_iter().filter(|column| !column.attisdropped);
         let mut parts: Vec<Oid> = columns.map(|column| column.atttypid).collect();
@@ -446,7 +447,7 @@ pub fn table_name(relation: Oid) -> String {
             return relation.to_u32().to_string();
         }
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
-        text(pg_sys::quote_qualified_identifier(schema, name))
+        string(pg_sys::quote_qualified_identifier(schema, name))
     }
 }
 
@@ -457,14 +458,7 @@ pub fn function_name(function: Oid) -> String {
         unsafe {
             let name =
                 pgrx::direct_function_call_as_datum(pg_sys::regprocedureout, &[Some(Datum::from(function))]);
-            text(name.map_or(std::ptr::null(), |name| name.cast_mut_ptr::<c_char>()))
+            string(name.map_or(std::ptr::null(), |name| name.cast_mut_ptr::<c_char>()))
         }
     })
-}
-
-/// # Safety
-/// Null, or a string that ends with NUL.
-unsafe fn text(text: *const c_char) -> String {
-    // SAFETY: by contract.
-    unsafe { crate::request::plan::string(text) }
 }

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys;
 
+use crate::pg::text::c_string;
 use crate::worker::own_memory;
 
 /// An error that PostgreSQL, or code of ours inside it, has raised.
@@ -285,9 +286,7 @@ unsafe fn report(level: pgrx::PgLogLevel, error: PgError) {
         }
         // Copied into the context of errors, which is emptied after this one.
         let before = pg_sys::MemoryContextSwitchTo(pg_sys::ErrorContext);
-        let keep = |text: Option<&str>| {
-            text.map_or(std::ptr::null_mut(), |text| crate::request::params::c_string(text))
-        };
+        let keep = |text: Option<&str>| text.map_or(std::ptr::null_mut(), |text| c_string(text));
         let (message, detail) = (keep(Some(&error.message)), keep(error.detail.as_deref()));
         let (hint, code) = (keep(error.hint.as_deref()), pack_sqlstate(&error.sqlstate));
         let more = error.more.as_deref();

@@ -8,6 +8,10 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use pgrx::pg_sys::*;
 
+pub mod catalog;
+pub mod list;
+pub mod text;
+
 unsafe extern "C-unwind" {
     // utils/elog.h
     pub fn CopyErrorData() -> *mut ErrorData;

@@ -11,8 +11,8 @@ use crate::authority::{refuse_restricted, run_as_owner, value_as_owner};
 use crate::entry::{Call, sql_function};
 use crate::gateway::listeners;
 use crate::gateway::names::Names;
+use crate::pg::text::string;
 use crate::queue::refuse::{refuse, refuse_with_hint};
-use crate::request::plan;
 use crate::request::table::{ClientRule, Listener};
 use crate::shared::shared;
 use crate::{log_line, settings};
@@ -110,7 +110,7 @@ fn check_address(address: &Address) {
     let ports = &shared().ports;
     if let Some(other) = ports.holder(text, port, database) {
         // SAFETY: a look-up inside a transaction.
-        let other = unsafe { plan::string(pg_sys::get_database_name(Oid::from(other))) };
+        let other = unsafe { string(pg_sys::get_database_name(Oid::from(other))) };
         refuse(
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
             &format!("{name} is taken: the database {other} of this server listens on it"),
@@ -201,7 +201,7 @@ fn check_clients(word: &str, tls: bool) {
 /// A listener in a database that nothing serves would wait for ever.
 fn warn_unless_served() {
     // SAFETY: a look-up inside a transaction.
-    let database = unsafe { plan::string(pg_sys::get_database_name(pg_sys::MyDatabaseId)) };
+    let database = unsafe { string(pg_sys::get_database_name(pg_sys::MyDatabaseId)) };
     if !settings::list(&settings::DATABASES).contains(&database) {
         ereport!(
             WARNING,

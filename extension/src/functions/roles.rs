@@ -12,8 +12,9 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use pgrx::spi::SpiClient;
 
-use crate::queue::layout;
-use crate::request::{identity, plan};
+use crate::pg::catalog::attributes;
+use crate::pg::text::string;
+use crate::request::identity;
 
 /// Records which roles a table names now. For a statement trigger.
 ///
@@ -22,7 +23,7 @@ use crate::request::{identity, plan};
 pub unsafe fn depend(table: pg_sys::Relation) {
     // SAFETY: by contract.
     unsafe {
-        let columns = layout::attributes((*table).rd_att).into_iter();
+        let columns = attributes((*table).rd_att).into_iter();
         for column in columns.filter(|column| column.atttypid == pg_sys::REGROLEOID) {
             depend_by(table, column);
         }
@@ -35,7 +36,7 @@ unsafe fn name_of(table: pg_sys::Relation) -> String {
     unsafe {
         let schema = pg_sys::get_namespace_name((*(*table).rd_rel).relnamespace);
         let name = (*(*table).rd_rel).relname.data.as_ptr();
-        plan::string(pg_sys::quote_qualified_identifier(schema, name))
+        string(pg_sys::quote_qualified_identifier(schema, name))
     }
 }
 
@@ -43,7 +44,7 @@ unsafe fn depend_by(table: pg_sys::Relation, column: &pg_sys::FormData_pg_attrib
     // SAFETY: the caller's contract; names in a catalog end with NUL.
     let (name, column_name, oid) = unsafe {
         let column_name = pg_sys::quote_identifier(column.attname.data.as_ptr());
-        (name_of(table), plan::string(column_name), (*table).rd_id)
+        (name_of(table), string(column_name), (*table).rd_id)
     };
     let number = c_int::from(column.attnum);
     let (recorded, mut named) = Spi::connect(|client| {

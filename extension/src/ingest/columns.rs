@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Oid};
 use super::convert::Kind;
 use super::input::Input;
 use super::target::Keep;
-use crate::queue::layout;
+use crate::pg::catalog::attributes;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::shape::Shape;
 
@@ -82,7 +82,7 @@ impl Columns {
     /// The columns of a table, but for generated ones.
     pub fn of_table(table: &Shape, keep: &Keep) -> Columns {
         // SAFETY: the shape keeps its descriptor.
-        let attributes = unsafe { layout::attributes(table.columns()) };
+        let attributes = unsafe { attributes(table.columns()) };
         let mut by_name = HashMap::new();
         let mut columns = Vec::new();
         for (place, attribute) in attributes.iter().enumerate() {

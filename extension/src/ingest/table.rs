@@ -1,15 +1,14 @@
 //! A table as target: whether it may be written to, and which way.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys::{self, AclMode, AclResult, Oid};
 use pgrx::prelude::*;
 
 use super::columns::Columns;
 use crate::authority::{name_of, table_name};
+use crate::pg::text::string;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::segment::Opened;
-use crate::request::{plan, standing};
+use crate::request::standing;
 
 /// How rows are written into a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +71,7 @@ fn may_insert(table: Oid) -> bool {
 
 fn refuse_schema(schema: Oid, user: Oid) -> ! {
     // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL, or null.
-    let name = unsafe { plan::string(pg_sys::get_namespace_name(schema)) };
+    let name = unsafe { string(pg_sys::get_namespace_name(schema)) };
     let [quoted, user] = [&name, &name_of(user)].map(pgrx::spi::quote_identifier::<&String>);
     refuse_with_hint(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -84,7 +83,7 @@ fn refuse_schema(schema: Oid, user: Oid) -> ! {
 fn refuse_user(table: Oid, user: Oid) -> ! {
     let name = table_name(table);
     // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL.
-    let user = unsafe { CStr::from_ptr(pg_sys::GetUserNameFromId(user, false)) }.to_string_lossy();
+    let user = unsafe { string(pg_sys::GetUserNameFromId(user, false)) };
     refuse_with_hint(
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         &format!("permission denied for table {name}"),

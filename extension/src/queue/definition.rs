@@ -14,6 +14,7 @@ use super::refuse::{refuse, refuse_with_hint};
 use super::shape::Shape;
 use crate::authority::current_user;
 use crate::entry::unfailing_callback;
+use crate::pg::text::string;
 use crate::shared::shared;
 
 /// What somebody may be allowed to do with a queue.
@@ -389,8 +390,5 @@ impl Definition {
 
 fn type_name(oid: Oid) -> String {
     // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL.
-    unsafe {
-        let text = pg_sys::format_type_be(oid);
-        std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
-    }
+    unsafe { string(pg_sys::format_type_be(oid)) }
 }

@@ -13,6 +13,7 @@ use super::refuse::refuse_with_hint;
 use super::segment::Opened;
 use crate::guard::direct;
 use crate::pg;
+use crate::pg::catalog::attributes;
 
 /// Bytes of a position, the first column.
 const POSITION: usize = 8;
@@ -31,15 +32,6 @@ pub struct Layout {
     /// table and type are alike.
     columns: Vec<Option<usize>>,
     scratch: Vec<u64>,
-}
-
-/// All attributes of a descriptor, dropped ones too.
-///
-/// # Safety
-/// The descriptor lives.
-pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_pg_attribute> {
-    // SAFETY: by contract.
-    unsafe { (0..(*descriptor).natts as usize).map(|place| pg::attribute(descriptor, place)).collect() }
 }
 
 /// Whether values of the one are values of the other as they are.

@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::row_text::{deformed, elements_of, release};
 use crate::guard::direct;
 use crate::pg;
-use crate::request::effects::is_users;
+use crate::pg::catalog::{attributes, is_users};
 
 /// What values are to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Room {
         // SAFETY: a composite value.
         unsafe {
             let (descriptor, values) = deformed(row);
-            let types: Vec<Oid> = super::layout::attributes(descriptor)
+            let types: Vec<Oid> = attributes(descriptor)
                 .iter()
                 .map(|column| if column.attisdropped { Oid::INVALID } else { column.atttypid })
                 .collect();

@@ -22,11 +22,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::effects::{formats_freely, is_users};
-use super::plan::{list_length, nth, string};
+use super::effects::formats_freely;
 use super::{changes, compiled, standing};
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
+use crate::pg::catalog::is_users;
+use crate::pg::list::{list_length, nth};
+use crate::pg::text::string;
 use crate::{pg, settings};
 
 thread_local! {

@@ -16,6 +16,7 @@ use super::json::{self, Object};
 use super::params;
 use super::types::Types;
 use crate::pg;
+use crate::pg::text::c_string;
 
 /// Most fields of a query string or a form.
 const MAX_FIELDS: usize = 10_000;
@@ -371,7 +372,7 @@ unsafe fn convert_one(
 
 unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
     // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
-    unsafe { pg::InputFunctionCall(input.function(), params::c_string(text), input.parameter, input.typmod) }
+    unsafe { pg::InputFunctionCall(input.function(), c_string(text), input.parameter, input.typmod) }
 }
 
 unsafe fn file_array(files: &[File<'_>], types: &Types) -> Datum {
@@ -392,8 +393,7 @@ unsafe fn array(input: &Input, texts: &[Option<Cow<'_, str>>]) -> Datum {
         let nulls = pg::palloc(texts.len().max(1)).cast::<bool>();
         for (place, text) in texts.iter().enumerate() {
             *nulls.add(place) = text.is_none();
-            *values.add(place) =
-                Datum::from(text.as_deref().map_or(null_mut(), |text| params::c_string(text)));
+            *values.add(place) = Datum::from(text.as_deref().map_or(null_mut(), |text| c_string(text)));
         }
         let (mut size, mut lower) = (texts.len() as c_int, 1);
         let dimensions = c_int::from(!texts.is_empty());

@@ -13,11 +13,11 @@
 //! order asked for come in it anyway: an Append of arms runs them one after the other, and those behind the first row
 //! are not run at all. (Not so a parallel one, and handlers' plans are not parallel.)
 
+use crate::pg::list::{first, list_length, nth};
+use crate::pg::text::string;
 use std::ffi::c_int;
 
 use pgrx::pg_sys;
-
-use super::plan::{first, list_length, nth, string};
 
 /// Whether a statement is `… UNION ALL … ORDER BY column`, the column a number in each arm, and the arms are in that order.
 ///

@@ -11,10 +11,10 @@ use std::ptr::null;
 use pgrx::pg_sys::{self, Oid};
 
 use super::changes;
-use super::plan::{first, list_length};
 use super::standing::{FunctionVersion, Standing, standing};
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
+use crate::pg::list::{first, list_length};
 
 /// The function that a plan calls, as it was when it was found to be the route's.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use message::{Request, Scheme};
 
-use super::params;
 use super::types::Types;
+use crate::pg::text::c_string;
 
 /// A path parameter: name and value.
 pub type PathParameter<'a> = (&'a str, Cow<'a, str>);
@@ -98,5 +98,5 @@ pub unsafe fn path_parameters() -> *mut c_char {
     let object = path.iter().map(|(name, value)| ((*name).to_owned(), value.as_ref().into())).collect();
     let text = serde_json::Value::Object(object).to_string();
     // SAFETY: inside a guard; running out of memory alone can raise, and leaks the text.
-    unsafe { params::c_string(&text) }
+    unsafe { c_string(&text) }
 }

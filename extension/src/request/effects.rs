@@ -4,8 +4,9 @@ use std::ffi::c_void;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::plan::{list_length, nth};
 use crate::entry::callback;
+use crate::pg::catalog::is_users;
+use crate::pg::list::{list_length, nth};
 
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
@@ -36,11 +37,6 @@ impl Effects {
             Effects { reads_only, writes, locks, leaves_nothing }
         }
     }
-}
-
-/// Whether a function or a type is none of those that PostgreSQL brings.
-pub fn is_users(object: Oid) -> bool {
-    object.to_u32() >= pg_sys::FirstNormalObjectId
 }
 
 callback! {

@@ -5,13 +5,14 @@ use std::ffi::{CString, c_void};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::inputs::{Argument, Input, arguments};
-use super::plan::{Origin, Plan, string};
+use super::plan::{Origin, Plan};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, may_execute, version};
 use super::types::Types;
 use super::{admission, stored_body, temporary};
 use crate::guard::direct;
 use crate::pg;
+use crate::pg::text::string;
 
 /// A function that answers a route.
 pub struct Function {

@@ -9,11 +9,12 @@ use std::ffi::{c_int, c_void};
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::plan::{list_length, nth, string};
 use super::{identity, transaction};
 use crate::entry::callback;
 use crate::guard::{PgError, Report, attempt, pack_sqlstate};
 use crate::pg;
+use crate::pg::list::{list_length, nth};
+use crate::pg::text::string;
 
 /// Tables of a plan that are looked at.
 const MOST: usize = 16;

@@ -3,9 +3,9 @@
 use pgrx::pg_sys::{self, Oid};
 
 use super::kept_plans;
-use super::plan::string;
 use super::types::Types;
 use crate::pg;
+use crate::pg::text::string;
 
 /// An argument that requests fill.
 #[derive(Clone, Debug)]

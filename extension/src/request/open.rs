@@ -15,9 +15,10 @@ use pgrx::pg_sys;
 
 use super::called::Called;
 use super::grants;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::receiver::Receiver;
 use super::run::{cached_plan, executor_run};
+use crate::pg::list::{list_length, nth};
 use crate::{log_line, pg};
 
 /// Nodes of a plan that is kept open; larger plans are started anew, which costs them little.
@@ -124,7 +125,7 @@ impl OpenPlan {
             let cached = cached_plan(plan, called, own);
             let generic = cached == (*plan.source).gplan;
             let description = pg::CreateQueryDesc(
-                plan::nth((*cached).stmt_list, 0).cast(),
+                nth((*cached).stmt_list, 0).cast(),
                 (*plan.source).query_string,
                 pg::GetActiveSnapshot(),
                 std::ptr::null_mut(),
@@ -181,8 +182,8 @@ impl OpenPlan {
     unsafe fn collect_subplans(&mut self, list: *const pg_sys::List) -> bool {
         // SAFETY: a list of SubPlanState.
         unsafe {
-            (0..plan::list_length(list))
-                .all(|place| self.collect((*plan::nth(list, place).cast::<pg_sys::SubPlanState>()).planstate))
+            (0..list_length(list))
+                .all(|place| self.collect((*nth(list, place).cast::<pg_sys::SubPlanState>()).planstate))
         }
     }
 
@@ -226,16 +227,16 @@ impl OpenPlan {
         // SAFETY: the root's list of SubPlanState.
         unsafe {
             let values = (*(*self.description).estate).es_param_exec_vals;
-            for place in 0..plan::list_length(self.initplans) {
-                let initplan = plan::nth(self.initplans, place).cast::<pg_sys::SubPlanState>();
+            for place in 0..list_length(self.initplans) {
+                let initplan = nth(self.initplans, place).cast::<pg_sys::SubPlanState>();
                 let targets = (*(*initplan).subplan).setParam;
-                for target in 0..plan::list_length(targets) {
+                for target in 0..list_length(targets) {
                     let number = (*(*targets).elements.add(target)).int_value;
                     (*values.add(number as usize)).execPlan = initplan.cast();
                 }
             }
-            for place in 0..plan::list_length(self.initplans) {
-                let initplan = plan::nth(self.initplans, place).cast::<pg_sys::SubPlanState>();
+            for place in 0..list_length(self.initplans) {
+                let initplan = nth(self.initplans, place).cast::<pg_sys::SubPlanState>();
                 pg::ExecReScan((*initplan).planstate);
             }
         }

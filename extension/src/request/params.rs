@@ -12,6 +12,7 @@ use super::relation::{REQUEST_COLUMNS, request_types};
 use super::types::Types;
 use crate::entry::callback;
 use crate::pg;
+use crate::pg::text::c_string;
 
 /// A text.
 ///
@@ -49,20 +50,6 @@ pub unsafe fn text_of_pieces<'a>(length: usize, pieces: impl Iterator<Item = &'a
             place = place.add(piece.len());
         }
         Datum::from(text)
-    }
-}
-
-/// A copy that ends with NUL.
-///
-/// # Safety
-/// Inside a guard.
-pub unsafe fn c_string(text: &str) -> *mut c_char {
-    // SAFETY: room for the text and its NUL.
-    unsafe {
-        let copy = pg::palloc(text.len() + 1).cast::<u8>();
-        std::ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
-        *copy.add(text.len()) = 0;
-        copy.cast()
     }
 }
 

@@ -8,7 +8,7 @@
 //! body itself, with the arguments as parameters. Then who may execute the function is checked here.
 
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -27,6 +27,8 @@ use super::types::Types;
 use crate::entry::callback;
 use crate::guard::{PgError, raise};
 use crate::pg;
+use crate::pg::list::{first, list_length, nth};
+use crate::pg::text::keep_text;
 
 /// A plan that is kept.
 pub struct Plan {
@@ -429,16 +431,6 @@ callback! {
     }
 }
 
-/// A copy of the text that lives until the plan is made; PostgreSQL copies it once more.
-///
-/// # Safety
-/// Inside a transaction.
-pub unsafe fn keep_text(text: &str) -> *const c_char {
-    let text = CString::new(text).unwrap_or_default();
-    // SAFETY: inside a transaction.
-    unsafe { pg_sys::pstrdup(text.as_ptr()) }
-}
-
 /// Parses a text that must be one statement which returns rows.
 unsafe fn only_statement(text: *const c_char) -> *mut pg_sys::RawStmt {
     // SAFETY: the text ends with NUL.
@@ -570,45 +562,6 @@ fn refuse(message: &str, hint: &str) -> ! {
     .set_hint(hint.to_owned())
     .report(pgrx::PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
-}
-
-/// Length of a PostgreSQL list; null is the empty list.
-///
-/// # Safety
-/// Null, or a list.
-pub unsafe fn list_length(list: *const pg_sys::List) -> usize {
-    // SAFETY: by contract.
-    if list.is_null() { 0 } else { unsafe { (*list).length as usize } }
-}
-
-/// The element at a place.
-///
-/// # Safety
-/// A list of pointers that has this place.
-pub unsafe fn nth(list: *const pg_sys::List, place: usize) -> *mut c_void {
-    // SAFETY: by contract.
-    unsafe { (*(*list).elements.add(place)).ptr_value }
-}
-
-/// The first element.
-///
-/// # Safety
-/// A list of pointers that is not empty.
-pub unsafe fn first(list: *const pg_sys::List) -> *mut c_void {
-    // SAFETY: by contract.
-    unsafe { nth(list, 0) }
-}
-
-/// Text of a C string of PostgreSQL's; null is the empty text.
-///
-/// # Safety
-/// Null, or ends with NUL.
-pub unsafe fn string(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: by contract.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// A Datum of a pointer.

@@ -4,8 +4,9 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::plan::{first, keep_text, list_length, nth};
 use super::types::Types;
+use crate::pg::list::{first, list_length, nth};
+use crate::pg::text::keep_text;
 
 /// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
 pub const REQUEST_COLUMNS: [&str; 10] = [

@@ -9,8 +9,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
 use super::body::Body;
-use super::effects::is_users;
 use crate::pg;
+use crate::pg::catalog::is_users;
 
 /// How the columns of a plan's rows are written.
 pub struct Columns {

@@ -23,6 +23,7 @@ use super::types::Types;
 use super::{Whose, changes, grants, params};
 use crate::entry::callback;
 use crate::guard::{self, PgError, Report, attempt};
+use crate::pg::list::{list_length, nth};
 use crate::queue::later;
 use crate::worker::watch;
 use crate::{log_line, log_rate, pg, settings};
@@ -437,7 +438,7 @@ pub unsafe fn cached_plan(
                 Some(called) => called.planned((*plan.source).query_string, planning),
                 None => planning(),
             };
-            if plan::list_length((*cached).stmt_list) != 1 {
+            if list_length((*cached).stmt_list) != 1 {
                 refuse_rules();
             }
             plan.judge();
@@ -470,7 +471,7 @@ unsafe fn execute(
         // What others have committed while it waited for its locks counts, as in any statement.
         pg::PopActiveSnapshot();
         transaction::take_snapshot();
-        let statement = plan::nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
+        let statement = nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
         pg_sys::debug_query_string = (*plan.source).query_string;
         let description = pg::CreateQueryDesc(
             statement,

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use pgrx::pg_sys::{self, Oid};
 
 use super::types::Types;
+use crate::pg::text::string;
 
 /// How the value in the result's column becomes a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ fn kept(name: &str) -> &'static str {
 /// slash, such as `"image/png"`.
 fn media_type(domain: Oid) -> Option<MediaType> {
     // SAFETY: inside a transaction; the domain exists.
-    let qualified = unsafe { super::plan::string(pg_sys::format_type_be_qualified(domain)) };
+    let qualified = unsafe { string(pg_sys::format_type_be_qualified(domain)) };
     let (schema, name) = qualified.split_once('.').unwrap_or(("", &qualified));
     let name = name.trim_matches('"');
     if name.contains('/') {

@@ -12,8 +12,8 @@ use std::ptr::null_mut;
 
 use pgrx::pg_sys::{self, Datum};
 
-use super::plan::{first, list_length};
 use crate::entry::callback;
+use crate::pg::list::{first, list_length};
 
 /// The statement that is analysed in place of the tree.
 pub const STAND_IN: &CStr = c"select";

@@ -8,8 +8,9 @@ use std::ffi::{CString, c_char, c_int};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
-use super::plan::{list_length, nth, string};
 use super::relations;
+use crate::pg::list::{list_length, nth};
+use crate::pg::text::string;
 use crate::queue::refuse::{refuse, refuse_with_hint};
 
 /// Whether a schema is some session's for what is temporary.

@@ -1,10 +1,9 @@
 //! The databases of the server, as pg_database has them.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys;
 
 use crate::guard::Report;
+use crate::pg::text::string;
 use crate::worker::transaction::transaction;
 
 /// A row of pg_database.
@@ -58,7 +57,7 @@ unsafe fn row(tuple: pg_sys::HeapTuple) -> Row {
     unsafe {
         let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>();
         Row {
-            name: CStr::from_ptr(form.datname.data.as_ptr()).to_string_lossy().into_owned(),
+            name: string(form.datname.data.as_ptr()),
             oid: form.oid,
             utf8: form.encoding == pg_sys::pg_enc::PG_UTF8 as i32,
             open: form.datallowconn && form.datconnlimit != INVALID,
