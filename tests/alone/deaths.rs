@@ -96,13 +96,13 @@ fn the_supervisor_is_terminated(platform: &Platform) {
 }
 
 fn an_executor_is_killed(platform: &Platform) {
-    let pid = platform.workers("executor")[0];
+    let pid = platform.worker("executor");
     kill(pid);
     expect_restarted(platform, pid);
 }
 
 fn a_gateway_is_killed(platform: &Platform) {
-    let pid = platform.workers("gateway")[0];
+    let pid = platform.worker("gateway");
     kill(pid);
     expect_restarted(platform, pid);
 }

@@ -137,7 +137,7 @@ fn a_flood_of_handshakes_keeps_requests_waiting_no_longer_than_a_few_times() {
     let time = if bounds::counts() { Duration::from_secs(8) } else { Duration::from_secs(1) };
     let (over, shaken) = (AtomicBool::new(false), AtomicUsize::new(0));
     let have_been = |count: usize| shaken.load(Ordering::Relaxed) >= count;
-    let (alone, beside) = on_processors_of_their_own(https.platform.workers("gateway")[0], || {
+    let (alone, beside) = on_processors_of_their_own(https.platform.worker("gateway"), || {
         late(&https, Duration::from_millis(500));
         let alone = late(&https, time);
         thread::scope(|scope| {
@@ -171,7 +171,7 @@ fn connections_that_wait_hold_little_more_for_speaking_tls() {
     allow_as_many_files_as_possible();
     let https = Https::serving();
     https.platform.set("howdah.max_connections", "25000");
-    let gateway = https.platform.workers("gateway")[0];
+    let gateway = https.platform.worker("gateway");
     let open = |count: usize| {
         let connections = format!("http.workers where kind = 'gateway' and connections >= {count}");
         wait_for("all are open", || https.platform.count(&connections) == 1);

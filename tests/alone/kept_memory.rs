@@ -135,7 +135,7 @@ fn time_zones_that_a_handler_is_given_do_not_fill_a_gateway() {
 #[test]
 fn short_requests_with_pauses_between_them_do_not_fill_an_executor() {
     let platform = platform("off");
-    let executor = platform.workers("executor")[0];
+    let executor = platform.worker("executor");
     let mut client = Client::new(&platform);
     wait_for("the executor is replaced", || {
         client.send(since, 200);
@@ -156,7 +156,7 @@ fn values_that_an_enum_does_not_have_do_not_fill_a_process() {
 #[test]
 fn a_gateway_that_has_kept_too_much_is_replaced_without_a_lost_request() {
     let platform = platform("on");
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let mut client = Client::new(&platform);
     let begun = Instant::now();
     wait_for("the gateway is replaced", || {
@@ -180,7 +180,7 @@ fn a_gateway_that_has_kept_too_much_is_replaced_without_a_lost_request() {
 fn a_gateway_goes_on_until_another_can_take_its_place() {
     let platform = platform("on");
     platform.set("howdah.drain_timeout", "1s");
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let mut holder = platform.session();
     let mut connection = platform.connect();
     wait_for("it runs in the gateway", || {

@@ -47,7 +47,7 @@ fn memory(pid: i32) -> u64 {
 /// The longest that a quick request takes, over a connection from before and over a new one, and the most memory that the gateway
 /// has, until it is over. The machine's stalls do not count.
 fn watch(platform: &Platform, over: &AtomicBool) -> (Duration, u64) {
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let stalls = Stalls::watch();
     let mut old = Connection::open(platform.port);
     let (mut slowest, mut most) = (Duration::ZERO, 0);

@@ -67,7 +67,7 @@ fn memory(pid: i32) -> u64 {
 #[test]
 fn quiet_producers_are_served_beside_floods() {
     let intake = Intake::start();
-    let gateway = intake.platform.workers("gateway")[0];
+    let gateway = intake.platform.worker("gateway");
     let limit = intake.platform.value("select pg_size_bytes(current_setting('howdah.ingest_memory'))");
     let limit: u64 = limit.unwrap().parse().unwrap();
     let before = memory(gateway);

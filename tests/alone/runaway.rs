@@ -51,7 +51,7 @@ fn no_request_holds_a_gateway_for_longer_than_documented() {
          select http.route('GET', '/fast', 'fast'), http.route('GET', '/spin', 'spin'),
                 http.route('GET', '/catch', 'spin')",
     );
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let mut connection = platform.connect();
     let inline = |pattern: &str| {
         let count = platform.value(&format!("select inline from http.stats where pattern = '{pattern}'"));
@@ -97,7 +97,7 @@ fn many_joins() -> String {
 fn planning_holds_a_gateway_for_no_longer_than_documented() {
     let platform = Platform::with(&[("howdah.inline_threshold", "100000"), ("howdah.max_executors", "1")]);
     platform.sql(&many_joins());
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let mut connection = platform.connect();
     let mut longest = Duration::ZERO;
     // The gateway begins to plan it when executors have answered it some times.
@@ -198,7 +198,7 @@ fn peak_of<T>(pid: i32, work: impl FnOnce() -> T) -> (T, i64) {
 fn a_request_that_takes_too_much_memory_gets_503_and_its_executor_gives_it_back() {
     let platform = greedy_platform();
     assert_eq!(platform.get("/fast").text(), "fast");
-    let executor = platform.workers("executor")[0];
+    let executor = platform.worker("executor");
     let before = memory(executor);
     let mut connection = platform.connect();
     for kind in ["slowly", "at%20once"] {
@@ -223,7 +223,7 @@ fn a_request_that_takes_too_much_memory_gets_503_and_its_executor_gives_it_back(
 fn a_request_that_catches_the_want_of_memory_ends_its_executor_and_nobody_elses() {
     let platform = greedy_platform();
     assert_eq!(platform.get("/fast").text(), "fast");
-    let executor = platform.workers("executor")[0];
+    let executor = platform.worker("executor");
     let gateway = platform.workers("gateway");
     let mut connection = platform.connect();
     let (reply, peak) = peak_of(executor, || connection.request("POST", "/greedy/catches", &[], b""));
@@ -295,7 +295,7 @@ fn values_that_take_too_much_memory_where_nothing_looks_for_a_cancel_get_503() {
         wait_for("an executor serves", || {
             platform.get("/fast").status == 200 && platform.workers("executor").len() == 1
         });
-        let executor = platform.workers("executor")[0];
+        let executor = platform.worker("executor");
         let before = memory(executor);
         let (reply, peak) = peak_of(executor, || platform.post(path, content_type, body.as_bytes()));
         let peak = peak - before;
@@ -326,7 +326,7 @@ fn a_long_message_of_an_error_is_copied_once_at_most() {
          select http.route('POST', '/shout', 'shout')"
     ));
     assert_eq!(platform.post("/shout", "text/plain", b"").status, 400);
-    let executor = platform.workers("executor")[0];
+    let executor = platform.worker("executor");
     let before = memory(executor);
     let (reply, peak) = peak_of(executor, || platform.post("/shout", "text/plain", b""));
     let taken = (peak - before) >> 10;

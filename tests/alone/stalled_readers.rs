@@ -47,7 +47,7 @@ fn ask(stream: &mut TcpStream, path: &str, times: u32) {
 fn small_responses_that_nobody_reads_hold_bounded_memory_which_is_given_back() {
     let platform = Platform::with(&[("howdah.max_responses", "32MB")]);
     platform.sql(ROUTES);
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     let mut others = platform.connect();
     for _ in 0..50 {
         assert_eq!(others.request("GET", "/sized/16000", &[], b"").body.len(), 16_000);
@@ -74,7 +74,7 @@ fn memory_of_idle_connections_and_of_large_responses_is_given_back() {
     let platform = Platform::start();
     platform.sql(ROUTES);
     allow_as_many_files_as_possible();
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     for _ in 0..50 {
         assert_eq!(platform.get("/sized/1000000").body.len(), 1_000_000);
     }
@@ -117,7 +117,7 @@ fn clients_that_do_not_read_leave_the_requests_of_others_quick() {
     let mut stalled: Vec<_> = (0..1000).map(|_| platform.connect()).collect();
     let stalls = Stalls::watch();
     stalled.iter_mut().for_each(|client| client.send("GET", "/sized/1000000", &[], b""));
-    let gateway = platform.workers("gateway")[0].to_string();
+    let gateway = platform.worker("gateway").to_string();
     let mut slowest = Duration::ZERO;
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(4) {

@@ -104,6 +104,16 @@ impl Platform {
         rows.iter().filter_map(|row| row.get(0)).collect()
     }
 
+    /// The process of one of them, once there is one.
+    pub fn worker(&self, kind: &str) -> i32 {
+        let mut workers = Vec::new();
+        wait_for(kind, || {
+            workers = self.workers(kind);
+            !workers.is_empty()
+        });
+        workers[0]
+    }
+
     /// What the server has written to its log.
     pub fn log(&self) -> String {
         let bytes = std::fs::read(self.cluster.log()).expect("the log");

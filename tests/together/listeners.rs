@@ -349,7 +349,7 @@ fn a_host_name_is_not_asked_for_again_while_an_address_cannot_be_bound() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let fails = format!("http.listeners where port = {port} and error is not null");
-    let gateway = platform.workers("gateway")[0];
+    let gateway = platform.worker("gateway");
     // What the gateway reads in two tries, and more.
     let read_while_it_fails = |address: &str| {
         platform.sql(&format!("insert into http.listener values ({port}, '{address}')"));

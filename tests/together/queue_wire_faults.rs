@@ -356,7 +356,7 @@ fn stalls_and_floods_cost_bounded_memory_and_delay_nobody() {
         "create function quick() returns text language sql stable return 'ok';
          select http.route('GET', '/quick', 'quick')",
     );
-    let gateway = intake.platform.workers("gateway")[0];
+    let gateway = intake.platform.worker("gateway");
     let mut browser = intake.platform.connect();
     for _ in 0..50 {
         assert_eq!(browser.request("GET", "/quick", &[], b"").status, 200);
