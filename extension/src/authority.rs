@@ -13,8 +13,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
 use crate::pg::catalog::attributes;
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
-use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::identity::SAFE_PATH;
 use crate::request::{compiled, current, dblink, temporary};
 

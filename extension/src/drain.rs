@@ -13,7 +13,7 @@ use pgrx::prelude::*;
 
 use crate::authority::refuse_restricted;
 use crate::entry::sql_function;
-use crate::queue::refuse::refuse_with_hint as refuse;
+use crate::pg::refuse::refuse_with_hint as refuse;
 use crate::settings;
 use crate::shared::databases::Database;
 use crate::shared::workers::Kind;

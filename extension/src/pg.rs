@@ -2,6 +2,9 @@
 //!
 //! Any of them may raise an error: call them inside [`crate::guard::attempt`], or inside a function that
 //! PostgreSQL itself calls and that owns nothing with a destructor.
+//!
+//! - [`text`], [`list`]: its texts and lists. [`catalog`]: what its catalogs say.
+//! - [`refuse`]: what an error says.
 #![allow(missing_docs, non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -10,6 +13,7 @@ use pgrx::pg_sys::*;
 
 pub mod catalog;
 pub mod list;
+pub mod refuse;
 pub mod text;
 
 unsafe extern "C-unwind" {

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 use pgrx::prelude::*;
 
-use crate::queue::refuse::refuse;
+use crate::pg::refuse::refuse;
 
 /// Most bytes of a text that names or configures something: what is made of it may take some times as many, of memory for
 /// which no error can be raised.

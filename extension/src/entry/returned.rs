@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 
 use super::Call;
 use crate::pg;
-use crate::queue::refuse::refuse;
+use crate::pg::refuse::refuse;
 
 /// The rows of a call that returns a set.
 pub struct Returned {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::roles;
 use crate::entry::{Returned, columns, sql_function, unfailing_callback};
 use crate::gateway::shown;
-use crate::queue::refuse::refuse_with_hint;
+use crate::pg::refuse::refuse_with_hint;
 use crate::shared::workers::Kind;
 use crate::shared::{attached, shared, wake};
 use crate::transaction_end::TransactionEnd;

@@ -15,7 +15,7 @@ use crate::authority::{
     value_as_owner, with_path,
 };
 use crate::entry::{Call, sql_function};
-use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::request::function::Function;
 use crate::request::inputs::Input;
 use crate::request::types::Types;

@@ -11,7 +11,7 @@ use super::convert::Kind;
 use super::input::Input;
 use super::target::Keep;
 use crate::pg::catalog::attributes;
-use crate::queue::refuse::{refuse, refuse_with_hint};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::queue::shape::Shape;
 
 /// A column that lines fill.

@@ -5,7 +5,7 @@ use pgrx::pg_sys::{Datum, Oid};
 
 use super::{Bucket, Keep, Sender, Target, write_in_parts};
 use crate::entry::{Returned, sql_function};
-use crate::queue::refuse::refuse;
+use crate::pg::refuse::refuse;
 use crate::settings;
 
 sql_function!(

@@ -38,8 +38,8 @@ use wire::work::NAMED;
 use self::blame::Refusal;
 use self::letters::Letters;
 use self::target::{Held, Place};
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::producer;
-use crate::queue::refuse::refuse_with_hint;
 
 /// Complete lines, and whose they are.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@ use pgrx::prelude::*;
 
 use super::columns::Columns;
 use crate::authority::{name_of, table_name};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
-use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::segment::Opened;
 use crate::request::standing;
 

@@ -7,10 +7,10 @@ use pgrx::prelude::*;
 
 use super::columns::Columns;
 use super::{Sender, Written, progress, table};
+use crate::pg::refuse::refuse;
 use crate::queue::append::{self, Origin};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::producer;
-use crate::queue::refuse::refuse;
 use crate::queue::shape::Shape;
 
 /// Where lines go, and what becomes of what has no column.

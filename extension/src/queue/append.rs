@@ -12,10 +12,10 @@ use super::door::Door;
 use super::layout::Layout;
 pub use super::ledger::Origin;
 use super::ledger::{self, Row};
-use super::refuse::refuse;
 use super::segment::{Opened, Segment};
 use super::transactions::{self, Server};
 use super::{LATEST, now, rotation, wake, write_behind};
+use crate::pg::refuse::refuse;
 
 /// Rows in the order of a row type's attributes.
 pub trait Source {

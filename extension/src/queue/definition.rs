@@ -10,10 +10,10 @@ use pgrx::prelude::*;
 
 use super::SEGMENTS;
 use super::memory::{Locked, QueueMemory};
-use super::refuse::{refuse, refuse_with_hint};
 use super::shape::Shape;
 use crate::authority::current_user;
 use crate::entry::unfailing_callback;
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
 use crate::shared::shared;
 

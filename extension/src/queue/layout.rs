@@ -9,11 +9,11 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData, Oid, TupleDesc};
 use pgrx::prelude::*;
 
-use super::refuse::refuse_with_hint;
 use super::segment::Opened;
 use crate::guard::direct;
 use crate::pg;
 use crate::pg::catalog::attributes;
+use crate::pg::refuse::refuse_with_hint;
 
 /// Bytes of a position, the first column.
 const POSITION: usize = 8;

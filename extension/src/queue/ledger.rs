@@ -8,10 +8,10 @@ use claims::{Batch, Claim, Span};
 use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
 use pgrx::prelude::*;
 
-use super::refuse::refuse_with_hint;
 use super::segment::{Condition, Opened, PRODUCER, Segment};
 use super::transactions::{Moment, Server};
 use crate::authority::table_name;
+use crate::pg::refuse::refuse_with_hint;
 
 /// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence. The count of a claim is
 /// negative: so the claims on the same positions are together in the index, the latest first.

@@ -12,9 +12,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::SEGMENTS;
-use super::refuse::refuse_with_hint;
 use super::transactions::Server;
 use crate::pg;
+use crate::pg::refuse::refuse_with_hint;
 use crate::settings::MAX_WORKERS_EVER as MAX_WORKERS;
 
 /// The cursor and the watch list of a segment.

@@ -24,7 +24,6 @@
 //!   subtransactions.
 //! - [`wake`]: who waits for rows.
 //! - [`later`]: answers of the HTTP door that wait for rows.
-//! - [`refuse`]: what an error says.
 //! - [`scratch`]: memory for one row at a time.
 //! - [`functions`]: what SQL calls.
 
@@ -43,7 +42,6 @@ pub mod look;
 pub mod memory;
 pub mod page;
 pub mod producer;
-pub mod refuse;
 pub mod rotation;
 pub mod row_text;
 pub mod rows;

@@ -18,8 +18,8 @@ use wire::hello::LONGEST_NAME;
 use super::SEGMENTS;
 use super::definition::Definition;
 use super::ledger::{self, COLUMNS, Origin};
-use super::refuse::{refuse, refuse_with_hint};
 use super::segment::{Purpose, Segment};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 
 /// The class of the lock, among advisory locks: those of sessions have classes 1 and 2.
 const CLASS: u16 = 0x4851;

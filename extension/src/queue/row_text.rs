@@ -11,9 +11,9 @@ use std::ffi::{CStr, c_char};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::refuse::refuse;
 use super::unfolded::{Form, Full, Room};
 use crate::pg::catalog::attributes;
+use crate::pg::refuse::refuse;
 
 /// Of these settings it depends how types write values; and they are read as they were written.
 const SETTINGS: [(&CStr, &CStr); 6] = [

@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, Oid, Relation};
 use pgrx::prelude::*;
 
 use super::definition::Definition;
-use super::refuse::{refuse, refuse_with_hint};
 use crate::authority::table_name;
+use crate::pg::refuse::{refuse, refuse_with_hint};
 
 /// Why a segment is opened, which decides on its locks. They are kept until the transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,9 +9,9 @@ use pgrx::pg_sys::{self, Oid, TupleDesc};
 use pgrx::prelude::*;
 
 use super::layout::have_same_columns;
-use super::refuse::{refuse, refuse_with_hint};
 use super::segment::Opened;
 use crate::authority::table_name;
+use crate::pg::refuse::{refuse, refuse_with_hint};
 
 /// A table's columns or a row type's attributes, as they were when this was made.
 pub struct Shape {

@@ -10,8 +10,8 @@ use pgrx::prelude::*;
 
 use super::relations;
 use crate::pg::list::{list_length, nth};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
-use crate::queue::refuse::{refuse, refuse_with_hint};
 
 /// Whether a schema is some session's for what is temporary.
 pub fn is_temporary(schema: Oid) -> bool {

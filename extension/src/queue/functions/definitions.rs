@@ -6,12 +6,12 @@ use pgrx::prelude::*;
 
 use crate::authority::{check_type_usage, current_user, refuse_restricted, role_of, run_as_owner};
 use crate::entry::{Call, sql_function};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::queue::claim::learn;
 use crate::queue::count;
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::functions::parts;
 use crate::queue::producer;
-use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::queue::rotation;
 use crate::queue::segment::Purpose;
 use crate::queue::{SEGMENTS, claim, wake};

@@ -12,10 +12,10 @@ use crate::authority::{current_user, may_become, name_of, web_role};
 use crate::entry::sql_function;
 use crate::guard::{self, PgError, unwind};
 use crate::ingest::{self, Bucket, Keep, Sender, Target, Written};
+use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::later;
 use crate::queue::producer;
-use crate::queue::refuse::{refuse, refuse_with_hint};
 use crate::request::current;
 use crate::settings;
 

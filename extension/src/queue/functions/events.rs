@@ -6,10 +6,10 @@ use pgrx::prelude::*;
 use crate::authority::{as_owner, rows_as_owner, run_as_owner};
 use crate::entry::sql_function;
 use crate::log_line;
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::definition;
 use crate::queue::functions::definitions::has_no_rows;
 use crate::queue::functions::parts;
-use crate::queue::refuse::refuse_with_hint;
 use crate::queue::segment::Opened;
 use crate::subtransaction::in_subtransaction;
 

@@ -12,8 +12,8 @@ use crate::entry::{Call, sql_function};
 use crate::functions::listening::{check_listener, check_tls, port};
 use crate::functions::registering::{SearchPath, is_removed};
 use crate::ingest::table;
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::definition::{self, Right};
-use crate::queue::refuse::refuse_with_hint;
 use crate::request::temporary;
 use crate::settings;
 

@@ -7,8 +7,8 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::Oid;
 
 use crate::authority::rows_as_owner;
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::definition;
-use crate::queue::refuse::refuse_with_hint;
 
 /// Follows what the rows of `part (root, classid, objid)` depend on, to the schemas.
 const PARTS: &str = "union

@@ -7,10 +7,10 @@ use super::definitions::lock_out;
 use crate::authority::{check_table_owner, run_as_owner};
 use crate::entry::{Returned, columns, sql_function};
 use crate::ingest::progress;
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::append::Origin;
 use crate::queue::definition::{self, Right};
 use crate::queue::producer;
-use crate::queue::refuse::refuse_with_hint;
 
 sql_function!(
     /// `queue.forget_producer(queue_name, producer)`

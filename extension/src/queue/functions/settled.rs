@@ -5,9 +5,9 @@ use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
 use crate::entry::{Call, Returned, sql_function};
+use crate::pg::refuse::refuse_with_hint;
 use crate::queue::claim::Haul;
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::refuse::refuse_with_hint;
 use crate::queue::settle::{self, Named};
 use crate::queue::{claim, count, now, rotation, shift};
 

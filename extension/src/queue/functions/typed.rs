@@ -6,11 +6,11 @@ use pgrx::prelude::*;
 
 use super::dead;
 use crate::entry::{Call, Returned, sql_function};
+use crate::pg::refuse::refuse;
 use crate::queue::append::{self, Origin};
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::layout::{self, Layout};
-use crate::queue::refuse::refuse;
 use crate::queue::scratch::Scratch;
 use crate::queue::{now, producer, rotation, rows, wake};
 
