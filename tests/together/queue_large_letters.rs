@@ -215,6 +215,9 @@ fn one_line_that_unfolds_holds_no_executor_when_it_is_read_over_http() {
     }
     let letters = "select count(*) from queue.dead_letters where message = '{\"n\": 1}' and read_ct = 2";
     assert_eq!(platform.value(letters).as_deref(), Some("1"));
+    // A server may have been built without it.
+    let best = "select case when 'lz4' = any(enumvals) then 'lz4' else 'pglz' end from pg_settings
+                where name = 'default_toast_compression'";
     let compression = "select pg_column_compression(column_values) from queue.dead_letter";
-    assert_eq!(platform.value(compression).as_deref(), Some("lz4"));
+    assert_eq!(platform.value(compression), platform.value(best));
 }
