@@ -2,6 +2,10 @@
 //!
 //! glibc keeps what is freed between pieces that are in use, however much it is. So after much has been let go it is told to
 //! give back the pages that hold nothing.
+//!
+//! Allocators that keep pieces of one size together, as mimalloc does, take less time for a piece, and need no telling. But they give
+//! back nothing of what is together as long as one piece of it is used: a client that has its requests be of one size, lets go
+//! all but a few, and begins anew with another size, would have them hold many times what is counted here.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,7 +16,8 @@ use crate::clock::{Clock, Millis};
 const MUCH: usize = 8 << 20;
 /// The same soon after memory was given back: the rest of what was let go then.
 const REST: usize = 1 << 20;
-/// Between two times: it takes about a millisecond for each 50 MB.
+/// Between two times. It takes as long as there are free pieces: 25 to 38 ms among half a gigabyte of small ones, and 87 ms to give
+/// all of that back.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]

@@ -45,7 +45,9 @@ pub(super) struct Begun {
     /// What it holds of the memory for bodies. Its head counts too, as a few bytes can name a long one that has come before
     /// (RFC 7541, 2.3.2), and so does its stream: thirteen bytes open one.
     charge: Charge,
-    body: RecvStream,
+    /// None if there is none. What comes of it from now on is looked at where it is read alone: a body that ends meanwhile is
+    /// charged as one that has come whole.
+    body: Option<RecvStream>,
     /// Whether the client waits to be told to send the body.
     is_awaited: bool,
 }
@@ -62,7 +64,8 @@ pub(super) fn begin(
     // Whoever expects anything else has been refused.
     let is_awaited = parts.headers.contains_key(EXPECT);
     let mut charge = Charge::new(shared);
-    match charge.grow_to(HTTP2_STREAM + message.len(), body.is_end_stream()) {
+    let body = (!body.is_end_stream()).then_some(body);
+    match charge.grow_to(HTTP2_STREAM + message.len(), body.is_none()) {
         Ok(()) => Ok(Begun { message, charge, body, is_awaited }),
         Err(reject) => Err(Refusal::of_message(reject, &message)),
     }
@@ -76,9 +79,7 @@ impl Begun {
         respond: &mut SendResponse<Piece>,
     ) -> Result<(Vec<u8>, Charge), Unreceived> {
         let Begun { mut message, mut charge, body, is_awaited } = self;
-        if body.is_end_stream() {
-            return Ok((message, charge));
-        }
+        let Some(body) = body else { return Ok((message, charge)) };
         let waiting = is_awaited.then_some(respond);
         match read_body(shared, body, waiting, &mut message, &mut charge).await {
             Ok(()) => Ok((message, charge)),
