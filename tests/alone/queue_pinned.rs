@@ -95,15 +95,16 @@ impl Server {
         self.session.batch_execute(&work.take.replace("{n}", &batch.to_string())).unwrap();
     }
 
-    /// Pages that taking a batch touches: the median of five. After a truncation a session reads anew what the catalog says of
-    /// the segment's tables, and a batch may lie in two segments.
+    /// Pages that taking a batch touches: the median of so many that the largest batches fill more than one segment, as a take
+    /// touches more of a segment that is nearly full. After a truncation a session reads anew what the catalog says of the
+    /// segment's tables, and a batch may lie in two segments.
     fn pages(&mut self, work: &Work, batch: i64) -> i64 {
-        let mut counts = [0; 5].map(|_: i64| {
+        let mut counts = [0; 21].map(|_: i64| {
             self.put(work, batch);
             buffers(&mut self.session, &work.take.replace("{n}", &batch.to_string()))
         });
         counts.sort_unstable();
-        counts[2]
+        counts[10]
     }
 }
 
