@@ -1,8 +1,9 @@
-//! Answers that the gateway gives by itself, as problem documents (RFC 9457).
+//! Refusals: answers that the gateway gives by itself.
 
-use ::http1::{Reject, reason};
+use ::http1::Reject;
+use ::problem::Problem;
 use message::id::Kept;
-use message::{Request, ResponseBuilder, id};
+use message::{Request, id};
 
 /// A request that is answered with an error instead of being served.
 pub(crate) struct Refusal {
@@ -39,27 +40,7 @@ impl Refusal {
 
     /// The answer. A status that no response can have becomes 500.
     pub(crate) fn response(&self) -> Vec<u8> {
-        let Reject { status, detail } = self.reject;
-        let Ok(mut builder) = ResponseBuilder::new(status) else {
-            return Self { reject: Reject::new(500, detail), id: self.id.clone() }.response();
-        };
-        // All are headers of our own, and well formed; the id has been checked.
-        let _ = builder.header("content-type", "application/problem+json");
-        let _ = builder.header("x-request-id", &self.id);
-        if status == 503 {
-            let _ = builder.header("retry-after", "1");
-        }
-        builder.finish(self.document().as_bytes())
-    }
-
-    fn document(&self) -> String {
-        let Reject { status, detail } = self.reject;
-        // Titles and details are texts of our own without a character that JSON escapes.
-        let title = reason::phrase(status).unwrap_or("Error");
-        let id = self.id.replace('\\', "\\\\").replace('"', "\\\"");
-        format!(
-            r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}","request_id":"{id}"}}"#
-        )
+        Problem::new(self.reject.status, self.reject.detail).write(Vec::new(), &self.id)
     }
 }
 
@@ -82,7 +63,7 @@ mod tests {
         let bytes = Refusal::with_id(Reject::new(503, "too busy"), Some(r#"a"\b"#)).response();
         let response = message::Response::parse(&bytes).unwrap();
         assert_eq!(response.status(), 503);
-        let body = r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too busy","request_id":"a\"\\b"}"#;
+        let body = r#"{"detail":"too busy","request_id":"a\"\\b","status":503,"title":"Service Unavailable","type":"about:blank"}"#;
         assert_eq!(std::str::from_utf8(response.body()).unwrap(), body);
         let id = response.headers().find(|(name, _)| *name == b"x-request-id").map(|(_, value)| value);
         assert_eq!(id, Some(&br#"a"\b"#[..]));

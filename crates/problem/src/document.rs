@@ -1,0 +1,135 @@
+//! An error that is answered, and its document.
+
+use message::ResponseBuilder;
+use serde::Serialize;
+
+use crate::Meaning;
+
+/// An error to be answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The status.
+    pub status: u16,
+    /// What is wrong, for the client.
+    pub detail: Option<String>,
+    /// The SQLSTATE, where the error is PostgreSQL's.
+    pub sqlstate: Option<[u8; 5]>,
+    /// DETAIL and HINT, where clients may see them.
+    pub more: [Option<String>; 2],
+    /// `Allow` of a 405; whoever knows the routes adds it.
+    pub allow: Option<String>,
+}
+
+/// Whether the running request may write: decides what an attempt to write means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// GET and HEAD, and whatever runs in the gateway.
+    ReadOnly,
+    /// Any other method.
+    ReadWrite,
+}
+
+/// What PostgreSQL says of an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Raised<'a> {
+    /// Its SQLSTATE.
+    pub sqlstate: [u8; 5],
+    /// Its message.
+    pub message: &'a str,
+    /// DETAIL.
+    pub detail: Option<&'a str>,
+    /// HINT.
+    pub hint: Option<&'a str>,
+}
+
+/// The members of a document, in the order of their names: what is wrong comes first.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqlstate: Option<&'a str>,
+    status: u16,
+    title: &'static str,
+    r#type: &'static str,
+}
+
+impl Problem {
+    /// An error without PostgreSQL's part in it.
+    pub fn new(status: u16, detail: impl Into<String>) -> Self {
+        Problem { status, detail: Some(detail.into()), sqlstate: None, more: [None, None], allow: None }
+    }
+
+    /// PostgreSQL's error as an answer. `is_standby`: nobody can write to this server. `shows_all`: clients see every message, DETAIL
+    /// and HINT. docs/http.md has this table.
+    pub fn of_error(raised: Raised<'_>, access: Access, is_standby: bool, shows_all: bool) -> Self {
+        let meaning = Meaning::of(&raised.sqlstate);
+        let problem = Problem { sqlstate: Some(raised.sqlstate), ..Problem::new(0, "") };
+        if meaning.is_write_where_none_may() && access == Access::ReadOnly {
+            let detail = format!(
+                "{}: GET and HEAD requests run in a read-only transaction; what writes needs POST, PUT, PATCH or DELETE",
+                raised.message
+            );
+            return Problem { status: 405, detail: Some(detail), ..problem };
+        }
+        let more = if shows_all { [raised.detail, raised.hint] } else { [None, None] };
+        Problem {
+            status: meaning.status(is_standby),
+            detail: (meaning.tells() || shows_all).then(|| raised.message.to_owned()),
+            more: more.map(|text| text.map(str::to_owned)),
+            ..problem
+        }
+    }
+
+    /// Whether the client should try again: 503 carries Retry-After.
+    fn retry_after(&self) -> Option<&'static str> {
+        (self.status == 503).then_some("1")
+    }
+
+    /// What may be sent in place of a body that is compressed (RFC 9110, 15.5.16). An error of a handler's chooses 415 for
+    /// reasons of its own.
+    fn accepted_coding(&self) -> Option<&'static str> {
+        (self.status == 415 && self.sqlstate.is_none()).then_some("identity")
+    }
+
+    /// The response, written into `buffer`. A status that no response can have becomes 500.
+    pub fn write(&self, buffer: Vec<u8>, request_id: &str) -> Vec<u8> {
+        let Ok(mut builder) = ResponseBuilder::in_buffer(buffer, self.status) else {
+            return Problem { status: 500, ..self.clone() }.write(Vec::new(), request_id);
+        };
+        let fixed = [
+            ("content-type", Some("application/problem+json")),
+            ("x-request-id", Some(request_id)),
+            ("retry-after", self.retry_after()),
+            ("allow", self.allow.as_deref()),
+            ("accept-encoding", self.accepted_coding()),
+        ];
+        for (name, value) in fixed {
+            if let Some(value) = value {
+                // Values of ours and an id that has been checked: they cannot be refused.
+                let _ = builder.header(name, value);
+            }
+        }
+        builder.finish(&self.document(request_id))
+    }
+
+    fn document(&self, request_id: &str) -> Vec<u8> {
+        let document = Document {
+            detail: self.detail.as_deref(),
+            error_detail: self.more[0].as_deref(),
+            hint: self.more[1].as_deref(),
+            request_id,
+            sqlstate: self.sqlstate.as_ref().and_then(|code| std::str::from_utf8(code).ok()),
+            status: self.status,
+            title: http1::reason::phrase(self.status).unwrap_or("Error"),
+            r#type: "about:blank",
+        };
+        // Texts and a number: there is nothing in it that JSON cannot have.
+        serde_json::to_vec(&document).unwrap_or_default()
+    }
+}

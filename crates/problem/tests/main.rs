@@ -1,0 +1,4 @@
+//! What an SQLSTATE means, and what is answered.
+
+mod document;
+mod meaning;
