@@ -9,6 +9,7 @@ use std::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::guard::{Report, attempt, end_process};
+use crate::pg::version::holds_locks;
 use crate::{log_line, log_rate, pg};
 
 /// What a worker is like when it runs nothing.
@@ -120,27 +121,6 @@ impl AtRest {
             }
             pg_sys::ExitOnAnyError.then_some("exit_on_error")
         }
-    }
-}
-
-/// Whether this process holds a lock that others can see: the fast ones, and those in the lock table.
-unsafe fn holds_locks() -> bool {
-    // SAFETY: this process's own entry, which others change only to move its fast locks into the table.
-    unsafe {
-        let entry = &*pg_sys::MyProc;
-        #[cfg(not(feature = "pg18"))]
-        let fast = entry.fpLockBits != 0;
-        #[cfg(feature = "pg18")]
-        let fast =
-            (0..pg_sys::FastPathLockGroupsPerBackend as usize).any(|group| *entry.fpLockBits.add(group) != 0);
-        #[cfg(feature = "pg15")]
-        let listed = entry.myProcLocks.iter().any(|list| !std::ptr::eq(list.next, list));
-        #[cfg(not(feature = "pg15"))]
-        let listed = entry.myProcLocks.iter().any(|list| {
-            let first = list.head.next;
-            !first.is_null() && !std::ptr::eq(first, &raw const list.head)
-        });
-        fast || listed
     }
 }
 

@@ -15,8 +15,9 @@ use pgrx::prelude::*;
 use crate::pg::catalog::attributes;
 use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
+use crate::pg::version;
 use crate::request::identity::SAFE_PATH;
-use crate::request::{compiled, current, dblink, temporary};
+use crate::request::{compiled, dblink, temporary};
 
 /// The current user.
 pub fn current_user() -> Oid {
@@ -57,6 +58,11 @@ thread_local! {
     static RESTRICTED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether something runs as somebody else.
+pub fn runs_restricted() -> bool {
+    RESTRICTED.get()
+}
+
 /// An error if something runs as somebody else: `SET CONSTRAINTS` would have the triggers that wait for the end of the user's
 /// transaction fire as whoever it is. PostgreSQL refuses what else would change the session.
 pub fn refuse_set_constraints() {
@@ -83,7 +89,7 @@ fn become_role<T>(role: Oid, search_path: &CStr, work: impl FnOnce() -> T) -> T 
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::SetUserIdAndSecContext(role, context | restricted as i32);
-        let result = current::hidden(|| with_path(search_path, work));
+        let result = with_path(search_path, work);
         pg_sys::SetUserIdAndSecContext(user, context);
         result
     }
@@ -153,7 +159,7 @@ pub fn refuse_restricted() {
 }
 
 /// What a grant says so that its member may become the role.
-const WITH_SET: &str = if cfg!(feature = "pg15") { "" } else { " with set true" };
+const WITH_SET: &str = if version::GRANTS_SAY_SET { " with set true" } else { "" };
 
 /// The role of this name; an error unless the current user may have requests run as it.
 pub fn check_role(name: &str) -> Oid {
@@ -189,15 +195,10 @@ pub fn web_role() -> Oid {
     unsafe { pg_sys::get_role_oid(c"howdah_web".as_ptr(), true) }
 }
 
-/// Whether a user may SET ROLE to a role. From version 16 on a membership may come without that.
+/// Whether a user may SET ROLE to a role.
 pub fn may_become(user: Oid, role: Oid) -> bool {
     // SAFETY: a look-up inside a transaction.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        return pg_sys::is_member_of_role(user, role);
-        #[cfg(not(feature = "pg15"))]
-        return pg_sys::member_can_set_role(user, role);
-    }
+    unsafe { version::may_set_role(user, role) }
 }
 
 /// Whether the current user has the rights of howdah_admin.
@@ -242,16 +243,8 @@ pub fn check_table_owner(table: Oid) {
 
 /// An error unless the current user may use a type.
 pub fn check_type_usage(of_type: Oid) {
-    let usage = pg_sys::ACL_USAGE as pg_sys::AclMode;
     // SAFETY: a look-up inside a transaction.
-    let result = unsafe {
-        #[cfg(feature = "pg15")]
-        let result = pg_sys::pg_type_aclcheck(of_type, current_user(), usage);
-        #[cfg(not(feature = "pg15"))]
-        let result = pg_sys::object_aclcheck(pg_sys::TypeRelationId, of_type, current_user(), usage);
-        result
-    };
-    if result != pg_sys::AclResult::ACLCHECK_OK {
+    if unsafe { !version::may_use_type(of_type, current_user()) } {
         // SAFETY: a look-up inside a transaction; the result ends with NUL.
         let name = unsafe { string(pg_sys::format_type_be(of_type)) };
         refuse_with_hint(

@@ -14,19 +14,22 @@ use pgrx::pg_sys;
 use wire::Answer;
 
 use crate::at_rest::{self, AtRest};
-use crate::entry::unfailing_callback;
+use crate::entry::{exported, unfailing_callback};
+use crate::faults;
 use crate::guard::{Report, attempt};
-use crate::queue::later::{self, LATER, Later};
+use crate::pg::own_memory;
 use crate::queue::upkeep::{self, Upkeep};
-use crate::request::problem::Problem;
-use crate::request::table::NoTable;
+use crate::request::later::{self, LATER, Later};
+use crate::request::table::{NoTable, nothing_along};
 use crate::request::{Done, Lane, Runner, changes, transaction};
 use crate::shared::routes::Measured;
+use crate::shared::workers::Kind;
 use crate::shared::{INGEST, now_us, shared, wake};
 use crate::worker::handlers::Handlers;
-use crate::worker::{Worker, own_memory, signals, watch};
+use crate::worker::{self, Worker, signals, watch};
 use crate::{log_line, log_rate, proxies, settings};
 use lines::Lines;
+use problem::Problem;
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -38,8 +41,17 @@ thread_local! {
 /// Requests between two looks at what is due once in a while.
 const REQUESTS_PER_HOUSEKEEPING: u32 = 64;
 
+exported! {
+    /// Main function of an executor. The argument is [`worker::argument`]'s.
+    fn howdah_executor_main(argument: pg_sys::Datum) {
+        if let Some(worker) = worker::begin(argument, Kind::Executor) {
+            run(&worker);
+        }
+    }
+}
+
 /// Serves until the worker is asked to leave.
-pub fn run(worker: &Worker) {
+fn run(worker: &Worker) {
     let executor =
         Executor::join(shared().exchange, wake::wakers().clone(), worker.lane_number(), worker.index as u32);
     INTERRUPT.set(Some(executor.interrupt()));
@@ -106,12 +118,22 @@ impl Serving<'_> {
     /// Reads the configuration before the first request is taken: while somebody keeps it locked, executors that know it serve.
     fn get_ready(&mut self) {
         while self.runner.table().is_none() && !self.worker.asked_to_leave() {
-            // SAFETY: on the main thread, outside a transaction.
-            match unsafe { self.runner.refresh() } {
+            match self.refresh() {
                 // A request will tell.
                 Err(NoTable::NoExtension | NoTable::WrongVersion) => return,
                 Err(NoTable::Failed(_)) | Ok(false) => self.worker.wait(Some(changes::PAUSE)),
                 Ok(true) => {}
+            }
+        }
+    }
+
+    fn refresh(&mut self) -> Result<bool, NoTable> {
+        // SAFETY: on the main thread, outside a transaction.
+        unsafe {
+            if self.worker.lane == INGEST {
+                self.lines.refresh(&mut self.runner)
+            } else {
+                self.runner.refresh(&mut nothing_along)
             }
         }
     }
@@ -236,20 +258,16 @@ impl Serving<'_> {
         let started = Instant::now();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
             Ok(request) => {
-                #[cfg(feature = "faults")]
-                crate::faults::panic_if_asked(&request, "in the executor");
-                #[cfg(feature = "faults")]
-                crate::faults::note_interrupt(&request);
+                faults::panic_if_asked(|name| request.header(name), "in the executor");
+                faults::note_interrupt(|name| request.header(name));
                 // SAFETY: on the main thread, outside a transaction.
                 let done = unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) };
-                #[cfg(feature = "faults")]
-                crate::faults::leave_if_asked(&request);
+                faults::leave_if_asked(|name| request.header(name));
                 done
             }
             Err(error) => self.unreadable(&error.to_string(), started),
         };
-        #[cfg(feature = "faults")]
-        crate::faults::interrupt_if_asked("after the request");
+        faults::interrupt_if_asked("after the request");
         watch::end();
         record(&done, &work);
         entry.requests.fetch_add(1, Relaxed);
@@ -258,8 +276,7 @@ impl Serving<'_> {
         }
         let later = later::take().filter(|_| done.status < 300);
         self.respond(&mut work, u32::from(done.status), later);
-        #[cfg(feature = "faults")]
-        crate::faults::interrupt_if_asked("after the answer");
+        faults::interrupt_if_asked("after the answer");
         let now = now_us();
         entry.busy_since.store(0, Relaxed);
         entry.idle_since.store(now, Relaxed);

@@ -38,6 +38,7 @@ mod waiting;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, RawFd};
+use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
@@ -45,16 +46,22 @@ use ::gateway::{Arrived, Limits, Server, Ticket};
 use exchange::NO_GATE;
 use message::Request;
 use pgrx::pg_sys;
+use pgrx::spi::SpiClient;
 
 use crate::at_rest::{self, AtRest};
-use crate::entry::unfailing_callback;
+use crate::entry::{exported, unfailing_callback};
 use crate::guard::{Report, attempt};
+use crate::intake::{self, Intake};
+use crate::listener::{self, Listener};
+use crate::pg::own_memory;
 use crate::request::admission;
-use crate::request::problem::Problem;
+use crate::request::stored_settings;
 use crate::request::table::NoTable;
 use crate::request::{self, Runner, Way};
+use crate::shared::databases::LineKind;
+use crate::shared::workers::Kind;
 use crate::shared::{shared, wake};
-use crate::worker::{Worker, own_memory};
+use crate::worker::{self, Worker};
 use crate::{log_line, log_rate, proxies, settings};
 use accounts::Accounts;
 use buckets::Buckets;
@@ -64,6 +71,7 @@ use inline::Inline;
 use kept_memory::KeptMemory;
 use leaving::Leaving;
 use listeners::Listeners;
+use problem::Problem;
 use refusals::Refused;
 
 thread_local! {
@@ -79,8 +87,17 @@ const BUSY_TICK: Duration = Duration::from_millis(5);
 /// Requests of clients that have left of which a turn takes note.
 const GONE: usize = 512;
 
+exported! {
+    /// Main function of a gateway. The argument is [`worker::argument`]'s.
+    fn howdah_gateway_main(argument: pg_sys::Datum) {
+        if let Some(worker) = worker::begin(argument, Kind::Gateway) {
+            run(&worker);
+        }
+    }
+}
+
 /// Serves until the worker is asked to leave and everything that ran has ended.
-pub fn run(worker: &Worker) {
+fn run(worker: &Worker) {
     raise_file_limit();
     say_what_is_not_watched();
     let mut server = match Server::new(limits()) {
@@ -105,6 +122,7 @@ pub fn run(worker: &Worker) {
         inline: Inline::new(AtRest::now(worker.web_role)),
         kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
+        configured: Configured::default(),
         certificates: Certificates::new(worker),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
@@ -128,6 +146,13 @@ unfailing_callback! {
     }
 }
 
+/// The listeners that SQL asks for.
+#[derive(Default)]
+struct Configured {
+    http: Vec<Listener>,
+    lines: Vec<Rc<Intake>>,
+}
+
 struct Gateway<'w> {
     worker: &'w Worker,
     server: Server,
@@ -136,6 +161,8 @@ struct Gateway<'w> {
     inline: Inline,
     kept_memory: KeptMemory,
     listeners: Listeners,
+    /// What SQL asks to listen on, as last read.
+    configured: Configured,
     certificates: Certificates,
     buckets: Buckets,
     accounts: Accounts,
@@ -202,7 +229,7 @@ impl Gateway<'_> {
     /// Tells the log of handshakes that have failed, within what may be logged for clients.
     fn tell_of_handshakes(&mut self) {
         for failed in self.server.failed_handshakes() {
-            if log_rate::allows(log_rate::Kind::Client) {
+            if log_rate::allows(LineKind::Client) {
                 log_line::log!("{}", handshakes::told(&failed));
             }
         }
@@ -280,10 +307,19 @@ impl Gateway<'_> {
 
     /// Follows the configuration. While somebody holds a lock on its tables, the gateway goes on with what it knows.
     fn refresh(&mut self) {
+        let mut configured = Configured::default();
+        let mut along = |client: &SpiClient<'_>| {
+            configured = Configured { http: listener::read(client)?, lines: intake::read(client)? };
+            Ok(())
+        };
         // SAFETY: on the main thread, outside a transaction.
-        match unsafe { self.runner.refresh() } {
+        match unsafe { self.runner.refresh(&mut along) } {
             Ok(false) => {}
             Ok(true) => {
+                let roles = configured.lines.iter().map(|intake| intake.destination.role.into());
+                // SAFETY: as above.
+                unsafe { stored_settings::learn(roles) };
+                self.configured = configured;
                 self.name_routes();
                 self.refresh_listeners();
                 // Places in the old table may be others in this one.
@@ -308,10 +344,15 @@ impl Gateway<'_> {
         if self.leaving.is_draining() {
             return;
         }
-        if let Some(table) = self.runner.table() {
+        if self.runner.table().is_some() {
             self.certificates.look(false);
-            self.listeners.follow(&table.listeners, &table.intakes, &self.certificates, &mut self.server);
-            self.flights.keep_listeners(table.intakes.len());
+            self.listeners.follow(
+                &self.configured.http,
+                &self.configured.lines,
+                &self.certificates,
+                &mut self.server,
+            );
+            self.flights.keep_listeners(self.configured.lines.len());
             // Executors write into the entry of a listener, so it is there before the first line is read.
             self.accounts.forget_when();
             self.keep_accounts();
@@ -444,7 +485,7 @@ impl Gateway<'_> {
     /// Writes down what came in, and says whether there need be executors for it.
     fn keep_accounts(&mut self) {
         let Some(open) = self.accounts.keep(&self.listeners, &self.server) else { return };
-        let wanted = self.runner.table().map_or(0, |table| table.intakes.len()).max(open.into()) as u32;
+        let wanted = self.configured.lines.len().max(open.into()) as u32;
         if self.worker.database().line_listeners.swap(wanted, Relaxed) != wanted {
             shared().nudge_supervisor();
         }

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pgrx::pg_sys;
 
+use crate::pg::own_memory;
 use crate::pg::text::c_string;
-use crate::worker::own_memory;
 
 /// An error that PostgreSQL, or code of ours inside it, has raised.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,16 @@ pub const NAMES: [u8; 5] = [
 ];
 
 impl PgError {
+    /// The message with its detail, so many bytes at most: some errors repeat a value.
+    pub fn in_short(&self, bytes: usize) -> String {
+        let mut message = match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.message),
+            None => self.message.clone(),
+        };
+        message.truncate(message.floor_char_boundary(bytes));
+        message
+    }
+
     /// The SQLSTATE as text.
     pub fn sqlstate(&self) -> &str {
         std::str::from_utf8(&self.sqlstate).unwrap_or("XX000")

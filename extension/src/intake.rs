@@ -8,7 +8,7 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
 use wire::{Destination, Durability, Full};
 
-use crate::request::table::{ClientRule, Listener};
+use crate::listener::{ClientRule, Listener};
 use crate::request::temporary;
 use crate::settings;
 
@@ -56,7 +56,7 @@ fn durability(word: &str) -> Durability {
     }
 }
 
-/// Reads `queue.listener`.
+/// Reads `queue.listener`. Its caller has put a safe search_path in force.
 pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error> {
     let rows = client.select(
         "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,

@@ -10,7 +10,7 @@
 //! - [`functions`]: the functions of schema `http` that are written here.
 //! - [`queue`]: queues: rows in, rows out.
 //! - [`ingest`]: lines of JSON into queues and tables.
-//! - [`intake`]: the listeners for lines.
+//! - [`listener`], [`intake`]: the listeners for HTTP and for lines.
 //! - [`log_line`]: lines in the log that no interrupt comes out of; [`log_rate`]: how much requests may make the workers log.
 //! - [`out_of_memory`]: a process without memory ends in order.
 //! - [`pg`]: PostgreSQL functions called directly, and those that pgrx does not bind.
@@ -28,13 +28,13 @@ pub mod authority;
 pub mod drain;
 pub mod entry;
 pub mod executor;
-#[cfg(feature = "faults")]
 pub mod faults;
 pub mod functions;
 pub mod gateway;
 pub mod guard;
 pub mod ingest;
 pub mod intake;
+pub mod listener;
 pub mod log_line;
 pub mod log_rate;
 pub mod out_of_memory;
@@ -65,7 +65,7 @@ exported! {
             return;
         }
         settings::define();
-        shared::prepare();
+        shared::prepare(&[queue::memory::PART]);
         supervisor::register();
         utility::install();
         log_rate::install();

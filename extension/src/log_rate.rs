@@ -9,44 +9,14 @@ use std::cell::Cell;
 use std::ffi::c_char;
 
 use pgrx::pg_sys;
+use problem::Meaning;
 use registry::Allowance;
 
 use crate::entry::infallible_callback;
 use crate::guard::{self, unpack_sqlstate};
-use crate::request::{arguments, problem};
-use crate::shared::databases::Database;
+use crate::shared::databases::{Database, LINE_KINDS, LineKind};
 use crate::shared::{attached, now_us};
 use crate::{log_line, settings};
-
-/// Kinds of lines. None takes another's share: a flood of bad input hides no error of a handler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Errors answered with a status below 500.
-    Client = 0,
-    /// Errors answered with 500 or more.
-    Server,
-    /// Warnings, notices and whatever else is no error.
-    Remark,
-    /// Requests that `howdah.log_min_duration` has logged.
-    Request,
-}
-
-/// How many kinds there are.
-pub const KINDS: usize = 4;
-/// All kinds.
-pub const ALL: [Kind; KINDS] = [Kind::Client, Kind::Server, Kind::Remark, Kind::Request];
-
-impl Kind {
-    /// The word that the view uses.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Client => "client errors",
-            Kind::Server => "server errors",
-            Kind::Remark => "remarks",
-            Kind::Request => "requests",
-        }
-    }
-}
 
 /// Microseconds between two lines that tell how many were left out.
 const TOLD_EVERY: u64 = 10_000_000;
@@ -56,6 +26,8 @@ thread_local! {
     static DATABASE: Cell<Option<&'static Database>> = const { Cell::new(None) };
     /// Whether this process acts for a client now.
     static ACTS: Cell<bool> = const { Cell::new(false) };
+    /// Whether a value that the client has sent is being read.
+    static READS_CLIENTS_VALUE: Cell<bool> = const { Cell::new(false) };
     /// Whether the last line that was looked at is in the log.
     static WRITTEN: Cell<bool> = const { Cell::new(true) };
 }
@@ -84,6 +56,11 @@ pub fn for_client<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether what goes wrong from now on is of a value that the client has sent.
+pub fn reads_clients_value(does: bool) {
+    READS_CLIENTS_VALUE.set(does);
+}
+
 /// Writes what belongs to a line that was written: it does not count by itself.
 pub fn beside(write: impl FnOnce()) {
     let before = ACTS.replace(false);
@@ -97,11 +74,11 @@ pub fn was_written() -> bool {
 }
 
 /// Whether another line of a kind may be written; counted either way.
-pub fn allows(kind: Kind) -> bool {
+pub fn allows(kind: LineKind) -> bool {
     DATABASE.get().is_none_or(|database| allows_of(database, kind))
 }
 
-fn allows_of(database: &Database, kind: Kind) -> bool {
+fn allows_of(database: &Database, kind: LineKind) -> bool {
     let rate = u32::try_from(settings::LOG_RATE.get()).ok();
     database.log[kind as usize].take(rate, now_us())
 }
@@ -121,7 +98,7 @@ fn leaders_database() -> Option<&'static Database> {
 /// Tells the log how many lines it lacks, if that is due. For gateways.
 pub fn tell_left_out(database: &Database) {
     let now = now_us();
-    for kind in ALL {
+    for kind in LINE_KINDS {
         let count = database.log[kind as usize].take_untold(TOLD_EVERY, now);
         if count > 0 {
             let what = kind.word();
@@ -160,12 +137,13 @@ infallible_callback! {
     }
 }
 
-fn kind_of(error: &pg_sys::ErrorData) -> Kind {
+fn kind_of(error: &pg_sys::ErrorData) -> LineKind {
     if error.elevel < pgrx::PgLogLevel::ERROR as i32 {
-        return Kind::Remark;
+        return LineKind::Remark;
     }
     let code = unpack_sqlstate(error.sqlerrcode);
-    if arguments::is_converting() || problem::is_clients_fault(&code) { Kind::Client } else { Kind::Server }
+    let is_clients = READS_CLIENTS_VALUE.get() || Meaning::of(&code).is_clients_fault();
+    if is_clients { LineKind::Client } else { LineKind::Server }
 }
 
 /// A client chooses how long a value is that a message quotes. The texts are PostgreSQL's own copies: what is copied of them once
@@ -190,7 +168,7 @@ unsafe fn cut(text: *mut c_char) {
 }
 
 /// What a database's log has and lacks of a kind.
-pub fn counts(database: &Database, kind: Kind) -> (u64, u64) {
+pub fn counts(database: &Database, kind: LineKind) -> (u64, u64) {
     let allowance: &Allowance = &database.log[kind as usize];
     (allowance.done(), allowance.left_out())
 }

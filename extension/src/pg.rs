@@ -5,6 +5,9 @@
 //!
 //! - [`text`], [`list`]: its texts and lists. [`catalog`]: what its catalogs say.
 //! - [`refuse`]: what an error says.
+//! - [`scratch`]: memory for one row at a time; [`own_memory`]: how much memory is the process's own.
+//! - [`port`]: what a process says of its client's connection, which a worker has none of.
+//! - [`version`]: what its versions call differently.
 #![allow(missing_docs, non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -13,8 +16,12 @@ use pgrx::pg_sys::*;
 
 pub mod catalog;
 pub mod list;
+pub mod own_memory;
+pub mod port;
 pub mod refuse;
+pub mod scratch;
 pub mod text;
+pub mod version;
 
 unsafe extern "C-unwind" {
     // utils/elog.h

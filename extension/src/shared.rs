@@ -7,11 +7,11 @@
 //! - [`Ports`]: which database a port belongs to.
 //! - [`intakes`]: what gateways tell of lines that come in.
 //! - [`routes`]: counters of routes and handlers.
-//! - [`Queues`]: what saves searching in queues.
+//! - [`Part`]: what crates above this one keep here, such as queues.
 //! - [`wake`]: the eventfds that all processes share.
 //!
-//! Everything but the queues is atomic and never locked; queues have locks of PostgreSQL's, which it gives back
-//! when a transaction fails. A process may die at any point: the next start formats all of it anew. All-zero bytes
+//! Everything here is atomic and never locked; parts may have locks of PostgreSQL's, which it gives back when a transaction
+//! fails. A process may die at any point: the next start formats all of it anew. All-zero bytes
 //! are the empty state of every part.
 
 pub mod databases;
@@ -22,6 +22,7 @@ pub mod withdrawals;
 pub mod workers;
 
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,14 +32,15 @@ use pgrx::prelude::*;
 use registry::{PortEntry, Ports, Secrets};
 
 use crate::entry::callback;
-use crate::queue::SEGMENTS;
-use crate::queue::memory::{self, QueueMemory, Queues};
 use crate::settings;
 use databases::Database;
 use intakes::{IntakeEntry, Intakes, ShipperEntry};
 use routes::{Room, Routes};
 use withdrawals::Withdrawals;
 use workers::WorkerEntry;
+
+/// Versions of the extension's SQL that this library serves.
+pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
 
 /// Lanes of a database: each has a run queue and executors of its own.
 pub const LANES: usize = 2;
@@ -96,8 +98,6 @@ pub struct Shared {
     pub intakes: Intakes,
     /// The counters of routes.
     pub routes: Routes,
-    /// The queues that have been used since the server started.
-    pub queues: Queues,
     /// Requests on their way. A worker's index is its number there, as a gateway and as an executor; the
     /// number of a route's counters is that of its gate.
     pub exchange: Exchange,
@@ -120,8 +120,9 @@ pub fn attached() -> Option<&'static Shared> {
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
 }
 
+/// Raises the error that the server does not preload the library.
 #[cold]
-fn not_preloaded() -> ! {
+pub fn not_preloaded() -> ! {
     pgrx::pg_sys::panic::ErrorReport::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         "howdah must be loaded through shared_preload_libraries",
@@ -179,6 +180,24 @@ impl Shared {
     }
 }
 
+/// What a crate above this one keeps in shared memory.
+pub struct Part {
+    /// How many bytes it takes. In the postmaster, once all settings are known.
+    pub bytes: fn() -> usize,
+    /// Asks for locks of PostgreSQL's, when memory is asked for.
+    pub request_locks: fn(),
+    /// Takes over its memory, which is aligned to a page and full of zeros. In the postmaster, while nobody else is attached; again
+    /// after a crash.
+    pub lay_out: unsafe fn(NonNull<u8>),
+}
+
+/// The parts of crates above this one.
+static PARTS: OnceLock<&'static [Part]> = OnceLock::new();
+
+fn parts() -> &'static [Part] {
+    PARTS.get().copied().unwrap_or_default()
+}
+
 /// Where each part begins, in bytes from the start.
 struct Places {
     databases: usize,
@@ -187,8 +206,7 @@ struct Places {
     intakes: usize,
     shippers: usize,
     routes: usize,
-    queues: usize,
-    watched: usize,
+    parts: Vec<usize>,
     exchange: usize,
     size: usize,
 }
@@ -201,7 +219,6 @@ struct Counts {
     intakes: usize,
     shippers: usize,
     routes: usize,
-    queues: usize,
     exchange: Sizes,
 }
 
@@ -215,7 +232,6 @@ impl Counts {
             intakes: workers * intakes::PER_WORKER,
             shippers: settings::MAX_INGEST_CONNECTIONS.get() as usize,
             routes: settings::MAX_ROUTES.get() as usize,
-            queues: settings::MAX_QUEUES.get() as usize,
             exchange: exchange_sizes(),
         }
     }
@@ -233,10 +249,9 @@ impl Counts {
         let intakes = place(size_of::<IntakeEntry>(), self.intakes);
         let shippers = place(size_of::<ShipperEntry>(), self.shippers);
         let routes = place(size_of::<routes::RouteCounters>(), self.routes);
-        let queues = place(size_of::<QueueMemory>(), self.queues);
-        let watched = place(size_of::<claims::Entry>(), self.queues * SEGMENTS * memory::places());
+        let parts = parts().iter().map(|part| place((part.bytes)(), 1)).collect();
         let exchange = place(self.exchange.bytes().unwrap_or_else(|error| error!("{error}")), 1);
-        Places { databases, workers, ports, intakes, shippers, routes, queues, watched, exchange, size: end }
+        Places { databases, workers, ports, intakes, shippers, routes, parts, exchange, size: end }
     }
 }
 
@@ -256,9 +271,11 @@ fn exchange_sizes() -> Sizes {
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Makes the eventfds and asks for the shared memory. Called once, in the postmaster, while the library
+/// Makes the eventfds and asks for the shared memory, that of these parts too. Called once, in the postmaster, while the library
 /// is loaded and the settings are known.
-pub fn prepare() {
+pub fn prepare(parts: &'static [Part]) {
+    // It is called once.
+    let _ = PARTS.set(parts);
     wake::create(settings::MAX_WORKERS.get() as u32);
     // SAFETY: the postmaster has one thread, and hooks are set while libraries are loaded.
     unsafe {
@@ -280,7 +297,7 @@ callback! {
                 previous();
             }
             pg_sys::RequestAddinShmemSpace(Counts::from_settings().places().size + SLACK);
-            Queues::request_locks(Counts::from_settings().queues);
+            parts().iter().for_each(|part| (part.request_locks)());
         }
     }
 }
@@ -314,12 +331,11 @@ callback! {
                     shippers: slice(memory.add(places.shippers), counts.shippers),
                 },
                 routes: Routes::new(slice(memory.add(places.routes), counts.routes), &header.routes),
-                queues: Queues::new(
-                    slice(memory.add(places.queues), counts.queues),
-                    memory.add(places.watched).cast(),
-                ),
                 exchange: Exchange::format(exchange, &counts.exchange).unwrap_or_else(|error| error!("{error}")),
             });
+            for (part, place) in parts().iter().zip(places.parts) {
+                (part.lay_out)(NonNull::new_unchecked(memory.add(place)));
+            }
             // The few words of an earlier life are not given back: children forked before may use them.
             SHARED.store(Box::into_raw(shared), Ordering::Release);
         }

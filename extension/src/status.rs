@@ -7,6 +7,7 @@ use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 
 use crate::entry::{Returned, columns, sql_function, unfailing_callback};
+use crate::shared::databases::LINE_KINDS;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::routes::{CLASSES, RouteCounters, RouteKind};
 use crate::shared::workers::{Kind, STATUSES, WorkerEntry};
@@ -72,7 +73,7 @@ sql_function!(
     |call| {
         let known = shared().databases.iter().filter(|database| !database.is_unused());
         Returned::all(call, known.flat_map(|database| {
-            log_rate::ALL.map(|kind| {
+            LINE_KINDS.map(|kind| {
                 let (written, left_out) = log_rate::counts(database, kind);
                 columns![database.name.get(), kind.word(), written as i64, left_out as i64]
             })

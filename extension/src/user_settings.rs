@@ -9,6 +9,8 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys::{self, GucContext, GucSource};
 
+use crate::pg::version::settings;
+
 /// What becomes of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
@@ -184,20 +186,5 @@ pub fn fix() {
                 pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
             }
         }
-    }
-}
-
-/// All settings of the process.
-fn settings() -> Vec<*mut pg_sys::config_generic> {
-    // SAFETY: PostgreSQL's own table: as many entries as it says.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let (table, count) = (pg_sys::get_guc_variables(), pg_sys::GetNumConfigOptions());
-        #[cfg(not(feature = "pg15"))]
-        let (table, count) = {
-            let mut count = 0;
-            (pg_sys::get_guc_variables(&raw mut count), count)
-        };
-        std::slice::from_raw_parts(table, count as usize).to_vec()
     }
 }

@@ -14,6 +14,7 @@ use crate::authority;
 use crate::entry::{callback, unfailing_callback};
 use crate::functions::configuration;
 use crate::pg;
+use crate::pg::version;
 use crate::queue::wake;
 use crate::request::changes;
 use crate::shared::{Shared, attached, now_us};
@@ -164,7 +165,7 @@ impl Need {
         // SAFETY: look-ups inside a transaction.
         unsafe {
             let user = pg_sys::GetUserId();
-            let owner = owns(self.database, user);
+            let owner = version::owns_database(self.database, user);
             if self.copied {
                 pg_sys::superuser() || (may_create_databases(user) && (owner || is_template(self.database)))
             } else {
@@ -187,16 +188,6 @@ unsafe fn option(options: *mut pg_sys::List, name: &CStr) -> Option<*mut c_char>
             .find(|option| CStr::from_ptr((**option).defname) == name)
             .filter(|option| !(**option).arg.is_null())
             .map(|option| pg_sys::defGetString(option))
-    }
-}
-
-unsafe fn owns(database: pg_sys::Oid, user: pg_sys::Oid) -> bool {
-    // SAFETY: a look-up inside a transaction.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        return pg_sys::pg_database_ownercheck(database, user);
-        #[cfg(not(feature = "pg15"))]
-        return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, user);
     }
 }
 

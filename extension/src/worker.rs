@@ -4,8 +4,6 @@
 //! - [`connection`]: the database, the role, the extension.
 //! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
 //! - [`libraries`]: what PostgreSQL has loaded into the process.
-//! - [`port`]: what it says of its client's connection, which it has none of.
-//! - [`own_memory`]: how much memory is the process's own.
 //! - [`transaction`]: a guarded transaction for the platform's own look-ups.
 //! - [`watch`]: how long a cancelled request goes on in an executor, and how much memory it takes.
 
@@ -13,19 +11,19 @@ pub mod connection;
 pub mod handlers;
 pub mod idle;
 pub mod libraries;
-pub mod own_memory;
-pub mod port;
 pub mod signals;
 pub mod transaction;
 pub mod watch;
 
 use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 use pgrx::pg_sys;
 
-use crate::entry::{exported, unfailing_callback};
+use crate::entry::unfailing_callback;
 use crate::pg;
+use crate::pg::own_memory;
 use crate::shared::databases::{Database, DatabaseState};
 use crate::shared::workers::{Kind, WorkerEntry, WorkerState};
 use crate::shared::{Shared, now_us, shared, wake};
@@ -76,6 +74,22 @@ impl Worker {
         wake::fd(self.kind, self.index)
     }
 
+    /// See [`idle::housekeeping`].
+    pub fn housekeeping(&self) -> Option<Duration> {
+        idle::housekeeping()
+    }
+
+    /// Sleeps until the eventfd or the latch wakes the process, or the time is over; then does the
+    /// housekeeping. For executors: a gateway watches its file descriptors itself.
+    pub fn wait(&self, timeout: Option<Duration>) {
+        let statistics = self.housekeeping();
+        let timeout = [timeout, statistics].into_iter().flatten().min();
+        idle::report_idle();
+        idle::sleep(self.wake_fd(), timeout);
+        wake::drain(self.kind, self.index);
+        self.housekeeping();
+    }
+
     /// Becomes readable when the postmaster is gone: the process must end at once, with
     /// [`Worker::exit_orphaned`].
     pub fn postmaster_fd(&self) -> RawFd {
@@ -118,24 +132,6 @@ impl Worker {
     }
 }
 
-exported! {
-    /// Main function of a gateway. The argument is [`argument`]'s.
-    fn howdah_gateway_main(argument: pg_sys::Datum) {
-        if let Some(worker) = begin(argument, Kind::Gateway) {
-            crate::gateway::run(&worker);
-        }
-    }
-}
-
-exported! {
-    /// Main function of an executor. The argument is [`argument`]'s.
-    fn howdah_executor_main(argument: pg_sys::Datum) {
-        if let Some(worker) = begin(argument, Kind::Executor) {
-            crate::executor::run(&worker);
-        }
-    }
-}
-
 const TICKET_SHIFT: u32 = 16;
 
 /// The main argument of a worker: its index, and the ticket that shows that it is still meant.
@@ -144,7 +140,7 @@ pub fn argument(index: usize, ticket: u32) -> pg_sys::Datum {
 }
 
 /// All that comes before serving; none if there is nothing to serve, and the process ends.
-fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
+pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     let index = argument.value() & ((1 << TICKET_SHIFT) - 1);
     let entry = take_over(index, (argument.value() >> TICKET_SHIFT) as u32)?;
     crate::user_settings::fix();

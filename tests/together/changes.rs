@@ -35,12 +35,12 @@ fn a_route_that_comes_while_a_process_reads_the_routes_for_the_first_time_is_ser
     let platform = Platform::start();
     platform.sql("create function answer() returns text language sql as $$select 'here'$$");
     for kind in ["gateway", "executor"] {
-        // The listeners are read last: whoever waits for them has read the routes as they were.
+        // The handlers are read after the routes: whoever waits for them has read the routes as they were.
         let mut session = platform.session();
         session
             .batch_execute(&format!(
                 "begin;
-                 lock table http.listener in access exclusive mode;
+                 lock table http.handler in access exclusive mode;
                  select http.route('POST', '/{kind}', 'answer');
                  select pg_terminate_backend(pid) from http.workers where kind = '{kind}'"
             ))

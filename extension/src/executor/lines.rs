@@ -3,22 +3,27 @@
 //! The answer leaves when the commit has returned, and so, under the listener's durability, when it is flushed.
 
 use std::ffi::{CStr, CString};
+use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
+use pgrx::spi::SpiClient;
+use problem::Meaning;
 use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
 use crate::authority::name_of;
 use crate::guard::{PgError, Report, attempt};
 use crate::ingest::blame::Refusal;
 use crate::ingest::{self, Keep, Target};
+use crate::intake::{self, Intake};
 use crate::pg;
 use crate::pg::refuse::refuse_with_hint;
 use crate::queue::definition::{self, Definition};
 use crate::request::Runner;
-use crate::request::author;
 use crate::request::identity::{self, Identity};
+use crate::request::table::NoTable;
 use crate::request::transaction::{self, Leftovers, Scope};
+use crate::request::{author, stored_settings};
 use crate::shared::shared;
 use crate::worker::{signals, watch};
 
@@ -28,6 +33,8 @@ pub struct Lines {
     identity: Identity,
     /// What `synchronous_commit` was last set to.
     durability: Option<Durability>,
+    /// The listeners, as last read.
+    intakes: Vec<Rc<Intake>>,
 }
 
 /// `STATE_RUNNING` of utils/backend_status.h.
@@ -39,6 +46,27 @@ impl Lines {
         self.identity.doubt();
     }
 
+    /// Reads the configuration again if it has changed; whether it has. What this process knows it goes on with while it is locked.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn refresh(&mut self, runner: &mut Runner) -> Result<bool, NoTable> {
+        let mut read = Vec::new();
+        let mut along = |client: &SpiClient<'_>| {
+            read = intake::read(client)?;
+            Ok(())
+        };
+        // SAFETY: by contract.
+        unsafe {
+            let has_changed = runner.refresh_if_unlocked(&mut along)?;
+            if has_changed {
+                stored_settings::learn(read.iter().map(|intake| Oid::from(intake.destination.role)));
+                self.intakes = read;
+            }
+            Ok(has_changed)
+        }
+    }
+
     /// Does what has come by the exchange.
     pub fn run(&mut self, bytes: &[u8], runner: &mut Runner) -> Answer {
         let (work, lines) = match Work::parse(bytes) {
@@ -46,10 +74,10 @@ impl Lines {
             Err(error) => return failed("XX000", format!("a bucket cannot be read: {error}")),
         };
         // SAFETY: on the main thread, outside a transaction.
-        if unsafe { runner.refresh_if_unlocked() }.is_err() {
+        if unsafe { self.refresh(runner) }.is_err() {
             return failed("58000", "the configuration cannot be read".into());
         }
-        let present = present(runner, &work);
+        let present = self.present(&work);
         let work = Work { destination: present.clone().unwrap_or(work.destination), ..work };
         let cancels = signals::cancels();
         match self.prepare(&work.destination).and_then(|role| write(role, &work, lines)) {
@@ -71,6 +99,14 @@ impl Lines {
                 Answer::Failed(Failure { code, error, is_final, is_harm })
             }
         }
+    }
+
+    /// How the listener has lines written now, if it still takes them for the same place: whoever has mended its role or
+    /// durability need not wait for connections to end. If the listener has another place by now, the bucket still goes to the old
+    /// one.
+    fn present(&self, work: &Work) -> Option<Destination> {
+        let intake = self.intakes.iter().find(|intake| u32::from(intake.listener.port) == work.listener)?;
+        intake.destination.is_place_of(&work.destination).then(|| intake.destination.clone())
     }
 
     /// Puts the role's settings and the listener's durability in force. The role.
@@ -96,10 +132,7 @@ impl Lines {
     /// Whether trying the bucket again is in vain. Then an acknowledged connection is ended: nothing that it was told of
     /// is lost. A plain one waits in any case: somebody may grant what is missing.
     fn is_final(error: &PgError, work: &Work) -> bool {
-        let of_class = |class: &str| error.sqlstate().starts_with(class);
-        // Missing things and missing rights, a new epoch, a gap in the numbers.
-        work.origin.is_some()
-            && (of_class("42") || of_class("28") || of_class("0A") || error.sqlstate() == "55000")
+        work.origin.is_some() && Meaning::of(&error.sqlstate).lasts()
     }
 }
 
@@ -108,14 +141,6 @@ impl Lines {
 fn was_interrupted(cancels: u64) -> bool {
     // SAFETY: PostgreSQL's own variable.
     unsafe { pg_sys::ProcDiePending != 0 || signals::cancels() != cancels }
-}
-
-/// How the listener has lines written now, if it still takes them for the same place: whoever has mended its role or
-/// durability need not wait for connections to end. What is not its any more is written as it was when it was read.
-fn present(runner: &Runner, work: &Work) -> Option<Destination> {
-    let mut intakes = runner.table()?.intakes.iter();
-    let intake = intakes.find(|intake| u32::from(intake.listener.port) == work.listener)?;
-    intake.destination.is_place_of(&work.destination).then(|| intake.destination.clone())
 }
 
 fn synchronous_commit(durability: Durability) -> &'static CStr {

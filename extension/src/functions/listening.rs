@@ -11,9 +11,9 @@ use crate::authority::{refuse_restricted, run_as_owner, value_as_owner};
 use crate::entry::{Call, sql_function};
 use crate::gateway::listeners;
 use crate::gateway::names::Names;
+use crate::listener::{ClientRule, Listener};
 use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
-use crate::request::table::{ClientRule, Listener};
 use crate::shared::shared;
 use crate::{log_line, settings};
 

@@ -8,6 +8,7 @@ use ::gateway::{ConnectionReport, LinesReport, Server, Trouble};
 use pgrx::pg_sys;
 
 use super::listeners::Listeners;
+use crate::shared::databases::LineKind;
 use crate::shared::intakes::{IntakeEntry, ShipperEntry};
 use crate::shared::shared;
 use crate::worker::Worker;
@@ -138,7 +139,7 @@ impl Accounts {
             entry.code.set(&trouble.code);
             entry.error.set(&trouble.error);
             entry.error_at.store(crate::queue::now(), Relaxed);
-            if is_failing && log_rate::allows(log_rate::Kind::Server) {
+            if is_failing && log_rate::allows(LineKind::Server) {
                 // Who was turned away is not logged: anybody could fill the log so.
                 let Trouble { code, error } = trouble;
                 log_line::log!(

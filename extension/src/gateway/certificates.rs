@@ -20,7 +20,7 @@ use tls::{
 };
 
 use super::shown::{Row, Shown};
-use crate::request::table::ClientRule;
+use crate::listener::ClientRule;
 use crate::shared::ticket_secret;
 use crate::worker::Worker;
 use crate::{log_line, settings};

@@ -18,13 +18,13 @@ use super::parked::{Ended, Parked, Waited};
 use super::refusals::{Refusals, Refused, counters};
 use super::waiting::{self, Waiting};
 use crate::out_of_memory::may_fail;
-use crate::queue::later::{LATER, Later};
-use crate::request::problem::Problem;
+use crate::request::later::{LATER, Later};
 use crate::settings;
 use crate::shared::routes::Unrun;
 use crate::shared::shared;
 use crate::shared::workers::{Kind, WorkerState};
 use crate::worker::Worker;
+use problem::Problem;
 
 /// The requests of this gateway that are in the exchange, or wait for room there.
 pub struct Flights {

@@ -23,12 +23,13 @@ use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
 use super::waiting::REQUEST;
 use crate::at_rest::AtRest;
-use crate::request::problem::Problem;
+use crate::faults;
 use crate::request::{Done, Lane, Runner, admission, transaction};
 use crate::settings::{self, Inline as Mode};
 use crate::shared::routes::{Measured, RouteCounters};
 use crate::shared::{now_us, shared};
 use crate::{log_line, log_rate};
+use problem::Problem;
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
 pub struct Inline {
@@ -256,16 +257,12 @@ impl Inline {
         // SAFETY: the contract of [`Inline::push`], and nothing has changed it.
         let request = unsafe { Request::parse_again(&arrived.request) };
         let waited = now.saturating_duration_since(since);
-        #[cfg(feature = "faults")]
-        crate::faults::panic_if_asked(&request, "in the gateway");
-        #[cfg(feature = "faults")]
-        crate::faults::note_interrupt(&request);
+        faults::panic_if_asked(|name| request.header(name), "in the gateway");
+        faults::note_interrupt(|name| request.header(name));
         // SAFETY: by contract.
         let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
-        #[cfg(feature = "faults")]
-        crate::faults::leave_if_asked(&request);
-        #[cfg(feature = "faults")]
-        crate::faults::interrupt_if_asked("after the request");
+        faults::leave_if_asked(|name| request.header(name));
+        faults::interrupt_if_asked("after the request");
         if lane == Lane::Shared {
             self.check_shared(runner);
         }
@@ -294,8 +291,7 @@ impl Inline {
             server.reply(arrived.ticket, response);
         }
         record(&done, since);
-        #[cfg(feature = "faults")]
-        crate::faults::interrupt_if_asked("after the answer");
+        faults::interrupt_if_asked("after the answer");
         done.ended
     }
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
-use crate::worker::{Worker, own_memory};
+use crate::pg::own_memory;
+use crate::worker::Worker;
 use crate::{log_line, settings};
 
 /// Time between two looks.

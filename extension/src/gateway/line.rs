@@ -17,8 +17,8 @@ use ::gateway::{Ticket, TicketQueues};
 
 use super::parked::{Ended, PAUSE, Request, Waited};
 use crate::queue;
-use crate::queue::later::Later;
-use crate::shared::shared;
+use crate::queue::memory::queues;
+use crate::request::later::Later;
 
 /// Those who wait for rows of one queue.
 pub struct Line {
@@ -154,7 +154,7 @@ impl Line {
         ended: &mut Vec<Ended>,
     ) {
         let full = ended.len() + at_most;
-        let memory = shared().queues.entry(queue as usize);
+        let memory = queues().entry(queue as usize);
         if !memory.is_called(gateway) {
             // First the call, then the look at arrivals and times: no change between is missed.
             memory.call_gateway(gateway);
@@ -170,7 +170,7 @@ impl Line {
     /// Finds out when a row may become free by itself. While somebody has the queue's lock, it is tried again.
     fn learn_time(&mut self, queue: u32, now: Instant) {
         if self.is_stale
-            && let Some(lock) = shared().queues.try_lock(queue as usize)
+            && let Some(lock) = queues().try_lock(queue as usize)
         {
             let clock = queue::now();
             // What was given back has been free since the beginning of time.

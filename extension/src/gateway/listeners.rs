@@ -13,7 +13,7 @@ use tls::{Configuration, Protocol};
 use super::certificates::{Asked, Certificates};
 use super::names::Names;
 use crate::intake::Intake;
-use crate::request::table::{ClientRule, Listener};
+use crate::listener::{ClientRule, Listener};
 use crate::shared::shared;
 use crate::worker::Worker;
 use crate::{log_line, settings};

@@ -1,4 +1,4 @@
-//! Requests whose answer waits for rows of a queue: [`crate::queue::later`]. They occupy no executor.
+//! Requests whose answer waits for rows of a queue: [`crate::request::later`]. They occupy no executor.
 //!
 //! There may be thousands, and the loop asks at each of its turns: so those of a queue stand together, and their times are
 //! looked at only when one may be over. What happens to them is decided in [`super::line`].
@@ -10,8 +10,8 @@ use ::gateway::{Arrived, Ticket, TicketMap};
 
 use super::line::{Line, Turn};
 use super::waiting::REQUEST;
-use crate::queue::later::Later;
-use crate::shared::shared;
+use crate::queue::memory::queues;
+use crate::request::later::Later;
 
 /// What waits for rows.
 pub struct Parked {
@@ -98,8 +98,7 @@ impl Parked {
         let wait = since + Duration::from_millis(later.milliseconds.into());
         // Whoever says that it has looked at a time at which it has not would be sent to look again at once, and for ever.
         let at_least = waited.as_ref().map_or(0, |waited| waited.arrivals);
-        later.arrivals =
-            later.arrivals.max(at_least).min(shared().queues.entry(later.queue as usize).arrivals());
+        later.arrivals = later.arrivals.max(at_least).min(queues().entry(later.queue as usize).arrivals());
         let (until, turn) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.turn));
         let request = Request { arrived, gate, answer, until, since };
         self.held += request.size();

@@ -10,8 +10,8 @@ use message::{Request, ResponseBuilder, Scheme};
 use tls::redirect::{CHALLENGES, token};
 
 use super::certificates::Certificates;
-use crate::request::problem::Problem;
 use crate::{proxies, settings};
+use problem::Problem;
 
 /// Bytes of an answer to a challenge at most; those that are used have some ninety.
 const LONGEST_ANSWER: u64 = 4096;

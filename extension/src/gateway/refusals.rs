@@ -8,10 +8,10 @@ use ::gateway::{Counters, Server, Ticket};
 use exchange::NO_GATE;
 
 use crate::log_line;
-use crate::request::problem::Problem;
 use crate::shared::routes::{RouteCounters, RouteKind, Unrun};
 use crate::shared::shared;
 use crate::shared::workers::{STATUSES, WorkerEntry};
+use problem::Problem;
 
 /// Counts of this gateway.
 pub struct Refusals {

@@ -12,6 +12,7 @@ use pgrx::pg_sys;
 
 use crate::guard::{Report, attempt};
 use crate::pg;
+use crate::pg::version;
 use crate::request::{Runner, transaction};
 
 /// How long it stays open.
@@ -99,10 +100,6 @@ fn ended() -> u64 {
     // that client sends afterwards has been read before this: nothing that a request can know of is missed.
     unsafe {
         fence(Acquire);
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        let variables = pg_sys::ShmemVariableCache;
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let variables = pg_sys::TransamVariables;
-        (&raw const (*variables).xactCompletionCount).read_volatile()
+        version::completed_transactions().read_volatile()
     }
 }

@@ -5,6 +5,7 @@ use ndjson::Reason;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use problem::Meaning;
 
 use crate::guard::{PgError, pack_sqlstate};
 
@@ -30,19 +31,15 @@ pub enum Fault {
 
 /// Whose fault it is that the target has refused rows. `by_policy`: a policy of the target has refused one.
 pub fn fault(error: &PgError, by_policy: bool) -> Fault {
-    match &error.sqlstate {
-        _ if is_the_servers(error) => Fault::Server,
-        [b'2', b'1' | b'2' | b'3', ..] | [b'4', b'4', ..] | [b'P', b'0', ..] | b"54000" => Fault::Line,
-        b"42501" if by_policy => Fault::Line,
+    let meaning = Meaning::of(&error.sqlstate);
+    match error.sqlstate() {
+        _ if meaning.is_servers() => Fault::Server,
+        _ if meaning.is_rows_fault() => Fault::Line,
+        "42501" if by_policy => Fault::Line,
         _ if is_raised(error) => Fault::Line,
-        b"42501" => Fault::Server,
+        "42501" => Fault::Server,
         _ => Fault::Unknown,
     }
-}
-
-/// Whether an error would come whatever the values are: it is of a connection, of the transaction, of the server's means or state.
-pub fn is_the_servers(error: &PgError) -> bool {
-    ["08", "25", "40", "53", "55", "57", "58"].iter().any(|class| error.sqlstate().starts_with(class))
 }
 
 /// Whether somebody's PL/pgSQL has raised an error by RAISE, and so has meant the row, with an SQLSTATE that may be any.
@@ -88,12 +85,7 @@ impl Refusal {
 
 impl From<PgError> for Refusal {
     fn from(error: PgError) -> Refusal {
-        let mut message = match error.detail {
-            Some(detail) => format!("{}: {detail}", error.message),
-            None => error.message,
-        };
-        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
-        Refusal { sqlstate: error.sqlstate, message }
+        Refusal { sqlstate: error.sqlstate, message: error.in_short(LONGEST_MESSAGE) }
     }
 }
 

@@ -7,11 +7,12 @@ use ndjson::Value;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 
 use super::arena::Arena;
-use super::blame::{Refusal, is_the_servers, lacks_a_right, raise};
+use super::blame::{Refusal, lacks_a_right, raise};
 use super::scratch::Scratch;
 use crate::guard::PgError;
 use crate::pg;
 use crate::subtransaction::in_subtransaction;
+use problem::Meaning;
 
 /// A type's input function.
 pub struct Input {
@@ -80,7 +81,9 @@ impl Input {
         if self.null.is_none() {
             self.null = match scratch.with(|| self.call_with(null_mut())) {
                 Ok(_) => Some(None),
-                Err(error) if is_the_servers(&error) || lacks_a_right(&error) => raise(error),
+                Err(error) if Meaning::of(&error.sqlstate).is_servers() || lacks_a_right(&error) => {
+                    raise(error)
+                }
                 Err(error) => Some(Some(error.into())),
             };
         }
@@ -105,7 +108,7 @@ impl Input {
     /// Whatever an input function raises is, whichever its class: no other line need wait for it. But a domain's check may
     /// lack a right, and would refuse every value.
     fn is_the_values_fault(&self, error: &PgError, value: Value<'_>, scratch: &Scratch) -> bool {
-        if is_the_servers(error) {
+        if Meaning::of(&error.sqlstate).is_servers() {
             return false;
         }
         let lacking = self.base.filter(|_| lacks_a_right(error));

@@ -7,8 +7,8 @@ use super::columns::Columns;
 use crate::authority::{name_of, table_name};
 use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
+use crate::pg::version;
 use crate::queue::segment::Opened;
-use crate::request::standing;
 
 /// How rows are written into a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub fn check(table: Oid) {
         }
         let user = pg_sys::GetUserId();
         let schema = pg_sys::get_rel_namespace(table);
-        if !standing::may_use(schema, user) {
+        if !version::may_use_schema(schema, user) {
             refuse_schema(schema, user);
         }
         if !may_insert_somewhere(table, user) {

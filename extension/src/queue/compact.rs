@@ -17,12 +17,12 @@ use pgrx::pg_sys::{self, Datum, Tuplestorestate};
 use super::definition::Definition;
 use super::ledger::{self, Row, Scan};
 use super::page::position_of;
-use super::scratch::Scratch;
 use super::segment::{Purpose, Segment};
 use super::settle::{read_block, read_block_and_next};
 use super::transactions::Server;
 use super::{append, now, rotation, rows};
 use crate::pg;
+use crate::pg::scratch::Scratch;
 
 /// A row that is not consumed.
 #[derive(Clone, Copy)]

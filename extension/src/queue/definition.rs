@@ -15,7 +15,7 @@ use crate::authority::current_user;
 use crate::entry::unfailing_callback;
 use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::pg::text::string;
-use crate::shared::shared;
+use crate::queue::memory::queues;
 
 /// What somebody may be allowed to do with a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,9 +145,7 @@ fn read(name: &str) -> Option<Definition> {
         owner: Oid::from(row[3].number()),
         max_reads: row[4].0.map(|_| row[4].number() as i32),
         is_unlogged: row[5].0.is_some_and(|datum| datum.value() as u8 != 0),
-        memory: shared()
-            .queues
-            .number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
+        memory: queues().number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
         rights,
         tables: std::array::from_fn(|place| {
             let number = place + 1;
@@ -289,12 +287,12 @@ impl Definition {
 
     /// The entry in shared memory.
     pub fn memory(&self) -> &'static QueueMemory {
-        shared().queues.entry(self.memory)
+        queues().entry(self.memory)
     }
 
     /// Locks the entry in shared memory.
     pub fn lock(&self) -> Locked {
-        shared().queues.lock(self.memory)
+        queues().lock(self.memory)
     }
 
     /// The time as it is for this queue, from which delays are counted: it never goes back while the server runs.

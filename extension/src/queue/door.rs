@@ -5,10 +5,10 @@
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Datum, HeapTuple, Oid, TupleDesc};
 
-use super::scratch::Scratch;
 use super::unfolded::{Form, Room};
 use crate::pg::catalog::attributes;
 use crate::pg::refuse::refuse;
+use crate::pg::scratch::Scratch;
 
 /// Bytes that the texts of a row may have.
 pub const LARGEST: usize = 64 << 20;

@@ -12,6 +12,7 @@ use super::segment::{Condition, Opened, PRODUCER, Segment};
 use super::transactions::{Moment, Server};
 use crate::authority::table_name;
 use crate::pg::refuse::refuse_with_hint;
+use crate::pg::version;
 
 /// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence. The count of a claim is
 /// negative: so the claims on the same positions are together in the index, the latest first.
@@ -296,13 +297,7 @@ pub unsafe fn index_beginscan(
     has_key: bool,
 ) -> pg_sys::IndexScanDesc {
     // SAFETY: by contract.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        let scan = pg_sys::index_beginscan(*segment.ledger, **index, snapshot, has_key.into(), 0);
-        #[cfg(feature = "pg18")]
-        let scan = pg_sys::index_beginscan(*segment.ledger, **index, snapshot, null_mut(), has_key.into(), 0);
-        scan
-    }
+    unsafe { version::index_beginscan(*segment.ledger, **index, snapshot, has_key.into()) }
 }
 
 impl Iterator for Scan<'_> {

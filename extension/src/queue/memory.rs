@@ -5,7 +5,8 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use claims::{Entry, Span};
 use pgrx::pg_sys;
@@ -15,7 +16,9 @@ use super::SEGMENTS;
 use super::transactions::Server;
 use crate::pg;
 use crate::pg::refuse::refuse_with_hint;
+use crate::settings;
 use crate::settings::MAX_WORKERS_EVER as MAX_WORKERS;
+use crate::shared::{self, Part};
 
 /// The cursor and the watch list of a segment.
 pub type Watch = claims::Watch<Places>;
@@ -181,6 +184,51 @@ pub struct QueueMemory {
 // SAFETY: `state` is used under the queue's lock, `waiting` by PostgreSQL's functions, which lock it.
 unsafe impl Sync for QueueMemory {}
 
+/// All queues: a part of the shared memory.
+pub const PART: Part = Part { bytes, request_locks, lay_out };
+
+/// Null until the shared memory stands.
+static QUEUES: AtomicPtr<Queues> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The queues that have been used since the server started; an error in a session of a server that does not preload the library.
+pub fn queues() -> &'static Queues {
+    // SAFETY: null, or a leaked box that is never freed.
+    match unsafe { QUEUES.load(Relaxed).as_ref() } {
+        Some(queues) => queues,
+        None => shared::not_preloaded(),
+    }
+}
+
+fn count() -> usize {
+    settings::MAX_QUEUES.get() as usize
+}
+
+/// Where the places of watch lists begin, behind the entries.
+fn watched() -> usize {
+    (size_of::<QueueMemory>() * count()).next_multiple_of(align_of::<QueueMemory>())
+}
+
+fn bytes() -> usize {
+    watched() + size_of::<Entry>() * count() * SEGMENTS * places()
+}
+
+fn request_locks() {
+    // SAFETY: called in the hook that PostgreSQL has for it. One is for the table of entries.
+    unsafe { pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), count() as i32 + 1) };
+}
+
+/// # Safety
+/// Memory of [`bytes`], aligned and full of zeros, in the postmaster.
+unsafe fn lay_out(memory: NonNull<u8>) {
+    // SAFETY: by contract; zeros are the empty state of an entry.
+    unsafe {
+        let entries = std::slice::from_raw_parts(memory.as_ptr().cast(), count());
+        let queues = Queues::new(entries, memory.add(watched()).as_ptr().cast());
+        // The few words of an earlier life are not given back: children forked before may use them.
+        QUEUES.store(Box::into_raw(Box::new(queues)), Release);
+    }
+}
+
 /// All queues.
 pub struct Queues {
     entries: &'static [QueueMemory],
@@ -201,17 +249,11 @@ const NAPS: usize = 10;
 const TRANCHE: &std::ffi::CStr = c"howdah_queue";
 
 impl Queues {
-    /// Asks for the locks of so many queues. In the postmaster, where memory is asked for.
-    pub fn request_locks(queues: usize) {
-        // SAFETY: called in the hook that PostgreSQL has for it.
-        unsafe { pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), queues as i32 + 1) };
-    }
-
     /// The queues, on memory full of zeros. In the postmaster.
     ///
     /// # Safety
     /// At `places` there are [`places`] for each segment of each queue, zeros too, which nothing else uses.
-    pub unsafe fn new(entries: &'static [QueueMemory], places: *mut Entry) -> Queues {
+    unsafe fn new(entries: &'static [QueueMemory], places: *mut Entry) -> Queues {
         let count = self::places();
         for (number, entry) in entries.iter().enumerate() {
             // SAFETY: nobody else is attached yet; the places by contract.

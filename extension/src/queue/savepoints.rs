@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, SubTransactionId};
 use super::definition::Definition;
 use super::transactions::Server;
 use super::wake;
-use crate::shared::shared;
+use crate::queue::memory::queues;
 
 /// The transaction itself, among its subtransactions.
 const TOP: SubTransactionId = 1;
@@ -81,7 +81,7 @@ pub fn committed(own: SubTransactionId, parent: SubTransactionId) {
 /// A subtransaction was rolled back: what it had claimed is free.
 pub fn rolled_back(own: SubTransactionId) {
     for Claimed { queue, segment, span, .. } in taken(own) {
-        let mut lock = shared().queues.lock(queue);
+        let mut lock = queues().lock(queue);
         lock.segments[segment].watch.freed(span, &Server::now());
     }
 }

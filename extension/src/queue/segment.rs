@@ -8,6 +8,7 @@ use pgrx::prelude::*;
 use super::definition::Definition;
 use crate::authority::table_name;
 use crate::pg::refuse::{refuse, refuse_with_hint};
+use crate::pg::version;
 
 /// Why a segment is opened, which decides on its locks. They are kept until the transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,12 +168,8 @@ impl Opened {
     pub fn is_truncated_here(&self) -> bool {
         // SAFETY: the relation is open.
         let relation = unsafe { &*self.0 };
-        #[cfg(feature = "pg15")]
-        let file_since = relation.rd_firstRelfilenodeSubid;
-        #[cfg(not(feature = "pg15"))]
-        let file_since = relation.rd_firstRelfilelocatorSubid;
         // InvalidSubTransactionId
-        file_since != 0
+        version::new_file_since(relation) != 0
     }
 
     /// Pages of its main fork.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use claims::{Outcome, Transactions};
 use pgrx::pg_sys::{self, TransactionId};
 
+use crate::pg::version;
 use crate::shared::shared;
 
 /// The transactions of this server.
@@ -43,7 +44,7 @@ impl Server {
             let lock = &raw mut (*pg_sys::MainLWLockArray.add(XACT_TRUNCATION_LOCK)).lock;
             pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_SHARED);
             let number = TransactionId::from_inner(transaction as u32);
-            let is_known = transaction >= self.widen(oldest_in_log());
+            let is_known = transaction >= self.widen(version::oldest_in_commit_log());
             let has_committed = is_known && pg_sys::TransactionIdDidCommit(number);
             pg_sys::LWLockRelease(lock);
             has_committed
@@ -53,21 +54,6 @@ impl Server {
 
 /// Number of `XactTruncationLock` among PostgreSQL's own, in 15 to 18.
 const XACT_TRUNCATION_LOCK: usize = 44;
-
-/// The oldest transaction of which the commit log knows.
-///
-/// # Safety
-/// `XactTruncationLock` is held.
-unsafe fn oldest_in_log() -> TransactionId {
-    // SAFETY: shared memory of PostgreSQL's.
-    unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        let variables = pg_sys::ShmemVariableCache;
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let variables = pg_sys::TransamVariables;
-        (*variables).oldestClogXid
-    }
-}
 
 /// What had been committed at one moment, for however long somebody looks at it.
 pub struct Moment(pg_sys::Snapshot);

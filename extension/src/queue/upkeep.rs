@@ -14,8 +14,8 @@ use super::functions::events;
 use super::shift::Shift;
 use super::{claim, rotation};
 use crate::guard::Report;
+use crate::queue::memory::queues;
 use crate::settings;
-use crate::shared::shared;
 use crate::worker::transaction::transaction;
 
 /// Time after which a queue is looked after again; none if that is not wanted.
@@ -44,7 +44,7 @@ impl Upkeep {
         }
         let Some(interval) = interval() else { return };
         forget_tables();
-        for queue in shared().queues.neglected(interval.as_micros() as i64) {
+        for queue in queues().neglected(interval.as_micros() as i64) {
             let left = upkeep(queue, tidy).unwrap_or_default();
             self.shifts.extend(left.into_iter().map(|number| (queue, Shift::of(number))));
         }

@@ -1,5 +1,5 @@
 //! Who waits for rows: sessions, which sleep on a condition variable; and gateways with requests that wait
-//! ([`super::later`]), which have an eventfd.
+//! (`request::later`), which have an eventfd.
 //!
 //! They are woken by the end of a transaction after which rows may be free: one that has sent or given back commits, one
 //! that has claimed is rolled back, also to a savepoint, or a prepared one ends. What becomes free by time alone is in the
@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use super::claim::Fate;
 use super::definition::{Definition, Right};
 use super::memory::QueueMemory;
+use super::memory::queues;
 use super::{now, savepoints};
 use crate::entry::unfailing_callback;
 use crate::shared::workers::Kind;
@@ -170,8 +171,8 @@ impl Change {
 
 /// A prepared transaction has ended, which another session may have begun: nobody knows what it has done.
 pub fn prepared_ended() {
-    if let Some(shared) = attached() {
-        shared.queues.of_this_database().for_each(|queue| signal(queue, 1));
+    if attached().is_some() {
+        queues().of_this_database().for_each(|queue| signal(queue, 1));
     }
 }
 

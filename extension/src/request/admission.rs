@@ -29,6 +29,7 @@ use crate::guard::{PgError, raise};
 use crate::pg::catalog::is_users;
 use crate::pg::list::{list_length, nth};
 use crate::pg::text::string;
+use crate::subtransaction;
 use crate::{pg, settings};
 
 thread_local! {
@@ -36,8 +37,6 @@ thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
     /// Whether something was refused since [`take_refusal`].
     static REFUSED: Cell<bool> = const { Cell::new(false) };
-    /// The next subtransaction is our own.
-    static OWN: Cell<bool> = const { Cell::new(false) };
     /// Names of the extensions that may run here, ours among them.
     static EXTENSIONS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// The hooks that were there before.
@@ -130,11 +129,6 @@ pub fn refuse_unfit(unfit: u64, fingerprint: u64) {
     if ACTIVE.get() && unfit == fingerprint {
         refuse("the route does not run in a gateway until its function changes".into());
     }
-}
-
-/// Lets the next subtransaction begin: it is our own, and keeps no cancel.
-pub fn let_subtransaction_begin() {
-    OWN.set(true);
 }
 
 /// Raises the error that sends the request to an executor.
@@ -266,7 +260,7 @@ callback! {
         _: pg_sys::SubTransactionId,
         _: *mut c_void,
     ) {
-        if event == pg_sys::SubXactEvent::SUBXACT_EVENT_START_SUB && !OWN.take() && ACTIVE.get() {
+        if event == pg_sys::SubXactEvent::SUBXACT_EVENT_START_SUB && !subtransaction::take_own() && ACTIVE.get() {
             // From 17 on PostgreSQL ends the process for an error that is raised here, as it leaves the subtransaction
             // halfway. Whoever catches this one leaves all transactions.
             // SAFETY: PostgreSQL's own variable; a gateway has it off.

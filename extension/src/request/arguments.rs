@@ -15,6 +15,7 @@ use super::inputs::{Argument, Input, TypeInput};
 use super::json::{self, Object};
 use super::params;
 use super::types::Types;
+use crate::log_rate;
 use crate::pg;
 use crate::pg::text::c_string;
 
@@ -283,12 +284,8 @@ thread_local! {
 
 /// The place, among the given arguments, of the one whose conversion has failed. Clears it.
 pub fn failed_conversion() -> Option<usize> {
+    log_rate::reads_clients_value(false);
     CONVERTING.take()
-}
-
-/// Whether a value of the client's is being converted now.
-pub fn is_converting() -> bool {
-    CONVERTING.get().is_some()
 }
 
 /// Converts the values to the arguments' types, in the current memory context.
@@ -305,6 +302,7 @@ pub unsafe fn convert(
     // SAFETY: by contract; nothing here owns memory of Rust's.
     unsafe {
         let list = pg::makeParamList(arguments.len() as c_int);
+        log_rate::reads_clients_value(true);
         for (place, (argument, value)) in arguments.iter().zip(values).enumerate() {
             CONVERTING.set(Some(place));
             let parameter = &mut *(*list).params.as_mut_ptr().add(place);
@@ -323,6 +321,7 @@ pub unsafe fn convert(
             }
         }
         CONVERTING.set(None);
+        log_rate::reads_clients_value(false);
         list
     }
 }

@@ -11,10 +11,7 @@
 //! Its validator compiles as well, and keeps the result for calls. Anybody may call it for each function that it may execute; here
 //! it is called when a function is made, and by nobody else.
 
-use std::cell::Cell;
-#[cfg(not(feature = "pg18"))]
-use std::cell::RefCell;
-#[cfg(not(feature = "pg18"))]
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -25,22 +22,7 @@ use super::process_tables::{ProcessTable, unknown_layout};
 use super::{changes, kept_plans, temporary};
 use crate::entry::{callback, unfailing_callback};
 use crate::guard::{PgError, raise};
-
-#[cfg(feature = "pg18")]
-mod layout {
-    //! Of utils/funccache.h.
-    pub use pgrx::pg_sys::{CachedFunction as Compiled, CachedFunctionHashKey as Key};
-    /// The table's name in funccache.c. Functions in SQL are in it as well.
-    pub const TABLE: &std::ffi::CStr = c"Cached function hash";
-}
-
-#[cfg(not(feature = "pg18"))]
-mod layout {
-    //! Of plpgsql.h.
-    pub use pgrx::pg_sys::{PLpgSQL_func_hashkey as Key, PLpgSQL_function as Compiled};
-    /// The table's name in pl_comp.c.
-    pub const TABLE: &std::ffi::CStr = c"PLpgSQL function hash";
-}
+use crate::pg::version::compiled as layout;
 
 /// An entry of the table.
 #[repr(C)]
@@ -53,7 +35,6 @@ thread_local! {
     /// What has been compiled.
     static TABLE: ProcessTable = const { ProcessTable::named(layout::TABLE) };
     /// Those that were ever forgotten.
-    #[cfg(not(feature = "pg18"))]
     static FORGOTTEN: RefCell<HashSet<*mut layout::Compiled>> = RefCell::default();
     /// PL/pgSQL's validator, and [`changes::epoch`] when it was looked up.
     static VALIDATOR: Cell<(u64, Oid)> = const { Cell::new((0, Oid::INVALID)) };
@@ -104,8 +85,9 @@ pub fn forget() {
                 if (*function).fn_xmin != pg_sys::InvalidTransactionId {
                     // One that runs goes on as it is.
                     (*function).fn_xmin = pg_sys::InvalidTransactionId;
-                    #[cfg(not(feature = "pg18"))]
-                    FORGOTTEN.with_borrow_mut(|forgotten| forgotten.insert(function));
+                    if layout::FAILED_LOOK_COMPILED {
+                        FORGOTTEN.with_borrow_mut(|forgotten| forgotten.insert(function));
+                    }
                 }
             });
         }
@@ -198,7 +180,6 @@ fn forget_failed() {
     // PL/Perl and its like keep such states.
     kept_plans::forget_domains();
     // Before version 18 a function that could not be compiled anew looks as if it had been to whoever holds it, and crashes.
-    #[cfg(not(feature = "pg18"))]
     FORGOTTEN.with_borrow(|forgotten| {
         for function in forgotten {
             // SAFETY: PL/pgSQL keeps these for the life of the process.

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use message::{Request, Scheme};
 
 use super::types::Types;
+use crate::authority;
 use crate::pg::text::c_string;
 
 /// A path parameter: name and value.
@@ -44,22 +45,14 @@ pub fn with<T>(
     result
 }
 
-/// Runs `work`, which sees no request.
-pub fn hidden<T>(work: impl FnOnce() -> T) -> T {
-    /// Shows it again, after an error as well.
-    struct Shown(Option<Current>);
-    impl Drop for Shown {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-        }
-    }
-    let _shown = Shown(CURRENT.take());
-    work()
-}
-
 /// Forgets the current request.
 pub fn clear() {
     CURRENT.set(None);
+}
+
+/// What runs as somebody else sees no request.
+fn visible() -> Option<Current> {
+    if authority::runs_restricted() { None } else { CURRENT.get() }
 }
 
 /// The current request and the types, if a request runs.
@@ -67,14 +60,14 @@ pub fn clear() {
 /// # Safety
 /// The references are used before the request ends: within one call from SQL.
 pub unsafe fn get<'a>() -> Option<(&'a Request<'a>, &'a Types)> {
-    let current = CURRENT.get()?;
+    let current = visible()?;
     // SAFETY: `with` keeps both alive while they are set.
     unsafe { Some((&*current.request, &*current.types)) }
 }
 
 /// The client's address: the peer's, or what a trusted proxy says.
 pub fn client(request: &Request<'_>) -> Option<IpAddr> {
-    match CURRENT.get() {
+    match visible() {
         Some(current) => current.client,
         None => request.remote().map(|address| address.ip()),
     }
@@ -90,7 +83,7 @@ pub fn scheme(request: &Request<'_>) -> Scheme {
 /// # Safety
 /// Inside a guard.
 pub unsafe fn path_parameters() -> *mut c_char {
-    let path = match CURRENT.get() {
+    let path = match visible() {
         // SAFETY: `with` keeps the parameters alive while they are set.
         Some(current) => unsafe { &*current.path },
         None => &[],

@@ -7,6 +7,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use crate::entry::callback;
 use crate::pg::catalog::is_users;
 use crate::pg::list::{list_length, nth};
+use crate::pg::version;
+use crate::pg::version::{expression_tree_walker, query_tree_walker};
 
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
@@ -143,8 +145,7 @@ unsafe fn is_of_users_type(node: *mut pg_sys::Node) -> bool {
                 | T_Aggref
                 | T_WindowFunc
         );
-        #[cfg(any(feature = "pg17", feature = "pg18"))]
-        let is_value = is_value || (*node).type_ == T_JsonExpr;
+        let is_value = is_value || version::is_json_expression((*node).type_);
         is_value && may_call_users_code(pg_sys::exprType(node))
     }
 }
@@ -227,12 +228,6 @@ type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> boo
 
 /// Goes on with what is below a node.
 unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool {
-    #[cfg(feature = "pg15")]
-    use pg_sys::{expression_tree_walker, query_tree_walker};
-    #[cfg(not(feature = "pg15"))]
-    use pg_sys::{
-        expression_tree_walker_impl as expression_tree_walker, query_tree_walker_impl as query_tree_walker,
-    };
     // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions; null is none.
     unsafe {
         match query_of(node) {

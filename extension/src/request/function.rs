@@ -7,12 +7,13 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::inputs::{Argument, Input, arguments};
 use super::plan::{Origin, Plan};
 use super::shape::{MediaType, Shape};
-use super::standing::{FunctionVersion, PROCOID, may_execute, version};
+use super::standing::{FunctionVersion, PROCOID, version};
 use super::types::Types;
 use super::{admission, stored_body, temporary};
 use crate::guard::direct;
 use crate::pg;
 use crate::pg::text::string;
+use crate::pg::version::may_execute;
 
 /// A function that answers a route.
 pub struct Function {

@@ -15,6 +15,7 @@ use crate::guard::{PgError, Report, attempt, pack_sqlstate};
 use crate::pg;
 use crate::pg::list::{list_length, nth};
 use crate::pg::text::string;
+use crate::pg::version::{permission, permissions};
 
 /// Tables of a plan that are looked at.
 const MOST: usize = 16;
@@ -84,30 +85,6 @@ callback! {
             }
             REFUSED.set(Some(refused));
         }
-    }
-}
-
-#[cfg(feature = "pg15")]
-unsafe fn permissions(statement: *mut pg_sys::PlannedStmt) -> *mut pg_sys::List {
-    // SAFETY: a planned statement.
-    unsafe { (*statement).rtable }
-}
-
-#[cfg(not(feature = "pg15"))]
-unsafe fn permissions(statement: *mut pg_sys::PlannedStmt) -> *mut pg_sys::List {
-    // SAFETY: a planned statement.
-    unsafe { (*statement).permInfos }
-}
-
-/// A table, what is needed of it, and by whom if not by the current user.
-unsafe fn permission(node: *mut c_void) -> (Oid, pg_sys::AclMode, Oid) {
-    // SAFETY: an element of the list of `permissions`.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let entry = &*node.cast::<pg_sys::RangeTblEntry>();
-        #[cfg(not(feature = "pg15"))]
-        let entry = &*node.cast::<pg_sys::RTEPermissionInfo>();
-        (entry.relid, entry.requiredPerms, entry.checkAsUser)
     }
 }
 

@@ -4,6 +4,7 @@
 use pgrx::pg_sys::Datum;
 
 use super::loaded::{Library, call};
+use crate::pg::version;
 
 thread_local! {
     static LIBRARY: Library<1> = const { Library::of(b"isn", [c"accept_weak_input"]) };
@@ -14,7 +15,7 @@ thread_local! {
 /// # Safety
 /// Inside a guard.
 pub unsafe fn be_strict() {
-    if cfg!(not(feature = "pg18"))
+    if !version::ISN_HAS_SETTING
         && let Some([accept_weak_input]) = LIBRARY.with(Library::functions)
     {
         // SAFETY: by contract; it sets a variable.

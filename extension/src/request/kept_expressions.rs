@@ -12,6 +12,7 @@ use pgrx::pg_sys::{self, List, MemoryContext, Relation};
 
 use super::relations;
 use crate::pg;
+use crate::pg::version::new_file_since;
 
 /// How `PartitionKeyData` of utils/partcache.h begins. From version 16 on its strategy is a number of four bytes.
 #[repr(C)]
@@ -112,12 +113,8 @@ unsafe fn delete(memory: MemoryContext) {
 unsafe fn is_unused(relation: Relation) -> bool {
     // SAFETY: by contract.
     unsafe {
-        #[cfg(feature = "pg15")]
-        let rewritten = (*relation).rd_firstRelfilenodeSubid;
-        #[cfg(not(feature = "pg15"))]
-        let rewritten = (*relation).rd_firstRelfilelocatorSubid;
         (*relation).rd_refcnt == 0
             && (*relation).rd_createSubid == NO_SUBTRANSACTION
-            && rewritten == NO_SUBTRANSACTION
+            && new_file_since(&*relation) == NO_SUBTRANSACTION
     }
 }

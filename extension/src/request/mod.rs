@@ -38,11 +38,11 @@ pub mod json;
 pub mod kept_dictionaries;
 pub mod kept_expressions;
 pub mod kept_plans;
+pub mod later;
 pub mod loaded;
 pub mod open;
 pub mod params;
 pub mod plan;
-pub mod problem;
 pub mod process_tables;
 pub mod ready;
 pub mod receiver;
@@ -63,19 +63,19 @@ pub mod types;
 use std::time::{Duration, Instant};
 
 use message::Request;
-use pgrx::pg_sys::Oid;
 use router::Match;
 
 use crate::settings;
+use crate::shared::databases::LineKind;
 use crate::shared::workers::WorkerEntry;
 use crate::{log_line, log_rate};
 use endpoint::Endpoint;
 use identity::Identity;
 use open::OpenPlans;
-use problem::{Access, Problem};
+use problem::{Access, Meaning, Problem};
 use receiver::{Answer, Receiver};
 use run::Job;
-use table::{NoTable, Table};
+use table::{Along, NoTable, Table};
 use transaction::Scope;
 
 /// Runs requests in this process.
@@ -159,17 +159,17 @@ impl Runner {
 
     /// Reads the configuration again if it has changed; whether it has. Call it outside a transaction, after
     /// invalidations have been accepted. If reading fails, because somebody holds a lock on a table say, the table stays
-    /// as it was, and it is tried again after [`changes::PAUSE`].
+    /// as it was, and it is tried again after [`changes::PAUSE`]; then nothing that `along` has read counts.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn refresh(&mut self) -> Result<bool, NoTable> {
+    pub unsafe fn refresh(&mut self, along: Along<'_>) -> Result<bool, NoTable> {
         let is_due = self.table.is_none() || changes::configuration_is_stale();
         if !is_due || self.refresh_from.is_some_and(|from| Instant::now() < from) {
             return Ok(false);
         }
         // SAFETY: by contract.
-        let table = match unsafe { Table::load(&mut self.table) } {
+        let table = match unsafe { Table::load(&mut self.table, along) } {
             Ok(table) => table,
             Err(error) => {
                 // A cancel was meant for one request. The next one must not be answered by the old table because of it.
@@ -179,10 +179,8 @@ impl Runner {
             }
         };
         self.refresh_from = None;
-        let routes = table.endpoints.iter().map(|endpoint| endpoint.registration.role);
-        let listeners = table.intakes.iter().map(|intake| Oid::from(intake.destination.role));
         // SAFETY: by contract.
-        unsafe { stored_settings::learn(routes.chain(listeners)) };
+        unsafe { stored_settings::learn(table.endpoints.iter().map(|endpoint| endpoint.registration.role)) };
         self.table = Some(table);
         Ok(true)
     }
@@ -191,11 +189,11 @@ impl Runner {
     ///
     /// # Safety
     /// As for [`Self::refresh`].
-    pub unsafe fn refresh_if_unlocked(&mut self) -> Result<(), NoTable> {
+    pub unsafe fn refresh_if_unlocked(&mut self, along: Along<'_>) -> Result<bool, NoTable> {
         // SAFETY: by contract.
-        match unsafe { self.refresh() } {
-            Err(NoTable::Failed(error)) if self.table.is_some() && error.sqlstate == *b"55P03" => Ok(()),
-            result => result.map(|_| ()),
+        match unsafe { self.refresh(along) } {
+            Err(NoTable::Failed(error)) if self.table.is_some() && error.sqlstate == *b"55P03" => Ok(false),
+            result => result,
         }
     }
 
@@ -338,8 +336,9 @@ impl Runner {
         done.status = match result {
             Ok(status) => status,
             Err(problem) => {
-                done.cancelled = problem.sqlstate == Some(*b"57014");
-                done.elsewhere = lane != Lane::Own && problem.sqlstate.is_some_and(|code| may_differ(&code));
+                let meaning = problem.sqlstate.as_ref().map(Meaning::of);
+                done.cancelled = meaning.is_some_and(Meaning::is_cancel);
+                done.elsewhere = lane != Lane::Own && meaning.is_some_and(Meaning::may_differ_in_an_executor);
                 if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
             }
         };
@@ -366,7 +365,7 @@ impl Runner {
         unsafe {
             // In a gateway the places of what waits are those of the table as it is.
             if lane == Lane::Own {
-                self.refresh_if_unlocked().map_err(no_table)?;
+                self.refresh_if_unlocked(&mut table::nothing_along).map_err(no_table)?;
             }
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));
@@ -470,7 +469,7 @@ pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: D
     let minimum = settings::LOG_MIN_DURATION.get();
     let total = waited + took;
     let is_wanted = minimum >= 0 && total >= Duration::from_millis(minimum as u64);
-    if !is_wanted || !log_rate::allows(log_rate::Kind::Request) {
+    if !is_wanted || !log_rate::allows(LineKind::Request) {
         return;
     }
     log_rate::beside(|| {
@@ -506,11 +505,4 @@ fn scope(lane: Lane, access: Access) -> Scope {
         Lane::OwnReadOnly => Scope::Own { read_only: true },
         Lane::Shared => Scope::Shared,
     }
-}
-
-/// Errors that come from how the gateway runs requests, and not from the request: out of time, no write, no
-/// lock, no second try with another plan; and a missing right, since an executor has a transaction to find the grant in.
-fn may_differ(sqlstate: &[u8; 5]) -> bool {
-    matches!(sqlstate, b"57014" | b"25006" | b"55P03" | b"40001" | b"40P01" | b"42501")
-        || run::is_of_catalogs(sqlstate)
 }

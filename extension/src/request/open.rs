@@ -19,6 +19,7 @@ use super::plan::Plan;
 use super::receiver::Receiver;
 use super::run::{cached_plan, executor_run};
 use crate::pg::list::{list_length, nth};
+use crate::pg::version;
 use crate::{log_line, pg};
 
 /// Nodes of a plan that is kept open; larger plans are started anew, which costs them little.
@@ -265,25 +266,11 @@ unsafe fn can_be_rescanned(node: *const pg_sys::PlanState) -> bool {
             | T_BitmapHeapScan | T_TidScan | T_NestLoop | T_MergeJoin | T_HashJoin | T_Hash | T_Sort
             | T_Material | T_Agg | T_Group | T_Unique | T_SubqueryScan | T_ValuesScan | T_ProjectSet => true,
             // Pruned at its start by the parameters from outside.
-            T_Append => (*plan.cast::<pg_sys::Append>()).part_prune_info_is_none(),
+            T_Append => version::prunes_nothing(&*plan.cast()),
             // FunctionScan and Memoize look at parameters of the executor alone; the rest is rare, foreign,
             // parallel, or writes.
             _ => false,
         }
-    }
-}
-
-/// What PostgreSQL's versions call differently.
-trait Pruning {
-    fn part_prune_info_is_none(&self) -> bool;
-}
-
-impl Pruning for pg_sys::Append {
-    fn part_prune_info_is_none(&self) -> bool {
-        #[cfg(not(feature = "pg18"))]
-        return self.part_prune_info.is_null();
-        #[cfg(feature = "pg18")]
-        return self.part_prune_index < 0;
     }
 }
 

@@ -10,6 +10,7 @@ use super::types::Types;
 use super::{author, changes};
 use crate::authority::with_path;
 use crate::guard::{PgError, Report, attempt};
+use problem::Meaning;
 
 /// Whether the endpoint's plans are made and still those of role and function as they are now.
 pub fn is_ready(endpoint: &Endpoint) -> bool {
@@ -135,8 +136,7 @@ unsafe fn is_named(function: &Function, target: &Target) -> bool {
 /// Whether an endpoint whose plans fail so cannot be served until it changes. A missing right may be granted at any
 /// time, and is 403 until then; a lock is waited for in vain, a query cancelled, memory short.
 fn is_lasting(error: &PgError) -> bool {
-    let state = error.sqlstate();
-    state != "42501" && !["40", "53", "55", "57", "58"].iter().any(|class| state.starts_with(class))
+    error.sqlstate() != "42501" && !Meaning::of(&error.sqlstate).is_of_circumstances()
 }
 
 unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use message::{Request, ResponseBuilder};
 use pgrx::pg_sys;
+use problem::{Access, Meaning, Problem, Raised};
 
 use super::arguments::{self, Bound};
 use super::called::{self, Called};
@@ -15,16 +16,18 @@ use super::identity::Identity;
 use super::open::OpenPlans;
 use super::params::RequestSource;
 use super::plan::{self, Origin, Plan};
-use super::problem::{Access, Problem};
+
+use super::later;
 use super::ready::{is_ready, make_ready};
 use super::receiver::{Answer, Receiver};
 use super::transaction::{self, Begun, Scope};
 use super::types::Types;
 use super::{Whose, changes, grants, params};
 use crate::entry::callback;
+use crate::faults;
 use crate::guard::{self, PgError, Report, attempt};
 use crate::pg::list::{list_length, nth};
-use crate::queue::later;
+use crate::pg::version;
 use crate::worker::watch;
 use crate::{log_line, log_rate, pg, settings};
 
@@ -56,13 +59,6 @@ const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a request is tried again that has failed while tables and functions changed.
 const CATALOG_TRIES: u32 = 8;
-
-/// Whether an error may come of a plan that no longer fits its tables and functions: a name, a type or a column that is gone, a
-/// row that has other columns by now, an entry of a catalog that cannot be found, "cached plan must not change result type".
-/// Handlers may raise the same: with a new plan they do it again.
-pub fn is_of_catalogs(sqlstate: &[u8; 5]) -> bool {
-    matches!(sqlstate, [b'4', b'2', ..] | b"0A000" | b"XX000") && sqlstate != b"42501"
-}
 
 /// An attempt's failure, before it is known whether it is tried again.
 enum Mishap {
@@ -123,7 +119,10 @@ impl Job<'_, '_> {
             tries += 1;
             let may_succeed = match error.sqlstate() {
                 "40001" | "40P01" => tries == 1,
-                _ if is_of_catalogs(&error.sqlstate) => {
+                // A name, a type or a column that is gone, a row that has other columns by now, an entry of a catalog that
+                // cannot be found, "cached plan must not change result type". Handlers may raise the same: with a new plan they
+                // do it again.
+                _ if Meaning::of(&error.sqlstate).is_of_catalogs() => {
                     tries == 1 && was_made || tries <= CATALOG_TRIES && changes::epoch() != epoch
                 }
                 _ => false,
@@ -140,7 +139,15 @@ impl Job<'_, '_> {
     fn problem(&self, mishap: Mishap) -> Problem {
         match mishap {
             Mishap::Problem(problem) => problem,
-            Mishap::Error(error) => Problem::of_error(&error, self.access, settings::SHOW_ERRORS.get()),
+            Mishap::Error(error) => {
+                let raised = Raised {
+                    sqlstate: error.sqlstate,
+                    message: &error.message,
+                    detail: error.detail.as_deref(),
+                    hint: error.hint.as_deref(),
+                };
+                Problem::of_error(raised, self.access, is_standby(), settings::SHOW_ERRORS.get())
+            }
         }
     }
 
@@ -200,7 +207,7 @@ impl Job<'_, '_> {
                 transaction::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
-                    && is_of_catalogs(&error.sqlstate)
+                    && Meaning::of(&error.sqlstate).is_of_catalogs()
                 {
                     // The second try makes new ones.
                     endpoint.forget_plans();
@@ -273,10 +280,8 @@ impl Job<'_, '_> {
                         self.receiver.complete();
                     }
                     refuse_invalid(&self.receiver.answer);
-                    #[cfg(feature = "faults")]
-                    crate::faults::panic_if_asked(self.request, "in the request");
-                    #[cfg(feature = "faults")]
-                    crate::faults::interrupt_if_asked("before the end");
+                    faults::panic_if_asked(|name| self.request.header(name), "in the request");
+                    faults::interrupt_if_asked("before the end");
                     if let Some(begun) = *begun {
                         transaction::finish(begun, plan.leftovers());
                     }
@@ -507,20 +512,10 @@ fn refuse_rules() -> ! {
 /// # Safety
 /// Inside a guard; the plan has been started with a receiver that still stands.
 pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
-    const FORWARD: i32 = pg_sys::ScanDirection::ForwardScanDirection;
     // None is all; the receiver refuses the second row of a scalar subquery.
     let rows = if plan.runs_to_end { 0 } else { 1 + u64::from(plan.scalar) };
-    // SAFETY: by contract. From version 18 on it is the executor that knows whether it is once.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        pg::ExecutorRun(description, FORWARD, rows, once);
-        #[cfg(feature = "pg18")]
-        {
-            // Version 18 has no such parameter.
-            let _ = once;
-            pg::ExecutorRun(description, FORWARD, rows);
-        }
-    }
+    // SAFETY: by contract.
+    unsafe { version::run_executor(description, rows, once) };
 }
 
 /// A value that cannot be converted is the client's fault, and which one it was helps.
@@ -528,7 +523,7 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
     let Mishap::Error(error) = mishap else { return mishap };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
-    if !is_clients_fault(error.sqlstate()) {
+    if !Meaning::of(&error.sqlstate).is_texts_fault() {
         return Mishap::Error(error);
     }
     let shown = settings::SHOW_ERRORS.get();
@@ -540,14 +535,10 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     Mishap::Problem(problem)
 }
 
-/// Whether a conversion has failed because of its text: besides bad values, names that do not exist (regclass),
-/// syntax (tsquery, jsonpath) and nesting (json).
-fn is_clients_fault(sqlstate: &str) -> bool {
-    match sqlstate {
-        "42501" => false,
-        "23514" | "23502" | "0A000" => true,
-        _ => ["22", "42", "54"].iter().any(|class| sqlstate.starts_with(class)),
-    }
+/// Whether nobody can write to this server.
+fn is_standby() -> bool {
+    // SAFETY: reads a flag in shared memory, or a variable of this process.
+    unsafe { pg_sys::RecoveryInProgress() }
 }
 
 /// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.

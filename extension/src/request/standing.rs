@@ -2,6 +2,8 @@
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::pg::version::{may_execute, may_use_schema};
+
 /// The catalog cache of functions.
 pub const PROCOID: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
 
@@ -45,52 +47,12 @@ pub unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
             Standing::Changed
         } else if !may_execute(known.oid, role) {
             Standing::Forbidden
-        } else if !may_use(known.schema, role) {
+        } else if !may_use_schema(known.schema, role) {
             // Made anew, it says what is missing.
             Standing::Changed
         } else {
             Standing::Unchanged
         }
-    }
-}
-
-/// Whether a role has the right EXECUTE.
-///
-/// # Safety
-/// Inside a transaction.
-pub unsafe fn may_execute(function: Oid, role: Oid) -> bool {
-    // SAFETY: by contract.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let result = pg_sys::pg_proc_aclcheck(function, role, pg_sys::ACL_EXECUTE as pg_sys::AclMode);
-        #[cfg(not(feature = "pg15"))]
-        let result = pg_sys::object_aclcheck(
-            pg_sys::ProcedureRelationId,
-            function,
-            role,
-            pg_sys::ACL_EXECUTE as pg_sys::AclMode,
-        );
-        result == pg_sys::AclResult::ACLCHECK_OK
-    }
-}
-
-/// Whether a role may name what is in a schema.
-///
-/// # Safety
-/// Inside a transaction.
-pub unsafe fn may_use(schema: Oid, role: Oid) -> bool {
-    // SAFETY: the caller's contract.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let result = pg_sys::pg_namespace_aclcheck(schema, role, pg_sys::ACL_USAGE as pg_sys::AclMode);
-        #[cfg(not(feature = "pg15"))]
-        let result = pg_sys::object_aclcheck(
-            pg_sys::NamespaceRelationId,
-            schema,
-            role,
-            pg_sys::ACL_USAGE as pg_sys::AclMode,
-        );
-        result == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use crate::entry::callback;
 use crate::pg::list::{first, list_length};
+use crate::pg::version;
 
 /// The statement that is analysed in place of the tree.
 pub const STAND_IN: &CStr = c"select";
@@ -116,11 +117,7 @@ unsafe fn replace(state: *mut pg_sys::ParseState, query: *mut pg_sys::Query) -> 
             return null_mut();
         }
         // The stand-in's number is that of all.
-        #[cfg(feature = "pg15")]
-        let jumble = pg_sys::JumbleQuery(query, (*state).p_sourcetext);
-        #[cfg(not(feature = "pg15"))]
-        let jumble = pg_sys::JumbleQuery(query);
-        jumble
+        version::jumble_query(query, (*state).p_sourcetext)
     }
 }
 

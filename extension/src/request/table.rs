@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
-use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
@@ -12,11 +11,10 @@ use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
 use super::{changes, identity, temporary, transaction};
 use crate::guard::{PgError, Report, attempt};
-use crate::intake::{self, Intake};
 use crate::log_line;
-use crate::worker::connection::SERVED_VERSIONS;
+use crate::shared::SERVED_VERSIONS;
 
-/// Routes, query handlers, and the listeners that SQL asks for.
+/// Routes and query handlers.
 pub struct Table {
     /// OIDs of the extension's types.
     pub types: Types,
@@ -26,49 +24,6 @@ pub struct Table {
     pub handlers: std::ops::Range<usize>,
     /// Routes by method and path; the numbers are places in `endpoints`.
     pub router: Router,
-    /// The listeners.
-    pub listeners: Vec<Listener>,
-    /// The listeners for lines.
-    pub intakes: Vec<Rc<Intake>>,
-}
-
-/// A row of `http.listener`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listener {
-    /// The port, or the number in the name of the UNIX socket.
-    pub port: u16,
-    /// The address as the user has given it; empty: what `howdah.listen_addresses` says.
-    pub address: String,
-    /// Whether it speaks TLS; UNIX sockets never do.
-    pub tls: bool,
-    /// Whether it only sends clients to https.
-    pub redirects: bool,
-    /// What it asks of clients about themselves.
-    pub clients: ClientRule,
-}
-
-/// What a listener that speaks TLS asks of clients about themselves. The stricter ones are greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClientRule {
-    /// Nothing.
-    #[default]
-    Off,
-    /// A certificate, if they have one.
-    Ask,
-    /// A certificate.
-    Require,
-}
-
-impl ClientRule {
-    /// The rule that a word of `http.listen` names.
-    pub fn of(word: &str) -> Option<ClientRule> {
-        match word {
-            "off" => Some(ClientRule::Off),
-            "ask" => Some(ClientRule::Ask),
-            "require" => Some(ClientRule::Require),
-            _ => None,
-        }
-    }
 }
 
 /// What the tables say.
@@ -77,8 +32,6 @@ struct Configuration {
     tables: [Oid; changes::TABLES_WATCHED],
     registrations: Vec<Registration>,
     routes: usize,
-    listeners: Vec<Listener>,
-    intakes: Vec<Rc<Intake>>,
 }
 
 /// Why there is no table.
@@ -92,20 +45,28 @@ pub enum NoTable {
     Failed(PgError),
 }
 
+/// What is read with the routes, in the same transaction and of the same snapshot: what else follows the configuration's tables.
+pub type Along<'a> = &'a mut dyn FnMut(&SpiClient<'_>) -> Result<(), pgrx::spi::Error>;
+
+/// For whom the routes are enough.
+pub fn nothing_along(_: &SpiClient<'_>) -> Result<(), pgrx::spi::Error> {
+    Ok(())
+}
+
 impl Table {
-    /// Reads the configuration, as the extension's owner. The plans of what has not changed are kept. The previous
-    /// table is taken once that has succeeded. A lock is waited for no longer than [`changes::LOCK_TIMEOUT`].
+    /// Reads the configuration, as the extension's owner, and what `along` reads of it. The plans of what has not changed are kept. The
+    /// previous table is taken once that has succeeded. A lock is waited for no longer than [`changes::LOCK_TIMEOUT`].
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn load(previous: &mut Option<Table>) -> Result<Table, NoTable> {
+    pub unsafe fn load(previous: &mut Option<Table>, along: Along<'_>) -> Result<Table, NoTable> {
         changes::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
             attempt(Report::Log, || {
                 crate::worker::transaction::begin();
                 identity::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
-                let configuration = read();
+                let configuration = read(along);
                 pg_sys::CommitTransactionCommand();
                 configuration
             })
@@ -143,8 +104,7 @@ impl Table {
             endpoints.push(same.unwrap_or_else(|| Endpoint::new(registration)));
         }
         let handlers = configuration.routes..endpoints.len();
-        let Configuration { types, listeners, intakes, .. } = configuration;
-        Table { types, endpoints, handlers, router, listeners, intakes }
+        Table { types: configuration.types, endpoints, handlers, router }
     }
 
     /// The numbers of the endpoints' counters.
@@ -161,7 +121,7 @@ fn key(target: &Target) -> String {
 }
 
 /// Reads the tables, if the extension is there.
-unsafe fn read() -> Result<Configuration, NoTable> {
+unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
     // SAFETY: inside a transaction; errors unwind, and the transaction's end restores the user.
     unsafe {
         let extension = pg_sys::get_extension_oid(c"howdah".as_ptr(), true);
@@ -196,15 +156,14 @@ unsafe fn read() -> Result<Configuration, NoTable> {
             let mut registrations = routes(client)?;
             let count = registrations.len();
             registrations.extend(handlers(client)?);
-            Ok((registrations, count, listeners(client)?, intake::read(client)?))
+            along(client)?;
+            Ok((registrations, count))
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
         identity::leave_safe_path(path);
         match read {
-            Ok((registrations, routes, listeners, intakes)) => {
-                Ok(Configuration { types, tables, registrations, routes, listeners, intakes })
-            }
+            Ok((registrations, routes)) => Ok(Configuration { types, tables, registrations, routes }),
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }
     }
@@ -265,24 +224,6 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             },
             role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(4)?),
-        })
-    })
-    .collect()
-}
-
-fn listeners(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
-    let rows = client.select(
-        "select port, address, tls, redirect, client_certificates from http.listener order by port, address",
-        None,
-        &[],
-    )?;
-    rows.map(|row| {
-        Ok(Listener {
-            port: row.get::<i32>(1)?.and_then(|port| u16::try_from(port).ok()).unwrap_or_default(),
-            address: row.get::<String>(2)?.unwrap_or_default(),
-            tls: row.get::<bool>(3)?.unwrap_or_default(),
-            redirects: row.get::<String>(4)?.is_some(),
-            clients: row.get::<&str>(5)?.and_then(ClientRule::of).unwrap_or(ClientRule::Require),
         })
     })
     .collect()

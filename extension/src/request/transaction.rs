@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use pgrx::pg_sys;
 
 use super::{changes, dblink, identity, isn, kept_plans, replication};
+use crate::faults;
 use crate::guard::{Report, attempt, end_process};
 use crate::worker::signals;
 use crate::{at_rest, pg, user_settings};
@@ -140,18 +141,15 @@ pub unsafe fn finish(begun: Begun, leftovers: Leftovers) {
                 distrust_what_was_kept(user_settings::have_changed_meanings());
                 identity::leave_settings(begun.entered);
                 let temporary = may_leave_temporary();
-                #[cfg(feature = "faults")]
-                crate::faults::interrupt_if_asked("before the commit");
+                faults::interrupt_if_asked("before the commit");
                 // As the role: what has escaped the above has its rights, and may not become another.
                 pg::CommitTransactionCommand();
-                #[cfg(feature = "faults")]
-                crate::faults::interrupt_if_asked("after the commit");
+                faults::interrupt_if_asked("after the commit");
                 identity::leave_role(begun.entered);
                 // It has come too late: what was committed is answered so.
                 pg_sys::QueryCancelPending = 0;
                 clean_up(temporary);
-                #[cfg(feature = "faults")]
-                crate::faults::interrupt_if_asked("after the cleaning");
+                faults::interrupt_if_asked("after the cleaning");
             }
         }
     }

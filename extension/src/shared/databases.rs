@@ -56,6 +56,35 @@ impl DatabaseState {
     }
 }
 
+/// Kinds of lines that requests have logged. None takes another's share: a flood of bad input hides no error of a handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineKind {
+    /// Errors answered with a status below 500.
+    Client = 0,
+    /// Errors answered with 500 or more.
+    Server,
+    /// Warnings, notices and whatever else is no error.
+    Remark,
+    /// Requests that `howdah.log_min_duration` has logged.
+    Request,
+}
+
+/// All kinds.
+pub const LINE_KINDS: [LineKind; 4] =
+    [LineKind::Client, LineKind::Server, LineKind::Remark, LineKind::Request];
+
+impl LineKind {
+    /// The word that the view uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            LineKind::Client => "client errors",
+            LineKind::Server => "server errors",
+            LineKind::Remark => "remarks",
+            LineKind::Request => "requests",
+        }
+    }
+}
+
 /// A listed database. The supervisor alone makes and frees entries; workers report what they found.
 #[repr(C, align(64))]
 pub struct Database {
@@ -75,8 +104,8 @@ pub struct Database {
     pub announce_ms: AtomicU32,
     /// Requests that gateways have cut off when they left.
     pub cut_off: AtomicU64,
-    /// What requests may make its workers write to the log, by [`crate::log_rate::Kind`].
-    pub log: [Allowance; crate::log_rate::KINDS],
+    /// What requests may make its workers write to the log, by [`LineKind`].
+    pub log: [Allowance; LINE_KINDS.len()],
 }
 
 impl Database {

@@ -3,13 +3,11 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::port;
 use super::transaction::transaction;
 use crate::guard::Report;
+use crate::pg::port;
+use crate::shared::SERVED_VERSIONS;
 use crate::shared::databases::DatabaseState;
-
-/// Versions of the extension's SQL that this library serves.
-pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
 
 /// The role that requests run as unless their route names another; the session user of every worker.
 pub const WEB_ROLE: &str = "howdah_web";

@@ -6,34 +6,15 @@ use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
-use super::Worker;
 use crate::at_rest;
 use crate::guard::{Report, attempt};
-use crate::shared::wake;
+use crate::pg::version;
 
-impl Worker {
-    /// Serves interrupts, barriers, invalidations and reloads, and reports statistics, at most once a second.
-    /// Ends the process if it is told to. Returns the time after which statistics that wait should be
-    /// reported by another call.
-    ///
-    /// Call it between two requests, outside any transaction, and before each sleep.
-    pub fn housekeeping(&self) -> Option<Duration> {
-        housekeeping()
-    }
-
-    /// Sleeps until the eventfd or the latch wakes the process, or the time is over; then does the
-    /// housekeeping. For executors: a gateway watches its file descriptors itself.
-    pub fn wait(&self, timeout: Option<Duration>) {
-        let statistics = self.housekeeping();
-        let timeout = [timeout, statistics].into_iter().flatten().min();
-        report_idle();
-        sleep(self.wake_fd(), timeout);
-        wake::drain(self.kind, self.index);
-        self.housekeeping();
-    }
-}
-
-/// See [`Worker::housekeeping`].
+/// Serves interrupts, barriers, invalidations and reloads, and reports statistics, at most once a second.
+/// Ends the process if it is told to. Returns the time after which statistics that wait should be
+/// reported by another call.
+///
+/// Call it between two requests, outside any transaction, and before each sleep.
 pub fn housekeeping() -> Option<Duration> {
     // SAFETY: main thread, outside a transaction, and nothing here has a destructor. An error is logged; what
     // raised it has been taken off its list before.
@@ -134,11 +115,7 @@ unsafe fn events(fd: i32) -> *mut pg_sys::WaitEventSet {
     let nobody = std::ptr::null_mut();
     // SAFETY: by contract.
     unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        let set = pg_sys::CreateWaitEventSet(pg_sys::TopMemoryContext, 3);
-        // From 17 on the set belongs to a resource owner; without one it lives until it is freed.
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let set = pg_sys::CreateWaitEventSet(std::ptr::null_mut(), 3);
+        let set = version::new_wait_events(3);
         pg_sys::AddWaitEventToSet(set, WL_LATCH_SET, pg_sys::PGINVALID_SOCKET, pg_sys::MyLatch, nobody);
         pg_sys::AddWaitEventToSet(
             set,

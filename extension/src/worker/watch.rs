@@ -19,9 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, 
 
 use pgrx::pg_sys;
 
-use super::{libraries, own_memory, signals};
+use super::{libraries, signals};
 use crate::entry::infallible_callback;
 use crate::guard::PgError;
+use crate::pg::own_memory;
 use crate::request::transaction;
 use crate::shared::now_us;
 use crate::{log_line, pg, settings};

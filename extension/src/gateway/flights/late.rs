@@ -7,10 +7,10 @@ use exchange::{Cancel, Outcome};
 
 use super::{Flight, Flights};
 use crate::gateway::refusals::{Refused, counters};
-use crate::queue::later::LATER;
-use crate::request::problem::Problem;
+use crate::request::later::LATER;
 use crate::settings;
 use crate::shared::routes::Unrun;
+use problem::Problem;
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
 const GRACE: Duration = Duration::from_secs(1);

@@ -6,7 +6,6 @@ use claims::FOR_GOOD;
 use pgrx::pg_sys::{self, Datum, HeapTuple};
 use pgrx::prelude::*;
 
-use super::dead;
 use super::settled::{Found, named, remove, settled_queue};
 use super::typed::{positions, quantity};
 use crate::authority::{run_as_owner, table_name};
@@ -14,9 +13,10 @@ use crate::entry::{Call, Returned, sql_function};
 use crate::guard::direct;
 use crate::pg;
 use crate::pg::refuse::refuse;
+use crate::pg::scratch::Scratch;
 use crate::queue::claim::{Chosen, Fate, Haul, Search, Wanted, claim};
+use crate::queue::dead_letters;
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::scratch::Scratch;
 use crate::queue::segment::Opened;
 use crate::queue::{LATEST, append, archive, now, rotation, rows, settle, wake};
 
@@ -337,7 +337,7 @@ fn content(haul: &Haul, tuple: HeapTuple) -> Content {
 pub fn hand_out(queue: &Definition, haul: &Haul, returned: &Returned) {
     each_message(haul, |row, (message, headers)| {
         if row.is_dead {
-            return dead::bury_message(queue, row, message, headers);
+            return dead_letters::bury_message(queue, row, message, headers);
         }
         // SAFETY: the columns of queue.message_record.
         unsafe { returned.add_values(&mut record(row, message, headers)) };

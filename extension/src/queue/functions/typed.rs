@@ -4,14 +4,14 @@ use claims::Span;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
-use super::dead;
 use crate::entry::{Call, Returned, sql_function};
 use crate::pg::refuse::refuse;
+use crate::pg::scratch::Scratch;
 use crate::queue::append::{self, Origin};
 use crate::queue::claim::{Chosen, Fate, Haul, Wanted, claim};
+use crate::queue::dead_letters;
 use crate::queue::definition::{self, Definition, Right};
 use crate::queue::layout::{self, Layout};
-use crate::queue::scratch::Scratch;
 use crate::queue::{now, producer, rotation, rows, wake};
 
 sql_function!(
@@ -341,7 +341,7 @@ pub fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, r
             let mut row = layout.to_row(tuple);
             let value = pg_sys::heap_copy_tuple_as_datum(&mut row, row_type);
             if chosen.is_dead {
-                return dead::bury(queue, &chosen, value);
+                return dead_letters::bury(queue, &chosen, value);
             }
             let number = Datum::from(position as i64);
             returned.add_values(&mut [Some(number), Some(Datum::from(chosen.reads)), Some(value)]);

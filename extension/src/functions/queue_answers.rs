@@ -9,17 +9,18 @@ use std::ops::ControlFlow;
 
 use pgrx::pg_sys::{self, Datum, FmgrInfo, MemoryContext, Oid, TupleDesc};
 
-use super::dead::attempted;
-use super::messages;
-use super::typed::{hand_out_leased, microseconds, quantity};
 use crate::entry::{Returned, sql_function};
 use crate::guard::{PgError, unwind};
+use crate::pg::scratch;
 use crate::queue::claim::{Fate, Haul, Wanted, claim};
 use crate::queue::definition::{self, Definition, Right};
+use crate::queue::functions::messages;
+use crate::queue::functions::typed::{hand_out_leased, microseconds, quantity};
+use crate::queue::rotation;
 use crate::queue::unfolded::{Form, Room};
-use crate::queue::{rotation, scratch};
 use crate::request::rows::to_json;
 use crate::settings;
+use crate::subtransaction::attempted;
 
 /// Bytes of an answer for each row beside its JSON: its number, and its part of the batch.
 const AROUND_ROW: usize = 128;

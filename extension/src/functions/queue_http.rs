@@ -14,9 +14,9 @@ use crate::guard::{self, PgError, unwind};
 use crate::ingest::{self, Bucket, Keep, Sender, Target, Written};
 use crate::pg::refuse::{refuse, refuse_with_hint};
 use crate::queue::definition::{self, Definition, Right};
-use crate::queue::later;
 use crate::queue::producer;
 use crate::request::current;
+use crate::request::later::{self, Later};
 use crate::settings;
 
 sql_function!(
@@ -207,7 +207,8 @@ sql_function!(
         let milliseconds: i32 = call.need(2, "milliseconds");
         let any_row: bool = call.need(3, "any_row");
         let milliseconds = milliseconds.clamp(0, LONGEST_WAIT) as u32;
-        later::ask(&queue, arrivals as u64, milliseconds, any_row);
+        let queue = queue.memory_number() as u32;
+        later::ask(Later { queue, milliseconds, arrivals: arrivals as u64, any_row });
         Datum::null()
     }
 );

@@ -3,8 +3,8 @@
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{Datum, Oid};
 
-use super::{Bucket, Keep, Sender, Target, write_in_parts};
 use crate::entry::{Returned, sql_function};
+use crate::ingest::{Bucket, Keep, Sender, Target, write_in_parts};
 use crate::pg::refuse::refuse;
 use crate::settings;
 

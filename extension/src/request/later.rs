@@ -6,8 +6,6 @@
 
 use std::cell::Cell;
 
-use super::definition::Definition;
-
 /// Set in the code of a completion whose response begins with a [`Later`].
 pub const LATER: u32 = 1 << 31;
 
@@ -29,8 +27,8 @@ thread_local! {
 }
 
 /// Has the answer to the current request wait. Void outside of one.
-pub fn ask(queue: &Definition, arrivals: u64, milliseconds: u32, any_row: bool) {
-    ASKED.set(Some(Later { queue: queue.memory_number() as u32, milliseconds, arrivals, any_row }));
+pub fn ask(later: Later) {
+    ASKED.set(Some(later));
 }
 
 /// What was asked for since the last call.

@@ -5,12 +5,12 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
+use super::listening::{check_listener, check_tls, port};
+use super::registering::{SearchPath, is_removed};
 use crate::authority::{
     check_role, current_user, name_of, refuse_restricted, run_as_owner, table_name, value_as_owner, web_role,
 };
 use crate::entry::{Call, sql_function};
-use crate::functions::listening::{check_listener, check_tls, port};
-use crate::functions::registering::{SearchPath, is_removed};
 use crate::ingest::table;
 use crate::pg::refuse::refuse_with_hint;
 use crate::queue::definition::{self, Right};

@@ -3,13 +3,13 @@
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use super::definitions::lock_out;
 use crate::authority::{check_table_owner, run_as_owner};
 use crate::entry::{Returned, columns, sql_function};
 use crate::ingest::progress;
 use crate::pg::refuse::refuse_with_hint;
 use crate::queue::append::Origin;
 use crate::queue::definition::{self, Right};
+use crate::queue::functions::definitions::lock_out;
 use crate::queue::producer;
 
 sql_function!(
