@@ -35,6 +35,7 @@ mod together {
     mod installation;
     mod isolation;
     mod kernel_limits;
+    mod layers;
     mod listeners;
     mod locks_of_others;
     mod log_floods;

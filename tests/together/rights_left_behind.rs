@@ -545,7 +545,7 @@ const RUN_BY_NAME: &str = r#"
 fn functions_of_postgresqls_that_run_what_they_are_given_the_name_of_are_known() {
     let platform = Platform::start();
     platform.sql(RUN_BY_NAME);
-    let source = include_str!("../../extension/src/request/effects.rs");
+    let source = include_str!("../../extension/request/src/effects.rs");
     let (_, list) = source.split_once("const BY_NAME").expect("the list");
     let (list, _) = list.split_once("];\n").expect("its end");
     let known: Vec<&str> = list.split(|character: char| !character.is_ascii_digit()).collect();

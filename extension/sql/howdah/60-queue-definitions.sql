@@ -1,5 +1,5 @@
 -- The queues and who may do what with them. Ordinary tables, so that pg_dump carries them, as it carries the tables
--- of rows and ledgers, which are made for each queue. extension/src/queue/README.md has the storage.
+-- of rows and ledgers, which are made for each queue. extension/queue/README.md has the storage.
 
 create schema queue;
 comment on schema queue is 'Queues: rows in at one end, out at the other, whatever the backlog';

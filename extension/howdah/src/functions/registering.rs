@@ -1,0 +1,203 @@
+//! Registering routes and query handlers.
+//!
+//! These functions run as their caller. Whom a request may run as is asked of the current user; names mean what they mean to
+//! the caller; a statement is analysed as the role that is to run it, as analysing runs what users have made: domains in its
+//! constants, say. Only the rows are written as the extension's owner, by fixed texts.
+
+use std::ffi::CString;
+
+use pg::entry::{Call, sql_function};
+use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+use request::function::Function;
+use request::inputs::Input;
+use request::plan;
+use request::types::Types;
+use router::Router;
+use session::authority::{
+    NothingOpen, as_role, check_role, function_name, name_of, refuse_restricted, rows_as_owner, run_as_owner,
+    value_as_owner, with_path,
+};
+use session::temporary;
+
+sql_function!(
+    /// `http.route(method, pattern, function, role, search_path)`
+    howdah_route,
+    |call| {
+        refuse_restricted();
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let role = check_role(call.need_text(3, "role"));
+        let path = SearchPath::of(call, 4);
+        let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
+        let function_as_it_is = check_function(function);
+        run_as_owner(
+            "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
+             on conflict (method, pattern) do update
+             set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
+               owner = excluded.owner",
+            &[
+                method.as_str().into(),
+                pattern.into(),
+                function_name(function).into(),
+                role.into(),
+                path.text().into(),
+                name_of(function_as_it_is.owner()).into(),
+            ],
+        );
+        check_route(&method, pattern);
+        check_parameters(pattern, &function_as_it_is);
+        Datum::null()
+    }
+);
+
+sql_function!(
+    /// `http.unroute(method, pattern)`
+    howdah_unroute,
+    |call| {
+        refuse_restricted();
+        let method = call.text(0).map(|method| method.to_uppercase());
+        is_removed(
+            "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
+            &[method.into(), call.text(1).into()],
+        )
+    }
+);
+
+sql_function!(
+    /// `http.handle(statement, name, priority, role, search_path)`
+    howdah_handle,
+    |call| {
+        refuse_restricted();
+        let statement = call.need_text(0, "statement");
+        let name = call.need_text(1, "name");
+        let priority: i32 = call.need(2, "priority");
+        let role = check_role(call.need_text(3, "role"));
+        let path = SearchPath::of(call, 4);
+        let nothing_open = NothingOpen::required("what the planner calls for the statement");
+        let reads_temporary = as_role(role, &path.0, &nothing_open, || {
+            // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
+            let plan = unsafe { plan::for_statement(statement, &types()) };
+            let reads_temporary = plan.relations().any(temporary::is_temporary_relation);
+            plan.release();
+            reads_temporary
+        });
+        temporary::refuse_if(reads_temporary, "a statement over a table or view");
+        run_as_owner(
+            "insert into http.handler as h (name, statement, priority, role, search_path) values ($1, $2, $3, $4, $5)
+             on conflict (name) do update
+             set statement = excluded.statement, priority = excluded.priority, role = excluded.role,
+               search_path = excluded.search_path",
+            &[name.into(), statement.into(), priority.into(), role.into(), path.text().into()],
+        );
+        Datum::null()
+    }
+);
+
+sql_function!(
+    /// `http.unhandle(name)`
+    howdah_unhandle,
+    |call| {
+        refuse_restricted();
+        let name = call.text(0);
+        is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
+    }
+);
+
+/// Whether a statement that removes something has found it.
+pub fn is_removed(statement: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Datum {
+    Datum::from(value_as_owner::<bool>(statement, arguments).unwrap_or_default())
+}
+
+/// The search path in which names are to resolve, as it is registered.
+pub struct SearchPath(CString);
+
+impl SearchPath {
+    /// That of an argument; null stands for no schema of anybody's.
+    pub fn of(call: Call, place: usize) -> SearchPath {
+        let text = call.text(place).unwrap_or("pg_temp");
+        temporary::refuse_in_path(text);
+        // What SQL passes as text has no byte 0.
+        SearchPath(CString::new(text).unwrap_or_default())
+    }
+
+    /// As it is stored.
+    pub fn text(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+/// The function that a name, or a name with the types of its arguments, means under the search path in force.
+fn look_up(name: &str) -> Oid {
+    let text = CString::new(name).unwrap_or_default();
+    let input = if name.contains('(') { pg_sys::regprocedurein } else { pg_sys::regprocin };
+    // SAFETY: both take a C string, which lives for as long as the call.
+    let found = unsafe { pgrx::direct_function_call::<Oid>(input, &[Some(Datum::from(text.as_ptr()))]) };
+    found.unwrap_or(Oid::INVALID)
+}
+
+/// The function; an error if a route cannot call it.
+fn check_function(function: Oid) -> Function {
+    // SAFETY: inside a transaction.
+    let function = unsafe { Function::of(function, &types()) };
+    if let Some(obstacle) = function.obstacle() {
+        refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle);
+    }
+    let mut bodies = 0;
+    for argument in function.arguments() {
+        bodies += usize::from(argument.takes_body());
+        let takes_body = argument.takes_body() && bodies == 1;
+        if argument.name.is_none() && !takes_body && !matches!(argument.input, Input::Request) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
+                "an argument of a route's function has no name",
+                "Name it: arguments are bound by name. One without a name, of type text, json, jsonb or bytea, takes the body.",
+            );
+        }
+    }
+    function
+}
+
+/// An error if the pattern has a parameter that nothing of the function takes: a name is misspelled.
+fn check_parameters(pattern: &str, function: &Function) {
+    let takes =
+        |name: &str| function.arguments().iter().any(|argument| argument.name.as_deref() == Some(name));
+    let lost = router::parameters(pattern).into_iter().find(|name| !takes(name));
+    if let Some(name) = lost.filter(|_| !function.may_read_request()) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!(
+                "{} takes no argument {name}, which the pattern {pattern} has",
+                function.qualified_name()
+            ),
+            "Rename the one or the other. A function that leaves it to others to call http.path_value() takes an argument of type http.request.",
+        );
+    }
+}
+
+/// The types, looked up in a session that registers.
+fn types() -> Types {
+    // SAFETY: inside a transaction, in a database with the extension.
+    unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) }
+}
+
+/// An error if a route is malformed, or conflicts with another. Those that can match the same paths have the same text up to
+/// the first parameter: what the others cost does not grow with each route that is added.
+fn check_route(method: &str, pattern: &str) {
+    let beginning = pattern.split('{').next().unwrap_or_default();
+    let others = rows_as_owner(
+        "select r.pattern from http.route r
+         where r.method = $1 and starts_with(r.pattern, $2) and r.pattern <> $3",
+        &[method.into(), beginning.into(), pattern.into()],
+        |row| row.get::<String>(1).ok().flatten(),
+    );
+    let mut router = Router::new();
+    let added = others.iter().try_for_each(|other| router.insert(method, other, 0));
+    if let Err(error) = added.and_then(|()| router.insert(method, pattern, 0)) {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("route {method} {pattern}: {error}"),
+        );
+    }
+}

@@ -1,0 +1,392 @@
+//! A queue by its name, and who may do what.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::rc::Rc;
+
+use pg::entry::unfailing_callback;
+use pg::refuse::{refuse, refuse_with_hint};
+use pg::text::string;
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
+use session::authority::current_user;
+
+use super::SEGMENTS;
+use super::memory::{Locked, QueueMemory};
+use super::shape::Shape;
+use crate::memory::queues;
+
+/// What somebody may be allowed to do with a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Right {
+    /// Put rows in.
+    Send,
+    /// Take rows out, and look at them.
+    Take,
+    /// All of it, and purge, dead letters, rights.
+    Manage,
+}
+
+impl Right {
+    /// By its word.
+    pub fn of(word: &str) -> Option<Right> {
+        [Right::Send, Right::Take, Right::Manage].into_iter().find(|right| right.word() == word)
+    }
+
+    /// The word that `queue.grant` takes.
+    pub fn word(self) -> &'static str {
+        match self {
+            Right::Send => "send",
+            Right::Take => "take",
+            Right::Manage => "manage",
+        }
+    }
+}
+
+/// A queue, as its row in `queue.queue` says.
+#[derive(Debug)]
+pub struct Definition {
+    /// Its number, in the names of its tables.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The composite type of its rows; none for a queue of messages.
+    pub row_type: Option<Oid>,
+    /// The role that owns it.
+    pub owner: Oid,
+    /// How often a row is read at most before it becomes a dead letter.
+    pub max_reads: Option<i32>,
+    /// Whether a crash empties it.
+    pub is_unlogged: bool,
+    /// Number of its entry in shared memory.
+    memory: usize,
+    rights: Vec<(Oid, Right)>,
+    tables: [(Oid, Oid); SEGMENTS],
+}
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<String, Rc<Definition>>> = RefCell::default();
+    static WATCHED: Cell<[Oid; 2]> = const { Cell::new([Oid::INVALID; 2]) };
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+    /// Grows with every change of the definitions.
+    static EPOCH: Cell<u64> = const { Cell::new(0) };
+    static KNOWN_AT: Cell<u64> = const { Cell::new(0) };
+}
+
+unfailing_callback! {
+    unsafe fn relation_changed(_: Datum, relation: Oid) {
+        if relation == Oid::INVALID || WATCHED.get().contains(&relation) {
+            EPOCH.set(EPOCH.get() + 1);
+        }
+    }
+}
+
+/// The queue of this name; an error if there is none.
+pub fn find(name: &str) -> Rc<Definition> {
+    match look_up(name) {
+        Some(definition) => definition,
+        None => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            &format!("there is no queue \"{name}\""),
+            "queue.list_queues() shows those that there are.",
+        ),
+    }
+}
+
+/// The queue of this name, if there is one.
+pub fn look_up(name: &str) -> Option<Rc<Definition>> {
+    if KNOWN_AT.get() != EPOCH.get() {
+        KNOWN.with_borrow_mut(HashMap::clear);
+        KNOWN_AT.set(EPOCH.get());
+    }
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
+        return Some(known);
+    }
+    let definition = Rc::new(read(name)?);
+    // What has changed while it was read is read again next time.
+    if KNOWN_AT.get() == EPOCH.get() {
+        KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), definition.clone()));
+    }
+    Some(definition)
+}
+
+/// The queue of this number, if there is one.
+pub fn of_number(id: u32) -> Option<Rc<Definition>> {
+    let row = tuples::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
+    look_up(&row[1].text()?)
+}
+
+/// The oid of a relation of schema `queue`; invalid if there is none.
+pub fn relation(name: &str) -> Oid {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: look-ups inside a transaction.
+    unsafe { pg_sys::get_relname_relid(name.as_ptr(), pg_sys::get_namespace_oid(c"queue".as_ptr(), false)) }
+}
+
+fn read(name: &str) -> Option<Definition> {
+    let watched = [relation("queue"), relation("permission")];
+    WATCHED.set(watched);
+    if !REGISTERED.get() {
+        // SAFETY: the callback touches thread-local cells only and cannot fail.
+        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0)) };
+        REGISTERED.set(true);
+    }
+    let row = tuples::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
+    let id = row[0].number();
+    let rights = tuples::<3>(watched[1]).into_iter().filter(|right| right[0].number() == id);
+    let rights = rights
+        .filter_map(|right| Some((Oid::from(right[1].number()), Right::of(&right[2].text()?)?)))
+        .collect();
+    Some(Definition {
+        id,
+        name: name.to_owned(),
+        row_type: row[2].0.map(|_| Oid::from(row[2].number())),
+        owner: Oid::from(row[3].number()),
+        max_reads: row[4].0.map(|_| row[4].number() as i32),
+        is_unlogged: row[5].0.is_some_and(|datum| datum.value() as u8 != 0),
+        memory: queues().number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
+        rights,
+        tables: std::array::from_fn(|place| {
+            let number = place + 1;
+            (relation(&format!("rows_{id}_{number}")), relation(&format!("ledger_{id}_{number}")))
+        }),
+    })
+}
+
+/// Whether a queue exists for anybody: also one that a transaction which still runs, perhaps this, has made or dropped.
+fn exists(table: Oid, queue: u32) -> bool {
+    let is_it = |rows: Vec<[Field; 1]>| rows.iter().any(|row| row[0].number() == queue);
+    // SAFETY: inside a transaction. A dirty snapshot needs nothing but its type.
+    unsafe {
+        let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
+        dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+        if is_it(tuples_as_of(table, &raw mut dirty)) {
+            return true;
+        }
+        // What this transaction has dropped is there before its first command.
+        let before = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+        (*before).curcid = 0;
+        let is_dropped_here = is_it(tuples_as_of(table, before));
+        pg_sys::UnregisterSnapshot(before);
+        is_dropped_here
+    }
+}
+
+/// A value of a tuple.
+#[derive(Clone, Copy)]
+struct Field(Option<Datum>);
+
+impl Field {
+    fn number(self) -> u32 {
+        self.0.map_or(0, |datum| datum.value() as u32)
+    }
+
+    fn text(self) -> Option<String> {
+        // SAFETY: used on columns of type text.
+        self.0.and_then(|datum| unsafe { String::from_datum(datum, false) })
+    }
+}
+
+/// The first columns of all rows of a small table, as of now.
+fn tuples<const N: usize>(table: Oid) -> Vec<[Field; N]> {
+    // SAFETY: without a snapshot the scan takes one itself.
+    unsafe { tuples_as_of(table, std::ptr::null_mut()) }
+}
+
+/// The same as of a snapshot.
+///
+/// # Safety
+/// The snapshot lives for as long as the call.
+unsafe fn tuples_as_of<const N: usize>(table: Oid, snapshot: pg_sys::Snapshot) -> Vec<[Field; N]> {
+    let mut rows = Vec::new();
+    // SAFETY: a scan inside a transaction; what it returns is copied into the current memory context.
+    unsafe {
+        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as i32);
+        let descriptor = (*relation).rd_att;
+        let scan =
+            pg_sys::systable_beginscan(relation, Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let copy = pg_sys::heap_copytuple(tuple);
+            rows.push(std::array::from_fn(|place| {
+                let mut is_null = false;
+                let datum = pg_sys::heap_getattr(copy, place as i32 + 1, descriptor, &mut is_null);
+                Field((!is_null).then_some(datum))
+            }));
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
+    }
+    rows
+}
+
+impl Definition {
+    /// An error unless the current user may do this.
+    pub fn check(&self, right: Right) {
+        if !self.allows(right) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("permission denied for queue {}", self.name),
+                &format!(
+                    "Its owner may allow it: select queue.grant('{}', '{}', 'your_role').",
+                    self.name.replace('\'', "''"),
+                    right.word()
+                ),
+            );
+        }
+    }
+
+    /// The same for who has waited since: the right may be gone, or the queue, also if there is another of its name.
+    pub fn check_again(&self, right: Right) {
+        // SAFETY: inside a transaction, and in no planning.
+        unsafe { pg_sys::AcceptInvalidationMessages() };
+        let now = find(&self.name);
+        if now.id != self.id {
+            refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, &format!("queue {} was dropped", self.name));
+        }
+        now.check(right);
+    }
+
+    /// Whether the current user may do this.
+    pub fn allows(&self, right: Right) -> bool {
+        self.allows_role(current_user(), right)
+    }
+
+    /// Whether a role may do this.
+    pub fn allows_role(&self, user: Oid, right: Right) -> bool {
+        // SAFETY: look-ups inside a transaction.
+        unsafe {
+            pg_sys::has_privs_of_role(user, self.owner)
+                || self.rights.iter().any(|(role, allowed)| {
+                    (*allowed == right || *allowed == Right::Manage) && pg_sys::has_privs_of_role(user, *role)
+                })
+        }
+    }
+
+    /// The tables of a segment: rows and ledger.
+    pub fn tables(&self, segment: usize) -> (Oid, Oid) {
+        let (rows, ledger) = self.tables[segment];
+        if rows == Oid::INVALID || ledger == Oid::INVALID {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                &format!("a table of queue {} is missing", self.name),
+                "queue.drop_queue removes what is left of it.",
+            );
+        }
+        (rows, ledger)
+    }
+
+    /// The number of its entry in shared memory.
+    pub fn memory_number(&self) -> usize {
+        self.memory
+    }
+
+    /// The entry in shared memory.
+    pub fn memory(&self) -> &'static QueueMemory {
+        queues().entry(self.memory)
+    }
+
+    /// Locks the entry in shared memory.
+    pub fn lock(&self) -> Locked {
+        queues().lock(self.memory)
+    }
+
+    /// The time as it is for this queue, from which delays are counted: it never goes back while the server runs.
+    pub fn time(&self) -> i64 {
+        self.lock().clock()
+    }
+
+    /// The row type; an error, which names the right function, if the queue is one of messages.
+    pub fn typed(&self, instead: &str) -> Oid {
+        match self.row_type {
+            Some(row_type) => row_type,
+            None => refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                &format!("queue {} is one of messages", self.name),
+                &format!("Use {instead}."),
+            ),
+        }
+    }
+
+    /// Keeps the queue from being dropped until the transaction ends. That it has gone already is seen by who looks it up again.
+    pub fn hold(&self) {
+        self.hold_row_type();
+        let rows = relation(&format!("rows_{}_1", self.id));
+        if rows != Oid::INVALID {
+            // SAFETY: inside a transaction; the lock brings the news of what it has waited for.
+            unsafe { pg_sys::LockRelationOid(rows, pg_sys::AccessShareLock as i32) };
+        }
+    }
+
+    /// Keeps the row type as it is until the transaction ends. What is converted, stored or handed out from here on has one
+    /// and the same type: whoever alters it waits, and has been waited for. It comes before the locks on a segment, as in
+    /// ALTER TYPE, whose trigger reaches the segments last.
+    pub fn hold_row_type(&self) {
+        if let Some(row_type) = self.row_type {
+            // SAFETY: a look-up and a lock inside a transaction; the lock brings the news of what it has waited for.
+            unsafe {
+                let relation = pg_sys::get_typ_typrelid(row_type);
+                pg_sys::LockRelationOid(relation, pg_sys::AccessShareLock as i32);
+            }
+        }
+    }
+
+    /// The same while code of users runs that is not to alter it either; none for a queue of messages.
+    pub fn shape(&self) -> Option<Shape> {
+        self.row_type.map(Shape::of_type)
+    }
+
+    /// The same as [`Definition::hold_row_type`] for values that have been formed already; an error if the type has been altered since.
+    pub fn hold_row_type_of_values(&self) {
+        let Some(row_type) = self.row_type else { return };
+        // SAFETY: look-ups of a composite type inside a transaction.
+        let version = || unsafe { pg_sys::assign_record_type_identifier(row_type, -1) };
+        let before = version();
+        self.hold_row_type();
+        if version() != before {
+            self.refuse_altered();
+        }
+    }
+
+    /// An error: the row type has been altered meanwhile.
+    pub fn refuse_altered(&self) -> ! {
+        let row_type = type_name(self.row_type.unwrap_or(Oid::INVALID));
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            &format!("type {row_type} was altered while its rows were on their way"),
+            "Try again.",
+        )
+    }
+
+    /// An error, which names the right function, unless the queue is one of messages.
+    pub fn messages(&self, instead: &str) {
+        if self.row_type.is_some() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                &format!("queue {} is one of typed rows", self.name),
+                &format!("Use {instead}."),
+            );
+        }
+    }
+
+    /// An error unless rows of this type go into the queue.
+    pub fn check_row_type(&self, given: Oid) {
+        let own = self.row_type.unwrap_or(Oid::INVALID);
+        if own != given {
+            let [own, given] = [own, given].map(type_name);
+            refuse(
+                PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+                &format!("queue {} holds rows of type {own}, not {given}", self.name),
+            );
+        }
+    }
+}
+
+fn type_name(oid: Oid) -> String {
+    // SAFETY: a look-up inside a transaction; the result is a string that ends with NUL.
+    unsafe { string(pg_sys::format_type_be(oid)) }
+}

@@ -1,0 +1,69 @@
+//! Queues: rows in at one end, out at the other, whatever the backlog. README.md of this crate has the storage, its invariants, the
+//! order of locks and what a crash leaves. It knows neither HTTP nor JSON lines, nor who asks.
+//!
+//! - [`definition`]: a queue by its name, and who may do what.
+//! - [`memory`]: the shared memory of queues.
+//! - [`segment`]: the tables of a segment, opened.
+//! - [`ledger`]: reading and writing ledgers.
+//! - [`claim`]: choosing rows and claiming them; [`look`]: looking for them in a ledger.
+//! - [`settle`]: claims on positions that are named.
+//! - [`page`], [`rows`]: finding rows by position.
+//! - [`layout`]: a queue's row type beside the columns of its tables.
+//! - [`shape`]: the columns that values are made for, held until they are stored.
+//! - [`dead_letters`]: storing rows that were read too often; [`row_text`]: rows as texts and back.
+//! - [`door`]: measuring rows before they are written; [`unfolded`]: how long values are as texts, before any is made.
+//! - [`archive`]: the archive of a queue of messages.
+//! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
+//! - [`write_behind`]: pages to the disk, before all of them go at once.
+//! - [`producer`]: what a producer has had committed.
+//! - [`rotation`]: which segment is written to, and truncating.
+//! - [`compact`]: truncating a segment of which few rows are left; [`shift`]: moving what stays, if it is much.
+//! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
+//! - [`count`]: how many rows there are.
+//! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
+//!   subtransactions.
+//! - [`wake`]: who waits for rows.
+//! - [`functions`]: what SQL calls.
+
+pub mod append;
+pub mod archive;
+pub mod claim;
+pub mod compact;
+pub mod count;
+pub mod dead_letters;
+pub mod definition;
+pub mod door;
+pub mod functions;
+pub mod layout;
+pub mod ledger;
+pub mod look;
+pub mod memory;
+pub mod page;
+pub mod producer;
+pub mod rotation;
+pub mod row_text;
+pub mod rows;
+pub mod savepoints;
+pub mod segment;
+pub mod settle;
+pub mod shape;
+pub mod shift;
+pub mod tidy;
+pub mod transactions;
+pub mod unfolded;
+pub mod upkeep;
+pub mod wake;
+pub mod write_behind;
+
+/// Segments of a queue.
+pub const SEGMENTS: usize = 3;
+
+/// The latest time that PostgreSQL knows. What waits for longer, be it for ever, waits until then: `claims::FOR_GOOD`,
+/// which is its `infinity`, would mean that it is consumed.
+pub const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
+
+/// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
+pub fn now() -> i64 {
+    // SAFETY: reads the clock.
+    unsafe { pgrx::pg_sys::GetCurrentTimestamp() }
+}

@@ -1,0 +1,251 @@
+//! Who waits for rows: sessions, which sleep on a condition variable; and gateways with requests that wait
+//! (`request::later`), which have an eventfd.
+//!
+//! They are woken by the end of a transaction after which rows may be free: one that has sent or given back commits, one
+//! that has claimed is rolled back, also to a savepoint, or a prepared one ends. What becomes free by time alone is in the
+//! watch lists: when a commit adds a time, who waits is woken to look at the times again.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pg::entry::unfailing_callback;
+use pg::transaction_end::TransactionEnd;
+use pgrx::pg_sys;
+use shared::attached;
+use shared::workers::Kind;
+
+use super::claim::Fate;
+use super::definition::{Definition, Right};
+use super::memory::{QueueMemory, queues};
+use super::{now, savepoints};
+
+/// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
+pub const LONGEST_SLEEP_MS: i64 = 30_000;
+
+/// What this transaction has done to a queue.
+struct Change {
+    queue: &'static QueueMemory,
+    /// Rows that its commit makes free.
+    freed: u64,
+    /// When the first of those becomes free that wait for a time; never if it is `i64::MAX`.
+    later: i64,
+    /// Rows that its rollback makes free.
+    claimed: u64,
+}
+
+thread_local! {
+    static CHANGES: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+    /// Queues that this transaction drops.
+    static DROPPED: RefCell<Vec<&'static QueueMemory>> = const { RefCell::new(Vec::new()) };
+    static FOLLOWED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This transaction has sent rows, which wait until then.
+pub fn sent(queue: &Definition, count: u64, until: i64) {
+    note(queue, count, 0, until);
+}
+
+/// This transaction has claimed so many rows.
+pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
+    match fate {
+        Fate::Shown => {}
+        Fate::Consumed => note(queue, 0, count as u64, i64::MAX),
+        Fate::Leased(time, _) => note(queue, 0, count as u64, now().saturating_add(time)),
+    }
+}
+
+/// This transaction has removed so many rows, or given them back until then.
+pub fn settled(queue: &Definition, count: usize, until: i64) {
+    note(queue, count as u64, count as u64, until);
+}
+
+/// This transaction drops the queue: who waits for its rows is woken when that is committed, and others have been told so.
+pub fn dropped(queue: &Definition) {
+    if !FOLLOWED.replace(true) {
+        // SAFETY: a callback for the life of this session.
+        unsafe { pg_sys::RegisterResourceReleaseCallback(Some(at_release), std::ptr::null_mut()) };
+    }
+    DROPPED.with_borrow_mut(|dropped| dropped.push(queue.memory()));
+}
+
+unfailing_callback! {
+    /// A commit tells others what has changed later than it calls [`at_transaction_end`], and before it releases the last of what it has.
+    unsafe fn at_release(
+        phase: pg_sys::ResourceReleasePhase::Type,
+        is_commit: bool,
+        is_top: bool,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS {
+            DROPPED.take().into_iter().filter(|_| is_commit).for_each(|queue| signal(queue, 1));
+        }
+    }
+}
+
+/// Notes rows that are free `until` then at the earliest: those that were not free before, and those that were.
+fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
+    if freed == 0 && claimed == 0 {
+        return;
+    }
+    let (freed, later) = if until <= now() { (freed, i64::MAX) } else { (0, until) };
+    let queue = queue.memory();
+    CHANGES.with_borrow_mut(|changes| {
+        match changes.iter_mut().find(|change| std::ptr::eq(change.queue, queue)) {
+            Some(change) => {
+                change.freed += freed;
+                change.claimed += claimed;
+                change.later = change.later.min(later);
+            }
+            None => changes.push(Change { queue, freed, later, claimed }),
+        }
+    });
+    follow_transactions();
+}
+
+/// Has this session told of the ends of its transactions, from now on.
+pub fn follow_transactions() {
+    if !REGISTERED.get() {
+        // SAFETY: callbacks for the life of this session.
+        unsafe {
+            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
+            pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
+        }
+        REGISTERED.set(true);
+    }
+}
+
+unfailing_callback! {
+    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        let Some(end) = TransactionEnd::of(event) else { return };
+        savepoints::forget();
+        for change in CHANGES.take() {
+            match end {
+                TransactionEnd::Committed => change.commit(),
+                TransactionEnd::RolledBack => change.abort(),
+                // `prepared_ended` tells of it.
+                TransactionEnd::Prepared => {}
+            }
+        }
+    }
+}
+
+unfailing_callback! {
+    /// The transactions that the rows belong to may be others than the one that is rolled back: then somebody looks in vain.
+    unsafe fn at_subtransaction_end(
+        event: pg_sys::SubXactEvent::Type,
+        own: pg_sys::SubTransactionId,
+        parent: pg_sys::SubTransactionId,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        use pg_sys::SubXactEvent::{SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
+        if event == SUBXACT_EVENT_COMMIT_SUB {
+            savepoints::committed(own, parent);
+        }
+        if event == SUBXACT_EVENT_ABORT_SUB {
+            // First: who is woken looks at the list.
+            savepoints::rolled_back(own);
+            CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
+        }
+    }
+}
+
+impl Change {
+    fn commit(&self) {
+        // A lease may be over before its transaction is.
+        let over = u64::from(self.later <= now());
+        if self.freed + over > 0 {
+            signal(self.queue, self.freed + over);
+        } else if self.later < i64::MAX {
+            wake(self.queue);
+        }
+    }
+
+    fn abort(&self) {
+        if self.claimed > 0 {
+            signal(self.queue, self.claimed);
+        }
+    }
+}
+
+/// A prepared transaction has ended, which another session may have begun: nobody knows what it has done.
+pub fn prepared_ended() {
+    if attached().is_some() {
+        queues().of_this_database().for_each(|queue| signal(queue, 1));
+    }
+}
+
+/// Wakes those who wait for rows of the queue: so many may be free.
+fn signal(queue: &QueueMemory, rows: u64) {
+    queue.arrive(rows);
+    wake(queue);
+}
+
+/// Wakes those who wait for rows of the queue.
+fn wake(queue: &QueueMemory) {
+    for gateway in queue.called_gateways() {
+        shared::wake::wake(Kind::Gateway, gateway);
+    }
+    // SAFETY: the condition variable is in shared memory and was initialised at the start.
+    unsafe { pg_sys::ConditionVariableBroadcast(queue.waiting()) };
+}
+
+/// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
+/// milliseconds at least, until rows may be free. `look` says whether it has found any. Whoever is forbidden to take meanwhile
+/// gets an error.
+pub fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
+    let waiter = Waiter::new(queue);
+    loop {
+        let seen = waiter.arrivals();
+        let left = (end - now()) / 1000;
+        if look() || left <= 0 {
+            return;
+        }
+        let time = queue.lock().next_time(now());
+        // What was given back has been free since the beginning of time.
+        let due = time.map_or(LONGEST_SLEEP_MS, |time| time.saturating_sub(now()) / 1000 + 1);
+        waiter.sleep(seen, due.clamp(pause, LONGEST_SLEEP_MS).min(left));
+        queue.check_again(Right::Take);
+    }
+}
+
+/// A session that waits.
+struct Waiter(Rc<Definition>);
+
+impl Waiter {
+    /// From now on this session is woken.
+    fn new(queue: &Rc<Definition>) -> Waiter {
+        // SAFETY: as in `wake`.
+        unsafe { pg_sys::ConditionVariablePrepareToSleep(queue.memory().waiting()) };
+        Waiter(queue.clone())
+    }
+
+    fn arrivals(&self) -> u64 {
+        self.0.memory().arrivals()
+    }
+
+    /// Sleeps until it is woken, or for so many milliseconds; not at all if there are more arrivals than `seen`.
+    fn sleep(&self, seen: u64, milliseconds: i64) {
+        if self.arrivals() != seen {
+            return;
+        }
+        // SAFETY: as in `wake`; interrupts are served inside.
+        unsafe {
+            pg_sys::ConditionVariableTimedSleep(
+                self.0.memory().waiting(),
+                milliseconds,
+                pg_sys::PG_WAIT_EXTENSION,
+            );
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        // After an error PostgreSQL cancels the sleep.
+        if !std::thread::panicking() {
+            // SAFETY: prepared by `new`.
+            unsafe { pg_sys::ConditionVariableCancelSleep() };
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! From a request to a function's arguments: first which value each one gets, in plain Rust, then its
+//! conversion to the argument's type by PostgreSQL.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use form::body::{Field, File, Value as FieldValue};
+use message::Request;
+use pg::text::c_string;
+use pgrx::pg_sys::{self, Datum};
+use session::log_rate;
+
+use super::function::Function;
+use super::inputs::{Argument, Input, TypeInput};
+use super::json::{self, Object};
+use super::params;
+use super::types::Types;
+
+/// Most fields of a query string or a form.
+const MAX_FIELDS: usize = 10_000;
+
+/// What the request has for an argument.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// JSON's null.
+    Null,
+    /// A field of a form or a query in which nothing is, for an argument whose type has no empty text.
+    Empty,
+    /// Text, to be converted.
+    Text(Cow<'a, str>),
+    /// Several texts of the same name, or the elements of a JSON array.
+    Many(Vec<Option<Cow<'a, str>>>),
+    /// JSON, as its text.
+    Json(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// An uploaded file.
+    File(File<'a>),
+    /// Several of the same name.
+    Files(Vec<File<'a>>),
+    /// The request itself.
+    Request,
+}
+
+/// Why arguments cannot be bound: the client's fault.
+#[derive(Debug)]
+pub struct BindError {
+    /// What is answered.
+    pub status: u16,
+    /// What is wrong.
+    pub detail: String,
+}
+
+impl BindError {
+    /// 400.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self { status: 400, detail: detail.into() }
+    }
+}
+
+/// Why a body that is compressed is not read: what stands there is not what its type says (RFC 9110, 8.4). Whoever takes
+/// bytes gets them as they were sent. None if the body is as it is.
+pub fn coded_body(request: &Request<'_>) -> Option<String> {
+    let mut codings =
+        request.headers().filter(|(name, _)| *name == "content-encoding").map(|(_, value)| value);
+    let is_identity = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    let coded = codings.find(|value| !value.split(',').map(str::trim).all(is_identity))?;
+    let shown: String = coded.chars().take(100).collect();
+    Some(format!(
+        "the body's Content-Encoding {shown} is not unpacked here: send the body as it is (identity)"
+    ))
+}
+
+/// The values of the arguments that the request gives, and which these are, as a bit set.
+#[derive(Debug, Default)]
+pub struct Bound<'a> {
+    /// One value for each bit of `given`.
+    pub values: Vec<Value<'a>>,
+    /// Which arguments are given.
+    pub given: u64,
+}
+
+/// Finds a value for every argument: from the path, then the query, then the form or JSON body. One argument without
+/// a name that can takes the whole body; the others are not looked for there then.
+pub fn bind<'a>(
+    function: &Function,
+    request: &Request<'a>,
+    path: &[(&str, Cow<'a, str>)],
+) -> Result<Bound<'a>, BindError> {
+    let arguments = function.arguments();
+    let whole = arguments.iter().position(Argument::takes_body);
+    let mut source = Source { request, path, query: None, body: whole.map(|_| Body::Other) };
+    let mut bound = Bound::default();
+    for (place, argument) in arguments.iter().enumerate() {
+        let value = if whole == Some(place) {
+            Some(whole_body(argument, request)?)
+        } else {
+            source.find(argument)?
+        };
+        match value {
+            None | Some(Value::Empty) if function.has_default(place) => {}
+            Some(value) => {
+                bound.given |= 1 << place;
+                bound.values.push(if matches!(value, Value::Empty) { Value::Null } else { value });
+            }
+            None => {
+                let name = argument.name.as_deref().unwrap_or("without a name");
+                return Err(BindError::bad(format!("parameter {name} is missing")));
+            }
+        }
+    }
+    Ok(bound)
+}
+
+fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Value<'a>, BindError> {
+    Ok(match argument.input {
+        Input::Bytes(_) => Value::Bytes(request.body()),
+        _ => {
+            refuse_coded(request)?;
+            Value::Text(Cow::Borrowed(body_text(request)?))
+        }
+    })
+}
+
+fn refuse_coded(request: &Request<'_>) -> Result<(), BindError> {
+    coded_body(request).map_or(Ok(()), |detail| Err(BindError { status: 415, detail }))
+}
+
+fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
+    match std::str::from_utf8(request.body()) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        Ok(_) => Err(BindError::bad("the body holds a NUL character")),
+        Err(_) => Err(BindError::bad("the body is not UTF-8")),
+    }
+}
+
+/// Where values come from; parsed when first asked.
+struct Source<'s, 'a> {
+    request: &'s Request<'a>,
+    path: &'s [(&'s str, Cow<'a, str>)],
+    query: Option<Vec<(Cow<'a, str>, Cow<'a, str>)>>,
+    body: Option<Body<'a>>,
+}
+
+enum Body<'a> {
+    Form(Vec<Field<'a>>),
+    Json(Object<'a>),
+    Other,
+}
+
+impl<'a> Source<'_, 'a> {
+    fn find(&mut self, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+        if matches!(argument.input, Input::Request) {
+            return Ok(Some(Value::Request));
+        }
+        let Some(name) = argument.name.as_deref() else {
+            return Err(BindError::bad("an argument has no name"));
+        };
+        if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
+            return Ok(Some(Value::Text(value.clone())));
+        }
+        if let Some(value) = self.in_query(name, argument)? {
+            return Ok(Some(value));
+        }
+        self.in_body(name, argument)
+    }
+
+    fn in_query(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+        if self.request.query_string().is_empty() {
+            return Ok(None);
+        }
+        if self.query.is_none() {
+            let pairs = form::urlencoded::parse(self.request.query_string().as_bytes(), MAX_FIELDS);
+            self.query = Some(pairs.map_err(|error| BindError::bad(format!("query string: {error}")))?);
+        }
+        let pairs = self.query.as_deref().unwrap_or_default();
+        let mut found = pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone());
+        Ok(match argument.input {
+            Input::Array { .. } => several(found.map(Some).collect(), argument),
+            _ => found.next().map(|text| field(text, argument)),
+        })
+    }
+
+    fn in_body(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+        if self.body.is_none() {
+            self.body = Some(read_body(self.request)?);
+        }
+        match &self.body {
+            Some(Body::Form(fields)) => Ok(in_form(fields, name, argument)),
+            Some(Body::Json(object)) => match object.get(name) {
+                Some(value) => json::value(value, &argument.input)
+                    .map(Some)
+                    .map_err(|error| BindError::bad(format!("parameter {name}: {}", error.detail))),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether the body is a form with a field of this name, or a JSON object with a member.
+pub fn body_has(request: &Request<'_>, name: &str) -> Result<bool, BindError> {
+    Ok(match read_body(request)? {
+        Body::Form(fields) => fields.iter().any(|field| field.name == name),
+        Body::Json(object) => object.contains_key(name),
+        Body::Other => false,
+    })
+}
+
+fn in_form<'a>(fields: &[Field<'a>], name: &str, argument: &Argument) -> Option<Value<'a>> {
+    let mut found = fields.iter().filter(|field| field.name == name);
+    if !matches!(argument.input, Input::Array { .. }) {
+        return found.next().map(|found| match &found.value {
+            FieldValue::Text(text) => field(text.clone(), argument),
+            FieldValue::File(file) => Value::File(file.clone()),
+        });
+    }
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for field in found {
+        match &field.value {
+            FieldValue::Text(text) => texts.push(Some(text.clone())),
+            FieldValue::File(file) => files.push(file.clone()),
+        }
+    }
+    if files.is_empty() { several(texts, argument) } else { Some(Value::Files(files)) }
+}
+
+/// What stands in a field.
+fn field<'a>(text: Cow<'a, str>, argument: &Argument) -> Value<'a> {
+    if text.is_empty() && !argument.has_empty_text { Value::Empty } else { Value::Text(text) }
+}
+
+/// Whether a text looks like an array: `{1,2}`, or `[2:3]={1,2}`.
+fn is_array(text: &str) -> bool {
+    let is_bound = |byte| matches!(byte, b'[' | b']' | b':' | b'-' | b'0'..=b'9');
+    let has_bounds = || text.split_once("={").is_some_and(|(bounds, _)| bounds.bytes().all(is_bound));
+    text.starts_with('{') || text.starts_with('[') && has_bounds()
+}
+
+/// What stands in fields of the same name. A single text that looks like an array is one.
+fn several<'a>(mut found: Vec<Option<Cow<'a, str>>>, argument: &Argument) -> Option<Value<'a>> {
+    if !argument.has_empty_text && !found.is_empty() {
+        found.retain(|text| text.as_deref() != Some(""));
+        if found.is_empty() {
+            return Some(Value::Empty);
+        }
+    }
+    match found.as_slice() {
+        [] => None,
+        [Some(only)] if is_array(only) => found.pop().flatten().map(Value::Text),
+        _ => Some(Value::Many(found)),
+    }
+}
+
+fn read_body<'a>(request: &Request<'a>) -> Result<Body<'a>, BindError> {
+    let Some(content_type) = request.header("content-type").filter(|_| !request.body().is_empty()) else {
+        return Ok(Body::Other);
+    };
+    refuse_coded(request)?;
+    let Some(content_type) = form::ContentType::parse(content_type) else {
+        return Err(BindError::bad("the Content-Type cannot be read"));
+    };
+    if content_type.is_json() {
+        return match json::object(request.body()) {
+            Ok(Some(object)) => Ok(Body::Json(object)),
+            Ok(None) => Ok(Body::Other),
+            Err(error) => Err(BindError::bad(format!("the body is not valid JSON: {error}"))),
+        };
+    }
+    match form::body::parse(&content_type, request.body(), MAX_FIELDS) {
+        Ok(Some(fields)) => Ok(Body::Form(fields)),
+        Ok(None) => Ok(Body::Other),
+        Err(error) => Err(BindError::bad(format!("the form cannot be read: {error}"))),
+    }
+}
+
+thread_local! {
+    /// The argument that is being converted: what a conversion's error is about.
+    static CONVERTING: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The place, among the given arguments, of the one whose conversion has failed. Clears it.
+pub fn failed_conversion() -> Option<usize> {
+    log_rate::reads_clients_value(false);
+    CONVERTING.take()
+}
+
+/// Converts the values to the arguments' types, in the current memory context.
+///
+/// # Safety
+/// Inside [`pg::guard::attempt`] and a transaction, as the endpoint's role. `values` and `arguments` have
+/// the same length.
+pub unsafe fn convert(
+    arguments: &[Argument],
+    values: &[Value<'_>],
+    request: &Request<'_>,
+    types: &Types,
+) -> pg_sys::ParamListInfo {
+    // SAFETY: by contract; nothing here owns memory of Rust's.
+    unsafe {
+        let list = pg::makeParamList(arguments.len() as c_int);
+        log_rate::reads_clients_value(true);
+        for (place, (argument, value)) in arguments.iter().zip(values).enumerate() {
+            CONVERTING.set(Some(place));
+            let parameter = &mut *(*list).params.as_mut_ptr().add(place);
+            parameter.ptype = argument.type_oid;
+            parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
+            let converted = convert_one(&argument.input, value, request, types);
+            // Whatever the domain's own input function has not made.
+            if argument.is_domain && matches!(value, Value::Null | Value::Many(_) | Value::Files(_)) {
+                let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
+                let memory = pg_sys::CurrentMemoryContext;
+                pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);
+            }
+            match converted {
+                Some(value) => (parameter.value, parameter.isnull) = (value, false),
+                None => (parameter.value, parameter.isnull) = (Datum::from(0), true),
+            }
+        }
+        CONVERTING.set(None);
+        log_rate::reads_clients_value(false);
+        list
+    }
+}
+
+unsafe fn convert_one(
+    input: &Input,
+    value: &Value<'_>,
+    request: &Request<'_>,
+    types: &Types,
+) -> Option<Datum> {
+    // SAFETY: the contract of `convert`.
+    unsafe {
+        match (input, value) {
+            (_, Value::Null) => None,
+            (Input::Request, _) => Some(params::request_row(request, types)),
+            (Input::File, Value::File(file)) => Some(params::file_row(file, types)),
+            (Input::Text, Value::Text(text)) => Some(params::text(text)),
+            (Input::Text, Value::Json(text)) => Some(params::text(text)),
+            (Input::Bytes(_), Value::Bytes(bytes)) => Some(params::bytes(bytes)),
+            (Input::Bytes(_), Value::File(file)) => Some(params::bytes(file.bytes)),
+            (Input::Text, Value::File(file)) => match std::str::from_utf8(file.bytes) {
+                Ok(text) if !text.contains('\0') => Some(params::text(text)),
+                _ => params::raise_bad_text(),
+            },
+            (Input::Array { element_type, .. }, Value::Files(files)) if *element_type == types.file => {
+                Some(file_array(files, types))
+            }
+            (Input::Array { .. }, Value::Many(texts)) => Some(array(input, texts)),
+            (Input::Array { texts: Some(texts), .. }, Value::Text(text)) => {
+                Some(array_of_text(input, texts, text))
+            }
+            (
+                Input::Value(input)
+                | Input::Json(input)
+                | Input::Bytes(input)
+                | Input::Array { whole: input, .. },
+                Value::Text(text),
+            ) => Some(input_text(input, text)),
+            (
+                Input::Value(input) | Input::Json(input) | Input::Array { whole: input, .. },
+                Value::Json(text),
+            ) => Some(input_text(input, text)),
+            _ => params::raise_bad_text(),
+        }
+    }
+}
+
+unsafe fn input_text(input: &TypeInput, text: &str) -> Datum {
+    // SAFETY: the contract of `convert`; the text has no NUL, which would only shorten it.
+    unsafe { pg::InputFunctionCall(input.function(), c_string(text), input.parameter, input.typmod) }
+}
+
+unsafe fn file_array(files: &[File<'_>], types: &Types) -> Datum {
+    // SAFETY: the contract of `convert`; the array has as many places as there are files.
+    unsafe {
+        let rows = pg::palloc(files.len() * size_of::<Datum>()).cast::<Datum>();
+        for (place, file) in files.iter().enumerate() {
+            *rows.add(place) = params::file_row(file, types);
+        }
+        params::array_of_rows(rows, files.len(), types.file)
+    }
+}
+
+unsafe fn array(input: &Input, texts: &[Option<Cow<'_, str>>]) -> Datum {
+    // SAFETY: the contract of `convert`; both arrays have as many places as there are texts.
+    unsafe {
+        let values = pg::palloc(texts.len().max(1) * size_of::<Datum>()).cast::<Datum>();
+        let nulls = pg::palloc(texts.len().max(1)).cast::<bool>();
+        for (place, text) in texts.iter().enumerate() {
+            *nulls.add(place) = text.is_none();
+            *values.add(place) = Datum::from(text.as_deref().map_or(null_mut(), |text| c_string(text)));
+        }
+        let (mut size, mut lower) = (texts.len() as c_int, 1);
+        let dimensions = c_int::from(!texts.is_empty());
+        array_of_elements(input, values, nulls, texts.len(), (dimensions, &mut size, &mut lower))
+    }
+}
+
+/// An array from its text. PostgreSQL finds the elements as those of `cstring[]`.
+unsafe fn array_of_text(input: &Input, texts: &TypeInput, text: &str) -> Datum {
+    // SAFETY: the contract of `convert`; an array that PostgreSQL has just made. Behind its head are the sizes, then the lower
+    // bounds.
+    unsafe {
+        let array = input_text(texts, text).cast_mut_ptr::<pg_sys::ArrayType>();
+        let (mut values, mut nulls, mut count) = (null_mut(), null_mut(), 0);
+        let (length, align) = (-2, b'c' as _);
+        pg::deconstruct_array(
+            array,
+            pg_sys::CSTRINGOID,
+            length,
+            false,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        let sizes = array.add(1).cast::<c_int>();
+        let shape = ((*array).ndim, sizes, sizes.add((*array).ndim as usize));
+        array_of_elements(input, values, nulls, count as usize, shape)
+    }
+}
+
+/// An array of so many elements, whose texts stand in `values`, and null pointers for nulls: a domain may refuse them. In between it
+/// is looked whether the request is to end, which PostgreSQL does not in an array. The shape is dimensions, sizes, lower bounds.
+unsafe fn array_of_elements(
+    input: &Input,
+    values: *mut Datum,
+    nulls: *mut bool,
+    count: usize,
+    shape: (c_int, *mut c_int, *mut c_int),
+) -> Datum {
+    let Input::Array { element, element_type, length, by_value, align, .. } = input else {
+        // SAFETY: the contract of `convert`.
+        unsafe { params::raise_bad_text() }
+    };
+    // SAFETY: the contract of `convert`; as many places as there are elements.
+    unsafe {
+        for value in (0..count).map(|place| &mut *values.add(place)) {
+            pg::check_for_interrupts();
+            let text = value.cast_mut_ptr();
+            *value = pg::InputFunctionCall(element.function(), text, element.parameter, element.typmod);
+        }
+        let (dimensions, sizes, lower_bounds) = shape;
+        Datum::from(pg::construct_md_array(
+            values,
+            nulls,
+            dimensions,
+            sizes,
+            lower_bounds,
+            *element_type,
+            c_int::from(*length),
+            *by_value,
+            *align,
+        ))
+    }
+}

@@ -1,0 +1,219 @@
+//! A route or a query handler: what is configured, and its compiled plans.
+
+use std::cell::Cell;
+use std::ffi::CString;
+use std::sync::atomic::Ordering::Relaxed;
+
+use pg::guard::PgError;
+use pgrx::pg_sys::{self, Oid};
+use session::changes;
+use shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
+use shared::shared;
+
+use super::admission;
+use super::function::Function;
+use super::plan::Plan;
+use super::standing::FunctionVersion;
+
+/// What the user has registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A function, as text that `regprocedure` reads.
+    Function {
+        /// Method of the route, in upper case, or `*`.
+        method: String,
+        /// Pattern of the route.
+        pattern: String,
+        /// The function with its argument types.
+        function: String,
+        /// Who owned it when it was registered, if that is known.
+        owner: Option<String>,
+    },
+    /// A statement over the relation `request`.
+    Statement {
+        /// Name of the handler.
+        name: String,
+        /// The text of the user.
+        statement: String,
+    },
+}
+
+impl Target {
+    /// The key of its counters.
+    fn key(&self) -> RouteKey<'_> {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId };
+        match self {
+            Target::Function { method, pattern, .. } => {
+                RouteKey { database, kind: RouteKind::Route, method, pattern }
+            }
+            Target::Statement { name, .. } => {
+                RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
+            }
+        }
+    }
+}
+
+/// How an endpoint is registered; two equal ones are the same endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// What runs.
+    pub target: Target,
+    /// As which role.
+    pub role: Oid,
+    /// With which search_path.
+    pub search_path: CString,
+}
+
+/// A route or a query handler of this process.
+pub struct Endpoint {
+    /// How it is registered.
+    pub registration: Registration,
+    /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
+    pub title: CString,
+    /// Its counters, as last looked for.
+    known: Cell<Known>,
+    /// Its plans; made when it is first asked for.
+    pub plans: Plans,
+    /// A hash of the version of its function, as it was looked up last, or of its statement; 0 while it is not known.
+    fingerprint: Cell<u64>,
+}
+
+/// The plans of an endpoint: one for each set of arguments that requests have left to their defaults.
+pub enum Plans {
+    /// Not asked for yet, or changed since.
+    Unmade,
+    /// Made.
+    Made {
+        /// The route's function; none for a handler.
+        function: Option<Function>,
+        /// The first has all arguments; the others leave some to their defaults.
+        plans: Vec<Plan>,
+        /// [`session::changes::epoch`] when role, function and right to execute it were last checked.
+        checked: u64,
+    },
+    /// Could not be made. Tried again when the catalogs change.
+    Broken {
+        /// PostgreSQL's error.
+        error: PgError,
+        /// [`session::changes::epoch`] when it was tried.
+        epoch: u64,
+    },
+}
+
+/// `STATE_RUNNING` of utils/backend_status.h.
+const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
+
+impl Endpoint {
+    /// An endpoint without plans.
+    pub fn new(registration: Registration) -> Self {
+        let title = match &registration.target {
+            Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
+            Target::Statement { name, .. } => format!("handler {name}"),
+        };
+        let fingerprint = match &registration.target {
+            Target::Function { .. } => 0,
+            Target::Statement { statement, .. } => registry::hash(statement),
+        };
+        Endpoint {
+            registration,
+            // A NUL cannot be in a value that comes out of a table.
+            title: CString::new(title).unwrap_or_default(),
+            known: Cell::default(),
+            plans: Plans::Unmade,
+            fingerprint: Cell::new(fingerprint),
+        }
+    }
+
+    /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
+    /// `howdah.max_routes`.
+    pub fn number(&self) -> Option<u32> {
+        shared().routes.number(&self.known, || self.registration.target.key())
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> Option<&'static RouteCounters> {
+        self.number().map(|number| shared().routes.get(number as usize))
+    }
+
+    /// Shows in pg_stat_activity that this endpoint runs.
+    pub fn show(&self) {
+        // SAFETY: on the main thread of a process that is connected; the text is copied.
+        unsafe { pg::pgstat_report_activity(RUNNING, self.title.as_ptr()) };
+    }
+
+    /// Forgets the plans, so that the next request makes them anew.
+    pub fn forget_plans(&mut self) {
+        // The plans first: they use what the function keeps.
+        if let Plans::Made { plans, .. } = &mut self.plans {
+            plans.drain(..).for_each(Plan::release);
+        }
+        self.plans = Plans::Unmade;
+    }
+
+    /// Notes which version of its function is planned.
+    pub fn note_version(&self, version: &FunctionVersion) {
+        self.fingerprint.set(registry::hash((version.oid.to_u32(), version.xmin.into_inner(), version.tid)));
+    }
+
+    /// Keeps it with the executors until its function changes.
+    pub fn keep_out(&self) {
+        if let Some(counters) = self.counters() {
+            counters.inline_unfit.store(self.fingerprint.get(), Relaxed);
+        }
+    }
+
+    /// An error in a gateway, if it is to stay with the executors.
+    pub fn refuse_unfit(&self) {
+        let unfit = self.counters().map_or(0, |counters| counters.inline_unfit.load(Relaxed));
+        admission::refuse_unfit(unfit, self.fingerprint.get());
+    }
+
+    /// Whether it is what was found unfit. If something has changed since it was looked at last, its plans are forgotten, and
+    /// it is not: whoever makes them anew is told.
+    pub fn is_unfit(&mut self, unfit: u64) -> bool {
+        if unfit == 0 || self.fingerprint.get() != unfit {
+            return false;
+        }
+        let checked = match &self.plans {
+            Plans::Unmade => 0,
+            Plans::Made { checked, .. } => *checked,
+            Plans::Broken { epoch, .. } => *epoch,
+        };
+        let is_current =
+            checked == changes::epoch() || matches!(self.registration.target, Target::Statement { .. });
+        if !is_current {
+            self.forget_plans();
+        }
+        is_current
+    }
+
+    /// Whether it is known what its plans are, or that there are none.
+    pub fn is_made(&self) -> bool {
+        match &self.plans {
+            Plans::Unmade => false,
+            Plans::Made { .. } => true,
+            Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
+        }
+    }
+
+    /// Why there are no plans.
+    pub fn reason(&self) -> Option<&PgError> {
+        match &self.plans {
+            Plans::Broken { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only
+    /// and calls nothing volatile.
+    pub fn reads_only(&self) -> bool {
+        matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().all(Plan::reads_only))
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.forget_plans();
+    }
+}

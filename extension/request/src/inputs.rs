@@ -1,0 +1,226 @@
+//! What a function's arguments are, and what converts text into them.
+
+use pg::text::string;
+use pgrx::pg_sys::{self, Oid};
+use session::kept_plans;
+
+use super::types::Types;
+
+/// An argument that requests fill.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its type.
+    pub type_oid: Oid,
+    /// What converts text into it.
+    pub input: Input,
+    /// Whether its type is a domain: a null, and an array that is made here, must be checked.
+    pub is_domain: bool,
+    /// Whether an empty text is a value of its type, or of its elements' type.
+    pub has_empty_text: bool,
+}
+
+impl Argument {
+    /// Whether it takes the whole body: it has no name, and a type that can.
+    pub fn takes_body(&self) -> bool {
+        self.name.is_none() && matches!(self.input, Input::Text | Input::Bytes(_) | Input::Json(_))
+    }
+}
+
+/// How a value of the request becomes a value of the argument's type.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    /// text and varchar without a length: the bytes as they are.
+    Text,
+    /// bytea: a file's or the body's bytes as they are; a text through the type's input function.
+    Bytes(TypeInput),
+    /// json and jsonb, and domains over them: JSON as it is written.
+    Json(TypeInput),
+    /// Any other type, through its input function.
+    Value(TypeInput),
+    /// An array, of elements converted by their type's input function.
+    Array {
+        /// The elements.
+        element: TypeInput,
+        /// The elements' type.
+        element_type: Oid,
+        /// Its length, or -1.
+        length: i16,
+        /// Whether it is passed by value.
+        by_value: bool,
+        /// Its alignment.
+        align: i8,
+        /// The array's own input function, for a text like `{1,2}`.
+        whole: TypeInput,
+        /// That of `cstring[]`, which finds the elements of a text as `whole` does; none if it does not.
+        texts: Option<TypeInput>,
+    },
+    /// `http.request`: the request.
+    Request,
+    /// `http.file`: an uploaded file.
+    File,
+}
+
+/// A type's input function and what it wants besides the text.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeInput {
+    /// The function, looked up; lives as long as the plan.
+    function: *mut pg_sys::FmgrInfo,
+    /// [`kept_plans::domains_epoch`] when what it keeps was made.
+    epoch: *mut u64,
+    /// Its second argument.
+    pub parameter: Oid,
+    /// The typmod: that of a domain's base type is the domain's own concern.
+    pub typmod: i32,
+}
+
+impl TypeInput {
+    /// The function, which has kept nothing that must be made anew: plans of domains' constraints, say.
+    ///
+    /// # Safety
+    /// Before its `keep` is gone; it does not run.
+    pub unsafe fn function(&self) -> *mut pg_sys::FmgrInfo {
+        let now = kept_plans::domains_epoch();
+        // SAFETY: by contract; what the function keeps is in a memory context that is its own.
+        unsafe {
+            if *self.epoch != now {
+                *self.epoch = now;
+                if !(*self.function).fn_extra.is_null() {
+                    (*self.function).fn_extra = std::ptr::null_mut();
+                    pg::MemoryContextReset((*self.function).fn_mcxt);
+                }
+            }
+        }
+        self.function
+    }
+}
+
+/// The IN and INOUT arguments of a function. What converts them is kept in `keep`.
+///
+/// # Safety
+/// Inside a transaction; a row of pg_proc that has so many.
+pub unsafe fn arguments(
+    tuple: pg_sys::HeapTuple,
+    inputs: usize,
+    types: &Types,
+    keep: pg_sys::MemoryContext,
+) -> Vec<Argument> {
+    // SAFETY: a row of pg_proc; the three arrays have as many elements as is returned.
+    unsafe {
+        let (mut kinds, mut names, mut modes) =
+            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let count = pg_sys::get_func_arg_info(tuple, &mut kinds, &mut names, &mut modes) as usize;
+        let is_input =
+            |place: usize| modes.is_null() || matches!(*modes.add(place) as u8, b'i' | b'b' | b'v');
+        (0..count)
+            .filter(|&place| is_input(place))
+            .take(inputs)
+            .map(|place| {
+                let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
+                let type_oid = *kinds.add(place);
+                Argument {
+                    name: (!name.is_empty()).then_some(name),
+                    type_oid,
+                    input: input(type_oid, types, keep),
+                    is_domain: is_domain(type_oid),
+                    has_empty_text: has_empty_text(type_oid),
+                }
+            })
+            .collect()
+    }
+}
+
+/// How text becomes a value of this type.
+unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> Input {
+    if type_oid == types.request {
+        return Input::Request;
+    }
+    if type_oid == types.file {
+        return Input::File;
+    }
+    // SAFETY: inside a transaction; the type of an argument exists.
+    unsafe {
+        match type_oid {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => return Input::Text,
+            pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, keep)),
+            _ => {}
+        }
+        if matches!(pg_sys::getBaseType(type_oid), pg_sys::JSONOID | pg_sys::JSONBOID) {
+            return Input::Json(type_input(type_oid, keep));
+        }
+        let element_type = pg_sys::get_base_element_type(type_oid);
+        if element_type == Oid::INVALID {
+            return Input::Value(type_input(type_oid, keep));
+        }
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
+        Input::Array {
+            element: type_input(element_type, keep),
+            element_type,
+            length,
+            by_value,
+            align,
+            whole: type_input(type_oid, keep),
+            texts: is_written_as_texts(type_oid, element_type).then(|| type_input(CSTRING_ARRAY, keep)),
+        }
+    }
+}
+
+/// `cstring[]`.
+const CSTRING_ARRAY: Oid = Oid::from_u32(1263);
+
+/// Whether the elements of an array stand in its text like those of one of texts: with commas between them. A domain looks at the
+/// whole array.
+unsafe fn is_written_as_texts(array: Oid, element: Oid) -> bool {
+    let (mut length, mut by_value, mut align, mut delimiter) = (0, false, 0, 0);
+    let (mut parameter, mut function) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: inside a transaction; the types exist.
+    unsafe {
+        pg_sys::get_type_io_data(
+            element,
+            pg_sys::IOFuncSelector::IOFunc_input,
+            &mut length,
+            &mut by_value,
+            &mut align,
+            &mut delimiter,
+            &mut parameter,
+            &mut function,
+        );
+        delimiter as u8 == b',' && !is_domain(array)
+    }
+}
+
+/// Whether an empty text is a value of a type, or of its elements' type: of all that are texts, and of bytea.
+unsafe fn has_empty_text(type_oid: Oid) -> bool {
+    /// `TYPCATEGORY_STRING`, and `TYPCATEGORY_INTERNAL` for `"char"` (catalog/pg_type.h).
+    const OF_TEXTS: [u8; 2] = *b"SZ";
+    // SAFETY: inside a transaction; the types exist.
+    unsafe {
+        let element = pg_sys::get_base_element_type(type_oid);
+        let base = pg_sys::getBaseType(if element == Oid::INVALID { type_oid } else { element });
+        let (mut category, mut preferred) = (0, false);
+        pg_sys::get_type_category_preferred(base, &mut category, &mut preferred);
+        base == pg_sys::BYTEAOID || OF_TEXTS.contains(&(category as u8))
+    }
+}
+
+unsafe fn is_domain(type_oid: Oid) -> bool {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_DOMAIN }
+}
+
+unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
+    // SAFETY: inside a transaction; the type exists. A type's input function may keep memory of its own
+    // beside its FmgrInfo.
+    unsafe {
+        let (mut function, mut parameter) = (Oid::INVALID, Oid::INVALID);
+        pg_sys::getTypeInputInfo(type_oid, &mut function, &mut parameter);
+        let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
+            .cast::<pg_sys::FmgrInfo>();
+        let epoch = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<u64>()).cast::<u64>();
+        *epoch = kept_plans::domains_epoch();
+        pg_sys::fmgr_info_cxt(function, info, pg::new_memory_in(keep, c"howdah input"));
+        TypeInput { function: info, epoch, parameter, typmod: -1 }
+    }
+}

@@ -1,0 +1,582 @@
+//! One endpoint and one request: prepare the plan, bind the arguments, run, commit.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use message::{Request, ResponseBuilder};
+use pg::entry::callback;
+use pg::guard::{self, PgError, Report, attempt};
+use pg::list::{list_length, nth};
+use pg::{log_line, version};
+use pgrx::pg_sys;
+use problem::{Access, Meaning, Problem, Raised};
+use session::identity::Identity;
+use session::request_transaction::{self, Begun, Scope};
+use session::{changes, faults, log_rate, watch};
+use shared::settings;
+
+use super::arguments::{self, Bound};
+use super::called::{self, Called};
+use super::current::{self, PathParameter};
+use super::endpoint::{Endpoint, Plans};
+use super::open::OpenPlans;
+use super::params::{self, RequestSource};
+use super::plan::{self, Origin, Plan};
+use super::ready::{is_ready, make_ready};
+use super::receiver::{Answer, Receiver};
+use super::types::Types;
+use super::{Whose, grants, later};
+
+/// A request on its way through the endpoints.
+pub struct Job<'j, 'r> {
+    /// The request.
+    pub request: &'j Request<'r>,
+    /// OIDs of the extension's types.
+    pub types: &'j Types,
+    /// What is in force in this process.
+    pub identity: &'j mut Identity,
+    /// Whether it may write.
+    pub access: Access,
+    /// In what it runs.
+    pub scope: Scope,
+    /// Whether pg_stat_activity shows the endpoint already.
+    pub shown: bool,
+    /// The client's address.
+    pub client: Option<IpAddr>,
+    /// Plans that are open in a transaction that requests share.
+    pub open: &'j mut OpenPlans,
+    /// What takes the rows.
+    pub receiver: &'j mut Receiver,
+}
+
+/// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
+/// pause this one takes the same lock again before it and they meet once more.
+const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often a request is tried again that has failed while tables and functions changed.
+const CATALOG_TRIES: u32 = 8;
+
+/// An attempt's failure, before it is known whether it is tried again.
+enum Mishap {
+    Problem(Problem),
+    Error(PgError),
+}
+
+impl Job<'_, '_> {
+    /// Runs an endpoint. What fails because of other transactions is tried once more.
+    ///
+    /// # Safety
+    /// As for [`super::Runner::run`].
+    pub unsafe fn run(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Problem> {
+        // SAFETY: by contract.
+        unsafe {
+            let role = endpoint.registration.role;
+            if self.scope != Scope::Shared {
+                let context = ErrorContext { request: self.request };
+                let path = &endpoint.registration.search_path;
+                if let Err(error) = context.around(|| self.identity.assume(role, path)) {
+                    return Err(self.problem(Mishap::Error(error)));
+                }
+            }
+            if !self.shown {
+                endpoint.show();
+            }
+            let result = self.run_until_settled(endpoint, path);
+            note_outdated_body(endpoint, &result);
+            let result = result.map_err(|mishap| {
+                let mishap = self.name_grant(mishap, role);
+                self.problem(mishap)
+            });
+            grants::forget();
+            result
+        }
+    }
+
+    /// Runs an endpoint, and once more what another transaction or an old plan has made fail; more often while others change
+    /// functions and tables under it, as each further try needs a commit of theirs to fail.
+    unsafe fn run_until_settled(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Mishap> {
+        let mut tries = 0;
+        loop {
+            let (was_made, epoch) = (endpoint.is_made(), changes::epoch());
+            // SAFETY: the contract of `run`.
+            let result = unsafe { self.run_once(endpoint, path) };
+            let Err(Mishap::Error(error)) = &result else { return result };
+            if self.scope == Scope::Shared {
+                return result;
+            }
+            tries += 1;
+            let may_succeed = match error.sqlstate() {
+                "40001" | "40P01" => tries == 1,
+                // A name, a type or a column that is gone, a row that has other columns by now, an entry of a catalog that
+                // cannot be found, "cached plan must not change result type". Handlers may raise the same: with a new plan they
+                // do it again.
+                _ if Meaning::of(&error.sqlstate).is_of_catalogs() => {
+                    tries == 1 && was_made || tries <= CATALOG_TRIES && changes::epoch() != epoch
+                }
+                _ => false,
+            };
+            if !may_succeed {
+                return result;
+            }
+            if error.sqlstate() == "40P01" {
+                std::thread::sleep(DEADLOCK_PAUSE);
+            }
+        }
+    }
+
+    fn problem(&self, mishap: Mishap) -> Problem {
+        match mishap {
+            Mishap::Problem(problem) => problem,
+            Mishap::Error(error) => {
+                let raised = Raised {
+                    sqlstate: error.sqlstate,
+                    message: &error.message,
+                    detail: error.detail.as_deref(),
+                    hint: error.hint.as_deref(),
+                };
+                Problem::of_error(raised, self.access, is_standby(), settings::SHOW_ERRORS.get())
+            }
+        }
+    }
+
+    /// Says which grant a refusal is about, in the log and as the error's hint.
+    fn name_grant(&self, mishap: Mishap, role: pg_sys::Oid) -> Mishap {
+        match mishap {
+            Mishap::Error(mut error) if error.sqlstate() == "42501" && self.scope != Scope::Shared => {
+                let written = log_rate::was_written();
+                if !written && !settings::SHOW_ERRORS.get() {
+                    // Nobody would read it.
+                    return Mishap::Error(error);
+                }
+                // SAFETY: on the main thread; the request's transaction has been given up.
+                if let Some(grant) = unsafe { grants::missing(&error, role) } {
+                    if written {
+                        let whose = Whose(self.request);
+                        log_rate::beside(|| log_line::log!("http request {whose}: missing: {grant}"));
+                    }
+                    error.hint = Some(grant);
+                }
+                Mishap::Error(error)
+            }
+            other => other,
+        }
+    }
+
+    /// Says that it was cancelled because of its memory.
+    fn name_memory(&self, mishap: &mut Mishap) {
+        if let Mishap::Error(error) = mishap
+            && let Some(reason) = watch::out_of_memory(error)
+        {
+            log_line::log!("http request {}: {}", self.request.id(), reason.message);
+            *error = reason;
+        }
+    }
+
+    unsafe fn run_once(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Mishap> {
+        // What an attempt before has asked for went with it, and so did its errors, and those of another request.
+        later::take();
+        grants::forget();
+        called::forget();
+        guard::forget_raised();
+        let scope = self.scope;
+        let mut begun = None;
+        let context = ErrorContext { request: self.request };
+        // SAFETY: by contract; `give_up` ends what has begun.
+        unsafe {
+            let mut result = self.run_inside(endpoint, path, scope, &mut begun, &context);
+            if let Err(mishap) = &mut result {
+                current::clear();
+                // The text is the plan's, which may go.
+                pg_sys::debug_query_string = std::ptr::null();
+                request_transaction::abort();
+                self.open.forget();
+                if let Mishap::Error(error) = mishap
+                    && Meaning::of(&error.sqlstate).is_of_catalogs()
+                {
+                    // The second try makes new ones.
+                    endpoint.forget_plans();
+                }
+                self.name_memory(mishap);
+            }
+            result
+        }
+    }
+
+    unsafe fn run_inside(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+        scope: Scope,
+        begun: &mut Option<Begun>,
+        context: &ErrorContext<'_>,
+    ) -> Result<Answer, Mishap> {
+        let role = endpoint.registration.role;
+        // SAFETY: by contract. Closures given to `guarded` own nothing that must be dropped, or call
+        // PostgreSQL through pgrx's guards alone.
+        unsafe {
+            if scope == Scope::Shared {
+                // No more than becoming the role, which raises nothing.
+                *begun = Some(request_transaction::begin(scope, role));
+            } else {
+                context.guarded(|| *begun = Some(request_transaction::begin(scope, role)))?;
+            }
+            if !is_ready(endpoint) {
+                self.make_ready(endpoint, context)?;
+            }
+            if let Some(reason) = endpoint.reason() {
+                return Err(self.broken(endpoint, reason));
+            }
+            let function = match &endpoint.plans {
+                Plans::Made { function, .. } => function.as_ref(),
+                _ => None,
+            };
+            let bound = match function {
+                Some(function) => arguments::bind(function, self.request, path)
+                    .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))?,
+                None => Bound::default(),
+            };
+            let place = match plan_for(endpoint, bound.given) {
+                Some(place) => place,
+                None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
+            };
+            let Plans::Made { plans, function, checked } = &endpoint.plans else {
+                return Err(Mishap::Problem(Problem::new(500, "the endpoint has no plan")));
+            };
+            let plan = &plans[place];
+            // What stands for a call is the function's own text.
+            let called = function.as_ref().filter(|_| plan.origin == Origin::Call);
+            let called = called.map(|function| Called { version: function.version(), role, epoch: *checked });
+            if self.shown && !plan.reads_only() {
+                // Made just now, and not what the gateway has judged.
+                return Err(elsewhere());
+            }
+            let limit = settings::MAX_RESPONSE.get() as usize;
+            self.receiver.expect(plan, self.types, limit);
+            let mut source = RequestSource::new(self.request, self.types);
+            let ran = current::with(self.request, path, self.client, self.types, || {
+                context.guarded(|| {
+                    let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
+                    match scope {
+                        Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
+                        Scope::Own { .. } => execute(plan, called, parameters, self.receiver),
+                    }
+                    if plan.origin != Origin::Statement {
+                        self.receiver.complete();
+                    }
+                    refuse_invalid(&self.receiver.answer);
+                    faults::panic_if_asked(|name| self.request.header(name), "in the request");
+                    faults::interrupt_if_asked("before the end");
+                    if let Some(begun) = *begun {
+                        request_transaction::finish(begun, plan.leftovers());
+                    }
+                })
+            });
+            match ran {
+                // Asked for its id, a transaction gets one: those that share it would all be told the same.
+                Ok(()) if self.shown && request_transaction::has_id() => Err(elsewhere()),
+                Ok(()) => Ok(self.receiver.take_answer()),
+                Err(mishap) => Err(name_parameter(mishap, plan)),
+            }
+        }
+    }
+
+    /// Makes the endpoint's plans; everybody is told that an executor cannot.
+    unsafe fn make_ready(&self, endpoint: &mut Endpoint, context: &ErrorContext<'_>) -> Result<(), Mishap> {
+        let known = endpoint.reason().map(|reason| reason.message.clone());
+        // SAFETY: by contract; the closure calls PostgreSQL through pgrx's guards alone.
+        unsafe { context.guarded(|| make_ready(endpoint, self.types))? };
+        let Some(reason) = endpoint.reason() else { return Ok(()) };
+        let is_news = || match endpoint.counters() {
+            Some(counters) => counters.break_down(&reason.message),
+            None => known.as_ref() != Some(&reason.message),
+        };
+        if !self.shown && is_news() {
+            let (whose, title) = (Whose(self.request), endpoint.title.to_string_lossy());
+            log_line::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
+        }
+        Err(self.broken(endpoint, reason))
+    }
+
+    fn broken(&self, endpoint: &Endpoint, reason: &PgError) -> Mishap {
+        if self.shown {
+            return elsewhere();
+        }
+        let title = endpoint.title.to_string_lossy();
+        let detail = if settings::SHOW_ERRORS.get() {
+            format!("{title} cannot be served: {}", reason.message)
+        } else {
+            format!("{title} cannot be served; the server's log says why")
+        };
+        Mishap::Problem(Problem { sqlstate: Some(reason.sqlstate), ..Problem::new(500, detail) })
+    }
+
+    /// Turns what an endpoint has returned into the response's status.
+    pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
+        match answer {
+            Answer::Response(status) => Ok(status),
+            // Raised as an error before.
+            Answer::Invalid(reason) => Err(Problem::new(500, reason)),
+            // A POST asks for no row that would have to be there.
+            Answer::Nothing | Answer::Null if route && self.request.method() != "POST" => {
+                Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
+            }
+            Answer::Nothing | Answer::Null => Ok(self.write_empty(204, None)),
+        }
+    }
+
+    /// The answer to OPTIONS.
+    pub fn write_options(&mut self, allow: &str) -> u16 {
+        self.write_empty(204, Some(allow))
+    }
+
+    fn write_empty(&mut self, status: u16, allow: Option<&str>) -> u16 {
+        if let Ok(mut builder) = ResponseBuilder::in_buffer(std::mem::take(&mut self.receiver.buffer), status)
+        {
+            if let Some(allow) = allow {
+                // A list of methods that the router has checked.
+                let _ = builder.header("allow", allow);
+            }
+            self.receiver.buffer = builder.finish(&[]);
+        }
+        status
+    }
+}
+
+/// A function's body that was parsed when it was made can have become wrong since: a star that was expanded lacks a column
+/// that its result has now. That shows when it is called, and stays until somebody makes the function again.
+fn note_outdated_body(endpoint: &Endpoint, result: &Result<Answer, Mishap>) {
+    const INVALID_FUNCTION: &str = "42P13";
+    if let Err(Mishap::Error(error)) = result
+        && error.sqlstate() == INVALID_FUNCTION
+        && let Some(counters) = endpoint.counters()
+    {
+        counters.break_down(&error.message);
+    }
+}
+
+/// A row that is no valid response is an error before anything is committed.
+fn refuse_invalid(answer: &Answer) {
+    if let Answer::Invalid(reason) = answer {
+        pg::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
+    }
+}
+
+/// Has an executor run what runs in a gateway now.
+fn elsewhere() -> Mishap {
+    Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
+}
+
+fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
+    match &endpoint.plans {
+        Plans::Made { function: None, .. } => Some(0),
+        Plans::Made { plans, .. } => plans.iter().position(|plan| plan.given == given),
+        _ => None,
+    }
+}
+
+/// Plans the call with these arguments, the others left to their defaults.
+unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize {
+    // As many sets as a form can leave out; a client must not fill the memory with them.
+    const MOST: usize = 64;
+    if let Plans::Made { function: Some(function), plans, .. } = &mut endpoint.plans {
+        if plans.len() >= MOST {
+            // Never the first: it is the one with all arguments.
+            plans.remove(1).release();
+        }
+        // SAFETY: inside a guard and a transaction, as the endpoint's role.
+        plans.push(unsafe { plan::for_function(function, given, types) });
+        return plans.len() - 1;
+    }
+    0
+}
+
+/// The plan's parameters.
+unsafe fn parameters(
+    plan: &Plan,
+    bound: &Bound<'_>,
+    request: &Request<'_>,
+    types: &Types,
+    source: &mut RequestSource,
+) -> pg_sys::ParamListInfo {
+    // SAFETY: inside a guard and a transaction, as the endpoint's role.
+    unsafe {
+        if plan.origin != Origin::Statement {
+            arguments::convert(&plan.arguments, &bound.values, request, types)
+        } else {
+            params::of_request(source)
+        }
+    }
+}
+
+/// The plan as it is now, made anew if it must be. The current resource owner holds it.
+///
+/// # Safety
+/// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
+pub unsafe fn cached_plan(
+    plan: &Plan,
+    called: Option<Called>,
+    parameters: pg_sys::ParamListInfo,
+) -> *mut pg_sys::CachedPlan {
+    // SAFETY: by contract.
+    unsafe {
+        let owner = pg_sys::CurrentResourceOwner;
+        let mut tries = 0;
+        loop {
+            let planning = || pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+            let cached = match called {
+                Some(called) => called.planned((*plan.source).query_string, planning),
+                None => planning(),
+            };
+            if list_length((*cached).stmt_list) != 1 {
+                refuse_rules();
+            }
+            plan.judge();
+            tries += 1;
+            // Rights are asked for when it starts: it must not have been planned for those of before.
+            if tries <= CATALOG_TRIES && changes::settle() {
+                pg::ReleaseCachedPlan(cached, owner);
+                continue;
+            }
+            if let Some(called) = called {
+                called.refuse_if_changed();
+            }
+            request_transaction::renew_snapshot();
+            return cached;
+        }
+    }
+}
+
+/// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
+unsafe fn execute(
+    plan: &Plan,
+    called: Option<Called>,
+    parameters: pg_sys::ParamListInfo,
+    receiver: &mut Receiver,
+) {
+    // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
+    unsafe {
+        let owner = pg_sys::CurrentResourceOwner;
+        let cached = cached_plan(plan, called, parameters);
+        // What others have committed while it waited for its locks counts, as in any statement.
+        pg::PopActiveSnapshot();
+        request_transaction::take_snapshot();
+        let statement = nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
+        pg_sys::debug_query_string = (*plan.source).query_string;
+        let description = pg::CreateQueryDesc(
+            statement,
+            (*plan.source).query_string,
+            pg::GetActiveSnapshot(),
+            std::ptr::null_mut(),
+            receiver.as_destination(),
+            parameters,
+            std::ptr::null_mut(),
+            0,
+        );
+        pg::ExecutorStart(description, 0);
+        executor_run(description, plan, true);
+        pg::ExecutorFinish(description);
+        pg::ExecutorEnd(description);
+        pg::FreeQueryDesc(description);
+        pg::ReleaseCachedPlan(cached, owner);
+        pg_sys::debug_query_string = std::ptr::null();
+    }
+}
+
+/// A rule that came after the plan was made has turned the statement into none or several.
+fn refuse_rules() -> ! {
+    pg::guard::raise(PgError {
+        sqlstate: *b"0A000",
+        message: "a rule rewrites the statement into several, or none".into(),
+        ..PgError::default()
+    })
+}
+
+/// Runs a started plan to its first row, or to its end; once, or once more after each rewind.
+///
+/// # Safety
+/// Inside a guard; the plan has been started with a receiver that still stands.
+pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
+    // None is all; the receiver refuses the second row of a scalar subquery.
+    let rows = if plan.runs_to_end { 0 } else { 1 + u64::from(plan.scalar) };
+    // SAFETY: by contract.
+    unsafe { version::run_executor(description, rows, once) };
+}
+
+/// A value that cannot be converted is the client's fault, and which one it was helps.
+fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
+    let Some(place) = arguments::failed_conversion() else { return mishap };
+    let Mishap::Error(error) = mishap else { return mishap };
+    let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
+    if !Meaning::of(&error.sqlstate).is_texts_fault() {
+        return Mishap::Error(error);
+    }
+    let shown = settings::SHOW_ERRORS.get();
+    let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
+    problem.sqlstate = Some(error.sqlstate);
+    if shown {
+        problem.more = [error.detail, error.hint];
+    }
+    Mishap::Problem(problem)
+}
+
+/// Whether nobody can write to this server.
+fn is_standby() -> bool {
+    // SAFETY: reads a flag in shared memory, or a variable of this process.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
+/// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.
+struct ErrorContext<'a> {
+    request: &'a Request<'a>,
+}
+
+impl ErrorContext<'_> {
+    /// Runs work under a guard, with this context.
+    unsafe fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Mishap> {
+        // SAFETY: by contract of `attempt`.
+        unsafe { self.around(|| attempt(Report::Log, work)).map_err(Mishap::Error) }
+    }
+
+    /// Runs what guards itself, with this context.
+    unsafe fn around<T>(&self, work: impl FnOnce() -> T) -> T {
+        // SAFETY: on the main thread. Nothing jumps over this: the callback is unlinked.
+        unsafe {
+            let previous = pg_sys::error_context_stack;
+            let mut callback = pg_sys::ErrorContextCallback {
+                previous,
+                callback: Some(add_context),
+                arg: std::ptr::from_ref(self.request).cast_mut().cast(),
+            };
+            pg_sys::error_context_stack = &raw mut callback;
+            let result = work();
+            pg_sys::error_context_stack = previous;
+            result
+        }
+    }
+}
+
+callback! {
+    unsafe fn add_context(request: *mut std::ffi::c_void) {
+        // SAFETY: the request lives as long as the guard.
+        let request = unsafe { &*request.cast::<Request<'_>>() };
+        let mut line = [0u8; 512];
+        // The last byte stays NUL; what is longer is cut.
+        let mut rest = &mut line[..511];
+        let _ = write!(rest, "http request {}: {} {}", Whose(request), request.method(), request.raw_path());
+        // SAFETY: "%s" takes a C string.
+        unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
+    }
+}

@@ -1,0 +1,230 @@
+//! The route table: what is configured in this database, compiled for this process.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+
+use pg::guard::{PgError, Report, attempt};
+use pg::log_line;
+use pgrx::pg_sys::{self, Oid};
+use pgrx::spi::SpiClient;
+use router::Router;
+use session::{changes, identity, request_transaction, temporary};
+use shared::SERVED_VERSIONS;
+
+use super::endpoint::{Endpoint, Registration, Target};
+use super::types::Types;
+
+/// Routes and query handlers.
+pub struct Table {
+    /// OIDs of the extension's types.
+    pub types: Types,
+    /// Routes first, in no order; then the query handlers in the order in which they are tried.
+    pub endpoints: Vec<Endpoint>,
+    /// Which of them are query handlers.
+    pub handlers: std::ops::Range<usize>,
+    /// Routes by method and path; the numbers are places in `endpoints`.
+    pub router: Router,
+}
+
+/// What the tables say.
+struct Configuration {
+    types: Types,
+    tables: [Oid; changes::TABLES_WATCHED],
+    registrations: Vec<Registration>,
+    routes: usize,
+}
+
+/// Why there is no table.
+#[derive(Debug)]
+pub enum NoTable {
+    /// The extension is not, or no longer, in this database.
+    NoExtension,
+    /// The extension's SQL is of a version that this library does not serve.
+    WrongVersion,
+    /// PostgreSQL's error.
+    Failed(PgError),
+}
+
+/// What is read with the routes, in the same transaction and of the same snapshot: what else follows the configuration's tables.
+pub type Along<'a> = &'a mut dyn FnMut(&SpiClient<'_>) -> Result<(), pgrx::spi::Error>;
+
+/// For whom the routes are enough.
+pub fn nothing_along(_: &SpiClient<'_>) -> Result<(), pgrx::spi::Error> {
+    Ok(())
+}
+
+impl Table {
+    /// Reads the configuration, as the extension's owner, and what `along` reads of it. The plans of what has not changed are kept. The
+    /// previous table is taken once that has succeeded. A lock is waited for no longer than [`changes::LOCK_TIMEOUT`].
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn load(previous: &mut Option<Table>, along: Along<'_>) -> Result<Table, NoTable> {
+        changes::configuration_read();
+        // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
+        let read = unsafe {
+            attempt(Report::Log, || {
+                session::own_transaction::begin();
+                identity::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
+                let configuration = read(along);
+                pg_sys::CommitTransactionCommand();
+                configuration
+            })
+        };
+        match read {
+            Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous.take())),
+            Ok(Err(none)) => Err(none),
+            Err(error) => {
+                changes::configuration_unread();
+                // SAFETY: the transaction has failed.
+                unsafe { request_transaction::abort() };
+                Err(NoTable::Failed(error))
+            }
+        }
+    }
+
+    fn compile(configuration: Configuration, previous: Option<Table>) -> Table {
+        changes::set_tables(configuration.tables);
+        let mut kept: HashMap<String, Endpoint> = HashMap::new();
+        for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
+            kept.insert(key(&endpoint.registration.target), endpoint);
+        }
+        let mut router = Router::new();
+        let mut endpoints = Vec::with_capacity(configuration.registrations.len());
+        for registration in configuration.registrations {
+            let place = endpoints.len();
+            if let Target::Function { method, pattern, .. } = &registration.target
+                && let Err(error) = router.insert(method, pattern, place as u32)
+            {
+                // http.route has checked it; a row written past it is not served.
+                log_line::warning!("howdah does not serve the route {method} {pattern}: {error}");
+            }
+            let same =
+                kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+            endpoints.push(same.unwrap_or_else(|| Endpoint::new(registration)));
+        }
+        let handlers = configuration.routes..endpoints.len();
+        Table { types: configuration.types, endpoints, handlers, router }
+    }
+
+    /// The numbers of the endpoints' counters.
+    pub fn numbers(&self) -> HashSet<u32> {
+        self.endpoints.iter().filter_map(Endpoint::number).collect()
+    }
+}
+
+fn key(target: &Target) -> String {
+    match target {
+        Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
+        Target::Statement { name, .. } => format!("handler {name}"),
+    }
+}
+
+/// Reads the tables, if the extension is there.
+unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
+    // SAFETY: inside a transaction; errors unwind, and the transaction's end restores the user.
+    unsafe {
+        let extension = pg_sys::get_extension_oid(c"howdah".as_ptr(), true);
+        if extension == Oid::INVALID {
+            return Err(NoTable::NoExtension);
+        }
+        // What is in force is the search_path of some endpoint: operators in it could be a user's own.
+        let path = identity::enter_safe_path();
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let (owner, version) = owner_and_version(extension);
+        if !SERVED_VERSIONS.contains(&version.as_str()) {
+            pg_sys::PopActiveSnapshot();
+            return Err(NoTable::WrongVersion);
+        }
+        pg_sys::SetUserIdAndSecContext(
+            owner,
+            (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
+        );
+        let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
+        let table = |schema, name: &std::ffi::CStr| pg_sys::get_relname_relid(name.as_ptr(), schema);
+        let queue = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
+        let tables = [
+            table(schema, c"route"),
+            table(schema, c"handler"),
+            table(schema, c"listener"),
+            table(queue, c"listener"),
+        ];
+        let types = Types::look_up(schema);
+        let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
+            let mut registrations = routes(client)?;
+            let count = registrations.len();
+            registrations.extend(handlers(client)?);
+            along(client)?;
+            Ok((registrations, count))
+        });
+        pg_sys::SetUserIdAndSecContext(user, context);
+        pg_sys::PopActiveSnapshot();
+        identity::leave_safe_path(path);
+        match read {
+            Ok((registrations, routes)) => Ok(Configuration { types, tables, registrations, routes }),
+            Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
+        }
+    }
+}
+
+/// Without `Spi::get_two`, which takes a transaction id before it reads: a standby has none to give.
+fn owner_and_version(extension: Oid) -> (Oid, String) {
+    let found = pgrx::Spi::connect(|client| {
+        let rows = client.select(
+            "select extowner, extversion from pg_catalog.pg_extension where oid = $1",
+            Some(1),
+            &[extension.into()],
+        )?;
+        rows.first().get_two::<Oid, String>()
+    });
+    match found {
+        Ok((Some(owner), Some(version))) => (owner, version),
+        _ => pgrx::error!("cannot find the owner of the extension howdah"),
+    }
+}
+
+fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
+    let rows = client.select(
+        "select method, pattern, function, role::oid, search_path, owner from http.route order by pattern, method",
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        Ok(Registration {
+            target: Target::Function {
+                method: row.get::<String>(1)?.unwrap_or_default(),
+                pattern: row.get::<String>(2)?.unwrap_or_default(),
+                function: row.get::<String>(3)?.unwrap_or_default(),
+                owner: row.get::<String>(6)?,
+            },
+            role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
+            search_path: search_path(row.get(5)?),
+        })
+    })
+    .collect()
+}
+
+fn search_path(stored: Option<String>) -> CString {
+    CString::new(temporary::lasting_path(stored.unwrap_or_default())).unwrap_or_default()
+}
+
+fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
+    let rows = client.select(
+        "select name, statement, role::oid, search_path from http.handler order by priority desc, name",
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        Ok(Registration {
+            target: Target::Statement {
+                name: row.get::<String>(1)?.unwrap_or_default(),
+                statement: row.get::<String>(2)?.unwrap_or_default(),
+            },
+            role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
+            search_path: search_path(row.get(4)?),
+        })
+    })
+    .collect()
+}

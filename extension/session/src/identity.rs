@@ -1,0 +1,239 @@
+//! Who a request runs as: role, search_path and the role's settings.
+//!
+//! The settings of a role and the search_path of an endpoint stay in force between requests, and are changed
+//! when the next request needs others: most platforms have one or two of each. The role itself, and every
+//! setting that a handler changes, are undone after each request.
+
+use std::ffi::{CStr, CString, c_int};
+use std::rc::Rc;
+
+use pg::guard::{PgError, Report, attempt};
+use pgrx::pg_sys::{self, Datum, Oid};
+use shared::settings;
+
+use crate::kept_plans;
+use crate::stored_settings::{self, Stored};
+
+/// What is in force in this process.
+#[derive(Default)]
+pub struct Identity {
+    role: Option<Oid>,
+    search_path: CString,
+    /// The settings that the role and the database have brought.
+    stored: Rc<Stored>,
+    /// [`stored_settings::generation`] when plans were last known to fit them.
+    generation: u64,
+}
+
+/// What [`enter`] has changed.
+#[derive(Clone, Copy)]
+pub struct Entered {
+    level: c_int,
+    user: Oid,
+    context: c_int,
+}
+
+impl Identity {
+    /// Whether a request of this role and search_path can run without a change.
+    pub fn is(&self, role: Oid, search_path: &CStr) -> bool {
+        self.role == Some(role)
+            && *self.search_path == *search_path
+            && stored_settings::is_current(&self.stored)
+    }
+
+    /// Nothing is taken to be in force any more: the next request sets everything anew.
+    pub fn doubt(&mut self) {
+        self.role = None;
+        stored_settings::doubt();
+    }
+
+    /// Puts the role's settings and the search_path in force, in a transaction of its own. False if they were.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn assume(&mut self, role: Oid, search_path: &CStr) -> Result<bool, PgError> {
+        if self.is(role, search_path) {
+            return Ok(false);
+        }
+        // SAFETY: by contract.
+        let stored = unsafe { stored_settings::of(role)? };
+        let is_in_force = self.role == Some(role) && *self.search_path == *search_path;
+        if is_in_force && self.stored.is_same(&stored) {
+            self.stored = stored;
+            return Ok(false);
+        }
+        // Until it has succeeded nothing is known to be in force.
+        self.role = None;
+        // SAFETY: by contract. What is called inside raises through pgrx's guards, so values are dropped.
+        let changed = unsafe {
+            attempt(Report::Log, || {
+                crate::own_transaction::begin();
+                set(c"search_path", Some(SAFE_PATH));
+                for (name, _) in &self.stored.settings {
+                    set(name, None);
+                }
+                for (name, value) in &stored.bases {
+                    set(name, Some(value));
+                }
+                set_base();
+                for (name, value) in &stored.settings {
+                    set(name, Some(value));
+                }
+                set(c"search_path", Some(search_path));
+                pg_sys::CommitTransactionCommand();
+            })
+        };
+        if let Err(error) = changed {
+            // SAFETY: the transaction has failed.
+            unsafe { crate::request_transaction::abort() };
+            return Err(error);
+        }
+        self.stored = stored;
+        self.search_path = search_path.to_owned();
+        self.role = Some(role);
+        if self.generation != stored_settings::generation() {
+            self.generation = stored_settings::generation();
+            kept_plans::settings_changed();
+        }
+        Ok(true)
+    }
+}
+
+/// Settings of every request, whoever it runs as, unless the role has its own.
+unsafe fn set_base() {
+    let lock_timeout = CString::new(settings::LOCK_TIMEOUT.get().to_string()).unwrap_or_default();
+    // SAFETY: the caller's contract.
+    unsafe { set(c"lock_timeout", Some(&lock_timeout)) }
+}
+
+/// Sets a setting for the session; none gives it back its default.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set(name: &CStr, value: Option<&CStr>) {
+    // SAFETY: by contract.
+    unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET) }
+}
+
+/// Sets a setting until the transaction ends.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set_local(name: &CStr, value: &CStr) {
+    // SAFETY: by contract.
+    unsafe { set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL) }
+}
+
+unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction::Type) {
+    // SAFETY: inside a transaction and a guard. A name that no longer exists is a warning.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.map_or(std::ptr::null(), CStr::as_ptr),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            action,
+            true,
+            pgrx::PgLogLevel::WARNING as c_int,
+            false,
+        );
+    }
+}
+
+/// A search_path in which no name of a user's comes before PostgreSQL's own: queries of ours resolve in it.
+pub const SAFE_PATH: &CStr = c"pg_catalog, pg_temp";
+/// The catalog cache of roles.
+const AUTHOID: c_int = pg_sys::SysCacheIdentifier::AUTHOID as c_int;
+
+/// Puts [`SAFE_PATH`] in force until [`leave_safe_path`].
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn enter_safe_path() -> c_int {
+    // SAFETY: by contract.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"search_path".as_ptr(),
+            SAFE_PATH.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        level
+    }
+}
+
+/// Undoes [`enter_safe_path`].
+///
+/// # Safety
+/// In the transaction of [`enter_safe_path`].
+pub unsafe fn leave_safe_path(level: c_int) {
+    // SAFETY: by contract.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) }
+}
+
+/// Becomes the role, until [`leave_role`]. Under SECURITY_LOCAL_USERID_CHANGE a handler can neither SET ROLE,
+/// RESET ROLE nor SET SESSION AUTHORIZATION.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn enter(role: Oid) -> Entered {
+    kept_plans::run_as(role);
+    // SAFETY: by contract.
+    unsafe {
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg::GetUserIdAndSecContext(&mut user, &mut context);
+        let level = pg::NewGUCNestLevel();
+        pg::SetUserIdAndSecContext(role, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
+        Entered { level, user, context }
+    }
+}
+
+/// Whether there is such a role.
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn exists(role: Oid) -> bool {
+    let none = Datum::from(0);
+    // SAFETY: by contract.
+    unsafe { pg_sys::SearchSysCacheExists(AUTHOID, Datum::from(role), none, none, none) }
+}
+
+/// An error if there is no such role any more. Whoever runs as a role that is gone has the rights of PUBLIC, and those of
+/// the next role that gets the number.
+///
+/// # Safety
+/// Inside a guard and a transaction; an error jumps or panics.
+pub unsafe fn require(role: Oid) {
+    // SAFETY: by contract.
+    if unsafe { !exists(role) } {
+        pg::guard::raise(PgError {
+            sqlstate: *b"42704",
+            message: format!("role with OID {} does not exist", role.to_u32()),
+            hint: Some("Register it anew, with a role that exists.".into()),
+            ..PgError::default()
+        });
+    }
+}
+
+/// Undoes what the request has set since [`enter`].
+///
+/// # Safety
+/// Inside a guard, in the transaction of [`enter`].
+pub unsafe fn leave_settings(entered: Entered) {
+    // SAFETY: by contract.
+    unsafe { pg::AtEOXact_GUC(false, entered.level) };
+}
+
+/// Becomes who it was before [`enter`].
+///
+/// # Safety
+/// Inside a guard, in the transaction of [`enter`] or right after its commit.
+pub unsafe fn leave_role(entered: Entered) {
+    // SAFETY: by contract.
+    unsafe { pg::SetUserIdAndSecContext(entered.user, entered.context) };
+}

@@ -1,0 +1,47 @@
+//! What a session of PostgreSQL's would do and a worker does itself: become a role, begin and end transactions, ask for rights, rest,
+//! log. This crate knows no routes, queues or lines. Nobody else becomes a role, or begins or aborts a transaction.
+//!
+//! - [`identity`]: as whom requests run, with what settings; [`stored_settings`]: what is stored of them; [`user_settings`]: what those
+//!   that users may set do here.
+//! - [`authority`]: who asks, who may, and the one way to run something as somebody else.
+//! - [`request_transaction`]: the transaction of a request; [`own_transaction`]: one for the platform's own look-ups;
+//!   [`subtransaction`]: work that may fail without failing the transaction.
+//! - [`changes`]: what changes in the catalogs.
+//! - [`kept_plans`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
+//!   find; [`process_tables`] and [`relations`] find it.
+//! - [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction; of libraries if they are
+//!   [`loaded`].
+//! - [`at_rest`]: what a worker is like between two requests, and how it comes back to that.
+//! - [`signals`]: the handlers of signals, and [`handlers`]: whether they are still there.
+//! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
+//! - [`watch`]: how long a cancelled request goes on, and how much memory it takes; [`libraries`]: what is loaded into the process.
+//! - [`log_rate`]: how much requests may make the workers log.
+//! - [`faults`]: what a mistake of ours would do, in the build for the tests of those alone.
+
+pub mod at_rest;
+pub mod authority;
+pub mod changes;
+pub mod compiled;
+pub mod dblink;
+pub mod faults;
+pub mod handlers;
+pub mod identity;
+pub mod idle;
+pub mod isn;
+pub mod kept_dictionaries;
+pub mod kept_expressions;
+pub mod kept_plans;
+pub mod libraries;
+pub mod loaded;
+pub mod log_rate;
+pub mod own_transaction;
+pub mod process_tables;
+pub mod relations;
+pub mod replication;
+pub mod request_transaction;
+pub mod signals;
+pub mod stored_settings;
+pub mod subtransaction;
+pub mod temporary;
+pub mod user_settings;
+pub mod watch;

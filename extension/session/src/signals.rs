@@ -1,0 +1,187 @@
+//! Signal handlers of gateways and executors.
+//!
+//! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+use pg::entry::infallible_callback;
+use pgrx::pg_sys;
+use shared::wake;
+use shared::workers::Kind;
+
+use super::watch;
+
+/// Which eventfd a gateway's handlers write to.
+static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+/// A `fn() -> bool`, or null.
+static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Cancels that have come to this executor, be they consumed or not.
+static CANCELS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether something of anybody's runs, which a cancel can be meant for.
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Says whether something runs that may be cancelled. A cancel that comes while nothing does is void: it must neither meet what runs
+/// next nor what the process does on its own account, such as reading the routes.
+pub fn set_running(runs: bool) {
+    RUNS.store(runs, Ordering::Relaxed);
+}
+
+/// Installs the handlers and lets signals in. Cancels come later, by [`take_cancels`].
+///
+/// A gateway sleeps in epoll, which knows neither latches nor signals that came just before: so its
+/// handlers also write to its eventfd.
+pub fn install(kind: Kind, index: usize) {
+    WAKE.store(wake::fd(kind, index), Ordering::Relaxed);
+    let handlers: [(c_int, pg_sys::pqsigfunc); 4] = match kind {
+        Kind::Gateway => [
+            (libc::SIGTERM, Some(terminate_and_wake)),
+            (libc::SIGHUP, Some(reload_and_wake)),
+            (libc::SIGINT, Some(ignore)),
+            (libc::SIGUSR1, Some(procsignal_and_wake)),
+        ],
+        Kind::Executor => [
+            (libc::SIGTERM, Some(pg::die)),
+            (libc::SIGHUP, Some(pg::SignalHandlerForConfigReload)),
+            (libc::SIGINT, Some(ignore)),
+            (libc::SIGUSR1, Some(pg::procsignal_sigusr1_handler)),
+        ],
+    };
+    // SAFETY: all handlers are safe inside a signal; signals are let in when all stand.
+    unsafe {
+        for (signal, handler) in handlers {
+            pg::pqsignal(signal, handler);
+        }
+        pg::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
+        pg_sys::BackgroundWorkerUnblockSignals();
+    }
+}
+
+/// Takes cancels from now on. At the start there is nothing to cancel, and nobody to catch it: the process would end.
+pub fn take_cancels(kind: Kind) {
+    let handler: pg_sys::pqsigfunc = match kind {
+        Kind::Gateway => Some(cancel_in_gateway),
+        Kind::Executor => Some(cancel_in_executor),
+    };
+    // SAFETY: both are safe inside a signal.
+    unsafe { pg::pqsignal(libc::SIGINT, handler) };
+}
+
+/// For a process that runs nothing of anybody's.
+pub fn ignore_cancels() {
+    // SAFETY: it does nothing.
+    unsafe { pg::pqsignal(libc::SIGINT, Some(ignore)) };
+}
+
+infallible_callback! {
+    unsafe fn ignore(_signal: c_int) {}
+}
+
+/// Sets the function that tells, inside SIGUSR2, whether the request that runs is the one to cancel.
+/// It must be safe inside a signal.
+pub fn set_cancel_check(check: fn() -> bool) {
+    CANCEL_CHECK.store(check as *mut (), Ordering::Release);
+}
+
+infallible_callback! {
+    unsafe fn terminate_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::die(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
+}
+
+infallible_callback! {
+    unsafe fn reload_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::SignalHandlerForConfigReload(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
+}
+
+/// Whether a SIGINT that has come is for what the process does: for what runs, or sent by its own timeout for locks or statements.
+fn is_meant() -> bool {
+    RUNS.load(Ordering::Relaxed)
+        || [pg::LOCK_TIMEOUT, pg::STATEMENT_TIMEOUT].into_iter().any(|timeout| {
+            // SAFETY: it reads a flag that is set before the timeout sends its signal.
+            unsafe { pg::get_timeout_indicator(timeout, false) }
+        })
+}
+
+infallible_callback! {
+    unsafe fn cancel_in_gateway(signal: c_int) {
+        if is_meant() {
+            // SAFETY: PostgreSQL's own handler.
+            unsafe { pg::StatementCancelHandler(signal) };
+        }
+    }
+}
+
+infallible_callback! {
+    unsafe fn cancel_in_executor(signal: c_int) {
+        if is_meant() {
+            CANCELS.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: PostgreSQL's own handler.
+            unsafe { pg::StatementCancelHandler(signal) };
+        }
+    }
+}
+
+/// How many cancels this executor has been sent. A commit that waits for a standby consumes one with a mere warning.
+pub fn cancels() -> u64 {
+    CANCELS.load(Ordering::Relaxed)
+}
+
+infallible_callback! {
+    unsafe fn procsignal_and_wake(signal: c_int) {
+        // SAFETY: PostgreSQL's own handler.
+        unsafe { pg::procsignal_sigusr1_handler(signal) };
+        wake::notify(WAKE.load(Ordering::Relaxed));
+    }
+}
+
+/// Cancels what this executor runs, as PostgreSQL's own StatementCancelHandler does. Called inside a signal.
+pub fn cancel() {
+    CANCELS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: PostgreSQL's own variables; setting a latch is safe inside a signal.
+    unsafe {
+        pg_sys::InterruptPending = 1;
+        pg_sys::QueryCancelPending = 1;
+        pg::SetLatch(pg_sys::MyLatch);
+    }
+}
+
+/// Takes back a cancel that has come for what has ended, and the mark of the timeout that may have sent it: neither is for what
+/// comes next.
+pub fn void_cancels() {
+    // SAFETY: a variable of PostgreSQL's, and flags of its timeouts.
+    unsafe {
+        pg_sys::QueryCancelPending = 0;
+        for timeout in [pg::LOCK_TIMEOUT, pg::STATEMENT_TIMEOUT] {
+            pg::get_timeout_indicator(timeout, true);
+        }
+    }
+}
+
+infallible_callback! {
+    /// SIGUSR2: somebody has asked for a cancel. A signal that comes late means a request that has ended.
+    unsafe fn cancel_if_meant(_signal: c_int) {
+        let check = CANCEL_CHECK.load(Ordering::Acquire);
+        if check.is_null() {
+            return;
+        }
+        // SAFETY: `set_cancel_check` alone stores here, and stores this type; errno is this thread's.
+        unsafe {
+            let errno = *libc::__errno_location();
+            let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
+            if check() {
+                watch::cancelled();
+                cancel();
+            }
+            *libc::__errno_location() = errno;
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Counters of routes and handlers, found by a key.
+//!
+//! Any process adds them. A gateway that has read the tables says which of its database's are [gone](Routes::name), and
+//! the supervisor gives the places of those back. Whoever remembers a number looks each time whether it still is the
+//! key's ([`Routes::number`]): so nobody need be asked first.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::time::Duration;
+
+use pg::log_line;
+use pgrx::pg_sys;
+use registry::{Entry, Key, Places, Text};
+
+use super::now_us;
+
+/// Counters of different routes share no cache line.
+pub const ALIGNMENT: usize = 128;
+
+/// Classes of the histogram: class n counts times from 2^(n-1) to 2^n - 1 µs, the last all above.
+pub const CLASSES: usize = 32;
+
+/// What the counters belong to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum RouteKind {
+    /// A function behind a method and a pattern.
+    Route = 0,
+    /// A query handler, by name.
+    Handler,
+}
+
+/// The key of a route's counters: method and pattern of a route; of a handler no method, and its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteKey<'a> {
+    /// Oid of the database.
+    pub database: pg_sys::Oid,
+    /// What it is.
+    pub kind: RouteKind,
+    /// The method, as registered.
+    pub method: &'a str,
+    /// The pattern, or the handler's name.
+    pub pattern: &'a str,
+}
+
+impl RouteKey<'_> {
+    fn hash(&self) -> u64 {
+        registry::hash((self.database.to_u32(), self.kind as u32, self.method, self.pattern))
+    }
+}
+
+/// What one request was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Measured {
+    /// The status of its response.
+    pub status: u16,
+    /// Whether it ran in the gateway.
+    pub inline: bool,
+    /// Whether its client left, or its time ran out.
+    pub cancelled: bool,
+    /// Microseconds in the queue; 0 if inline.
+    pub queue_us: u64,
+    /// Microseconds in SQL: from the start of its transaction to the end.
+    pub sql_us: u64,
+    /// Microseconds from the end of its reading to the response.
+    pub total_us: u64,
+}
+
+/// What a request was that nothing has run, or not to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unrun {
+    /// The status of its answer.
+    pub status: u16,
+    /// Whether its client left, or its time ran out.
+    pub cancelled: bool,
+    /// How long it waited for an executor.
+    pub waited: Duration,
+}
+
+/// The counters of a route or handler. Each is exact; they are not of one moment.
+#[repr(C, align(128))]
+pub struct RouteCounters {
+    key: Key,
+    /// Oid of its database; 0 while nobody has the entry.
+    database: AtomicU32,
+    kind: AtomicU32,
+    method: Text<2>,
+    pattern: Text<16>,
+    /// Since when no table names it, by [`now_us`]; 0 while one does.
+    gone_since: AtomicU64,
+    /// A hash of the reason why it cannot be served; 0 while it can.
+    broken: AtomicU64,
+    /// The reason, as far as it fits.
+    reason: Text<32>,
+    /// Requests by class of status: 2xx (and less), 3xx, 4xx, 5xx.
+    pub statuses: [AtomicU64; 4],
+    /// Requests that ran in a gateway.
+    pub inline: AtomicU64,
+    /// Requests whose client left, or whose time ran out.
+    pub cancelled: AtomicU64,
+    /// Requests that nothing has run, or not to its end.
+    pub unrun: AtomicU64,
+    /// Sum of the microseconds in the queue.
+    pub queue_us: AtomicU64,
+    /// Longest time in the queue, in microseconds.
+    pub queue_max_us: AtomicU64,
+    /// Sum of the microseconds in SQL.
+    pub sql_us: AtomicU64,
+    /// Longest time in SQL, in microseconds.
+    pub sql_max_us: AtomicU64,
+    /// Sum of the microseconds in all.
+    pub total_us: AtomicU64,
+    /// Requests by their time, see [`CLASSES`].
+    pub histogram: [AtomicU64; CLASSES],
+    /// Moving average of the microseconds in SQL, as the bits of an `f32`; 0 before the first request.
+    mean_us: AtomicU32,
+    /// Until when it does not run in a gateway, by [`now_us`].
+    pub inline_banned_until: AtomicU64,
+    /// How often it exceeded its deadline in a gateway.
+    pub inline_overruns: AtomicU32,
+    /// The fingerprint of what does not run in a gateway: it did not end when it was told to, or calls what must not run
+    /// there. 0 for none.
+    pub inline_unfit: AtomicU64,
+}
+
+/// The weight of the newest request in the moving average.
+const NEWEST: f32 = 1.0 / 16.0;
+
+impl RouteCounters {
+    /// Counts a request.
+    pub fn record(&self, request: &Measured) {
+        self.count(request.status, request.cancelled, request.total_us);
+        if request.inline {
+            self.inline.fetch_add(1, Relaxed);
+        } else {
+            self.count_queue(request.queue_us);
+        }
+        if request.status < 500 {
+            self.mend();
+        }
+        self.sql_us.fetch_add(request.sql_us, Relaxed);
+        self.sql_max_us.fetch_max(request.sql_us, Relaxed);
+        self.average(request.sql_us as f32);
+    }
+
+    /// Counts a request that has not run: it says nothing of how long the others do.
+    pub fn record_unrun(&self, request: &Unrun) {
+        let waited_us = request.waited.as_micros() as u64;
+        self.count(request.status, request.cancelled, waited_us);
+        self.count_queue(waited_us);
+        self.unrun.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request anew that was recorded with another status than its client got.
+    pub fn correct(&self, recorded: u16, answered: u16) {
+        let recorded = &self.statuses[place_of(recorded)];
+        if recorded.fetch_update(Relaxed, Relaxed, |count| count.checked_sub(1)).is_ok() {
+            self.statuses[place_of(answered)].fetch_add(1, Relaxed);
+        }
+    }
+
+    fn count(&self, status: u16, cancelled: bool, total_us: u64) {
+        self.statuses[place_of(status)].fetch_add(1, Relaxed);
+        if cancelled {
+            self.cancelled.fetch_add(1, Relaxed);
+        }
+        self.total_us.fetch_add(total_us, Relaxed);
+        self.histogram[class_of(total_us)].fetch_add(1, Relaxed);
+    }
+
+    fn count_queue(&self, queue_us: u64) {
+        self.queue_us.fetch_add(queue_us, Relaxed);
+        self.queue_max_us.fetch_max(queue_us, Relaxed);
+    }
+
+    /// Two processes that count at once may lose one sample of the average, which does not matter.
+    fn average(&self, newest: f32) {
+        let before = self.mean_us.load(Relaxed);
+        let mean = match before {
+            0 => newest.max(f32::MIN_POSITIVE),
+            _ => f32::from_bits(before) * (1.0 - NEWEST) + newest * NEWEST,
+        };
+        self.mean_us.store(mean.to_bits(), Relaxed);
+    }
+
+    /// Moving average of the microseconds in SQL; none before the first request.
+    pub fn mean_us(&self) -> Option<f32> {
+        let bits = self.mean_us.load(Relaxed);
+        (bits != 0).then(|| f32::from_bits(bits))
+    }
+
+    /// What the counters belong to: kind, method, pattern (or name), as far as they fit.
+    pub fn label(&self) -> (RouteKind, String, String) {
+        let route = self.kind.load(Relaxed) == RouteKind::Route as u32;
+        let kind = if route { RouteKind::Route } else { RouteKind::Handler };
+        (kind, self.method.get(), self.pattern.get())
+    }
+
+    /// Oid of the database.
+    pub fn database(&self) -> pg_sys::Oid {
+        pg_sys::Oid::from(self.database.load(Acquire))
+    }
+
+    /// For how many microseconds no table has named it.
+    pub fn gone_for(&self, now: u64) -> Option<u64> {
+        let since = self.gone_since.load(Relaxed);
+        (since != 0).then(|| now.saturating_sub(since))
+    }
+
+    fn set_gone(&self, gone: bool) {
+        if !gone {
+            self.gone_since.store(0, Relaxed);
+        } else if self.gone_since.load(Relaxed) == 0 {
+            self.gone_since.store(now_us(), Relaxed);
+        }
+    }
+
+    /// Notes why it cannot be served. Whether that is news, which one process alone is told.
+    pub fn break_down(&self, reason: &str) -> bool {
+        let news = self.broken.swap(registry::hash(reason), Relaxed) != registry::hash(reason);
+        if news {
+            self.reason.set(reason);
+        }
+        news
+    }
+
+    /// It can be served.
+    pub fn mend(&self) {
+        if self.broken.load(Relaxed) != 0 {
+            self.broken.store(0, Relaxed);
+        }
+    }
+
+    /// Why it cannot be served; none if it can.
+    pub fn reason(&self) -> Option<String> {
+        (self.broken.load(Relaxed) != 0).then(|| self.reason.get())
+    }
+}
+
+impl Entry for RouteCounters {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn clear(&self) {
+        self.database.store(0, Release);
+        let times = [&self.queue_us, &self.queue_max_us, &self.sql_us, &self.sql_max_us, &self.total_us];
+        let others = [
+            &self.inline,
+            &self.cancelled,
+            &self.unrun,
+            &self.inline_banned_until,
+            &self.inline_unfit,
+            &self.gone_since,
+            &self.broken,
+        ];
+        let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
+        all.for_each(|counter| counter.store(0, Relaxed));
+        self.mean_us.store(0, Relaxed);
+        self.inline_overruns.store(0, Relaxed);
+    }
+}
+
+/// The place of a status among [`RouteCounters::statuses`].
+fn place_of(status: u16) -> usize {
+    usize::from((status / 100).clamp(2, 5) - 2)
+}
+
+/// The histogram's class of a time.
+fn class_of(us: u64) -> usize {
+    ((u64::BITS - us.leading_zeros()) as usize).min(CLASSES - 1)
+}
+
+/// The table of counters.
+pub struct Routes {
+    places: Places<RouteCounters>,
+    /// What is known of the table as a whole.
+    room: &'static Room,
+}
+
+/// Whether the table has places.
+#[repr(C)]
+pub struct Room {
+    /// Whether a route has found none since the last was given back.
+    overflowed: AtomicBool,
+    /// Places that have been given back.
+    given_back: AtomicU64,
+}
+
+/// What a process remembers of a key: its number, or that there was none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    number: Option<u32>,
+    hash: u64,
+    /// Places that had been given back when it was looked for, plus one; 0 before that.
+    looked: u64,
+}
+
+impl Routes {
+    pub(super) fn new(entries: &'static [RouteCounters], room: &'static Room) -> Routes {
+        Routes { places: Places::new(entries), room }
+    }
+
+    /// Number of routes that fit; the numbers are below it.
+    pub fn capacity(&self) -> usize {
+        self.places.entries().len()
+    }
+
+    /// The counters of a number that [`Routes::number`] has given.
+    pub fn get(&self, number: usize) -> &'static RouteCounters {
+        &self.places.entries()[number]
+    }
+
+    /// The number of a route's counters, which are added if need be; none when the table is full. Costs a load if what is
+    /// remembered is still true.
+    pub fn number<'k>(&self, known: &Cell<Known>, key: impl FnOnce() -> RouteKey<'k>) -> Option<u32> {
+        let Known { number, hash, looked } = known.get();
+        match number {
+            Some(number) if self.places.holds(number as usize, hash) => Some(number),
+            None if looked == self.looks() => None,
+            _ => {
+                let (key, looked) = (key(), self.looks());
+                let number = self.find_or_add(&key).map(|number| number as u32);
+                known.set(Known { number, hash: key.hash(), looked });
+                number
+            }
+        }
+    }
+
+    fn looks(&self) -> u64 {
+        self.room.given_back.load(Acquire) + 1
+    }
+
+    fn find_or_add(&self, key: &RouteKey) -> Option<usize> {
+        let place = self.places.find_or_add(key.hash(), |entry| {
+            entry.kind.store(key.kind as u32, Relaxed);
+            entry.method.set(key.method);
+            entry.pattern.set(key.pattern);
+            entry.database.store(key.database.to_u32(), Release);
+        });
+        if place.is_none() && !self.room.overflowed.swap(true, Relaxed) {
+            log_line::log!(
+                "howdah: no room for the statistics and the limit of {} {}: howdah.max_routes is {}; raise it and restart the server",
+                key.method,
+                key.pattern,
+                self.capacity()
+            );
+        }
+        place
+    }
+
+    /// A gateway of a database has read its tables, which name the routes of these numbers and no others.
+    pub fn name(&self, database: pg_sys::Oid, numbers: &HashSet<u32>) {
+        for (number, counters) in self.of(database) {
+            counters.set_gone(!numbers.contains(&(number as u32)));
+        }
+    }
+
+    /// Gives back the places of counters for which this is true. The supervisor alone calls this.
+    pub fn give_back(&self, is_over: impl Fn(usize, &RouteCounters) -> bool) {
+        let over = |(number, counters): &(usize, &RouteCounters)| {
+            counters.database() != pg_sys::InvalidOid && is_over(*number, counters)
+        };
+        let entries = self.places.entries().iter().enumerate();
+        let count = entries.filter(over).filter(|(number, _)| self.places.remove(*number)).count();
+        if count > 0 {
+            self.room.overflowed.store(false, Relaxed);
+            self.room.given_back.fetch_add(count as u64, Release);
+        }
+    }
+
+    /// The numbers of a database's counters.
+    pub fn numbers_of(&self, database: pg_sys::Oid) -> impl Iterator<Item = usize> {
+        self.of(database).map(|(number, _)| number)
+    }
+
+    /// The counters of a database, with their numbers.
+    pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = (usize, &'static RouteCounters)> {
+        let entries = self.places.entries().iter().enumerate();
+        entries.filter(move |(_, entry)| entry.database() == database)
+    }
+
+    /// Whether a route has found no place, and none has been given back since.
+    pub fn has_overflowed(&self) -> bool {
+        self.room.overflowed.load(Relaxed)
+    }
+
+    /// Number of entries in use.
+    pub fn used(&self) -> usize {
+        self.places.used()
+    }
+}

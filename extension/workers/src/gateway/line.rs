@@ -1,0 +1,288 @@
+//! Those who wait for rows of one queue, and who of them looks again, and when.
+//!
+//! Most are content with any row. Of those one is sent to look when rows may be free, and for each that finds something
+//! another follows, two as long as so many rows may be there; one that finds nothing ends it, as nothing was free when
+//! it began to look. So an idle queue costs nothing however many wait, and a commit costs as many looks as it answers, and one
+//! more. Whatever else becomes of a look, its [`Turn`] is dropped and another follows: no wake-up is lost with a client that
+//! goes or an executor that ends.
+//!
+//! The others look for something of their own, and all of them look again each time.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ::gateway::{Ticket, TicketQueues};
+use queue::memory::queues;
+use request::later::Later;
+
+use super::parked::{Ended, PAUSE, Request, Waited};
+
+/// Those who wait for rows of one queue.
+pub struct Line {
+    /// Those who wait, with the arrivals before they looked. The turn is first at the front.
+    standing: TicketQueues<Wish, (u64, Request)>,
+    /// When each is answered at last.
+    times: BTreeSet<(Instant, Ticket)>,
+    /// Arrivals after which one of those that are alike has looked, or will.
+    seen: u64,
+    /// Arrivals after which all of the others have looked.
+    own_seen: Option<u64>,
+    turns: Rc<Turns>,
+    /// When a row may become free by itself.
+    free_at: Option<Instant>,
+    /// Whether that is to be found out.
+    is_stale: bool,
+    /// When one of those that are alike looked last.
+    looked: Instant,
+    /// When all of the others were sent to look last.
+    own_looked: Instant,
+    /// Those that wait since before are yet to be sent for that.
+    own_before: Option<Instant>,
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    /// Content with any row.
+    Alike,
+    /// Something of their own.
+    Own,
+}
+
+/// Looks that are under way, and what came of those that are not.
+#[derive(Default)]
+struct Turns {
+    under_way: Cell<usize>,
+    /// Looks that shall follow.
+    following: Cell<usize>,
+    /// Rows that have come and for which nobody was sent.
+    rows: Cell<u64>,
+}
+
+/// A look for any row. Unless it finds nothing, another follows when it is dropped.
+pub struct Turn {
+    turns: Rc<Turns>,
+    is_in_vain: bool,
+}
+
+/// After this time somebody looks in any case: who has told nobody would be a fault.
+const REST: Duration = Duration::from_secs(30);
+/// Time between two looks for something of one's own that no commit gives reason for: rows may be free that nobody wants.
+const OWN_PAUSE: Duration = Duration::from_secs(1);
+/// How much later than a row is free somebody looks for it: clocks differ.
+const MARGIN: Duration = Duration::from_millis(1);
+
+impl Turn {
+    fn new(turns: &Rc<Turns>) -> Turn {
+        turns.under_way.update(|count| count + 1);
+        Turn { turns: turns.clone(), is_in_vain: false }
+    }
+
+    fn find_nothing(mut self) {
+        self.is_in_vain = true;
+        self.turns.rows.set(0);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.turns.under_way.update(|count| count - 1);
+        if !self.is_in_vain {
+            self.turns.following.update(|count| count + 1);
+        }
+    }
+}
+
+impl Line {
+    /// Nobody yet: one that waits like this will come.
+    pub fn new(later: &Later) -> Line {
+        let now = Instant::now();
+        Line {
+            standing: TicketQueues::default(),
+            times: BTreeSet::new(),
+            seen: later.arrivals,
+            own_seen: None,
+            turns: Rc::default(),
+            free_at: None,
+            is_stale: true,
+            looked: now,
+            own_looked: now,
+            own_before: None,
+        }
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.standing.is_empty()
+    }
+
+    /// Takes in a request that has looked and found nothing.
+    pub fn push(&mut self, request: Request, later: &Later, turn: Option<Turn>) {
+        let ticket = request.arrived.ticket;
+        self.times.insert((request.until, ticket));
+        self.is_stale = true;
+        if !later.any_row {
+            self.standing.push_back(Wish::Own, ticket, (later.arrivals, request));
+            self.own_seen = None;
+            return;
+        }
+        self.looked = request.since;
+        if later.arrivals < self.seen {
+            // What came after it has begun to look may have found nobody here.
+            self.turns.following.update(|count| count + 1);
+        }
+        self.seen = self.seen.max(later.arrivals);
+        match turn {
+            Some(turn) => {
+                turn.find_nothing();
+                self.standing.push_front(Wish::Alike, ticket, (later.arrivals, request));
+            }
+            None => self.standing.push_back(Wish::Alike, ticket, (later.arrivals, request)),
+        }
+    }
+
+    /// Sends to look whose turn it is, and answers those whose time is over: so many at most, the others later.
+    pub fn follow(
+        &mut self,
+        queue: u32,
+        gateway: usize,
+        now: Instant,
+        at_most: usize,
+        ended: &mut Vec<Ended>,
+    ) {
+        let full = ended.len() + at_most;
+        let memory = queues().entry(queue as usize);
+        if !memory.is_called(gateway) {
+            // First the call, then the look at arrivals and times: no change between is missed.
+            memory.call_gateway(gateway);
+            self.is_stale = true;
+        }
+        self.learn_time(queue, now);
+        self.end_the_late(now, full, ended);
+        let arrivals = memory.arrivals();
+        self.send_alike(arrivals, now, full, ended);
+        self.send_own(arrivals, now, full, ended);
+    }
+
+    /// Finds out when a row may become free by itself. While somebody has the queue's lock, it is tried again.
+    fn learn_time(&mut self, queue: u32, now: Instant) {
+        if self.is_stale
+            && let Some(lock) = queues().try_lock(queue as usize)
+        {
+            let clock = queue::now();
+            // What was given back has been free since the beginning of time.
+            let in_future =
+                |time: i64| Duration::from_micros(time.saturating_sub(clock).max(0) as u64) + MARGIN;
+            self.free_at = lock.next_time(clock).map(|time| now + in_future(time));
+            self.is_stale = false;
+        }
+    }
+
+    fn end_the_late(&mut self, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+        while ended.len() < full
+            && let Some(&(until, ticket)) = self.times.first()
+            && until <= now
+        {
+            self.times.pop_first();
+            ended.extend(self.forget(ticket).map(Ended::Answered));
+        }
+    }
+
+    fn send_alike(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+        let turns = Rc::clone(&self.turns);
+        let mut looks = turns.following.take();
+        if self.standing.has_none(Wish::Alike) {
+            // Who comes has looked.
+            return;
+        }
+        if arrivals != self.seen {
+            turns.rows.update(|rows| rows + arrivals.saturating_sub(self.seen));
+            self.seen = arrivals;
+            looks += 1;
+        }
+        if looks == 0 && self.alike_due().is_some_and(|due| now >= due) {
+            looks = 1;
+        }
+        let room = full.saturating_sub(ended.len());
+        // They follow in the next turn.
+        turns.following.set(looks.saturating_sub(room));
+        looks = looks.min(room);
+        if looks == 0 {
+            return;
+        }
+        let rows = turns.rows.get().saturating_sub(looks as u64);
+        let more = looks.min(usize::try_from(rows).unwrap_or(usize::MAX));
+        turns.rows.set(rows - more as u64);
+        self.looked = now;
+        for _ in 0..looks + more {
+            let Some((_, request)) = self.standing.pop(Wish::Alike) else { return };
+            self.times.remove(&(request.until, request.arrived.ticket));
+            let waited = Waited { until: request.until, turn: Some(Turn::new(&turns)), arrivals };
+            ended.push(Ended::Again(request, waited));
+        }
+    }
+
+    fn send_own(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+        let all = self.own_due().is_some_and(|due| now >= due);
+        if !all && self.own_seen == Some(arrivals) {
+            return;
+        }
+        if all {
+            self.own_looked = now;
+            self.own_before = Some(now);
+        }
+        let room = full.saturating_sub(ended.len());
+        let looks = |seen: u64, request: &Request| {
+            seen != arrivals || self.own_before.is_some_and(|all| request.since < all)
+        };
+        let own = self.standing.iter(Wish::Own);
+        let chosen = own.filter(|(_, (seen, request))| looks(*seen, request)).map(|(ticket, _)| ticket);
+        let chosen: Vec<Ticket> = chosen.take(room).collect();
+        self.own_seen = (chosen.len() < room).then_some(arrivals);
+        for ticket in chosen {
+            let Some(request) = self.forget(ticket) else { continue };
+            let waited = Waited { until: request.until, turn: None, arrivals };
+            ended.push(Ended::Again(request, waited));
+        }
+    }
+
+    /// Answers so many whatever their time.
+    pub fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended>) {
+        for _ in 0..at_most {
+            let Some(&(_, ticket)) = self.times.first() else { return };
+            ended.extend(self.forget(ticket).map(Ended::Answered));
+        }
+    }
+
+    /// When one of those that are alike looks again though nobody has said anything.
+    fn alike_due(&self) -> Option<Instant> {
+        let waits = !self.standing.has_none(Wish::Alike) && self.turns.under_way.get() == 0;
+        let rested = self.looked + REST;
+        let due = self.free_at.map_or(rested, |free_at| free_at.max(self.looked + PAUSE).min(rested));
+        waits.then_some(due)
+    }
+
+    /// The same for the others, all of them.
+    fn own_due(&self) -> Option<Instant> {
+        let rested = self.own_looked + REST;
+        let due = self.free_at.map_or(rested, |free_at| free_at.max(self.own_looked + OWN_PAUSE).min(rested));
+        (!self.standing.has_none(Wish::Own)).then_some(due)
+    }
+
+    /// When somebody looks again or is answered, whatever is said.
+    pub fn due(&self, now: Instant) -> Instant {
+        let stale = self.is_stale.then_some(now);
+        let first_until = self.times.first().map(|(until, _)| *until);
+        let times = [first_until, stale, self.alike_due(), self.own_due()];
+        times.into_iter().flatten().min().unwrap_or(now)
+    }
+
+    /// Takes out the request of a client that has gone, or whose wait is over. None if it is not here.
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
+        let (_, (_, request)) = self.standing.remove(ticket)?;
+        self.times.remove(&(request.until, ticket));
+        Some(request)
+    }
+}
