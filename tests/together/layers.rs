@@ -1,4 +1,4 @@
-//! The layers of the extension, as ARCHITECTURE.md has them.
+//! The layers of the extension, as ARCHITECTURE.md has them, and how long its files and functions may be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,9 @@ const UNKNOWN: [(&str, &[&str]); 6] = [
     ("request", &["exchange", "gateway", "wire", "ndjson"]),
     ("ingest", &["exchange", "gateway", "message", "router"]),
 ];
+
+const LONGEST_FILE: usize = 600;
+const LONGEST_FUNCTION: usize = 60;
 
 fn extension() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../extension")
@@ -86,4 +89,45 @@ fn pg_alone_knows_versions_of_postgresql() {
         let in_pg = name.starts_with("pg/");
         assert!(in_pg || !text.contains("feature = \"pg1"), "{name}: put it into pg/src/version.rs");
     }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let long = all_sources().into_iter().map(|(name, text)| (text.lines().count(), name));
+    let long: Vec<_> = long.filter(|(lines, _)| *lines > LONGEST_FILE).collect();
+    assert!(long.is_empty(), "more than {LONGEST_FILE} lines: {long:?}");
+}
+
+/// How many lines the function has that begins here; none if it is a declaration, or on one line.
+fn length(lines: &[&str]) -> Option<usize> {
+    let head = lines.iter().position(|line| line.ends_with(['{', ';', '}']))?;
+    if !lines[head].ends_with('{') {
+        return None;
+    }
+    let indentation = lines[0].len() - lines[0].trim_start().len();
+    let end = format!("{}}}", &lines[0][..indentation]);
+    Some(lines.iter().position(|line| **line == end)? + 1)
+}
+
+#[test]
+fn no_function_is_too_long() {
+    let (mut count, mut long) = (0, Vec::new());
+    for (name, text) in all_sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for place in 0..lines.len() {
+            let mut words = lines[place].trim_start().split(' ');
+            let is_no_modifier =
+                |word: &&str| !["pub", "pub(crate)", "pub(super)", "const", "unsafe"].contains(word);
+            if words.find(is_no_modifier) != Some("fn") {
+                continue;
+            }
+            let Some(length) = length(&lines[place..]) else { continue };
+            count += 1;
+            if length > LONGEST_FUNCTION {
+                long.push(format!("{name}:{} has {length} lines", place + 1));
+            }
+        }
+    }
+    assert!(count > 1500, "{count} functions");
+    assert!(long.is_empty(), "more than {LONGEST_FUNCTION} lines: {long:#?}");
 }

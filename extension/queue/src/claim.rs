@@ -3,151 +3,19 @@
 use std::rc::Rc;
 
 use claims::watch::Obstacle;
-use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, Span, block_of};
-use pgrx::pg_sys;
+use claims::{BLOCK, Claim, FOR_GOOD, Span, block_of};
 
+use super::claimed_rows::{Chosen, Fate, Haul, SLICE, Wanted, in_order};
 use super::definition::Definition;
-use super::ledger::{self, Row, Scan, Sight};
+use super::learn::{compare_sometimes, learn, open};
 use super::look::{Look, WORK};
-use super::memory::{self, Locked, Removal, SegmentMemory, Watch};
+use super::memory::{self, Locked, SegmentMemory, Watch};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{LATEST, SEGMENTS, archive, now, rotation, savepoints, wake};
-
-/// Rows of a segment that are claimed under one hold of the queue's lock.
-pub const SLICE: usize = 1024;
-
-/// Microseconds between two looks whether others have written to the ledgers.
-const COMPARE_EVERY: u64 = 100_000;
+use super::{SEGMENTS, ledger, savepoints, wake};
 
 /// Dead rows after which a call is content with fewer rows than it wants, once it has some.
 const DEAD: usize = 10_000;
-
-/// What is wanted of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
-    /// How many rows at most.
-    pub count: usize,
-    /// What becomes of them.
-    pub fate: Fate,
-}
-
-/// What becomes of rows that are chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// Nothing: they are looked at.
-    Shown,
-    /// They are consumed.
-    Consumed,
-    /// They are leased for so many microseconds, and consumed if they have been read so often before.
-    Leased(i64, Option<i32>),
-}
-
-/// A row that was chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chosen {
-    /// Its position.
-    pub position: u64,
-    /// How often it has been read, this time included.
-    pub reads: i32,
-    /// When it came in.
-    pub sent_at: i64,
-    /// When it was read last, this time included; 0 if never.
-    pub read_at: i64,
-    /// Until when it is leased, or was delayed.
-    pub until: i64,
-    /// Whether it has been read too often: it is a dead letter.
-    pub is_dead: bool,
-}
-
-/// What was chosen in a segment.
-pub struct Haul {
-    /// The segment, open.
-    pub segment: Rc<Segment>,
-    /// The rows, in the order of their positions.
-    pub rows: Vec<Chosen>,
-    /// How many of them are not dead.
-    pub live: usize,
-    /// Where to look for them.
-    pub batches: Vec<Batch>,
-    /// When the latest of the claims on them was made.
-    pub latest: i64,
-    /// Whether a block of theirs is crowded with claims.
-    pub is_crowded: bool,
-}
-
-impl Haul {
-    /// Nothing of a segment.
-    pub fn of(segment: Rc<Segment>) -> Haul {
-        let (rows, batches) = (Vec::new(), Vec::new());
-        Haul { segment, rows, live: 0, batches, latest: i64::MIN, is_crowded: false }
-    }
-
-    /// Adds a row whose block and batch are known.
-    pub fn add(&mut self, block: &Block, batch: &Batch, row: Chosen) {
-        if self.batches.last().is_none_or(|last| last.span != batch.span) {
-            self.batches.push(*batch);
-        }
-        self.latest = self.latest.max(block.known(row.position).at);
-        self.is_crowded |= block.is_crowded();
-        self.live += usize::from(!row.is_dead);
-        self.rows.push(row);
-    }
-
-    /// When a claim on the rows is made, if that is now: after those that are there, whatever the clock says.
-    pub fn moment(&self, now: i64) -> i64 {
-        now.max(self.latest.saturating_add(1))
-    }
-
-    /// The claims on the rows, as few as may be, but in a crowded block as many as are not more than others in the end.
-    pub fn rows_of(&self, claims: impl IntoIterator<Item = Claim>) -> Vec<Row> {
-        let parts = |claim: Claim| claim.span.aligned().map(move |span| Row::Claim(Claim { span, ..claim }));
-        if self.is_crowded {
-            claims.into_iter().flat_map(parts).collect()
-        } else {
-            claims.into_iter().map(Row::Claim).collect()
-        }
-    }
-
-    /// Chooses a row whose block is known.
-    pub fn choose(&mut self, block: &Block, position: u64, fate: Fate, now: i64) {
-        let (known, batch) = (block.known(position), block.batch(position));
-        let Some(batch) = batch else { return };
-        let mut chosen = Chosen {
-            position,
-            reads: known.reads,
-            sent_at: batch.at,
-            read_at: known.read_at,
-            until: if known.until <= 0 { batch.at } else { known.until },
-            is_dead: false,
-        };
-        if let Fate::Leased(time, most) = fate {
-            chosen.is_dead = most.is_some_and(|most| known.reads >= most);
-            if !chosen.is_dead {
-                chosen.reads += 1;
-                chosen.read_at = now;
-                chosen.until = now.saturating_add(time).min(LATEST);
-            }
-        }
-        self.add(block, batch, chosen);
-    }
-
-    /// Leaves out the rows that others have.
-    fn leave_out(&mut self, others: &[Haul]) {
-        let has =
-            |other: &Haul, position| other.rows.binary_search_by_key(&position, |row| row.position).is_ok();
-        self.rows.retain(|row| !others.iter().any(|other| has(other, row.position)));
-        self.live = self.rows.iter().filter(|row| !row.is_dead).count();
-    }
-
-    /// Cuts off the rows from this place on.
-    fn split_off(&mut self, place: usize) -> Haul {
-        let rows = self.rows.split_off(place);
-        let live = rows.iter().filter(|row| !row.is_dead).count();
-        self.live -= live;
-        Haul { segment: self.segment.clone(), rows, live, batches: self.batches.clone(), ..*self }
-    }
-}
 
 /// Chooses free rows, claims them for the current transaction, and hands them out in the order of their positions: fewer than
 /// wanted only if no more are free, or if very many were dead. Returns how many are not dead.
@@ -422,31 +290,6 @@ fn end_of(found: &[Looked], count: usize) -> u64 {
     count.checked_sub(1).and_then(|last| live.get(last)).map_or(u64::MAX, |last| last + 1)
 }
 
-/// Cuts hauls of several segments so that all their rows are in the order of their positions. What several have is handed out
-/// once: after the restore of a backup, say, whose rows were moved while it was made.
-pub fn in_order(hauls: Vec<Haul>) -> Vec<Haul> {
-    let mut rest = hauls;
-    for place in 1..rest.len() {
-        let (before, others) = rest.split_at_mut(place);
-        others[0].leave_out(before);
-    }
-    rest.retain(|haul| !haul.rows.is_empty());
-    let mut ordered = Vec::with_capacity(rest.len());
-    while rest.len() > 1 {
-        rest.sort_unstable_by_key(|haul| haul.rows[0].position);
-        let next = rest[1].rows[0].position;
-        let place = rest[0].rows.partition_point(|row| row.position < next);
-        if place == rest[0].rows.len() {
-            ordered.push(rest.remove(0));
-        } else {
-            let later = rest[0].split_off(place);
-            ordered.push(std::mem::replace(&mut rest[0], later));
-        }
-    }
-    ordered.extend(rest);
-    ordered
-}
-
 /// Moves the cursors past what is consumed, and claims nothing.
 pub fn advance(queue: &Definition) {
     for segment in open(queue, Purpose::Look) {
@@ -473,134 +316,6 @@ fn advance_once(queue: &Definition, number: usize, haul: &mut Haul, seen: &mut u
     watch.passed(range, found.unwrap_or(upto), 0, &obstacles, &server);
     *seen = upto;
     found.is_some()
-}
-
-/// Opens the segments that may have rows, the one with the oldest first, and finds out what shared memory does not
-/// know yet.
-pub fn open(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
-    let order = {
-        let lock = queue.lock();
-        lock.is_known.then(|| order(&lock))
-    };
-    match order {
-        Some(order) => open_these(queue, &order, purpose),
-        None => learn(queue, purpose),
-    }
-}
-
-fn open_these(queue: &Definition, numbers: &[usize], purpose: Purpose) -> Vec<Segment> {
-    numbers.iter().map(|number| Segment::open(queue, *number, purpose)).collect()
-}
-
-/// The segments that are not drained.
-pub fn order(state: &memory::State) -> Vec<usize> {
-    let mut order: Vec<usize> =
-        (0..SEGMENTS).filter(|number| !state.segments[*number].watch.is_drained()).collect();
-    order.sort_by_key(|number| state.segments[*number].watch.lowest());
-    order
-}
-
-/// Whether all segments that are not drained are among these: rows may be moved to one that had none.
-pub fn are_open(segments: &[Segment], state: &memory::State) -> bool {
-    order(state).iter().all(|number| segments.iter().any(|segment| segment.number == *number))
-}
-
-/// After a restart: the next position is found in the ledgers, or above the archive, and everything is to be looked at.
-pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
-    let segments: Vec<Segment> = (0..SEGMENTS).map(|number| Segment::open(queue, number, purpose)).collect();
-    let archived = archive::last(queue);
-    let pages: Vec<u32> = segments.iter().map(|segment| rotation::pages(segment, 0)).collect();
-    let mut lock = queue.lock();
-    if !lock.is_known {
-        learn_locked(&mut lock, &segments, &pages);
-        lock.next = lock.next.max(archived + 1);
-        if queue.is_unlogged && lock.segments.iter().all(|segment| segment.told == 0) {
-            // A crash has emptied the ledgers, and nobody knows the last number. There was none for each microsecond, so the
-            // time is above all of them.
-            lock.next = lock.next.max(now().try_into().unwrap_or(0));
-        }
-    }
-    segments
-}
-
-fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
-    let server = Server::now();
-    let lasts: Vec<Last> = segments.iter().map(|segment| last_of(segment, &server)).collect();
-    let ends: Vec<u64> =
-        segments.iter().zip(&lasts).map(|(segment, last)| end_of_positions(segment, &server, last)).collect();
-    lock.next = ends.iter().copied().max().unwrap_or(0).max(1);
-    lock.open = ends.iter().position(|end| *end == lock.next).unwrap_or(0);
-    lock.latest = 0;
-    (lock.tidied, lock.tidied_at, lock.measured, lock.kept_up) = (0, 0, 0, 0);
-    for (place, segment) in segments.iter().enumerate() {
-        let memory = &mut lock.segments[place];
-        memory.is_clean = rotation::is_empty(segment, 0);
-        // It may have survivors: without them the open segment would have none to give way to.
-        memory.is_small = rotation::has_room(segment, pages[place]);
-        memory.told = lasts[place].told;
-        // No snapshot is as old as the start of the server, unless a transaction of before is prepared.
-        let before = transactions::first_since_start() - 1;
-        (memory.moved, memory.received) = (before, before);
-        (memory.moving, memory.carried) = (0, 0);
-        memory.count(0, 0);
-        (memory.looked, memory.took, memory.removal) = (0, 0, Removal::None);
-        memory.is_swollen = false;
-        memory.watch.begin(ends[place]);
-    }
-    // SAFETY: PostgreSQL's own state. On a standby rows come that this memory does not hear of.
-    lock.is_known = unsafe { !pg_sys::RecoveryInProgress() };
-}
-
-/// What the last row of a segment's ledger says.
-struct Last {
-    /// The position after the last that it speaks of; 0 if the ledger is empty.
-    told: u64,
-    /// Above all positions of the ledger: no row of it crosses a block, and the last need not be the one that ends last.
-    end: u64,
-}
-
-fn last_of(segment: &Segment, server: &Server) -> Last {
-    match Scan::downwards(segment, server, Sight::All).next() {
-        Some(Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) => {
-            Last { told: span.end, end: block_of(span.first) + BLOCK }
-        }
-        Some(Row::Mark(position)) => Last { told: position + 1, end: position + 1 },
-        Some(Row::Moved) | None => Last { told: 0, end: 1 },
-    }
-}
-
-/// The position after the last that a ledger speaks of, or one above: if the last block has very many rows not all are read.
-fn end_of_positions(segment: &Segment, server: &Server, last: &Last) -> u64 {
-    let start = block_of(last.end - 1);
-    let rows = Scan::downwards(segment, server, Sight::All).take_while(|row| row.place() >= start);
-    let ends: Vec<u64> = rows.map(|row| row.end()).take(WORK).collect();
-    if ends.len() == WORK { last.end } else { ends.into_iter().fold(1, u64::max) }
-}
-
-/// Finds out at times whether others have written to the ledgers: COPY, a restore, the apply of logical replication. Then
-/// everything is looked at again, and no number of theirs is given out.
-pub fn compare_sometimes(queue: &Definition) {
-    if !queue.memory().is_comparison_due(COMPARE_EVERY) || !queue.lock().is_known {
-        return;
-    }
-    for number in 0..SEGMENTS {
-        // One that somebody truncates is being written to by us.
-        let Some(segment) = Segment::try_open(queue, number, Purpose::Look) else { continue };
-        let last = last_of(&segment, &Server::now());
-        segment.release_tried(Purpose::Look);
-        let mut lock = queue.lock();
-        if last.told > lock.segments[number].told {
-            look_again(&mut lock, number, &last);
-        }
-    }
-}
-
-fn look_again(lock: &mut Locked, number: usize, last: &Last) {
-    lock.next = lock.next.max(last.end);
-    let memory = &mut lock.segments[number];
-    memory.told = last.told;
-    memory.is_clean = false;
-    memory.watch.look_again(last.end);
 }
 
 /// Claims rows that have been chosen.

@@ -2,8 +2,8 @@
 
 use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
 
-use super::claim::{are_open, open};
 use super::definition::Definition;
+use super::learn::{are_open, open};
 use super::ledger::{Row, Scan};
 use super::now;
 use super::segment::{Purpose, Segment};

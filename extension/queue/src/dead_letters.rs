@@ -8,7 +8,7 @@ use session::authority::{run_as_owner, with_path};
 use session::identity::SAFE_PATH;
 use session::subtransaction::attempted;
 
-use super::claim::Chosen;
+use super::claimed_rows::Chosen;
 use super::definition::Definition;
 use super::door::{LARGEST, refuse_large};
 use super::row_text::{self, RowText, with_plain_settings};

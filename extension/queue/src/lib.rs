@@ -5,7 +5,8 @@
 //! - [`memory`]: the shared memory of queues.
 //! - [`segment`]: the tables of a segment, opened.
 //! - [`ledger`]: reading and writing ledgers.
-//! - [`claim`]: choosing rows and claiming them; [`look`]: looking for them in a ledger.
+//! - [`claim`]: choosing rows and claiming them; [`claimed_rows`]: what was chosen; [`look`]: looking for them in a ledger.
+//! - [`learn`]: what shared memory does not know, after a restart or when others have written to the ledgers.
 //! - [`settle`]: claims on positions that are named.
 //! - [`page`], [`rows`]: finding rows by position.
 //! - [`layout`]: a queue's row type beside the columns of its tables.
@@ -16,8 +17,8 @@
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
 //! - [`producer`]: what a producer has had committed.
-//! - [`rotation`]: which segment is written to, and truncating.
-//! - [`compact`]: truncating a segment of which few rows are left; [`shift`]: moving what stays, if it is much.
+//! - [`rotation`]: which segment is written to; [`fullness`]: how full one is.
+//! - [`truncation`]: truncating those that are drained; [`candidates`]: which those may be. [`compact`]: truncating a segment of which few rows are left; [`shift`]: moving what stays, if it is much.
 //! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
@@ -27,14 +28,18 @@
 
 pub mod append;
 pub mod archive;
+pub mod candidates;
 pub mod claim;
+pub mod claimed_rows;
 pub mod compact;
 pub mod count;
 pub mod dead_letters;
 pub mod definition;
 pub mod door;
+pub mod fullness;
 pub mod functions;
 pub mod layout;
+pub mod learn;
 pub mod ledger;
 pub mod look;
 pub mod memory;
@@ -50,6 +55,7 @@ pub mod shape;
 pub mod shift;
 pub mod tidy;
 pub mod transactions;
+pub mod truncation;
 pub mod unfolded;
 pub mod upkeep;
 pub mod wake;

@@ -3,7 +3,7 @@
 use claims::watch::Obstacle;
 use claims::{BLOCK, Batch, Block, Claim, Span, State, block_of};
 
-use super::claim::{Haul, Wanted};
+use super::claimed_rows::{Haul, Wanted};
 use super::ledger::{Row, Scan};
 use super::segment::Segment;
 use super::transactions::Server;
@@ -90,7 +90,7 @@ impl<'a> Look<'a> {
     }
 
     fn has_enough(&self) -> bool {
-        self.left() == 0 || self.haul.rows.len() >= super::claim::SLICE
+        self.left() == 0 || self.haul.rows.len() >= super::claimed_rows::SLICE
     }
 
     /// Looks through a part of a block; the position after the last that was chosen, if nothing more is wanted.

@@ -153,6 +153,11 @@ impl State {
         (self.tidied, self.tidied_at) = (super::now(), self.next);
     }
 
+    /// Whether a segment may be written to next.
+    pub fn is_free(&self, number: usize) -> bool {
+        self.segments[number].is_clean || self.segments[number].is_small
+    }
+
     /// The earliest time at which a row may become free by itself, as far as that is known.
     pub fn next_time(&self, now: i64) -> Option<i64> {
         let segments = if self.is_known { &self.segments[..] } else { &[] };

@@ -5,8 +5,10 @@ use std::rc::Rc;
 use claims::{BLOCK, Block, Claim, Span, State, block_of};
 use pgrx::pg_sys;
 
-use super::claim::{Chosen, Fate, Haul, are_open, claim_rows, in_order, open, watch_claim};
+use super::claim::{claim_rows, watch_claim};
+use super::claimed_rows::{Chosen, Fate, Haul, in_order};
 use super::definition::Definition;
+use super::learn::{are_open, open};
 use super::ledger::{self, Row, Scan};
 use super::memory::Locked;
 use super::segment::{Purpose, Segment};

@@ -9,8 +9,10 @@ use pg::entry::callback;
 use pgrx::pg_sys;
 use session::subtransaction::in_subtransaction;
 
+use super::candidates::{Effort, Pressure, TIDY_EVERY, candidates, is_rested};
 use super::definition::{self, Definition};
-use super::rotation;
+use super::rotation::measure;
+use super::{now, truncation};
 
 thread_local! {
     /// Names of the queues that are due.
@@ -53,7 +55,27 @@ fn tidy(name: &str) {
     let Some(queue) = definition::look_up(name) else { return };
     // SAFETY: inside a transaction. After an error the subtransaction's end pops the snapshot.
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
-    rotation::tidy_in_passing(&queue);
+    truncation::tidy_in_passing(&queue);
     // SAFETY: pushed above.
     unsafe { pg_sys::PopActiveSnapshot() };
+}
+
+/// Truncates drained segments when this transaction commits, if nobody has tried lately.
+pub fn tidy_sometimes(queue: &Definition) {
+    let now = now();
+    let (due, is_to_measure) = {
+        let mut lock = queue.lock();
+        let due = is_rested(&lock, now) && !candidates(&mut lock, Effort::Passing, now).is_empty();
+        if due {
+            lock.note_tidying();
+        }
+        let is_to_measure = !due && now - lock.measured > TIDY_EVERY && Pressure::of(&lock) == Pressure::Low;
+        if is_to_measure {
+            lock.measured = now;
+        }
+        (due, is_to_measure)
+    };
+    if due || is_to_measure && measure(queue) {
+        at_commit(queue);
+    }
 }

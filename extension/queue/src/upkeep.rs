@@ -12,11 +12,12 @@ use pgrx::pg_sys;
 use session::own_transaction::transaction;
 use shared::settings;
 
+use super::claim;
 use super::definition::{self, Definition};
 use super::functions::events;
 use super::shift::Shift;
-use super::{claim, rotation};
 use crate::memory::queues;
+use crate::{candidates, truncation};
 
 /// Time after which a queue is looked after again; none if that is not wanted.
 pub fn interval() -> Option<Duration> {
@@ -79,7 +80,7 @@ fn upkeep<T>(queue: u32, work: impl FnOnce(&Definition) -> T) -> Option<T> {
 /// Truncates what is drained. Segments of which something is to be moved first.
 fn tidy(queue: &Definition) -> Vec<usize> {
     claim::advance(queue);
-    rotation::tidy(queue, rotation::Effort::Thorough).left
+    truncation::tidy(queue, candidates::Effort::Thorough).left
 }
 
 /// How often it is looked whether tables are gone of which something is kept: their numbers come again after four billion

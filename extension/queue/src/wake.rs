@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use shared::attached;
 use shared::workers::Kind;
 
-use super::claim::Fate;
+use super::claimed_rows::Fate;
 use super::definition::{Definition, Right};
 use super::memory::{QueueMemory, queues};
 use super::{now, savepoints};

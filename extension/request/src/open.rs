@@ -16,10 +16,10 @@ use pg::{log_line, version};
 use pgrx::pg_sys;
 
 use super::called::Called;
+use super::execute::{cached_plan, executor_run};
 use super::grants;
 use super::plan::Plan;
 use super::receiver::Receiver;
-use super::run::{cached_plan, executor_run};
 
 /// Nodes of a plan that is kept open; larger plans are started anew, which costs them little.
 const MOST_NODES: usize = 32;

@@ -327,27 +327,10 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         let text = keep_text(function.body());
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let queries = pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
-        if list_length(queries) != 1 {
+        let Some(effects) = stands_for_call(function, queries, returns, scalar) else {
             pg_sys::DropCachedPlan(source);
             return None;
-        }
-        let query = first(queries).cast::<pg_sys::Query>();
-        let columns = result_columns(query);
-        // SELECT INTO may hide in a UNION.
-        let is_utility = (*query).commandType == pg_sys::CmdType::CMD_UTILITY;
-        let is_other = function.has_tree() && !stored_body::is_stored(query);
-        if is_utility || is_other || (returns && (columns.len() != 1 || !function.returns_as_is(columns[0])))
-        {
-            pg_sys::DropCachedPlan(source);
-            return None;
-        }
-        let effects = Effects::of(query);
-        // Called, a function that is not volatile fails when it writes or locks, and a subquery cannot write. It
-        // must not succeed here.
-        if effects.writes && scalar || (effects.writes || effects.locks) && !function.is_volatile() {
-            pg_sys::DropCachedPlan(source);
-            return None;
-        }
+        };
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -375,6 +358,39 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             scalar,
             unsorted: false,
         })
+    }
+}
+
+/// What the statement that a function's body has become does, if it may stand for the call.
+///
+/// # Safety
+/// A list of the analyzer's, inside a guard and a transaction.
+unsafe fn stands_for_call(
+    function: &Function,
+    queries: *mut pg_sys::List,
+    returns: bool,
+    is_scalar: bool,
+) -> Option<Effects> {
+    // SAFETY: by contract.
+    unsafe {
+        if list_length(queries) != 1 {
+            return None;
+        }
+        let query = first(queries).cast::<pg_sys::Query>();
+        // SELECT INTO may hide in a UNION.
+        let is_utility = (*query).commandType == pg_sys::CmdType::CMD_UTILITY;
+        let is_other = function.has_tree() && !stored_body::is_stored(query);
+        let columns = result_columns(query);
+        let returns_other = returns && (columns.len() != 1 || !function.returns_as_is(columns[0]));
+        if is_utility || is_other || returns_other {
+            return None;
+        }
+        let effects = Effects::of(query);
+        // Called, a function that is not volatile fails when it writes or locks, and a subquery cannot write. It
+        // must not succeed here.
+        let would_fail =
+            effects.writes && is_scalar || (effects.writes || effects.locks) && !function.is_volatile();
+        (!would_fail).then_some(effects)
     }
 }
 

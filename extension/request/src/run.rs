@@ -7,8 +7,7 @@ use std::time::Duration;
 use message::{Request, ResponseBuilder};
 use pg::entry::callback;
 use pg::guard::{self, PgError, Report, attempt};
-use pg::list::{list_length, nth};
-use pg::{log_line, version};
+use pg::log_line;
 use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::Identity;
@@ -20,6 +19,7 @@ use super::arguments::{self, Bound};
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
+use super::execute::{CATALOG_TRIES, execute};
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{self, Origin, Plan};
@@ -53,9 +53,6 @@ pub struct Job<'j, 'r> {
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
 /// pause this one takes the same lock again before it and they meet once more.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
-
-/// How often a request is tried again that has failed while tables and functions changed.
-const CATALOG_TRIES: u32 = 8;
 
 /// An attempt's failure, before it is known whether it is tried again.
 enum Mishap {
@@ -191,12 +188,11 @@ impl Job<'_, '_> {
         grants::forget();
         called::forget();
         guard::forget_raised();
-        let scope = self.scope;
         let mut begun = None;
         let context = ErrorContext { request: self.request };
         // SAFETY: by contract; `give_up` ends what has begun.
         unsafe {
-            let mut result = self.run_inside(endpoint, path, scope, &mut begun, &context);
+            let mut result = self.run_inside(endpoint, path, &mut begun, &context);
             if let Err(mishap) = &mut result {
                 current::clear();
                 // The text is the plan's, which may go.
@@ -219,11 +215,10 @@ impl Job<'_, '_> {
         &mut self,
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
-        scope: Scope,
         begun: &mut Option<Begun>,
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
-        let role = endpoint.registration.role;
+        let (scope, role) = (self.scope, endpoint.registration.role);
         // SAFETY: by contract. Closures given to `guarded` own nothing that must be dropped, or call
         // PostgreSQL through pgrx's guards alone.
         unsafe {
@@ -239,15 +234,7 @@ impl Job<'_, '_> {
             if let Some(reason) = endpoint.reason() {
                 return Err(self.broken(endpoint, reason));
             }
-            let function = match &endpoint.plans {
-                Plans::Made { function, .. } => function.as_ref(),
-                _ => None,
-            };
-            let bound = match function {
-                Some(function) => arguments::bind(function, self.request, path)
-                    .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))?,
-                None => Bound::default(),
-            };
+            let bound = bind(&endpoint.plans, self.request, path)?;
             let place = match plan_for(endpoint, bound.given) {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
@@ -263,37 +250,52 @@ impl Job<'_, '_> {
                 // Made just now, and not what the gateway has judged.
                 return Err(elsewhere());
             }
-            let limit = settings::MAX_RESPONSE.get() as usize;
-            self.receiver.expect(plan, self.types, limit);
-            let mut source = RequestSource::new(self.request, self.types);
-            let ran = current::with(self.request, path, self.client, self.types, || {
-                context.guarded(|| {
-                    let parameters = parameters(plan, &bound, self.request, self.types, &mut source);
-                    match scope {
-                        Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
-                        Scope::Own { .. } => execute(plan, called, parameters, self.receiver),
-                    }
-                    if plan.origin != Origin::Statement {
-                        self.receiver.complete();
-                    }
-                    refuse_invalid(&self.receiver.answer);
-                    faults::panic_if_asked(|name| self.request.header(name), "in the request");
-                    faults::interrupt_if_asked("before the end");
-                    if let Some(begun) = *begun {
-                        request_transaction::finish(begun, plan.leftovers());
-                    }
-                })
-            });
-            match ran {
-                // Asked for its id, a transaction gets one: those that share it would all be told the same.
-                Ok(()) if self.shown && request_transaction::has_id() => Err(elsewhere()),
-                Ok(()) => Ok(self.receiver.take_answer()),
-                Err(mishap) => Err(name_parameter(mishap, plan)),
-            }
+            self.run_plan(plan, called, &bound, path, begun, context)
         }
     }
 
-    /// Makes the endpoint's plans; everybody is told that an executor cannot.
+    /// Runs a plan with these values, and ends what has begun.
+    unsafe fn run_plan(
+        &mut self,
+        plan: &Plan,
+        called: Option<Called>,
+        bound: &Bound<'_>,
+        path: &[PathParameter<'_>],
+        begun: &Option<Begun>,
+        context: &ErrorContext<'_>,
+    ) -> Result<Answer, Mishap> {
+        self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
+        let mut source = RequestSource::new(self.request, self.types);
+        let ran = current::with(self.request, path, self.client, self.types, || {
+            // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
+            let run = || unsafe {
+                let parameters = parameters(plan, bound, self.request, self.types, &mut source);
+                match self.scope {
+                    Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
+                    Scope::Own { .. } => execute(plan, called, parameters, self.receiver),
+                }
+                if plan.origin != Origin::Statement {
+                    self.receiver.complete();
+                }
+                refuse_invalid(&self.receiver.answer);
+                faults::panic_if_asked(|name| self.request.header(name), "in the request");
+                faults::interrupt_if_asked("before the end");
+                if let Some(begun) = *begun {
+                    request_transaction::finish(begun, plan.leftovers());
+                }
+            };
+            // SAFETY: as above.
+            unsafe { context.guarded(run) }
+        });
+        match ran {
+            // Asked for its id, a transaction gets one: those that share it would all be told the same.
+            Ok(()) if self.shown && request_transaction::has_id() => Err(elsewhere()),
+            Ok(()) => Ok(self.receiver.take_answer()),
+            Err(mishap) => Err(name_parameter(mishap, plan)),
+        }
+    }
+
+    /// Makes the endpoint's plans. If an executor fails, it logs that and marks the route as broken.
     unsafe fn make_ready(&self, endpoint: &mut Endpoint, context: &ErrorContext<'_>) -> Result<(), Mishap> {
         let known = endpoint.reason().map(|reason| reason.message.clone());
         // SAFETY: by contract; the closure calls PostgreSQL through pgrx's guards alone.
@@ -421,100 +423,6 @@ unsafe fn parameters(
     }
 }
 
-/// The plan as it is now, made anew if it must be. The current resource owner holds it.
-///
-/// # Safety
-/// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
-pub unsafe fn cached_plan(
-    plan: &Plan,
-    called: Option<Called>,
-    parameters: pg_sys::ParamListInfo,
-) -> *mut pg_sys::CachedPlan {
-    // SAFETY: by contract.
-    unsafe {
-        let owner = pg_sys::CurrentResourceOwner;
-        let mut tries = 0;
-        loop {
-            let planning = || pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
-            let cached = match called {
-                Some(called) => called.planned((*plan.source).query_string, planning),
-                None => planning(),
-            };
-            if list_length((*cached).stmt_list) != 1 {
-                refuse_rules();
-            }
-            plan.judge();
-            tries += 1;
-            // Rights are asked for when it starts: it must not have been planned for those of before.
-            if tries <= CATALOG_TRIES && changes::settle() {
-                pg::ReleaseCachedPlan(cached, owner);
-                continue;
-            }
-            if let Some(called) = called {
-                called.refuse_if_changed();
-            }
-            request_transaction::renew_snapshot();
-            return cached;
-        }
-    }
-}
-
-/// Runs the plan from its start to its end. Nothing here owns memory: an error jumps out.
-unsafe fn execute(
-    plan: &Plan,
-    called: Option<Called>,
-    parameters: pg_sys::ParamListInfo,
-    receiver: &mut Receiver,
-) {
-    // SAFETY: inside a guard and a transaction with an active snapshot, as the endpoint's role.
-    unsafe {
-        let owner = pg_sys::CurrentResourceOwner;
-        let cached = cached_plan(plan, called, parameters);
-        // What others have committed while it waited for its locks counts, as in any statement.
-        pg::PopActiveSnapshot();
-        request_transaction::take_snapshot();
-        let statement = nth((*cached).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
-        pg_sys::debug_query_string = (*plan.source).query_string;
-        let description = pg::CreateQueryDesc(
-            statement,
-            (*plan.source).query_string,
-            pg::GetActiveSnapshot(),
-            std::ptr::null_mut(),
-            receiver.as_destination(),
-            parameters,
-            std::ptr::null_mut(),
-            0,
-        );
-        pg::ExecutorStart(description, 0);
-        executor_run(description, plan, true);
-        pg::ExecutorFinish(description);
-        pg::ExecutorEnd(description);
-        pg::FreeQueryDesc(description);
-        pg::ReleaseCachedPlan(cached, owner);
-        pg_sys::debug_query_string = std::ptr::null();
-    }
-}
-
-/// A rule that came after the plan was made has turned the statement into none or several.
-fn refuse_rules() -> ! {
-    pg::guard::raise(PgError {
-        sqlstate: *b"0A000",
-        message: "a rule rewrites the statement into several, or none".into(),
-        ..PgError::default()
-    })
-}
-
-/// Runs a started plan to its first row, or to its end; once, or once more after each rewind.
-///
-/// # Safety
-/// Inside a guard; the plan has been started with a receiver that still stands.
-pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
-    // None is all; the receiver refuses the second row of a scalar subquery.
-    let rows = if plan.runs_to_end { 0 } else { 1 + u64::from(plan.scalar) };
-    // SAFETY: by contract.
-    unsafe { version::run_executor(description, rows, once) };
-}
-
 /// A value that cannot be converted is the client's fault, and which one it was helps.
 fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
@@ -530,6 +438,17 @@ fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
         problem.more = [error.detail, error.hint];
     }
     Mishap::Problem(problem)
+}
+
+/// The values for the arguments of the endpoint's function, if it has one.
+fn bind<'b>(
+    plans: &Plans,
+    request: &'b Request<'_>,
+    path: &'b [PathParameter<'_>],
+) -> Result<Bound<'b>, Mishap> {
+    let Plans::Made { function: Some(function), .. } = plans else { return Ok(Bound::default()) };
+    arguments::bind(function, request, path)
+        .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))
 }
 
 /// Whether nobody can write to this server.

@@ -11,11 +11,12 @@ use pg::entry::{Returned, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::scratch;
 use pgrx::pg_sys::{self, Datum, FmgrInfo, MemoryContext, Oid, TupleDesc};
-use queue::claim::{Fate, Haul, Wanted, claim};
+use queue::claim::claim;
+use queue::claimed_rows::{Fate, Haul, Wanted};
 use queue::definition::{self, Definition, Right};
 use queue::functions::messages;
 use queue::functions::typed::{hand_out_leased, microseconds, quantity};
-use queue::rotation;
+use queue::tidy;
 use queue::unfolded::{Form, Room};
 use request::rows::to_json;
 use session::subtransaction::attempted;
@@ -50,7 +51,7 @@ sql_function!(
             unsafe { returned.add_values(&mut [Some(number), Some(reads), row.json]) };
         }
         drop(shape);
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );

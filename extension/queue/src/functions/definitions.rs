@@ -8,11 +8,11 @@ use pgrx::prelude::*;
 use session::authority::{check_type_usage, current_user, refuse_restricted, role_of, run_as_owner};
 use session::temporary;
 
-use crate::claim::{self, learn};
 use crate::definition::{self, Definition, Right};
 use crate::functions::parts;
+use crate::learn::learn;
 use crate::segment::Purpose;
-use crate::{SEGMENTS, count, producer, rotation, wake};
+use crate::{SEGMENTS, claim, count, producer, rotation, truncation, wake};
 
 /// Longest name of a queue: the archive of its messages is a table named after it.
 const LONGEST_NAME: usize = 61;
@@ -198,5 +198,5 @@ sql_function!(
 
 /// Whether all rows of a queue are consumed, by the ledgers alone.
 pub fn has_no_rows(queue: &Definition) -> bool {
-    claim::learn(queue, Purpose::Look).iter().all(rotation::is_drained)
+    learn(queue, Purpose::Look).iter().all(truncation::is_drained)
 }

@@ -13,10 +13,11 @@ use session::authority::{run_as_owner, table_name};
 
 use super::settled::{Found, named, remove, settled_queue};
 use super::typed::{positions, quantity};
-use crate::claim::{Chosen, Fate, Haul, Search, Wanted, claim};
+use crate::claim::{Search, claim};
+use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
 use crate::segment::Opened;
-use crate::{LATEST, append, archive, dead_letters, now, rotation, rows, settle, wake};
+use crate::{LATEST, append, archive, dead_letters, now, rows, settle, tidy, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -144,7 +145,7 @@ sql_function!(
         let queue = takable(call, "queue.read(name, qty, vt, null::row_type)");
         let returned = Returned::declared(call);
         read(call, &queue, 3, &returned);
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -159,7 +160,7 @@ sql_function!(
         // Messages may be free and not match: then their times say nothing.
         let pause = if condition(call, 5).is_some() { UNTOLD_PAUSE_MS } else { 1 };
         wake::look_until(&queue, end, pause, || read(call, &queue, 5, &returned) > 0);
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -248,7 +249,7 @@ sql_function!(
         let returned = Returned::declared(call);
         let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
         claim(&queue, wanted, |haul| hand_out(&queue, haul, &returned));
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -278,7 +279,7 @@ sql_function!(
         };
         let returned = Returned::declared(call);
         settle::settle(&queue, &named(call, 3), until, |haul| hand_out(&queue, haul, &returned));
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -299,7 +300,7 @@ sql_function!(
             store(&queue, haul);
             found.add(haul);
         });
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         found.answer()
     }
 );

@@ -6,10 +6,10 @@ use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
-use crate::claim::{self, Haul};
+use crate::claimed_rows::Haul;
 use crate::definition::{self, Definition, Right};
 use crate::settle::{self, Named};
-use crate::{count, now, rotation, shift};
+use crate::{candidates, claim, count, now, shift, tidy, truncation};
 
 /// The queue of the first argument, for settling rows.
 pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
@@ -78,7 +78,7 @@ impl Found {
 pub fn remove(call: Call, queue: &Definition) -> Datum {
     let mut found = Found::new(call);
     settle::settle(queue, &named(call, 2), FOR_GOOD, |haul| found.add(haul));
-    rotation::tidy_sometimes(queue);
+    tidy::tidy_sometimes(queue);
     found.answer()
 }
 
@@ -102,7 +102,7 @@ sql_function!(
         let until = queue.time().saturating_add(delay.saturating_mul(1_000_000));
         let mut found = Found::new(call);
         settle::settle(&queue, &named(call, 3), until, |haul| found.add(haul));
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         found.answer()
     }
 );
@@ -146,7 +146,7 @@ sql_function!(
         unsafe { pg_sys::PreventCommandIfReadOnly(c"maintaining a queue".as_ptr()) };
         // What is free now is looked for before, so that the cursor passes what is consumed.
         claim::advance(&queue);
-        let tidied = rotation::tidy(&queue, rotation::Effort::Thorough);
+        let tidied = truncation::tidy(&queue, candidates::Effort::Thorough);
         shift::some(&queue, &tidied.left);
         Datum::from(tidied.truncated as i32)
     }

@@ -8,10 +8,11 @@ use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
 use crate::append::{self, Origin};
-use crate::claim::{Chosen, Fate, Haul, Wanted, claim};
+use crate::claim::claim;
+use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
 use crate::layout::{self, Layout};
-use crate::{dead_letters, now, producer, rotation, rows, wake};
+use crate::{dead_letters, now, producer, rows, tidy, wake};
 
 sql_function!(
     /// `queue.put(queue_name, row)`
@@ -177,7 +178,7 @@ sql_function!(
         let queue = takable(call, 2, "queue.pop(name, qty)");
         let mut answer = Answer::new(call, &queue, 2);
         claim(&queue, Wanted { count: quantity(call, 1), fate: Fate::Consumed }, |haul| answer.add(haul));
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         answer.done()
     }
 );
@@ -194,7 +195,7 @@ sql_function!(
         wake::look_until(&queue, end, 1, || {
             claim(&queue, wanted, |haul| answer.add(haul)) > 0 || wanted.count == 0
         });
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         answer.done()
     }
 );
@@ -217,7 +218,7 @@ sql_function!(
         let queue = takable(call, 3, "queue.read(name, vt, qty)");
         let returned = Returned::declared(call);
         read(call, &queue, 3, &returned);
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );
@@ -230,7 +231,7 @@ sql_function!(
         let returned = Returned::declared(call);
         let end = now().saturating_add(microseconds(call, 3, "max_poll"));
         wake::look_until(&queue, end, 1, || read(call, &queue, 4, &returned) || quantity(call, 1) == 0);
-        rotation::tidy_sometimes(&queue);
+        tidy::tidy_sometimes(&queue);
         returned.done()
     }
 );

@@ -1,0 +1,450 @@
+//! The runner: finds what answers a request, and runs it.
+
+use std::time::{Duration, Instant};
+
+use message::Request;
+use pg::log_line;
+use problem::{Access, Meaning, Problem};
+use router::Match;
+use session::identity::Identity;
+use session::request_transaction::Scope;
+use session::{changes, compiled, log_rate, stored_settings};
+use shared::databases::LineKind;
+use shared::settings;
+use shared::workers::WorkerEntry;
+
+use super::endpoint::Endpoint;
+use super::open::OpenPlans;
+use super::receiver::{Answer, Receiver};
+use super::run::Job;
+use super::table::{self, Along, NoTable, Table};
+use super::{called, grants, proxies, ready, stored_body};
+
+/// Runs requests in this process.
+pub struct Runner {
+    table: Option<Table>,
+    /// Before which time it is not read again, after reading has failed.
+    refresh_from: Option<Instant>,
+    identity: Identity,
+    receiver: Box<Receiver>,
+    open: OpenPlans,
+    /// Where to note which endpoint runs.
+    entry: &'static WorkerEntry,
+}
+
+/// Where a request runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// In an executor.
+    Own,
+    /// In the gateway, in a read-only transaction of its own.
+    OwnReadOnly,
+    /// In the gateway, in a read-only transaction that several requests share.
+    Shared,
+}
+
+/// What became of a request. The response is in [`Runner::response`].
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// It was cancelled: its client has left, or its time was over.
+    pub cancelled: bool,
+    /// Run in the gateway, it has failed in a way that an executor may not: run it there.
+    pub elsewhere: bool,
+    /// Status of the response.
+    pub status: u16,
+    /// The endpoint that has answered, by the number of its counters.
+    pub counters: Option<u32>,
+    /// How long finding and running it took.
+    pub took: Duration,
+    /// When it had ended.
+    pub ended: Instant,
+}
+
+impl Done {
+    /// Nothing has run since `started`.
+    pub fn nothing(started: Instant) -> Done {
+        let ended = Instant::now();
+        let took = ended - started;
+        Done { cancelled: false, elsewhere: false, status: 0, counters: None, took, ended }
+    }
+}
+
+/// What answers a request, as far as method and path tell.
+pub enum Way<'t, 'p> {
+    /// The endpoint at this place, with the path's parameters.
+    Route(usize, router::Params<'t, 'p>),
+    /// The query handlers; if none answers, 405 with this Allow, or 404.
+    Handlers(Option<&'t str>),
+    /// OPTIONS, answered with this Allow.
+    Options(&'t str),
+    /// The path cannot be decoded.
+    BadPath(String),
+}
+
+impl Runner {
+    /// A runner without a table: [`Self::refresh`] reads it.
+    pub fn new(entry: &'static WorkerEntry) -> Self {
+        changes::watch();
+        compiled::watch();
+        grants::watch();
+        called::watch();
+        stored_body::watch();
+        Runner {
+            table: None,
+            refresh_from: None,
+            identity: Identity::default(),
+            receiver: Receiver::new(),
+            open: OpenPlans::default(),
+            entry,
+        }
+    }
+
+    /// Reads the configuration again if it has changed; whether it has. Call it outside a transaction, after
+    /// invalidations have been accepted. If reading fails, because somebody holds a lock on a table say, the table stays
+    /// as it was, and it is tried again after [`changes::PAUSE`]; then nothing that `along` has read counts.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn refresh(&mut self, along: Along<'_>) -> Result<bool, NoTable> {
+        let is_due = self.table.is_none() || changes::configuration_is_stale();
+        if !is_due || self.refresh_from.is_some_and(|from| Instant::now() < from) {
+            return Ok(false);
+        }
+        // SAFETY: by contract.
+        let table = match unsafe { Table::load(&mut self.table, along) } {
+            Ok(table) => table,
+            Err(error) => {
+                // A cancel was meant for one request. The next one must not be answered by the old table because of it.
+                let is_cancelled = matches!(&error, NoTable::Failed(failed) if failed.sqlstate == *b"57014");
+                self.refresh_from = (!is_cancelled).then(|| Instant::now() + changes::PAUSE);
+                return Err(error);
+            }
+        };
+        self.refresh_from = None;
+        // SAFETY: by contract.
+        unsafe { stored_settings::learn(table.endpoints.iter().map(|endpoint| endpoint.registration.role)) };
+        self.table = Some(table);
+        Ok(true)
+    }
+
+    /// The same for what goes on with the table that it has while the new one is locked.
+    ///
+    /// # Safety
+    /// As for [`Self::refresh`].
+    pub unsafe fn refresh_if_unlocked(&mut self, along: Along<'_>) -> Result<bool, NoTable> {
+        // SAFETY: by contract.
+        match unsafe { self.refresh(along) } {
+            Err(NoTable::Failed(error)) if self.table.is_some() && error.sqlstate == *b"55P03" => Ok(false),
+            result => result,
+        }
+    }
+
+    /// The table as last read.
+    pub fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
+    /// The number of the counters of the endpoint at this place.
+    pub fn number(&self, place: usize) -> Option<u32> {
+        self.table.as_ref().and_then(|table| table.endpoints[place].number())
+    }
+
+    /// The response of the last request: a [`message::Response`].
+    pub fn response(&self) -> &[u8] {
+        &self.receiver.buffer
+    }
+
+    /// The response of the last request, taken.
+    pub fn take_response(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.receiver.buffer)
+    }
+
+    /// Whether the endpoint at this place has its plans.
+    pub fn is_planned(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].is_made())
+    }
+
+    /// Makes the plans of the endpoint at this place. What fails is logged, and leaves it without.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn make_plans(&mut self, place: usize) {
+        if let Some(table) = self.table.as_mut() {
+            // SAFETY: by contract.
+            unsafe { ready::make_plans(&mut table.endpoints[place], &table.types, &mut self.identity) };
+        }
+    }
+
+    /// Whether the endpoint at this place has its plans, and they only read.
+    pub fn reads_only(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].reads_only())
+    }
+
+    /// Whether the endpoint at this place is what a gateway has found unfit to run there. What has changed since it was
+    /// looked at last is looked at again.
+    pub fn is_unfit(&mut self, place: usize, unfit: u64) -> bool {
+        self.table.as_mut().is_some_and(|table| table.endpoints[place].is_unfit(unfit))
+    }
+
+    /// Keeps the endpoint of these counters with the executors until its function changes.
+    pub fn keep_out(&self, number: u32) {
+        let endpoints = self.table.iter().flat_map(|table| &table.endpoints);
+        endpoints.filter(|endpoint| endpoint.number() == Some(number)).for_each(Endpoint::keep_out);
+    }
+
+    /// Puts in force what the endpoint at this place runs with. False if that fails.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn assume(&mut self, place: usize) -> bool {
+        let Some(table) = self.table.as_ref() else { return false };
+        let registration = &table.endpoints[place].registration;
+        // SAFETY: by contract.
+        unsafe { self.identity.assume(registration.role, &registration.search_path).is_ok() }
+    }
+
+    /// Shows in pg_stat_activity that the endpoint at this place runs.
+    pub fn show(&self, place: usize) {
+        if let Some(table) = self.table.as_ref() {
+            table.endpoints[place].show();
+        }
+    }
+
+    /// Whether the endpoints run as one role and with one search_path.
+    pub fn have_one_identity(&self, places: std::ops::Range<usize>) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            let mut registrations = table.endpoints[places].iter().map(|endpoint| &endpoint.registration);
+            let Some(first) = registrations.next() else { return false };
+            registrations.all(|other| other.role == first.role && other.search_path == first.search_path)
+        })
+    }
+
+    /// Whether what is in force is what the endpoint at this place runs with.
+    pub fn runs_as_assumed(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            let registration = &table.endpoints[place].registration;
+            self.identity.is(registration.role, &registration.search_path)
+        })
+    }
+
+    /// Ends the plans that are open, before the shared transaction is committed.
+    ///
+    /// # Safety
+    /// Inside a guard and the shared transaction.
+    pub unsafe fn end_plans(&mut self) {
+        // SAFETY: by contract.
+        unsafe { self.open.end() }
+    }
+
+    /// Forgets the plans that were open, after the shared transaction has failed.
+    pub fn forget_plans(&mut self) {
+        self.open.forget();
+    }
+
+    /// Forgets what settings were in force, after a reload.
+    pub fn settings_changed(&mut self) {
+        self.identity.doubt();
+    }
+
+    /// Gives back memory that a large response has taken.
+    pub fn shrink(&mut self, kept: usize) {
+        if self.receiver.buffer.capacity() > kept {
+            self.receiver.buffer = Vec::new();
+        }
+    }
+
+    /// Writes an error for a request whose id is not known.
+    pub fn write_unreadable(&mut self, problem: &Problem) -> u16 {
+        self.receiver.buffer = problem.write(std::mem::take(&mut self.receiver.buffer), &message::id::new());
+        problem.status
+    }
+
+    /// Runs a request, which has waited for so long, and commits what it has written. The time is asked for at its end
+    /// alone.
+    ///
+    /// # Safety
+    /// On the main thread; outside a transaction for [`Lane::Own`], inside the shared one otherwise.
+    pub unsafe fn run(
+        &mut self,
+        request: &Request<'_>,
+        lane: Lane,
+        started: Instant,
+        waited: Duration,
+    ) -> Done {
+        let mut counters = None;
+        // SAFETY: by contract.
+        let result = log_rate::for_client(|| unsafe { self.answer(request, lane, &mut counters) });
+        let mut done = Done { counters, ..Done::nothing(started) };
+        done.status = match result {
+            Ok(status) => status,
+            Err(problem) => {
+                let meaning = problem.sqlstate.as_ref().map(Meaning::of);
+                done.cancelled = meaning.is_some_and(Meaning::is_cancel);
+                done.elsewhere = lane != Lane::Own && meaning.is_some_and(Meaning::may_differ_in_an_executor);
+                if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
+            }
+        };
+        if !done.elsewhere {
+            log_request(request, done.status, waited, done.took);
+        }
+        done
+    }
+
+    /// Writes an error as the response.
+    pub fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
+        let buffer = std::mem::take(&mut self.receiver.buffer);
+        self.receiver.buffer = problem.write(buffer, request.id());
+        problem.status
+    }
+
+    unsafe fn answer(
+        &mut self,
+        request: &Request<'_>,
+        lane: Lane,
+        counters: &mut Option<u32>,
+    ) -> Result<u16, Problem> {
+        // SAFETY: by contract.
+        unsafe {
+            // In a gateway the places of what waits are those of the table as it is.
+            if lane == Lane::Own {
+                self.refresh_if_unlocked(&mut table::nothing_along).map_err(no_table)?;
+            }
+            let Some(table) = self.table.as_mut() else {
+                return Err(Problem::new(503, "howdah is not ready"));
+            };
+            let Table { types, endpoints, handlers, router, .. } = table;
+            let mut job = Job {
+                request,
+                types,
+                identity: &mut self.identity,
+                open: &mut self.open,
+                receiver: &mut self.receiver,
+                shown: lane != Lane::Own,
+                access: access(request.method()),
+                scope: scope(lane, access(request.method())),
+                client: proxies::client(request),
+            };
+            match way(router, request) {
+                Way::BadPath(reason) => Err(Problem::new(400, reason)),
+                Way::Options(allow) => Ok(job.write_options(allow)),
+                Way::Route(place, parameters) => {
+                    let path: Vec<_> = parameters.iter().collect();
+                    *counters = endpoints[place].number();
+                    self.entry.set_route(*counters);
+                    let answer = job
+                        .run(&mut endpoints[place], &path)
+                        .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
+                    job.finish(answer, true)
+                }
+                Way::Handlers(allow) => {
+                    for endpoint in &mut endpoints[handlers.clone()] {
+                        *counters = endpoint.number();
+                        self.entry.set_route(*counters);
+                        let answer = job
+                            .run(endpoint, &[])
+                            .map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
+                        if answer != Answer::Nothing {
+                            return job.finish(answer, false);
+                        }
+                    }
+                    *counters = None;
+                    Err(nothing_answers(request, allow))
+                }
+            }
+        }
+    }
+}
+
+/// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
+pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
+    match router.lookup(request.method(), request.raw_path()) {
+        Err(error) => Way::BadPath(error.to_string()),
+        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params),
+        Ok(Match::Options { allow }) => Way::Options(allow),
+        Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
+        Ok(Match::NotFound) => Way::Handlers(None),
+    }
+}
+
+/// 404, or 405 if other methods have a route here.
+pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
+    match allow {
+        None => Problem::new(404, format!("nothing answers {} {}", request.method(), request.path())),
+        Some(allow) => Problem {
+            allow: Some(allow.to_owned()),
+            ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
+        },
+    }
+}
+
+/// What a handler is asked for, as far as there are names for it: every method.
+const ANY_METHOD: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
+/// A 405 names the methods that the path has besides the request's. GET and HEAD are one in this.
+fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>) -> Problem {
+    if problem.status == 405 {
+        let reads = |method: &str| matches!(method, "GET" | "HEAD");
+        let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
+        let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
+        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
+    }
+    problem
+}
+
+/// GET and HEAD run in a read-only transaction.
+pub fn access(method: &str) -> Access {
+    if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
+}
+
+fn no_table(error: NoTable) -> Problem {
+    match error {
+        NoTable::NoExtension => Problem::new(503, "the extension howdah is not in this database"),
+        NoTable::WrongVersion => {
+            Problem::new(503, "howdah's library does not serve this version of the extension")
+        }
+        NoTable::Failed(_) => Problem::new(503, "the routes cannot be read; the server's log says why"),
+    }
+}
+
+/// Logs a request that `howdah.log_min_duration` asks for: how it was answered, and in what time.
+pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: Duration) {
+    let minimum = settings::LOG_MIN_DURATION.get();
+    let total = waited + took;
+    let is_wanted = minimum >= 0 && total >= Duration::from_millis(minimum as u64);
+    if !is_wanted || !log_rate::allows(LineKind::Request) {
+        return;
+    }
+    log_rate::beside(|| {
+        log_line::log!(
+            "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
+            Whose(request),
+            request.method(),
+            request.raw_path(),
+            total.as_secs_f64() * 1000.0,
+            waited.as_secs_f64() * 1000.0
+        )
+    });
+}
+
+/// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
+/// choose an id that looks like another's address.
+pub struct Whose<'r>(pub &'r Request<'r>);
+
+impl std::fmt::Display for Whose<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id())?;
+        match proxies::client(self.0) {
+            Some(client) => write!(f, " from {client}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// In what a request runs.
+fn scope(lane: Lane, access: Access) -> Scope {
+    match lane {
+        Lane::Own => Scope::Own { read_only: access == Access::ReadOnly },
+        Lane::OwnReadOnly => Scope::Own { read_only: true },
+        Lane::Shared => Scope::Shared,
+    }
+}
