@@ -9,7 +9,7 @@
 //! - [`turn`]: [`Turn`]: why a turn ended, and how it is made to end.
 //! - [`limits`]: [`Limits`]: sizes, times and counts.
 //! - [`listener`]: [`Listener`], [`Address`], [`Sharing`], and [`address_is_free`].
-//! - [`tickets`]: [`Ticket`]: which request a reply belongs to. [`queues`]: queues of requests for the owner.
+//! - [`tickets`]: [`Ticket`]: which request a reply belongs to.
 //! - [`lines`]: [`Terms`] of listeners that take lines of JSON, and what the owner sees of them.
 //! - [`counters`]: [`Counters`]: what the server has done.
 //!
@@ -74,9 +74,8 @@ mod memory;
 mod notes;
 mod origin;
 mod places;
-mod problem;
-pub mod queues;
-mod reads;
+pub mod reads;
+mod refusal;
 mod replies;
 mod secured;
 pub mod server;
@@ -88,6 +87,7 @@ pub mod turn;
 mod turning_away;
 mod watch;
 
+pub use addresses::Address;
 pub use counters::{Counters, ListenerCounters};
 pub use failures::FailedHandshake;
 pub use limits::Limits;
@@ -95,8 +95,7 @@ pub use lines::fair::FairQueue;
 pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::shares::{LineShares, Room};
 pub use lines::terms::Terms;
-pub use listener::{Address, Listener, Sharing, address_is_free};
-pub use queues::{TicketMap, TicketQueues};
+pub use listener::{Listener, Sharing, address_is_free};
 pub use replies::SMALL_REPLY;
 pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;

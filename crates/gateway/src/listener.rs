@@ -13,21 +13,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use addresses::Address;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use tls::Configuration;
 
 use crate::lines::Lines;
 use crate::lines::terms::Terms;
-
-/// Where a listener listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// An IPv4 or IPv6 address; an IPv6 one takes no IPv4 connections. Port 0 takes any free port.
-    Tcp(SocketAddr),
-    /// The path of a UNIX socket, at most 107 bytes.
-    Unix(PathBuf),
-}
 
 /// Who else may listen on the same TCP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
+use addresses::Address;
+use dispatch::Arrival;
 use tls::Configuration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -20,7 +22,7 @@ use crate::failures::FailedHandshake;
 use crate::limits::Limits;
 use crate::lines::report::LinesReport;
 use crate::lines::terms::Terms;
-use crate::listener::{self, Address, Listener, ListenerState};
+use crate::listener::{self, Listener, ListenerState};
 use crate::reads;
 use crate::replies::Reply;
 use crate::shared::Shared;
@@ -43,6 +45,16 @@ pub struct Arrived {
     pub request: Vec<u8>,
     /// The listener that it came by.
     pub listener: u32,
+}
+
+impl Arrival for Arrived {
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    fn bytes(&self) -> usize {
+        self.request.len()
+    }
 }
 
 /// A bucket of lines, or a hello, to be written by whoever the owner chooses.

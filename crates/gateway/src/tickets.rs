@@ -2,28 +2,9 @@
 
 use std::task::Waker;
 
+pub use dispatch::Ticket;
+
 use crate::replies::Reply;
-
-/// A request that has arrived and waits for its reply. Never used for another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(
-    /// Opaque to the owner of the server, who may keep it as a number.
-    pub u64,
-);
-
-impl Ticket {
-    fn new(index: usize, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | index as u64)
-    }
-
-    fn index(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
 
 struct Slot {
     /// Of the ticket that holds the slot now, or will hold it next.

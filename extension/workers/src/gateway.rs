@@ -4,13 +4,13 @@
 //! arrived; then, outside of it, this module decides where each request runs:
 //!
 //! - here, if it reads only and is known to be short: [`inline`], for as long as its [`deadline`] lets it, endpoints
-//!   taking turns by [`fair_turns`];
+//!   taking turns by [`dispatch::FairTurns`];
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
 //! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
-//! A request whose answer waits for rows of a queue is [`parked`] meanwhile, in the queue's [`line`](mod@line); one for which
-//! the exchange has no room is [`waiting`]. What is answered without running anything is counted by [`refusals`].
+//! A request whose answer waits for rows of a queue is [parked](dispatch::Parked) meanwhile; one for which
+//! the exchange has no room [waits](dispatch::Waiting). What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say, and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
 //! sessions, and [`handshakes`] tells the log what goes wrong. What comes by a listener that only sends clients to https is answered by
 //! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
@@ -19,21 +19,16 @@ mod accounts;
 mod buckets;
 mod certificates;
 mod deadline;
-mod fair_turns;
 mod flights;
 mod handshakes;
 mod inline;
 mod kept_memory;
 mod leaving;
-mod line;
 pub mod listeners;
-pub mod names;
-mod parked;
 mod redirecting;
 mod refusals;
 mod shared_transaction;
 pub mod shown;
-mod waiting;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -43,6 +38,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Limits, Server, Ticket};
+use dispatch::Waiter;
 use exchange::NO_GATE;
 use message::Request;
 use pg::entry::{exported, unfailing_callback};
@@ -424,7 +420,7 @@ impl Gateway<'_> {
             unsafe { self.inline.push(arrived, endpoints.start, now) };
         } else {
             let gate = gate.unwrap_or(NO_GATE);
-            let request = waiting::Request { arrived, gate, since: now, waited: None };
+            let request = Waiter { arrived, gate, since: now, waited: None };
             self.flights.refuse_to_wait(&request, &mut self.server);
         }
     }

@@ -13,7 +13,7 @@ use super::Connection;
 use crate::failures::FailedHandshake;
 use crate::http2::PREFACE;
 use crate::places::WaitsFor;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 
 /// How long a client that has connected and said nothing is waited for when its listener drains: on a busy machine a client
 /// may be held up between connecting and sending, and what it sends after the end is lost.

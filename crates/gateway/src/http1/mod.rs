@@ -22,7 +22,7 @@ use message::id::Kept;
 
 use crate::connection::{Peer, Registered};
 use crate::http2;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 use crate::stream::Stream;
 
 pub(crate) use input::FIRST_WORD;

@@ -11,7 +11,7 @@ use message::id::Kept;
 use super::Connection;
 use crate::clock::{Millis, NEVER};
 use crate::places::WaitsFor;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 use crate::replies::{Held, Reply};
 use crate::shared::WRITTEN_AT_ONCE;
 

@@ -16,7 +16,7 @@ use message::{RequestBuilder, RequestLine, Version, id};
 use super::response::Piece;
 use crate::bodies::Charge;
 use crate::connection::Peer;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 use crate::shared::{HTTP2_STREAM, Shared};
 
 /// Why there is no request.

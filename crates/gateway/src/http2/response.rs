@@ -16,7 +16,7 @@ use message::id::Kept;
 
 use super::activity::OpenStream;
 use crate::http1;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 use crate::replies::Reply;
 use crate::shared::Shared;
 

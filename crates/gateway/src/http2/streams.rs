@@ -14,7 +14,7 @@ use super::request::{self, Begun, Unreceived};
 use super::response::{self, Piece, Shape};
 use crate::bodies::GAVE_WAY;
 use crate::connection::Peer;
-use crate::problem::Refusal;
+use crate::refusal::Refusal;
 use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::this_thread;

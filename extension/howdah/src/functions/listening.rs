@@ -2,7 +2,8 @@
 
 use std::io::ErrorKind;
 
-use ::gateway::{Address, address_is_free};
+use ::gateway::address_is_free;
+use addresses::{Address, Names, expand, look_up};
 use pg::entry::{Call, sql_function};
 use pg::log_line;
 use pg::refuse::{refuse, refuse_with_hint};
@@ -11,9 +12,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use session::authority::{refuse_restricted, run_as_owner, value_as_owner};
 use shared::{settings, shared};
-use workers::gateway::listeners;
-use workers::gateway::names::Names;
-use workers::listener::{ClientRule, Listener};
+use workers::listener::ClientRule;
 
 use super::registering::is_removed;
 
@@ -78,15 +77,8 @@ pub fn port(call: Call) -> u16 {
 
 /// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
 pub fn check_listener(port: u16, address: &str) {
-    let listener = Listener {
-        port,
-        address: address.to_owned(),
-        tls: false,
-        redirects: false,
-        clients: ClientRule::Off,
-    };
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
-    let (addresses, unresolved) = listeners::expand(&listener, &allowed, &mut Names::default());
+    let (addresses, unresolved) = expand(address, port, &allowed, &mut Names::waited_for(look_up));
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
         log_line::warning!("howdah.listen_addresses has {name}, but {reason}");
     }
@@ -103,8 +95,8 @@ pub fn check_listener(port: u16, address: &str) {
 
 /// An error if another database, or another process, has the address.
 fn check_address(address: &Address) {
-    let name = listeners::name(address);
-    let (text, port) = listeners::split(&name);
+    let name = addresses::name(address);
+    let (text, port) = addresses::split(&name);
     // SAFETY: PostgreSQL's own variable.
     let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
     let ports = &shared().ports;

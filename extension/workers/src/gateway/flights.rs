@@ -1,29 +1,28 @@
 //! Requests on their way through the exchange: submitted, running, or coming back. [`late`] are those that take too long;
-//! [`gates`] is what each route has of the exchange and of the executors.
+//! [`limits`] tells who goes next what it has to know of executors and queues.
 
-mod gates;
 mod late;
+mod limits;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server, Ticket, TicketMap};
+use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server};
+use dispatch::{Ended, Gates, Later, Parked, Ticket, TicketMap, Waited, Waiter, Waiting};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
 use pg::out_of_memory::may_fail;
 use problem::Problem;
-use request::later::{LATER, Later};
+use request::later::LATER;
 use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
 use shared::{settings, shared};
 
 use super::buckets;
-use super::parked::{Ended, Parked, Waited};
 use super::refusals::{Refusals, Refused, counters};
-use super::waiting::{self, Waiting};
 use crate::worker::Worker;
-use gates::Gates;
 use late::{expired, record_left, settle, waited_too_long};
+use limits::{Limits, Queues};
 
 /// The requests of this gateway that are in the exchange, or wait for room there.
 pub struct Flights {
@@ -38,9 +37,10 @@ pub struct Flights {
     slots: TicketMap<usize>,
     load: Load,
     /// Those for which there is no room in the exchange yet.
-    waiting: Waiting,
+    waiting: Waiting<Arrived>,
     /// Those whose answer waits for rows of a queue.
-    parked: Parked,
+    parked: Parked<Arrived>,
+    queues: Queues,
     /// What is answered without an executor.
     pub refusals: Refusals,
     gates: Gates,
@@ -140,7 +140,8 @@ impl Flights {
             slots: TicketMap::default(),
             load: Load::default(),
             waiting: Waiting::default(),
-            parked: Parked::new(worker.index),
+            parked: Parked::default(),
+            queues: Queues::of_gateway(worker.index),
             refusals: Refusals::new(worker.entry()),
             gates: Gates::new(shared().routes.capacity()),
             line_shares: LineShares::default(),
@@ -162,13 +163,13 @@ impl Flights {
     /// that of its route now.
     pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
         let gate = gate.unwrap_or(NO_GATE);
-        self.gates.limit(gate, self.end);
+        self.gates.limit(gate, route_share(), &mut Limits(self.end));
         self.submit_again(arrived, gate, None, server);
     }
 
     /// The same for a request that may have waited for rows.
     fn submit_again(&mut self, arrived: Arrived, gate: u32, waited: Option<Waited>, server: &mut Server) {
-        let request = waiting::Request { arrived, gate, since: Instant::now(), waited };
+        let request = Waiter { arrived, gate, since: Instant::now(), waited };
         if !self.waiting.is_empty() || !self.has_share(gate) {
             self.keep_waiting(request, server);
         } else if let Err(request) = self.try_submit(request, server) {
@@ -178,7 +179,7 @@ impl Flights {
 
     /// Keeps a request until there is room in the exchange. If those that wait hold as much as they may, it is refused, as they
     /// have come before it; unless its route can take it now: those of another may have filled the memory.
-    fn keep_waiting(&mut self, request: waiting::Request, server: &mut Server) {
+    fn keep_waiting(&mut self, request: Waiter<Arrived>, server: &mut Server) {
         let Err(request) = self.waiting.push(request, memory_to_wait()) else { return };
         let may_go = self.waiting.has_none_of(request.gate) && self.has_share(request.gate);
         let stuck = if may_go { self.try_submit(request, server) } else { Err(request) };
@@ -186,7 +187,7 @@ impl Flights {
     }
 
     /// Answers a request for which there is no room among those that wait.
-    pub fn refuse_to_wait(&mut self, request: &waiting::Request, server: &mut Server) {
+    pub fn refuse_to_wait(&mut self, request: &Waiter<Arrived>, server: &mut Server) {
         let refused =
             Refused { ticket: request.arrived.ticket, id: &id_of(&request.arrived), gate: request.gate };
         let unrun = Unrun { status: 503, cancelled: false, waited: request.since.elapsed() };
@@ -228,7 +229,7 @@ impl Flights {
     }
 
     /// Gives the request back if there is no room now.
-    fn try_submit(&mut self, request: waiting::Request, server: &mut Server) -> Result<(), waiting::Request> {
+    fn try_submit(&mut self, request: Waiter<Arrived>, server: &mut Server) -> Result<(), Waiter<Arrived>> {
         let waited = request.since.elapsed();
         match self.end.submit_after(waited, self.lane, request.gate, &[&request.arrived.request]) {
             Ok(ticket) => {
@@ -247,8 +248,8 @@ impl Flights {
         }
     }
 
-    fn take_off(&mut self, ticket: exchange::Ticket, request: waiting::Request) {
-        let waiting::Request { arrived, gate, since, waited } = request;
+    fn take_off(&mut self, ticket: exchange::Ticket, request: Waiter<Arrived>) {
+        let Waiter { arrived, gate, since, waited } = request;
         let flight = Flight {
             ticket: Some(arrived.ticket),
             exchange: ticket,
@@ -265,7 +266,7 @@ impl Flights {
         };
         self.load.count += 1;
         self.slots.extend(flight.ticket.map(|waits| (waits, ticket.slot() as usize)));
-        self.gates.gain(&flight);
+        self.gates.gain(flight.gate, flight.bytes_in_blocks());
         self.flights[ticket.slot() as usize] = Some(flight);
     }
 
@@ -276,7 +277,7 @@ impl Flights {
             self.slots.remove(&ticket);
         }
         self.load.lose(&flight);
-        self.gates.lose(&flight);
+        self.gates.lose(flight.gate, flight.bytes_in_blocks());
         if let Some(listener) = flight.bucket_of {
             self.line_shares.lose(listener, flight.size);
         }
@@ -332,7 +333,8 @@ impl Flights {
     /// Looks how many executors there are now, and how much the routes have of them.
     pub fn follow_executors(&mut self) {
         let executors = self.count_executors();
-        self.gates.follow(executors, self.end);
+        let asks_others = settings::GATEWAYS.get() > 1;
+        self.gates.follow(executors, route_share(), asks_others, &mut Limits(self.end));
     }
 
     fn count_executors(&self) -> u32 {
@@ -459,7 +461,8 @@ impl Flights {
                 self.refusals.answer(server, refused, &Problem::new(503, NO_ROOM_TO_WAIT));
             }
             (Some(later), Some(kept)) => {
-                self.parked.park(later, flight.waited, (kept, flight.gate), flight.response);
+                let (arrived, answer) = ((kept, flight.gate), flight.response);
+                self.parked.park(later, flight.waited, arrived, answer, &self.queues, Instant::now());
             }
             _ => {
                 server.reply(ticket, flight.response);
@@ -469,7 +472,7 @@ impl Flights {
 
     /// Has requests run again for which there may be rows, and answers those whose time is over; all with `hurry`.
     pub fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
-        for ended in self.parked.end(hurry) {
+        for ended in self.parked.end(hurry, &self.queues, Instant::now()) {
             match ended {
                 Ended::Answered(request) => {
                     server.reply(request.arrived.ticket, request.answer);
@@ -489,7 +492,7 @@ impl Flights {
 
     /// How long no parked request needs to be looked at.
     pub fn patience(&self) -> Option<Duration> {
-        self.parked.patience()
+        self.parked.patience(Instant::now())
     }
 
     /// Cancels the request of a client that has gone. False if it is not here.
@@ -539,6 +542,11 @@ fn id_of(arrived: &Arrived) -> String {
 /// What those may hold that wait for an executor, and as much those that wait for rows, and those for the inline lane.
 pub fn memory_to_wait() -> usize {
     settings::MAX_WAITING.get() as usize
+}
+
+/// What a route may have of the executors that the others leave, in percent.
+fn route_share() -> u32 {
+    settings::ROUTE_SHARE.get() as u32
 }
 
 fn died() -> Problem {

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, SMALL_REPLY, Server};
+use dispatch::{FairTurns, REQUEST, Turn};
 use exchange::NO_GATE;
 use literal::exponent;
 use message::Request;
@@ -25,15 +26,13 @@ use shared::settings::{self, Inline as Mode};
 use shared::{now_us, shared};
 
 use super::deadline::{self, Outcome};
-use super::fair_turns::{FairTurns, Waiting};
 use super::flights::{Flights, NO_ROOM};
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
-use super::waiting::REQUEST;
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
 pub struct Inline {
-    queue: FairTurns,
+    queue: FairTurns<Arrived>,
     /// Bytes that those hold that wait.
     held: usize,
     shared: SharedTransaction,
@@ -83,7 +82,7 @@ impl Inline {
     /// [`Request::parse`] has accepted it.
     pub unsafe fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
         self.held += REQUEST + arrived.request.len();
-        self.queue.push(Waiting { arrived, endpoint, since });
+        self.queue.push(Turn { arrived, endpoint, since });
     }
 
     /// Gives up all that waits: another table has other endpoints at their places.
@@ -248,7 +247,7 @@ impl Inline {
         flights: &mut Flights,
         now: Instant,
     ) -> Instant {
-        let Some(Waiting { arrived, endpoint, since }) = self.queue.pop() else { return now };
+        let Some(Turn { arrived, endpoint, since }) = self.queue.pop() else { return now };
         self.held -= REQUEST + arrived.request.len();
         if !server.waits(arrived.ticket) {
             // Its client has gone meanwhile. So many may have that the time counts.

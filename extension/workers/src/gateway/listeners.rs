@@ -1,19 +1,19 @@
 //! The listeners: what the tables say, within what `howdah.listen_addresses` allows, bound in this process.
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::fd::RawFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Address, Listener as Bind, Server, Sharing, Terms};
+use ::gateway::{Listener as Bind, Server, Sharing, Terms};
+use addresses::{Address, Names, Wake, expand, name, split};
 use pg::log_line;
 use registry::Refused;
-use shared::{settings, shared};
+use shared::{settings, shared, wake};
 use tls::{Configuration, Protocol};
 
 use super::certificates::{Asked, Certificates};
-use super::names::Names;
 use crate::intake::Intake;
 use crate::listener::{ClientRule, Listener};
 use crate::worker::Worker;
@@ -112,7 +112,7 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
     names.begin(&allowed);
     for (listener, terms) in http.chain(intakes) {
         let given = &listener.address;
-        let (addresses, failures) = expand(listener, &allowed, names);
+        let (addresses, failures) = expand(given, listener.port, &allowed, names);
         for (name, reason) in failures {
             let name = format!("{name}:{}", listener.port);
             match unresolved.iter_mut().find(|other| other.name == name) {
@@ -150,6 +150,11 @@ fn wanted(http: &[Listener], intakes: &[Rc<Intake>], names: &mut Names) -> (Vec<
     (wanted, unresolved)
 }
 
+/// Wakes a gateway by its descriptor, which stays open as long as the process lives.
+fn waking(fd: RawFd) -> Wake {
+    Arc::new(move || wake::notify(fd))
+}
+
 /// How soon an address that could not be bound is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -167,7 +172,7 @@ impl Listeners {
             failed: None,
             let_go: None,
             complaints: HashMap::new(),
-            names: Names::of_gateway(worker.wake_fd()),
+            names: Names::asked_for(addresses::look_up, waking(worker.wake_fd())),
         }
     }
 
@@ -361,77 +366,5 @@ impl Listeners {
             log_line::log!("howdah cannot listen on {name}: {reason}; it tries again");
             self.complaints.insert(name, reason);
         }
-    }
-}
-
-/// The addresses of a listener, and the names among them that mean nothing, with the reasons. Without an address of its own
-/// it has all that are allowed.
-pub fn expand(
-    listener: &Listener,
-    allowed: &[String],
-    names: &mut Names,
-) -> (Vec<Address>, Vec<(String, String)>) {
-    let wanted: Vec<&str> = if listener.address.is_empty() {
-        allowed.iter().map(String::as_str).collect()
-    } else {
-        vec![listener.address.as_str()]
-    };
-    let mut resolve = |name: &str| resolve(name, listener.port, names);
-    let permitted: Vec<Address> = allowed.iter().filter_map(|name| resolve(name)?.ok()).flatten().collect();
-    let (mut addresses, mut unresolved): (Vec<Address>, Vec<(String, String)>) = (Vec::new(), Vec::new());
-    for name in wanted {
-        match resolve(name) {
-            Some(Ok(found)) => {
-                let found = found.into_iter().filter(|address| is_permitted(address, &permitted));
-                addresses.extend(found.collect::<Vec<_>>());
-            }
-            Some(Err(reason)) => unresolved.push((name.to_owned(), reason)),
-            // Not known yet.
-            None => {}
-        }
-    }
-    let mut seen: Vec<Address> = Vec::new();
-    addresses.retain(|address| {
-        let is_new = !seen.contains(address);
-        seen.push(address.clone());
-        is_new
-    });
-    (addresses, unresolved)
-}
-
-/// Whether an address is among those that are allowed, or within a wildcard.
-fn is_permitted(address: &Address, permitted: &[Address]) -> bool {
-    permitted.iter().any(|one| match (one, address) {
-        (Address::Tcp(one), Address::Tcp(wanted)) => {
-            one == wanted || (one.ip().is_unspecified() && one.is_ipv4() == wanted.is_ipv4())
-        }
-        _ => one == address,
-    })
-}
-
-/// What a name of `howdah.listen_addresses`, or a listener's address, means; none as long as that is not known.
-fn resolve(name: &str, port: u16, names: &mut Names) -> Option<Result<Vec<Address>, String>> {
-    if name.starts_with('/') {
-        return Some(Ok(vec![Address::Unix(PathBuf::from(name).join(format!(".s.howdah.{port}")))]));
-    }
-    let of_port = |address| Address::Tcp(SocketAddr::new(address, port));
-    Some(names.resolve(name)?.map(|addresses| addresses.into_iter().map(of_port).collect()))
-}
-
-/// An address as the registry and the log write it.
-pub fn name(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => path.display().to_string(),
-    }
-}
-
-/// A name as the registry keeps it: the address, and the port; of a UNIX socket the path and 0.
-pub fn split(name: &str) -> (&str, u16) {
-    match name.rsplit_once(':') {
-        Some((address, port)) if !name.starts_with('/') => {
-            (address.trim_matches(['[', ']']), port.parse().unwrap_or_default())
-        }
-        _ => (name, 0),
     }
 }

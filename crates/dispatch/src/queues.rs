@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::tickets::Ticket;
+use crate::Ticket;
 
 /// What is known of tickets.
 pub type TicketMap<V> = HashMap<Ticket, V, BuildHasherDefault<TicketHasher>>;

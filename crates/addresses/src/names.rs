@@ -1,23 +1,27 @@
-//! What host names mean. Asking may take seconds, so a gateway has a thread ask, which knows nothing of PostgreSQL, and goes on
-//! meanwhile. An answer is kept for as long as its name is used and `howdah.listen_addresses` stays as it is.
+//! What host names mean. Asking may take seconds, so whoever must not wait has a thread ask and goes on meanwhile. An answer is kept
+//! for as long as its name is used and what is allowed stays as it is.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
-use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shared::wake;
+/// Asks what a name means: its addresses, or why there are none. It may take its time, on a thread of its own.
+pub type Resolver = fn(&str) -> Result<Vec<IpAddr>, String>;
+
+/// Called, on any thread, when an answer has come.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The names that are used.
-#[derive(Default)]
 pub struct Names {
+    resolver: Resolver,
     known: HashMap<String, Known>,
     /// The setting for which they were asked.
     setting: Vec<String>,
     /// Whom to wake when an answer has come; without anybody it is waited for.
-    wakes: Option<RawFd>,
+    wake: Option<Wake>,
 }
 
 /// What a name means, or why that is not known; none before the first answer.
@@ -38,9 +42,14 @@ struct Known {
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl Names {
-    /// Those of a gateway, which goes on while they are asked for and is woken by this descriptor.
-    pub fn of_gateway(wakes: RawFd) -> Names {
-        Names { wakes: Some(wakes), ..Names::default() }
+    /// Names that are waited for.
+    pub fn waited_for(resolver: Resolver) -> Names {
+        Names { resolver, known: HashMap::new(), setting: Vec::new(), wake: None }
+    }
+
+    /// Names that a thread asks for, and then wakes somebody.
+    pub fn asked_for(resolver: Resolver, wake: Wake) -> Names {
+        Names { wake: Some(wake), ..Names::waited_for(resolver) }
     }
 
     /// A look at the configuration begins.
@@ -68,15 +77,14 @@ impl Names {
         if let Some(addresses) = known_to_all(name) {
             return Some(Ok(usable(addresses)));
         }
-        let wakes = self.wakes;
         let new = || Known { meaning: None, failed: None, asked: None, is_stale: true, is_used: true };
         let known = self.known.entry(name.to_owned()).or_insert_with(new);
         known.is_used = true;
         known.take_answer();
         if known.asked.is_none() && (known.is_stale || known.should_be_asked_again()) {
-            match wakes {
-                Some(wakes) => known.asked = Some(ask(name.to_owned(), wakes)),
-                None => known.settle(look_up(name)),
+            match &self.wake {
+                Some(wake) => known.asked = Some(ask(name.to_owned(), self.resolver, Arc::clone(wake))),
+                None => known.settle((self.resolver)(name)),
             }
         }
         known.meaning.clone()
@@ -103,15 +111,15 @@ impl Known {
     }
 }
 
-/// Has a thread ask. It calls the resolver, writes to a channel and to an eventfd, and nothing else: signals are for the main
-/// thread, so it takes none.
-fn ask(name: String, wakes: RawFd) -> Receiver<Result<Vec<IpAddr>, String>> {
+/// Has a thread ask. It calls the resolver, writes to a channel and wakes, and nothing else: signals are for the main thread, so it
+/// takes none.
+fn ask(name: String, resolver: Resolver, wake: Wake) -> Receiver<Result<Vec<IpAddr>, String>> {
     let (sender, answer) = channel();
     let failed = sender.clone();
     let asking = move || {
         // Who asked may have lost interest.
-        let _ = sender.send(look_up(&name));
-        wake::notify(wakes);
+        let _ = sender.send(resolver(&name));
+        wake();
     };
     if let Err(error) = without_signals(|| thread::Builder::new().name("resolver".into()).spawn(asking)) {
         let _ = failed.send(Err(format!("no thread can be started to resolve it: {error}")));
@@ -142,7 +150,8 @@ fn known_to_all(name: &str) -> Option<Vec<IpAddr>> {
     }
 }
 
-fn look_up(name: &str) -> Result<Vec<IpAddr>, String> {
+/// The resolver of the system. Addresses of IPv6 are left out where the machine has none.
+pub fn look_up(name: &str) -> Result<Vec<IpAddr>, String> {
     let addresses = (name, 0).to_socket_addrs().map_err(|error| format!("it cannot be resolved: {error}"))?;
     Ok(usable(addresses.map(|address| address.ip()).collect()))
 }

@@ -5,12 +5,16 @@
 
 use std::collections::HashSet;
 
-use exchange::NO_GATE;
-use shared::settings;
+/// Those who run requests, as far as limits concern them.
+pub trait Executors {
+    /// Lets so many requests of a gate run at a time.
+    fn set_limit(&mut self, gate: u32, limit: u32);
+    /// Requests of a gate that run now, those of other gateways included.
+    fn running(&self, gate: u32) -> u32;
+}
 
-use super::Flight;
-
-/// The gates as this gateway sees them.
+/// The gates as this gateway sees them. A number that is none of theirs has neither a limit nor a share.
+#[derive(Debug)]
 pub struct Gates {
     gates: Vec<Gate>,
     executors: u32,
@@ -18,7 +22,7 @@ pub struct Gates {
     claimed: u32,
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, Debug)]
 struct Gate {
     /// The limit that this gateway has given it last; 0 if it has given none, or its route is gone.
     limit: u32,
@@ -58,19 +62,19 @@ impl Gates {
         self.gates.get(gate as usize).is_none_or(has)
     }
 
-    /// A request has got a slot.
-    pub fn gain(&mut self, flight: &Flight) {
-        self.change(flight.gate, |gate| {
+    /// A request has got a slot, and blocks of so many bytes.
+    pub fn gain(&mut self, gate: u32, bytes: usize) {
+        self.change(gate, |gate| {
             gate.flights += 1;
-            gate.bytes += flight.bytes_in_blocks();
+            gate.bytes += bytes;
         });
     }
 
-    /// A request has its slot no longer.
-    pub fn lose(&mut self, flight: &Flight) {
-        self.change(flight.gate, |gate| {
+    /// A request has its slot and its blocks no longer.
+    pub fn lose(&mut self, gate: u32, bytes: usize) {
+        self.change(gate, |gate| {
             gate.flights -= 1;
-            gate.bytes -= flight.bytes_in_blocks();
+            gate.bytes -= bytes;
         });
     }
 
@@ -90,40 +94,37 @@ impl Gates {
         }
     }
 
-    /// Gives a gate its share of the executors that the others leave, never all of them.
-    pub fn limit(&mut self, number: u32, end: &mut exchange::Gateway) {
-        if number == NO_GATE {
-            return;
-        }
-        let gate = self.gates[number as usize];
+    /// Gives a gate its share, in percent, of the executors that the others leave, never all of them.
+    pub fn limit(&mut self, number: u32, percent: u32, end: &mut impl Executors) {
+        let Some(gate) = self.gates.get(number as usize).copied() else { return };
         let left = self.executors.saturating_sub(self.claimed - gate.claim());
-        let share = left * settings::ROUTE_SHARE.get() as u32 / 100;
+        let share = left * percent / 100;
         let share = share.clamp(1, self.executors.saturating_sub(1).max(1));
         if gate.limit != share {
-            end.set_gate_limit(number, share);
+            end.set_limit(number, share);
             // First the limit, then the look: what has begun meanwhile has been counted.
-            let runs = if share < gate.limit { end.exchange().gate(number).running } else { gate.over };
+            let runs = if share < gate.limit { end.running(number) } else { gate.over };
             let over = if share < runs { runs } else { 0 };
             self.change(number, |gate| (gate.limit, gate.over) = (share, over));
         }
     }
 
-    /// Looks anew what each gate may have, now that there are so many executors. What is parked may get more.
-    pub fn follow(&mut self, executors: u32, end: &mut exchange::Gateway) {
+    /// Looks anew what each gate may have, now that there are so many executors. What is parked may get more. `asks_others`: there
+    /// are other gateways, whose requests run as well.
+    pub fn follow(&mut self, executors: u32, percent: u32, asks_others: bool, end: &mut impl Executors) {
         self.executors = executors;
-        let asks_others = settings::GATEWAYS.get() > 1;
         for number in 0..self.gates.len() as u32 {
             let gate = self.gates[number as usize];
             if gate.limit != 0 {
                 if asks_others || gate.over != 0 || gate.running != 0 {
-                    let running = end.exchange().gate(number).running;
+                    let running = end.running(number);
                     let over = if running > gate.limit { gate.over.min(running) } else { 0 };
                     self.change(number, |gate| {
                         gate.over = over;
                         gate.running = if asks_others { running } else { 0 };
                     });
                 }
-                self.limit(number, end);
+                self.limit(number, percent, end);
             }
         }
     }

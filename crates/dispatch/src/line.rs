@@ -3,7 +3,7 @@
 //! Most are content with any row. Of those one is sent to look when rows may be free, and for each that finds something
 //! another follows, two as long as so many rows may be there; one that finds nothing ends it, as nothing was free when
 //! it began to look. So an idle queue costs nothing however many wait, and a commit costs as many looks as it answers, and one
-//! more. Whatever else becomes of a look, its [`Turn`] is dropped and another follows: no wake-up is lost with a client that
+//! more. Whatever else becomes of a look, its [`Look`] is dropped and another follows: no wake-up is lost with a client that
 //! goes or an executor that ends.
 //!
 //! The others look for something of their own, and all of them look again each time.
@@ -13,23 +13,21 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Ticket, TicketQueues};
-use queue::memory::queues;
-use request::later::Later;
-
-use super::parked::{Ended, PAUSE, Request, Waited};
+use crate::parked::{Arrivals, Ended, PAUSE, Reader, Waited};
+use crate::{Arrival, Later, Ticket, TicketQueues};
 
 /// Those who wait for rows of one queue.
-pub struct Line {
+#[derive(Debug)]
+pub struct Line<A> {
     /// Those who wait, with the arrivals before they looked. The turn is first at the front.
-    standing: TicketQueues<Wish, (u64, Request)>,
+    standing: TicketQueues<Wish, (u64, Reader<A>)>,
     /// When each is answered at last.
     times: BTreeSet<(Instant, Ticket)>,
     /// Arrivals after which one of those that are alike has looked, or will.
     seen: u64,
     /// Arrivals after which all of the others have looked.
     own_seen: Option<u64>,
-    turns: Rc<Turns>,
+    looks: Rc<Looks>,
     /// When a row may become free by itself.
     free_at: Option<Instant>,
     /// Whether that is to be found out.
@@ -43,7 +41,7 @@ pub struct Line {
 }
 
 /// What somebody waits for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
     /// Content with any row.
     Alike,
@@ -52,8 +50,8 @@ enum Wish {
 }
 
 /// Looks that are under way, and what came of those that are not.
-#[derive(Default)]
-struct Turns {
+#[derive(Debug, Default)]
+struct Looks {
     under_way: Cell<usize>,
     /// Looks that shall follow.
     following: Cell<usize>,
@@ -62,8 +60,9 @@ struct Turns {
 }
 
 /// A look for any row. Unless it finds nothing, another follows when it is dropped.
-pub struct Turn {
-    turns: Rc<Turns>,
+#[derive(Debug)]
+pub struct Look {
+    looks: Rc<Looks>,
     is_in_vain: bool,
 }
 
@@ -74,37 +73,36 @@ const OWN_PAUSE: Duration = Duration::from_secs(1);
 /// How much later than a row is free somebody looks for it: clocks differ.
 const MARGIN: Duration = Duration::from_millis(1);
 
-impl Turn {
-    fn new(turns: &Rc<Turns>) -> Turn {
-        turns.under_way.update(|count| count + 1);
-        Turn { turns: turns.clone(), is_in_vain: false }
+impl Look {
+    fn new(looks: &Rc<Looks>) -> Look {
+        looks.under_way.update(|count| count + 1);
+        Look { looks: looks.clone(), is_in_vain: false }
     }
 
     fn find_nothing(mut self) {
         self.is_in_vain = true;
-        self.turns.rows.set(0);
+        self.looks.rows.set(0);
     }
 }
 
-impl Drop for Turn {
+impl Drop for Look {
     fn drop(&mut self) {
-        self.turns.under_way.update(|count| count - 1);
+        self.looks.under_way.update(|count| count - 1);
         if !self.is_in_vain {
-            self.turns.following.update(|count| count + 1);
+            self.looks.following.update(|count| count + 1);
         }
     }
 }
 
-impl Line {
+impl<A: Arrival> Line<A> {
     /// Nobody yet: one that waits like this will come.
-    pub fn new(later: &Later) -> Line {
-        let now = Instant::now();
+    pub fn new(later: &Later, now: Instant) -> Line<A> {
         Line {
             standing: TicketQueues::default(),
             times: BTreeSet::new(),
             seen: later.arrivals,
             own_seen: None,
-            turns: Rc::default(),
+            looks: Rc::default(),
             free_at: None,
             is_stale: true,
             looked: now,
@@ -119,8 +117,8 @@ impl Line {
     }
 
     /// Takes in a request that has looked and found nothing.
-    pub fn push(&mut self, request: Request, later: &Later, turn: Option<Turn>) {
-        let ticket = request.arrived.ticket;
+    pub fn push(&mut self, request: Reader<A>, later: &Later, look: Option<Look>) {
+        let ticket = request.arrived.ticket();
         self.times.insert((request.until, ticket));
         self.is_stale = true;
         if !later.any_row {
@@ -131,12 +129,12 @@ impl Line {
         self.looked = request.since;
         if later.arrivals < self.seen {
             // What came after it has begun to look may have found nobody here.
-            self.turns.following.update(|count| count + 1);
+            self.looks.following.update(|count| count + 1);
         }
         self.seen = self.seen.max(later.arrivals);
-        match turn {
-            Some(turn) => {
-                turn.find_nothing();
+        match look {
+            Some(look) => {
+                look.find_nothing();
                 self.standing.push_front(Wish::Alike, ticket, (later.arrivals, request));
             }
             None => self.standing.push_back(Wish::Alike, ticket, (later.arrivals, request)),
@@ -147,40 +145,32 @@ impl Line {
     pub fn follow(
         &mut self,
         queue: u32,
-        gateway: usize,
+        queues: &impl Arrivals,
         now: Instant,
         at_most: usize,
-        ended: &mut Vec<Ended>,
+        ended: &mut Vec<Ended<A>>,
     ) {
         let full = ended.len() + at_most;
-        let memory = queues().entry(queue as usize);
-        if !memory.is_called(gateway) {
-            // First the call, then the look at arrivals and times: no change between is missed.
-            memory.call_gateway(gateway);
-            self.is_stale = true;
-        }
-        self.learn_time(queue, now);
+        // First the call, then the look at arrivals and times: no change between is missed.
+        self.is_stale |= queues.call(queue);
+        self.learn_time(queue, queues, now);
         self.end_the_late(now, full, ended);
-        let arrivals = memory.arrivals();
+        let arrivals = queues.arrivals(queue);
         self.send_alike(arrivals, now, full, ended);
         self.send_own(arrivals, now, full, ended);
     }
 
-    /// Finds out when a row may become free by itself. While somebody has the queue's lock, it is tried again.
-    fn learn_time(&mut self, queue: u32, now: Instant) {
+    /// Finds out when a row may become free by itself. While that cannot be told, it is tried again.
+    fn learn_time(&mut self, queue: u32, queues: &impl Arrivals, now: Instant) {
         if self.is_stale
-            && let Some(lock) = queues().try_lock(queue as usize)
+            && let Some(next) = queues.next_free(queue)
         {
-            let clock = queue::now();
-            // What was given back has been free since the beginning of time.
-            let in_future =
-                |time: i64| Duration::from_micros(time.saturating_sub(clock).max(0) as u64) + MARGIN;
-            self.free_at = lock.next_time(clock).map(|time| now + in_future(time));
+            self.free_at = next.map(|time| now + time + MARGIN);
             self.is_stale = false;
         }
     }
 
-    fn end_the_late(&mut self, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+    fn end_the_late(&mut self, now: Instant, full: usize, ended: &mut Vec<Ended<A>>) {
         while ended.len() < full
             && let Some(&(until, ticket)) = self.times.first()
             && until <= now
@@ -190,15 +180,15 @@ impl Line {
         }
     }
 
-    fn send_alike(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
-        let turns = Rc::clone(&self.turns);
-        let mut looks = turns.following.take();
+    fn send_alike(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended<A>>) {
+        let shared = Rc::clone(&self.looks);
+        let mut looks = shared.following.take();
         if self.standing.has_none(Wish::Alike) {
-            // Who comes has looked.
+            // Whoever comes has looked already.
             return;
         }
         if arrivals != self.seen {
-            turns.rows.update(|rows| rows + arrivals.saturating_sub(self.seen));
+            shared.rows.update(|rows| rows + arrivals.saturating_sub(self.seen));
             self.seen = arrivals;
             looks += 1;
         }
@@ -207,24 +197,24 @@ impl Line {
         }
         let room = full.saturating_sub(ended.len());
         // They follow in the next turn.
-        turns.following.set(looks.saturating_sub(room));
+        shared.following.set(looks.saturating_sub(room));
         looks = looks.min(room);
         if looks == 0 {
             return;
         }
-        let rows = turns.rows.get().saturating_sub(looks as u64);
+        let rows = shared.rows.get().saturating_sub(looks as u64);
         let more = looks.min(usize::try_from(rows).unwrap_or(usize::MAX));
-        turns.rows.set(rows - more as u64);
+        shared.rows.set(rows - more as u64);
         self.looked = now;
         for _ in 0..looks + more {
             let Some((_, request)) = self.standing.pop(Wish::Alike) else { return };
-            self.times.remove(&(request.until, request.arrived.ticket));
-            let waited = Waited { until: request.until, turn: Some(Turn::new(&turns)), arrivals };
+            self.times.remove(&(request.until, request.arrived.ticket()));
+            let waited = Waited { until: request.until, look: Some(Look::new(&shared)), arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }
 
-    fn send_own(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended>) {
+    fn send_own(&mut self, arrivals: u64, now: Instant, full: usize, ended: &mut Vec<Ended<A>>) {
         let all = self.own_due().is_some_and(|due| now >= due);
         if !all && self.own_seen == Some(arrivals) {
             return;
@@ -234,7 +224,7 @@ impl Line {
             self.own_before = Some(now);
         }
         let room = full.saturating_sub(ended.len());
-        let looks = |seen: u64, request: &Request| {
+        let looks = |seen: u64, request: &Reader<A>| {
             seen != arrivals || self.own_before.is_some_and(|all| request.since < all)
         };
         let own = self.standing.iter(Wish::Own);
@@ -243,13 +233,13 @@ impl Line {
         self.own_seen = (chosen.len() < room).then_some(arrivals);
         for ticket in chosen {
             let Some(request) = self.forget(ticket) else { continue };
-            let waited = Waited { until: request.until, turn: None, arrivals };
+            let waited = Waited { until: request.until, look: None, arrivals };
             ended.push(Ended::Again(request, waited));
         }
     }
 
     /// Answers so many whatever their time.
-    pub fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended>) {
+    pub fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended<A>>) {
         for _ in 0..at_most {
             let Some(&(_, ticket)) = self.times.first() else { return };
             ended.extend(self.forget(ticket).map(Ended::Answered));
@@ -258,7 +248,7 @@ impl Line {
 
     /// When one of those that are alike looks again though nobody has said anything.
     fn alike_due(&self) -> Option<Instant> {
-        let waits = !self.standing.has_none(Wish::Alike) && self.turns.under_way.get() == 0;
+        let waits = !self.standing.has_none(Wish::Alike) && self.looks.under_way.get() == 0;
         let rested = self.looked + REST;
         let due = self.free_at.map_or(rested, |free_at| free_at.max(self.looked + PAUSE).min(rested));
         waits.then_some(due)
@@ -280,7 +270,7 @@ impl Line {
     }
 
     /// Takes out the request of a client that has gone, or whose wait is over. None if it is not here.
-    pub fn forget(&mut self, ticket: Ticket) -> Option<Request> {
+    pub fn forget(&mut self, ticket: Ticket) -> Option<Reader<A>> {
         let (_, (_, request)) = self.standing.remove(ticket)?;
         self.times.remove(&(request.until, ticket));
         Some(request)

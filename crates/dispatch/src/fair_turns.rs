@@ -6,12 +6,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ::gateway::Arrived;
-
-/// A request that waits.
-pub struct Waiting {
+/// A request that waits for its turn.
+#[derive(Debug)]
+pub struct Turn<A> {
     /// To be run.
-    pub arrived: Arrived,
+    pub arrived: A,
     /// The first endpoint that is asked.
     pub endpoint: usize,
     /// When it has come.
@@ -19,10 +18,10 @@ pub struct Waiting {
 }
 
 /// All that wait.
-#[derive(Default)]
-pub struct FairTurns {
+#[derive(Debug)]
+pub struct FairTurns<A> {
     /// By endpoint.
-    queues: Vec<VecDeque<Waiting>>,
+    queues: Vec<VecDeque<Turn<A>>>,
     /// Endpoints for which something waits. The first has its turn.
     ring: VecDeque<usize>,
     /// For how long the first has run in its turn.
@@ -30,16 +29,22 @@ pub struct FairTurns {
 }
 
 /// How long an endpoint runs before another has its turn.
-const SLICE: Duration = Duration::from_micros(250);
+pub const SLICE: Duration = Duration::from_micros(250);
 
-impl FairTurns {
+impl<A> Default for FairTurns<A> {
+    fn default() -> Self {
+        Self { queues: Vec::new(), ring: VecDeque::new(), spent: Duration::ZERO }
+    }
+}
+
+impl<A> FairTurns<A> {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
     /// Takes a request in, behind those of its endpoint.
-    pub fn push(&mut self, waiting: Waiting) {
+    pub fn push(&mut self, waiting: Turn<A>) {
         let endpoint = waiting.endpoint;
         if self.queues.len() <= endpoint {
             self.queues.resize_with(endpoint + 1, VecDeque::new);
@@ -57,7 +62,7 @@ impl FairTurns {
     }
 
     /// Its first request.
-    pub fn pop(&mut self) -> Option<Waiting> {
+    pub fn pop(&mut self) -> Option<Turn<A>> {
         let queue = &mut self.queues[*self.ring.front()?];
         let popped = queue.pop_front();
         if queue.is_empty() {
@@ -87,7 +92,7 @@ impl FairTurns {
     }
 
     /// Gives up all that waits.
-    pub fn take_all(&mut self) -> impl Iterator<Item = Waiting> {
+    pub fn take_all(&mut self) -> impl Iterator<Item = Turn<A>> {
         let queues = std::mem::take(self).queues;
         queues.into_iter().flatten()
     }

@@ -1,24 +1,30 @@
-//! Requests whose answer waits for rows of a queue: [`request::later`]. They occupy no executor.
+//! Requests whose answer waits for rows of a queue. They occupy no executor.
 //!
 //! There may be thousands, and the loop asks at each of its turns: so those of a queue stand together, and their times are
-//! looked at only when one may be over. What happens to them is decided in [`super::line`].
+//! looked at only when one may be over. What happens to them is decided in `line.rs`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Ticket, TicketMap};
-use queue::memory::queues;
-use request::later::Later;
+use crate::line::{Line, Look};
+use crate::{Arrival, Later, REQUEST, Ticket, TicketMap};
 
-use super::line::{Line, Turn};
-use super::waiting::REQUEST;
+/// The queues in which rows come, by their numbers.
+pub trait Arrivals {
+    /// Rows of a queue that may have become free so far.
+    fn arrivals(&self, queue: u32) -> u64;
+    /// Has this process woken by the next change of a queue; whether that is new. Look at the arrivals and times afterwards:
+    /// whoever changes them looks at those who are to be woken afterwards, so one of the two sees the other.
+    fn call(&self, queue: u32) -> bool;
+    /// In what time a row of a queue may become free by itself, if any may; none while that cannot be found out.
+    fn next_free(&self, queue: u32) -> Option<Option<Duration>>;
+}
 
 /// What waits for rows.
-pub struct Parked {
-    /// This gateway's number.
-    gateway: usize,
-    /// By the number of the queue's entry in shared memory.
-    lines: HashMap<u32, Line>,
+#[derive(Debug)]
+pub struct Parked<A> {
+    /// By the number of the queue.
+    lines: HashMap<u32, Line<A>>,
     /// In which of them each stands.
     places: TicketMap<u32>,
     /// Bytes that they hold.
@@ -27,10 +33,11 @@ pub struct Parked {
     due: Option<Instant>,
 }
 
-/// A request that waits.
-pub struct Request {
+/// A request that waits for rows.
+#[derive(Debug)]
+pub struct Reader<A> {
     /// To be run again.
-    pub arrived: Arrived,
+    pub arrived: A,
     /// Its gate in the exchange.
     pub gate: u32,
     /// The answer if no rows come.
@@ -41,32 +48,34 @@ pub struct Request {
     pub since: Instant,
 }
 
-impl Request {
+impl<A: Arrival> Reader<A> {
     fn size(&self) -> usize {
         size(&self.arrived, &self.answer)
     }
 }
 
-fn size(arrived: &Arrived, answer: &[u8]) -> usize {
-    REQUEST + arrived.request.len() + answer.len()
+fn size(arrived: &impl Arrival, answer: &[u8]) -> usize {
+    REQUEST + arrived.bytes() + answer.len()
 }
 
 /// What a request that waited takes with it when it runs again.
+#[derive(Debug)]
 pub struct Waited {
     /// When it is answered at last.
     pub until: Instant,
-    /// If others of its queue stand back for it.
-    pub turn: Option<Turn>,
+    /// If others of its queue stand back while it looks.
+    pub look: Option<Look>,
     /// The queue's arrivals before it was sent to look again.
     pub arrivals: u64,
 }
 
 /// What has become of a request that waited.
-pub enum Ended {
+#[derive(Debug)]
+pub enum Ended<A> {
     /// There may be rows.
-    Again(Request, Waited),
+    Again(Reader<A>, Waited),
     /// The time is over.
-    Answered(Request),
+    Answered(Reader<A>),
 }
 
 /// Between two looks at the times: no request is late by more.
@@ -75,62 +84,63 @@ pub const PAUSE: Duration = Duration::from_millis(5);
 /// them.
 const ENDED: usize = 512;
 
-impl Parked {
-    /// None yet, in the gateway of this number.
-    pub fn new(gateway: usize) -> Parked {
-        Parked { gateway, lines: HashMap::new(), places: TicketMap::default(), held: 0, due: None }
+impl<A> Default for Parked<A> {
+    fn default() -> Self {
+        Self { lines: HashMap::new(), places: TicketMap::default(), held: 0, due: None }
     }
+}
 
+impl<A: Arrival> Parked<A> {
     /// Whether another request finds room, where all may hold so many bytes.
-    pub fn has_room(&self, arrived: &Arrived, answer: &[u8], limit: usize) -> bool {
+    pub fn has_room(&self, arrived: &A, answer: &[u8], limit: usize) -> bool {
         self.held + size(arrived, answer) <= limit
     }
 
-    /// Takes a request in, which may have waited before.
+    /// Takes a request in at this time, which may have waited before.
     pub fn park(
         &mut self,
         mut later: Later,
         waited: Option<Waited>,
-        (arrived, gate): (Arrived, u32),
+        (arrived, gate): (A, u32),
         answer: Vec<u8>,
+        queues: &impl Arrivals,
+        since: Instant,
     ) {
-        let since = Instant::now();
         let wait = since + Duration::from_millis(later.milliseconds.into());
         // Whoever says that it has looked at a time at which it has not would be sent to look again at once, and for ever.
         let at_least = waited.as_ref().map_or(0, |waited| waited.arrivals);
-        later.arrivals = later.arrivals.max(at_least).min(queues().entry(later.queue as usize).arrivals());
-        let (until, turn) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.turn));
-        let request = Request { arrived, gate, answer, until, since };
+        later.arrivals = later.arrivals.max(at_least).min(queues.arrivals(later.queue));
+        let (until, look) = waited.map_or((wait, None), |waited| (waited.until.min(wait), waited.look));
+        let request = Reader { arrived, gate, answer, until, since };
         self.held += request.size();
-        self.places.insert(request.arrived.ticket, later.queue);
-        self.lines.entry(later.queue).or_insert_with(|| Line::new(&later)).push(request, &later, turn);
+        self.places.insert(request.arrived.ticket(), later.queue);
+        self.lines.entry(later.queue).or_insert_with(|| Line::new(&later, since)).push(request, &later, look);
         self.due = Some(since);
     }
 
     /// How long the first of them waits yet.
-    pub fn patience(&self) -> Option<Duration> {
-        Some(self.due?.saturating_duration_since(Instant::now()))
+    pub fn patience(&self, now: Instant) -> Option<Duration> {
+        Some(self.due?.saturating_duration_since(now))
     }
 
     /// Those that wait no longer, as many as one turn may end. With `hurry` nobody does.
-    pub fn end(&mut self, hurry: bool) -> Vec<Ended> {
+    pub fn end(&mut self, hurry: bool, queues: &impl Arrivals, now: Instant) -> Vec<Ended<A>> {
         let mut ended = Vec::new();
         if self.lines.is_empty() {
             return ended;
         }
-        let now = Instant::now();
         let share = (ENDED / self.lines.len()).max(1);
         for (queue, line) in &mut self.lines {
             if hurry {
                 line.answer(share, &mut ended);
             } else {
-                line.follow(*queue, self.gateway, now, share, &mut ended);
+                line.follow(*queue, queues, now, share, &mut ended);
             }
         }
         self.lines.retain(|_, line| !line.is_empty());
         for Ended::Again(request, _) | Ended::Answered(request) in &ended {
             self.held -= request.size();
-            self.places.remove(&request.arrived.ticket);
+            self.places.remove(&request.arrived.ticket());
         }
         let first = self.lines.values().map(|line| line.due(now)).min();
         self.due = first.map(|first| first.max(now + PAUSE));

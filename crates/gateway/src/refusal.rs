@@ -1,9 +1,9 @@
 //! Refusals: answers that the gateway gives by itself.
 
 use ::http1::Reject;
-use ::problem::Problem;
 use message::id::Kept;
 use message::{Request, id};
+use problem::Problem;
 
 /// A request that is answered with an error instead of being served.
 pub(crate) struct Refusal {
