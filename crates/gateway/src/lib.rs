@@ -21,7 +21,7 @@
 //! - `shared`: what all tasks of the thread share. `connection`: what is known of a connection from outside.
 //! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
 //! - `notes`: what the kernel has refused, for the owner's log.
-//! - `problem`: answers that the gateway gives by itself.
+//! - `refusal`: answers that the gateway gives by itself.
 //! - `places`: how many connections there are, and which of them gives way. `accept`: takes connections in.
 //!   `turning_away`, `handshakes`: how it ends without resetting anybody. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.

@@ -41,7 +41,7 @@ fn drain(announce: Interval) -> i64 {
     }
     refuse_requests("http.drain()");
     let database = served();
-    let oid = database.oid();
+    let oid = pg_sys::Oid::from(database.oid());
     let before = database.cut_off.load(SeqCst);
     database.announce_ms.store((announce / 1000) as u32, SeqCst);
     database.is_drained.store(true, SeqCst);
@@ -88,11 +88,11 @@ sql_function!(
 
 fn replace_gateways() -> i32 {
     refuse_requests("http.replace_gateways()");
-    let oid = served().oid();
+    let oid = pg_sys::Oid::from(served().oid());
     let present = || shared().workers_of(oid).filter(|(_, worker)| worker.kind() == Kind::Gateway);
     let replaced: Vec<i32> = present().map(|(_, worker)| worker.pid()).filter(|pid| *pid != 0).collect();
     for (index, worker) in present() {
-        worker.ask_to_leave();
+        worker.ask_to_leave(now_us());
         wake::wake(Kind::Gateway, index);
     }
     shared().nudge_supervisor();

@@ -12,7 +12,7 @@ use session::log_rate;
 use shared::databases::{Database, DatabaseState, LINE_KINDS};
 use shared::routes::{CLASSES, RouteCounters, RouteKind};
 use shared::workers::{Kind, STATUSES, WorkerEntry};
-use shared::{HTTP, Shared, attached, now_us, shared};
+use shared::{Lane, Shared, attached, now_us, shared};
 
 sql_function!(
     /// Rows of `http.workers`.
@@ -27,7 +27,7 @@ sql_function!(
             columns![
                 Some(worker.pid()).filter(|pid| *pid != 0),
                 worker.kind().word(),
-                executor.then(|| if worker.lane() == HTTP { "http" } else { "ingest" }),
+                executor.then(|| worker.lane().word()),
                 shared.databases[worker.database()].name.get(),
                 worker.state().word(),
                 worker.asked_to_leave(),
@@ -91,14 +91,14 @@ sql_function!(
             let withdrawn_by = shared.withdrawn_by(database);
             columns![
                 database.name.get(),
-                Some(database.oid()).filter(|oid| *oid != pg_sys::InvalidOid),
+                Some(pg_sys::Oid::from(database.oid())).filter(|oid| *oid != pg_sys::InvalidOid),
                 state(database, withdrawn_by, gateways),
                 withdrawn_by,
                 wanted(database, Kind::Gateway),
                 gateways,
                 wanted(database, Kind::Executor),
                 executors,
-                shared.exchange.queued(Shared::lane_number(index, HTTP)) as i32,
+                shared.exchange.queued(Shared::lane_number(index, Lane::Http)) as i32,
                 in_flight(shared, index) as i64,
             ]
         }))
@@ -125,7 +125,7 @@ fn in_flight(shared: &Shared, database: usize) -> u64 {
 fn wanted(database: &Database, kind: Kind) -> i32 {
     match kind {
         Kind::Gateway => database.gateways_wanted.load(Relaxed) as i32,
-        Kind::Executor => database.executors_wanted[HTTP].load(Relaxed) as i32,
+        Kind::Executor => database.executors_wanted(Lane::Http).load(Relaxed) as i32,
     }
 }
 
@@ -135,7 +135,7 @@ fn staff(shared: &Shared, database: usize) -> (i32, i32) {
     for worker in shared.workers.iter().filter(|worker| !worker.is_free() && worker.database() == database) {
         match worker.kind() {
             Kind::Gateway => counts.0 += 1,
-            Kind::Executor => counts.1 += i32::from(worker.lane() == HTTP),
+            Kind::Executor => counts.1 += i32::from(worker.lane() == Lane::Http),
         }
     }
     counts
@@ -146,7 +146,7 @@ sql_function!(
     read_stats_wrapper,
     |call| {
         // SAFETY: PostgreSQL's own variable.
-        let database = unsafe { pg_sys::MyDatabaseId };
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let running = shared().workers.iter().filter_map(WorkerEntry::route);
         Returned::all(call, shared().routes.of(database).map(move |(number, counters)| {
             let (kind, method, pattern) = counters.label();

@@ -268,7 +268,7 @@ fn withdraw(shared: &'static Shared, database: pg_sys::Oid) {
     let until = now_us() + PATIENCE.as_micros() as u64;
     // SAFETY: PostgreSQL's own variable.
     let pid = unsafe { pg_sys::MyProcPid };
-    while !shared.header.withdrawals.withdraw(database, pid) && now_us() < until {
+    while !shared.header.withdrawals.withdraw(database.to_u32(), pid) && now_us() < until {
         rest();
     }
     shared.nudge_supervisor();

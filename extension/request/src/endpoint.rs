@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pg::guard::PgError;
+use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use session::changes;
 use shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
@@ -38,11 +39,21 @@ pub enum Target {
     },
 }
 
+/// The first route that finds no place for its counters is told, and no other before one is given back.
+fn tell_no_room(key: &RouteKey<'_>) {
+    log_line::log!(
+        "howdah: no room for the statistics and the limit of {} {}: howdah.max_routes is {}; raise it and restart the server",
+        key.method,
+        key.pattern,
+        shared().routes.capacity()
+    );
+}
+
 impl Target {
     /// The key of its counters.
     fn key(&self) -> RouteKey<'_> {
         // SAFETY: PostgreSQL's own variable.
-        let database = unsafe { pg_sys::MyDatabaseId };
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         match self {
             Target::Function { method, pattern, .. } => {
                 RouteKey { database, kind: RouteKind::Route, method, pattern }
@@ -128,7 +139,7 @@ impl Endpoint {
     /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
     /// `howdah.max_routes`.
     pub fn number(&self) -> Option<u32> {
-        shared().routes.number(&self.known, || self.registration.target.key())
+        shared().routes.number(&self.known, || self.registration.target.key(), tell_no_room)
     }
 
     /// Its counters.

@@ -49,4 +49,4 @@ pub mod stored_body;
 pub mod table;
 pub mod types;
 
-pub use runner::{Done, Lane, Runner, Way, Whose, access, log_request, nothing_answers, way};
+pub use runner::{Done, Runner, RunsIn, Way, Whose, access, log_request, nothing_answers, way};

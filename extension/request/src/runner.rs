@@ -34,13 +34,13 @@ pub struct Runner {
 
 /// Where a request runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lane {
+pub enum RunsIn {
     /// In an executor.
-    Own,
+    Executor,
     /// In the gateway, in a read-only transaction of its own.
-    OwnReadOnly,
+    Gateway,
     /// In the gateway, in a read-only transaction that several requests share.
-    Shared,
+    GatewayShared,
 }
 
 /// What became of a request. The response is in [`Runner::response`].
@@ -263,24 +263,25 @@ impl Runner {
     /// alone.
     ///
     /// # Safety
-    /// On the main thread; outside a transaction for [`Lane::Own`], inside the shared one otherwise.
+    /// On the main thread; outside a transaction for [`RunsIn::Executor`], inside the shared one otherwise.
     pub unsafe fn run(
         &mut self,
         request: &Request<'_>,
-        lane: Lane,
+        runs_in: RunsIn,
         started: Instant,
         waited: Duration,
     ) -> Done {
         let mut counters = None;
         // SAFETY: by contract.
-        let result = log_rate::for_client(|| unsafe { self.answer(request, lane, &mut counters) });
+        let result = log_rate::for_client(|| unsafe { self.answer(request, runs_in, &mut counters) });
         let mut done = Done { counters, ..Done::nothing(started) };
         done.status = match result {
             Ok(status) => status,
             Err(problem) => {
                 let meaning = problem.sqlstate.as_ref().map(Meaning::of);
                 done.cancelled = meaning.is_some_and(Meaning::is_cancel);
-                done.elsewhere = lane != Lane::Own && meaning.is_some_and(Meaning::may_differ_in_an_executor);
+                done.elsewhere =
+                    runs_in != RunsIn::Executor && meaning.is_some_and(Meaning::may_differ_in_an_executor);
                 if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
             }
         };
@@ -300,13 +301,13 @@ impl Runner {
     unsafe fn answer(
         &mut self,
         request: &Request<'_>,
-        lane: Lane,
+        runs_in: RunsIn,
         counters: &mut Option<u32>,
     ) -> Result<u16, Problem> {
         // SAFETY: by contract.
         unsafe {
             // In a gateway the places of what waits are those of the table as it is.
-            if lane == Lane::Own {
+            if runs_in == RunsIn::Executor {
                 self.refresh_if_unlocked(&mut table::nothing_along).map_err(no_table)?;
             }
             let Some(table) = self.table.as_mut() else {
@@ -319,9 +320,9 @@ impl Runner {
                 identity: &mut self.identity,
                 open: &mut self.open,
                 receiver: &mut self.receiver,
-                shown: lane != Lane::Own,
+                shown: runs_in != RunsIn::Executor,
                 access: access(request.method()),
-                scope: scope(lane, access(request.method())),
+                scope: scope(runs_in, access(request.method())),
                 client: proxies::client(request),
             };
             match way(router, request) {
@@ -441,10 +442,10 @@ impl std::fmt::Display for Whose<'_> {
 }
 
 /// In what a request runs.
-fn scope(lane: Lane, access: Access) -> Scope {
-    match lane {
-        Lane::Own => Scope::Own { read_only: access == Access::ReadOnly },
-        Lane::OwnReadOnly => Scope::Own { read_only: true },
-        Lane::Shared => Scope::Shared,
+fn scope(runs_in: RunsIn, access: Access) -> Scope {
+    match runs_in {
+        RunsIn::Executor => Scope::Own { read_only: access == Access::ReadOnly },
+        RunsIn::Gateway => Scope::Own { read_only: true },
+        RunsIn::GatewayShared => Scope::Shared,
     }
 }

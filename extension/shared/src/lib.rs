@@ -16,13 +16,10 @@
 //! fails. A process may die at any point: the next start formats all of it anew. All-zero bytes
 //! are the empty state of every part.
 
-pub mod databases;
-pub mod intakes;
-pub mod routes;
 pub mod settings;
 pub mod wake;
-pub mod withdrawals;
-pub mod workers;
+
+pub use registry::{Lane, databases, intakes, routes, withdrawals, workers};
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -33,23 +30,15 @@ use exchange::{Exchange, Sizes};
 use pg::entry::callback;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use registry::databases::Database;
+use registry::intakes::{IntakeEntry, Intakes, ShipperEntry};
+use registry::routes::{Room, Routes};
+use registry::withdrawals::Withdrawals;
+use registry::workers::WorkerEntry;
 use registry::{PortEntry, Ports, Secrets};
-
-use databases::Database;
-use intakes::{IntakeEntry, Intakes, ShipperEntry};
-use routes::{Room, Routes};
-use withdrawals::Withdrawals;
-use workers::WorkerEntry;
 
 /// Versions of the extension's SQL that this library serves.
 pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
-
-/// Lanes of a database: each has a run queue and executors of its own.
-pub const LANES: usize = 2;
-/// The lane of web requests.
-pub const HTTP: usize = 0;
-/// The lane of incoming rows.
-pub const INGEST: usize = 1;
 
 /// Addresses that each worker that can exist can have.
 const PORTS_PER_WORKER: usize = 8;
@@ -137,8 +126,8 @@ pub fn not_preloaded() -> ! {
 
 impl Shared {
     /// The number of a database's lane in the exchange.
-    pub fn lane_number(database: usize, lane: usize) -> u32 {
-        (database * LANES + lane) as u32
+    pub fn lane_number(database: usize, lane: Lane) -> u32 {
+        (database * Lane::COUNT + lane.place()) as u32
     }
 
     /// Asks the supervisor to look at the workers and queues now.
@@ -159,7 +148,8 @@ impl Shared {
 
     /// The database of this oid, if it is listed. Its workers may still be those of its old name, another entry.
     pub fn database_of(&self, oid: pg_sys::Oid) -> Option<&'static Database> {
-        let known = self.databases.iter().filter(|database| !database.is_unused() && database.oid() == oid);
+        let known =
+            self.databases.iter().filter(|database| !database.is_unused() && database.oid() == oid.to_u32());
         known.max_by_key(|database| database.is_there())
     }
 
@@ -178,7 +168,7 @@ impl Shared {
         self.workers
             .iter()
             .enumerate()
-            .filter(move |(_, worker)| !worker.is_free() && worker.database_oid() == oid)
+            .filter(move |(_, worker)| !worker.is_free() && worker.database_oid() == oid.to_u32())
     }
 }
 
@@ -263,7 +253,7 @@ fn exchange_sizes() -> Sizes {
     Sizes {
         slots: settings::MAX_REQUESTS.get() as u32,
         blocks: (memory / exchange::BLOCK) as u32,
-        lanes: settings::MAX_DATABASES.get() as u32 * LANES as u32,
+        lanes: settings::MAX_DATABASES.get() as u32 * Lane::COUNT as u32,
         executors: workers,
         gateways: workers,
         gates: settings::MAX_ROUTES.get() as u32,

@@ -18,13 +18,13 @@ use problem::Problem;
 use queue::upkeep::{self, Upkeep};
 use request::later::{self, LATER, Later};
 use request::table::{NoTable, nothing_along};
-use request::{Done, Lane, Runner, proxies};
+use request::{Done, Runner, RunsIn, proxies};
 use session::at_rest::{self, AtRest};
 use session::handlers::Handlers;
 use session::{changes, faults, log_rate, request_transaction, signals, watch};
 use shared::routes::Measured;
 use shared::workers::Kind;
-use shared::{INGEST, now_us, settings, shared, wake};
+use shared::{Lane, now_us, settings, shared, wake};
 use wire::Answer;
 
 use crate::worker::{self, Worker};
@@ -75,7 +75,7 @@ fn run(worker: &Worker) {
         upkeep: Upkeep::default(),
         poured: None,
     };
-    if worker.lane == INGEST {
+    if worker.lane == Lane::Ingest {
         memory::keep();
     }
     executor.serve();
@@ -129,7 +129,7 @@ impl Serving<'_> {
     fn refresh(&mut self) -> Result<bool, NoTable> {
         // SAFETY: on the main thread, outside a transaction.
         unsafe {
-            if self.worker.lane == INGEST {
+            if self.worker.lane == Lane::Ingest {
                 self.lines.refresh(&mut self.runner)
             } else {
                 self.runner.refresh(&mut nothing_along)
@@ -158,7 +158,7 @@ impl Serving<'_> {
             match self.executor.next(spin(), share) {
                 Some(work) => {
                     watch::begin();
-                    if self.worker.lane == INGEST {
+                    if self.worker.lane == Lane::Ingest {
                         self.pour(work);
                     } else {
                         self.run(work);
@@ -202,7 +202,7 @@ impl Serving<'_> {
 
     /// A few loads for each queue, unless one is neglected.
     fn look_after_queues(&mut self) {
-        if self.worker.lane != INGEST
+        if self.worker.lane != Lane::Ingest
             && upkeep::interval().is_some_and(|interval| self.looked.elapsed() >= interval)
         {
             self.looked = Instant::now();
@@ -260,7 +260,7 @@ impl Serving<'_> {
                 faults::panic_if_asked(|name| request.header(name), "in the executor");
                 faults::note_interrupt(|name| request.header(name));
                 // SAFETY: on the main thread, outside a transaction.
-                let done = unsafe { self.runner.run(&request, Lane::Own, started, work.waited()) };
+                let done = unsafe { self.runner.run(&request, RunsIn::Executor, started, work.waited()) };
                 faults::leave_if_asked(|name| request.header(name));
                 done
             }
@@ -293,7 +293,7 @@ impl Serving<'_> {
             None => (&[][..], code),
         };
         let response =
-            [front, if self.worker.lane == INGEST { &self.answer } else { self.runner.response() }];
+            [front, if self.worker.lane == Lane::Ingest { &self.answer } else { self.runner.response() }];
         let mut progress = self.executor.respond(work, &response, code);
         let begun = Instant::now();
         while progress == Progress::Wait {

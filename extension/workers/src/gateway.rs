@@ -53,7 +53,7 @@ use session::at_rest::{self, AtRest};
 use session::{log_rate, stored_settings};
 use shared::databases::LineKind;
 use shared::workers::Kind;
-use shared::{settings, shared, wake};
+use shared::{now_us, settings, shared, wake};
 
 use crate::intake::{self, Intake};
 use crate::listener::{self, Listener};
@@ -330,7 +330,7 @@ impl Gateway<'_> {
     fn name_routes(&mut self) {
         let Some(table) = self.runner.table() else { return };
         let numbers = table.numbers();
-        shared().routes.name(self.worker.database_oid, &numbers);
+        shared().routes.name(self.worker.database_oid.to_u32(), &numbers, now_us());
         self.flights.keep_gates(&numbers);
     }
 

@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use session::{idle, signals};
 use shared::databases::{Database, DatabaseState};
 use shared::workers::{Kind, WorkerEntry, WorkerState};
-use shared::{Shared, now_us, shared, wake};
+use shared::{Lane, Shared, now_us, shared, wake};
 
 use crate::connection;
 
@@ -21,8 +21,8 @@ pub struct Worker {
     pub index: usize,
     /// What it does.
     pub kind: Kind,
-    /// The lane that it serves: [`shared::HTTP`] or [`shared::INGEST`].
-    pub lane: usize,
+    /// The lane that it serves: requests or lines.
+    pub lane: Lane,
     /// Index of its database.
     pub database: usize,
     /// Oid of its database.
@@ -50,7 +50,7 @@ impl Worker {
     }
 
     /// The number, in the exchange, of another lane of its database.
-    pub fn lane_number_of(&self, lane: usize) -> u32 {
+    pub fn lane_number_of(&self, lane: Lane) -> u32 {
         Shared::lane_number(self.database, lane)
     }
 
@@ -90,7 +90,7 @@ impl Worker {
 
     /// Has another come in this one's place.
     pub fn make_room(&self) {
-        if self.entry().ask_to_leave() {
+        if self.entry().ask_to_leave(now_us()) {
             shared().nudge_supervisor();
         }
     }
@@ -135,7 +135,7 @@ pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     if shared().header.withdrawals.of(entry.database_oid()).is_some() {
         return None;
     }
-    connection::connect(entry.database_oid());
+    connection::connect(entry.database_oid().into());
     // SAFETY: a callback for the end of this process, registered once.
     unsafe { pg_sys::before_shmem_exit(Some(stop_serving), pg_sys::Datum::from(index)) };
     let (extension, web_role) = match connection::prepare() {
@@ -150,7 +150,7 @@ pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
         kind,
         lane: entry.lane(),
         database: entry.database(),
-        database_oid: entry.database_oid(),
+        database_oid: entry.database_oid().into(),
         extension,
         web_role,
     };

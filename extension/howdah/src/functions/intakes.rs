@@ -61,9 +61,9 @@ sql_function!(
     }
 );
 
-fn database() -> pg_sys::Oid {
+fn database() -> u32 {
     // SAFETY: PostgreSQL's own variable.
-    unsafe { pg_sys::MyDatabaseId }
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
 }
 
 fn process(gateway: usize) -> Option<i32> {

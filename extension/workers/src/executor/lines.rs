@@ -86,7 +86,7 @@ impl Lines {
             Ok((written, way)) => {
                 if present.is_some() {
                     // SAFETY: PostgreSQL's own variable.
-                    shared().intakes.set_way(unsafe { pg_sys::MyDatabaseId }, work.listener, &way);
+                    shared().intakes.set_way(unsafe { pg_sys::MyDatabaseId }.to_u32(), work.listener, &way);
                 }
                 Answer::Written(written)
             }

@@ -115,7 +115,7 @@ impl Accounts {
     /// A listener may listen on several addresses.
     fn keep_listener(&mut self, port: u16, reports: &[LinesReport]) {
         if !self.listeners.contains_key(&port) {
-            let taken = shared().intakes.take_listener(self.gateway, self.database, port);
+            let taken = shared().intakes.take_listener(self.gateway, self.database.to_u32(), port);
             let Some(entry) = taken else { return };
             self.listeners.insert(port, Listener { entry, trouble: None });
         }
@@ -167,7 +167,7 @@ impl Accounts {
     }
 
     fn take_shipper(&mut self, port: u16, connection: &ConnectionReport) -> Option<&'static ShipperEntry> {
-        let entry = shared().intakes.take_shipper(self.gateway, self.database)?;
+        let entry = shared().intakes.take_shipper(self.gateway, self.database.to_u32())?;
         entry.port.store(port.into(), Relaxed);
         entry.remote.set(&connection.remote.map(|remote| remote.to_string()).unwrap_or_default());
         entry.producer.set("");

@@ -16,7 +16,7 @@ use problem::Problem;
 use request::later::LATER;
 use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
-use shared::{settings, shared};
+use shared::{Lane, settings, shared};
 
 use super::buckets;
 use super::refusals::{Refusals, Refused, counters};
@@ -133,8 +133,8 @@ impl Flights {
         let slots = end.exchange().sizes().slots as usize;
         Flights {
             end,
-            lane: worker.lane_number_of(shared::HTTP),
-            ingest: worker.lane_number_of(shared::INGEST),
+            lane: worker.lane_number_of(Lane::Http),
+            ingest: worker.lane_number_of(Lane::Ingest),
             database: worker.database,
             flights: std::iter::repeat_with(|| None).take(slots).collect(),
             slots: TicketMap::default(),
@@ -342,7 +342,7 @@ impl Flights {
             worker.state() == WorkerState::Running
                 && worker.kind() == Kind::Executor
                 && worker.database() == self.database
-                && worker.lane() == shared::HTTP
+                && worker.lane() == Lane::Http
         });
         ours.count() as u32
     }

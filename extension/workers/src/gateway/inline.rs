@@ -18,7 +18,7 @@ use message::Request;
 use pg::log_line;
 use pgrx::pg_sys;
 use problem::Problem;
-use request::{Done, Lane, Runner, admission};
+use request::{Done, Runner, RunsIn, admission};
 use session::at_rest::AtRest;
 use session::{faults, log_rate, request_transaction};
 use shared::routes::{Measured, RouteCounters};
@@ -177,7 +177,7 @@ impl Inline {
                 if self.share(runner, endpoint, now) {
                     self.run_shared(runner, server, flights, now, over)
                 } else {
-                    self.run_first(runner, Lane::OwnReadOnly, server, flights, now)
+                    self.run_first(runner, RunsIn::Gateway, server, flights, now)
                 }
             };
             if now > over {
@@ -218,7 +218,7 @@ impl Inline {
                 break;
             }
             // SAFETY: inside the transaction.
-            now = unsafe { self.run_first(runner, Lane::Shared, server, flights, now) };
+            now = unsafe { self.run_first(runner, RunsIn::GatewayShared, server, flights, now) };
         }
         now
     }
@@ -242,7 +242,7 @@ impl Inline {
     unsafe fn run_first(
         &mut self,
         runner: &mut Runner,
-        lane: Lane,
+        runs_in: RunsIn,
         server: &mut Server,
         flights: &mut Flights,
         now: Instant,
@@ -259,10 +259,10 @@ impl Inline {
         faults::panic_if_asked(|name| request.header(name), "in the gateway");
         faults::note_interrupt(|name| request.header(name));
         // SAFETY: by contract.
-        let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, lane, now, waited) };
+        let (mut done, deaf) = unsafe { run_with_deadline(runner, &request, runs_in, now, waited) };
         faults::leave_if_asked(|name| request.header(name));
         faults::interrupt_if_asked("after the request");
-        if lane == Lane::Shared {
+        if runs_in == RunsIn::GatewayShared {
             self.check_shared(runner);
         }
         self.queue.spent(endpoint, done.ended - now);
@@ -321,12 +321,12 @@ fn has_large_exponent(request: &Request<'_>) -> bool {
 unsafe fn run_with_deadline(
     runner: &mut Runner,
     request: &Request<'_>,
-    lane: Lane,
+    runs_in: RunsIn,
     now: Instant,
     waited: Duration,
 ) -> (Done, bool) {
     // SAFETY: by contract.
-    let ran = unsafe { deadline::within(|| runner.run(request, lane, now, waited)) };
+    let ran = unsafe { deadline::within(|| runner.run(request, runs_in, now, waited)) };
     let Outcome { result, overdue, deaf } = ran;
     (Done { cancelled: overdue, ..result }, deaf)
 }

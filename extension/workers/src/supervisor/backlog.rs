@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use shared::workers::Kind;
-use shared::{LANES, Shared};
+use shared::{Lane, Shared};
 
 /// What waits in a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,12 +25,12 @@ struct Seen {
 
 impl Backlogs {
     pub fn new(shared: &Shared) -> Backlogs {
-        Backlogs(vec![None; shared.databases.len() * LANES])
+        Backlogs(vec![None; shared.databases.len() * Lane::COUNT])
     }
 
     /// Looks at a lane; none if nothing waits. The first look at a queue that has filled knows no pace yet and
     /// calls the wait 0.
-    pub fn look(&mut self, shared: &Shared, database: usize, lane: usize, now: u64) -> Option<Backlog> {
+    pub fn look(&mut self, shared: &Shared, database: usize, lane: Lane, now: u64) -> Option<Backlog> {
         let number = Shared::lane_number(database, lane);
         let requests = shared.exchange.queued(number) as usize + parked(shared, database, lane);
         let seen = &mut self.0[number as usize];
@@ -49,8 +49,8 @@ impl Backlogs {
 }
 
 /// Requests that wait because their route has its share of the executors: more executors mean a larger share.
-fn parked(shared: &Shared, database: usize, lane: usize) -> usize {
-    if lane != shared::HTTP {
+fn parked(shared: &Shared, database: usize, lane: Lane) -> usize {
+    if lane != Lane::Http {
         return 0;
     }
     let database = shared.databases[database].oid();
@@ -58,7 +58,7 @@ fn parked(shared: &Shared, database: usize, lane: usize) -> usize {
 }
 
 /// Requests that the lane's executors have ended.
-fn ended(shared: &Shared, database: usize, lane: usize) -> u64 {
+fn ended(shared: &Shared, database: usize, lane: Lane) -> u64 {
     let of_lane = |worker: &&shared::workers::WorkerEntry| {
         !worker.is_free()
             && worker.kind() == Kind::Executor

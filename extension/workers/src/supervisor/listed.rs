@@ -52,7 +52,7 @@ impl Listed {
 
     /// Whether a withdrawal has ended since the last look.
     fn notice_withdrawals(&mut self) -> bool {
-        self.shared.header.withdrawals.end_those_of_the_gone();
+        self.shared.header.withdrawals.end_those_of_the_gone(has_gone);
         let mut returned = false;
         for (database, before) in self.shared.databases.iter().zip(&mut self.withdrawn) {
             let now = self.shared.withdrawn_by(database).is_some();
@@ -78,7 +78,7 @@ impl Listed {
         {
             let name = database.name.get();
             let row = rows.iter().find(|row| row.name == name);
-            if row.is_none_or(|row| row.oid != database.oid()) {
+            if row.is_none_or(|row| row.oid.to_u32() != database.oid()) {
                 forget(database, self.shared.is_staffed(index));
             }
             found.extend(row.map(|row| (database, row)));
@@ -96,7 +96,7 @@ impl Listed {
             }
             database.set_state(DatabaseState::Draining);
             if !self.shared.is_staffed(index) {
-                database.set_oid(pg_sys::InvalidOid);
+                database.set_oid(0);
                 database.set_state(DatabaseState::Unused);
             }
         }
@@ -169,7 +169,7 @@ fn is_over(
     counters: &RouteCounters,
     now: u64,
 ) -> bool {
-    let oid = counters.database();
+    let oid = pg_sys::Oid::from(counters.database());
     match shared.database_of(oid).map(Database::state) {
         Some(_) if !databases.contains(&oid) => true,
         // Once its last worker is gone.
@@ -192,13 +192,13 @@ fn is_idle(shared: &Shared, number: u32) -> bool {
 fn forget(database: &Database, is_staffed: bool) {
     database.set_state(DatabaseState::Missing);
     if !is_staffed {
-        database.set_oid(pg_sys::InvalidOid);
+        database.set_oid(0);
     }
 }
 
 /// Sets a database's state by its row in the catalog. What only a worker can find out inside is probed.
 fn assess(database: &Database, row: &Row) {
-    if database.oid() != row.oid && database.oid() != pg_sys::InvalidOid {
+    if database.oid() != row.oid.to_u32() && database.oid() != 0 {
         // The workers of the old one are going.
         return;
     }
@@ -208,6 +208,12 @@ fn assess(database: &Database, row: &Row) {
         _ if database.state() == DatabaseState::Serving => return,
         _ => DatabaseState::Probing,
     };
-    database.set_oid(row.oid);
+    database.set_oid(row.oid.to_u32());
     database.set_state(state);
+}
+
+/// Whether a backend has ended.
+fn has_gone(pid: i32) -> bool {
+    // SAFETY: looks through the processes of the server under PostgreSQL's own lock.
+    unsafe { pg_sys::BackendPidGetProc(pid) }.is_null()
 }

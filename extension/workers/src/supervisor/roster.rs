@@ -5,7 +5,7 @@ use std::time::Duration;
 use pgrx::pg_sys;
 use shared::databases::DatabaseState;
 use shared::workers::{Kind, WorkerState};
-use shared::{LANES, Shared, wake};
+use shared::{Lane, Shared, wake};
 
 use super::process;
 use crate::worker::{argument, title};
@@ -72,7 +72,7 @@ impl Roster {
         Roster {
             shared,
             posts: shared.workers.iter().map(post).collect(),
-            pauses: vec![Pause::default(); shared.databases.len() * (1 + LANES)],
+            pauses: vec![Pause::default(); shared.databases.len() * (1 + Lane::COUNT)],
         }
     }
 
@@ -128,7 +128,7 @@ impl Roster {
     }
 
     /// Starts a worker for a database, unless something speaks against it.
-    pub fn start(&mut self, kind: Kind, lane: usize, database: usize, now: u64) -> Result<(), NotStarted> {
+    pub fn start(&mut self, kind: Kind, lane: Lane, database: usize, now: u64) -> Result<(), NotStarted> {
         let pause = self.pauses[pause_index(database, kind, lane)];
         if now < pause.until {
             return Err(NotStarted::Pausing(pause.until));
@@ -140,7 +140,7 @@ impl Roster {
         let entry = &self.shared.workers[index];
         let served = &self.shared.databases[database];
         wake::drain(kind, index);
-        let ticket = entry.take(kind, lane, database, served.oid());
+        let ticket = entry.take(kind, lane, database, served.oid(), now);
         // The entry is taken before the withdrawal is looked at; whoever withdraws does it the other way round.
         if self.shared.withdrawn_by(served).is_some() {
             entry.give_up();
@@ -166,11 +166,11 @@ impl Pause {
     }
 }
 
-fn pause_index(database: usize, kind: Kind, lane: usize) -> usize {
-    database * (1 + LANES)
+fn pause_index(database: usize, kind: Kind, lane: Lane) -> usize {
+    database * (1 + Lane::COUNT)
         + match kind {
             Kind::Gateway => 0,
-            Kind::Executor => 1 + lane,
+            Kind::Executor => 1 + lane.place(),
         }
 }
 

@@ -12,7 +12,7 @@ use pg::log_line;
 use pgrx::pg_sys;
 use shared::databases::{Database, DatabaseState};
 use shared::workers::Kind;
-use shared::{INGEST, LANES, Shared, settings};
+use shared::{Lane, Shared, settings};
 
 /// Worker processes that are left for parallel queries.
 const FOR_PARALLEL_QUERY: usize = 2;
@@ -133,19 +133,19 @@ impl Staff {
     pub fn count(shared: &Shared) -> Staff {
         let mut staff = Staff::default();
         // A database is served by a gateway and an executor at least; by one for lines, too, if it takes any.
-        let mut there = vec![[false; 1 + LANES]; shared.databases.len()];
+        let mut there = vec![[false; 1 + Lane::COUNT]; shared.databases.len()];
         for worker in shared.workers.iter().filter(|worker| !worker.is_free()) {
             staff.workers += 1;
             match worker.kind() {
                 // One that leaves waits for the one that replaces it.
                 Kind::Gateway => there[worker.database()][0] |= !worker.asked_to_leave(),
-                Kind::Executor => there[worker.database()][1 + worker.lane()] = true,
+                Kind::Executor => there[worker.database()][1 + worker.lane().place()] = true,
             }
         }
         let served = served(shared);
         let all = shared.databases.iter().zip(there).zip(served);
         for ((database, mut there), _) in all.filter(|(_, place)| *place == Place::Has) {
-            there[1 + INGEST] |= !takes_lines(database);
+            there[1 + Lane::Ingest.place()] |= !takes_lines(database);
             staff.missing += there.iter().filter(|there| !**there).count();
         }
         staff

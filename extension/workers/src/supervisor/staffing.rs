@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shared::databases::{Database, DatabaseState};
 use shared::workers::{Kind, WorkerEntry, WorkerState};
-use shared::{HTTP, INGEST, Shared, settings, wake};
+use shared::{Lane, Shared, settings, wake};
 
 use super::roster::NotStarted;
 use super::sizing::{self, Place, Staff};
@@ -62,9 +62,9 @@ impl Supervisor {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(gateways as u32, Relaxed);
         let mut rest = self.bring_to(Post::GATEWAY, gateways, gateways, index, now);
-        for lane in [HTTP, INGEST] {
+        for lane in Lane::ALL {
             let executors = self.executors_wanted(lane, index, now);
-            database.executors_wanted[lane].store(executors.wanted as u32, Relaxed);
+            database.executors_wanted(lane).store(executors.wanted as u32, Relaxed);
             let there = self.bring_to(Post::executor(lane), executors.fewest, executors.wanted, index, now);
             rest = rest.min(executors.rest).min(there);
         }
@@ -114,10 +114,10 @@ impl Supervisor {
 
     /// As many as there are; more, at most twice as many, while requests wait too long; one less when one has
     /// long been idle.
-    fn executors_wanted(&mut self, lane: usize, index: usize, now: u64) -> Wanted {
+    fn executors_wanted(&mut self, lane: Lane, index: usize, now: u64) -> Wanted {
         let (fewest, most) = match lane {
-            INGEST => sizing::ingest_executors(&self.shared.databases[index]),
-            _ => sizing::executors(),
+            Lane::Ingest => sizing::ingest_executors(&self.shared.databases[index]),
+            Lane::Http => sizing::executors(),
         };
         let staff = Executors::of(self.shared, index, lane, now);
         let there = staff.there.clamp(fewest, most);
@@ -134,7 +134,7 @@ impl Supervisor {
     fn leave(&mut self, index: usize) -> Duration {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(0, Relaxed);
-        let posts = [Post::GATEWAY, Post::executor(HTTP), Post::executor(INGEST)];
+        let posts = [Post::GATEWAY, Post::executor(Lane::Http), Post::executor(Lane::Ingest)];
         let there = |post: &Post| count(self.shared, index, *post) > 0;
         let leaving: Vec<Post> = match posts.into_iter().filter(there).collect::<Vec<_>>() {
             posts if posts.is_empty() => return LOOK,
@@ -189,13 +189,13 @@ impl Supervisor {
 struct Post {
     kind: Kind,
     /// Of a gateway 0.
-    lane: usize,
+    lane: Lane,
 }
 
 impl Post {
-    const GATEWAY: Post = Post { kind: Kind::Gateway, lane: HTTP };
+    const GATEWAY: Post = Post { kind: Kind::Gateway, lane: Lane::Http };
 
-    fn executor(lane: usize) -> Post {
+    fn executor(lane: Lane) -> Post {
         Post { kind: Kind::Executor, lane }
     }
 
@@ -227,7 +227,7 @@ struct Executors {
 }
 
 impl Executors {
-    fn of(shared: &'static Shared, database: usize, lane: usize, now: u64) -> Executors {
+    fn of(shared: &'static Shared, database: usize, lane: Lane, now: u64) -> Executors {
         let mut executors = Executors::default();
         for (_, worker) in staff_of(shared, database, Post::executor(lane)) {
             let busy = worker.busy_since.load(Relaxed) != 0;
@@ -269,7 +269,7 @@ fn release_idlest(shared: &'static Shared, database: usize, post: Post) {
 }
 
 fn release(kind: Kind, place: usize, worker: &WorkerEntry) {
-    if worker.ask_to_leave() {
+    if worker.ask_to_leave(shared::now_us()) {
         wake::wake(kind, place);
     }
 }

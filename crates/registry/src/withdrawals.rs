@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use pgrx::pg_sys::{self, Oid};
-
 /// Withdrawals at the same time, over all databases.
 const PLACES: usize = 256;
 
@@ -13,18 +11,24 @@ const PLACES: usize = 256;
 #[repr(C)]
 pub struct Withdrawals([AtomicU64; PLACES]);
 
-/// The oid above the process id; 0 in a free place.
-fn word(database: Oid, pid: i32) -> u64 {
-    u64::from(database.to_u32()) << 32 | u64::from(pid as u32)
+impl Default for Withdrawals {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; PLACES])
+    }
 }
 
-fn parts(word: u64) -> (Oid, i32) {
-    (Oid::from((word >> 32) as u32), word as u32 as i32)
+/// The oid above the process id; 0 in a free place.
+fn word(database: u32, pid: i32) -> u64 {
+    u64::from(database) << 32 | u64::from(pid as u32)
+}
+
+fn parts(word: u64) -> (u32, i32) {
+    ((word >> 32) as u32, word as u32 as i32)
 }
 
 impl Withdrawals {
     /// Keeps workers away until [`Withdrawals::give_back`]; false if there is no place.
-    pub fn withdraw(&self, database: Oid, pid: i32) -> bool {
+    pub fn withdraw(&self, database: u32, pid: i32) -> bool {
         let word = word(database, pid);
         // A backend's own do not change meanwhile.
         self.0.iter().any(|place| place.load(SeqCst) == word)
@@ -37,15 +41,14 @@ impl Withdrawals {
     }
 
     /// The backend whose command needs the database empty.
-    pub fn of(&self, database: Oid) -> Option<i32> {
+    pub fn of(&self, database: u32) -> Option<i32> {
         let held = self.0.iter().map(|place| parts(place.load(SeqCst)));
         held.filter(|(oid, pid)| *oid == database && *pid != 0).map(|(_, pid)| pid).next()
     }
 
-    /// Ends the withdrawals of backends that have gone without doing so.
-    pub fn end_those_of_the_gone(&self) {
-        // SAFETY: looks through the processes of the server under PostgreSQL's own lock.
-        self.end(|holder| unsafe { pg_sys::BackendPidGetProc(holder) }.is_null());
+    /// Ends the withdrawals of backends that have gone without doing so. Returns whether there was any.
+    pub fn end_those_of_the_gone(&self, has_gone: impl Fn(i32) -> bool) -> bool {
+        self.end(has_gone)
     }
 
     fn end(&self, is_over: impl Fn(i32) -> bool) -> bool {

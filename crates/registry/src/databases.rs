@@ -2,10 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-use pgrx::pg_sys;
-use registry::{Allowance, Text};
-
-use super::LANES;
+use crate::{Allowance, Lane, Text};
 
 /// What the supervisor knows of a listed database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +94,7 @@ pub struct Database {
     /// How many listeners take lines, those that are closing included: with any, the lane of incoming rows needs executors.
     pub line_listeners: AtomicU32,
     /// Executors that each lane should have now.
-    pub executors_wanted: [AtomicU32; LANES],
+    executors_wanted: [AtomicU32; Lane::COUNT],
     /// Whether nobody shall serve it until it is taken back: `http.drain`.
     pub is_drained: AtomicBool,
     /// For how many milliseconds its gateways then announce their end.
@@ -109,23 +106,28 @@ pub struct Database {
 }
 
 impl Database {
+    /// How many executors a lane should have now.
+    pub fn executors_wanted(&self, lane: Lane) -> &AtomicU32 {
+        &self.executors_wanted[lane.place()]
+    }
+
     /// Another database gets the entry.
     pub fn begin(&self, name: &str) {
         self.name.set(name);
-        self.set_oid(pg_sys::InvalidOid);
+        self.set_oid(0);
         self.is_drained.store(false, SeqCst);
         self.log.iter().for_each(Allowance::forget);
         self.set_state(DatabaseState::Missing);
     }
 
-    /// The database's oid; of one that is missing invalid, once its last worker has gone.
-    pub fn oid(&self) -> pg_sys::Oid {
-        pg_sys::Oid::from(self.oid.load(SeqCst))
+    /// The database's oid; of one that is missing 0, once its last worker has gone.
+    pub fn oid(&self) -> u32 {
+        self.oid.load(SeqCst)
     }
 
     /// Sets the oid, as the catalog has it now.
-    pub fn set_oid(&self, oid: pg_sys::Oid) {
-        self.oid.store(oid.to_u32(), SeqCst);
+    pub fn set_oid(&self, oid: u32) {
+        self.oid.store(oid, SeqCst);
     }
 
     /// What is known of it.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
-use pgrx::pg_sys;
+use crate::Lane;
 
 /// What a worker does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,18 +81,18 @@ pub struct WorkerEntry {
     pid: AtomicI32,
     leave: AtomicBool,
     started: AtomicI64,
-    /// When the supervisor asked it to leave, by [`super::now_us`]; of a gateway that waits for another to take its place, now.
+    /// When the supervisor asked it to leave, in microseconds; of a gateway that waits for another to take its place, now.
     pub leave_since: AtomicU64,
     /// Requests that have ended, whatever their answer.
     pub requests: AtomicU64,
     /// Requests among them that were answered with a status of 500 or more; of a gateway those that it answered itself.
     pub errors: AtomicU64,
-    /// When the request that runs began, by [`super::now_us`]; 0 while idle. Executors only.
+    /// When the request that runs began, in microseconds; 0 while idle. Executors only.
     pub busy_since: AtomicU64,
-    /// The number, among [`super::routes::Routes`], of the route that runs, plus one; 0 if it has none. Counts only while
+    /// The number, among [`crate::routes::Routes`], of the route that runs, plus one; 0 if it has none. Counts only while
     /// the worker is busy. Executors only.
     runs: AtomicU32,
-    /// When the last request ended, or the worker began to serve, by [`super::now_us`].
+    /// When the last request ended, or the worker began to serve, in microseconds.
     pub idle_since: AtomicU64,
     /// Connections that it holds. Gateways only.
     pub connections: AtomicU64,
@@ -108,7 +108,7 @@ pub struct WorkerEntry {
 
 impl WorkerEntry {
     /// Takes the entry for a worker to come. The supervisor alone calls this.
-    pub fn take(&self, kind: Kind, lane: usize, database: usize, oid: pg_sys::Oid) -> u32 {
+    pub fn take(&self, kind: Kind, lane: Lane, database: usize, oid: u32, now: u64) -> u32 {
         let ticket = self.ticket.load(SeqCst).wrapping_add(1) & i32::MAX as u32;
         self.ticket.store(ticket, SeqCst);
         self.kind.store(kind as u32, Relaxed);
@@ -122,8 +122,8 @@ impl WorkerEntry {
         let counters = [&self.requests, &self.errors, &self.connections, &self.refused, &self.in_flight];
         times.into_iter().chain(counters).chain(&self.refusals).for_each(|counter| counter.store(0, Relaxed));
         self.set_route(None);
-        self.idle_since.store(super::now_us(), Relaxed);
-        self.database_oid.store(oid.to_u32(), SeqCst);
+        self.idle_since.store(now, Relaxed);
+        self.database_oid.store(oid, SeqCst);
         self.state.store(WorkerState::Starting as u32, SeqCst);
         ticket
     }
@@ -174,9 +174,9 @@ impl WorkerEntry {
         if self.kind.load(Relaxed) == Kind::Gateway as u32 { Kind::Gateway } else { Kind::Executor }
     }
 
-    /// Its lane; of a gateway 0.
-    pub fn lane(&self) -> usize {
-        self.lane.load(Relaxed) as usize
+    /// Its lane; of a gateway that of requests.
+    pub fn lane(&self) -> Lane {
+        Lane::at(self.lane.load(Relaxed) as usize)
     }
 
     /// Index of its database.
@@ -185,8 +185,8 @@ impl WorkerEntry {
     }
 
     /// Oid of its database.
-    pub fn database_oid(&self) -> pg_sys::Oid {
-        pg_sys::Oid::from(self.database_oid.load(SeqCst))
+    pub fn database_oid(&self) -> u32 {
+        self.database_oid.load(SeqCst)
     }
 
     /// Its process; 0 before it has come.
@@ -212,10 +212,10 @@ impl WorkerEntry {
 
     /// Asks the worker to leave: to accept nothing new, finish what runs, and end. Returns whether
     /// this is new. The caller wakes it.
-    pub fn ask_to_leave(&self) -> bool {
+    pub fn ask_to_leave(&self, now: u64) -> bool {
         let new = !self.leave.swap(true, SeqCst);
         if new {
-            self.leave_since.store(super::now_us(), SeqCst);
+            self.leave_since.store(now, SeqCst);
         }
         new
     }

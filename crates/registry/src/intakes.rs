@@ -4,8 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
-use pgrx::pg_sys;
-use registry::Text;
+use crate::Text;
 
 /// Listeners for lines for each worker that can exist.
 pub const PER_WORKER: usize = 4;
@@ -78,7 +77,7 @@ pub struct ShipperEntry {
     pub lag: AtomicU64,
 }
 
-/// Both kinds of entries.
+/// Both kinds of entries. Databases are named by their oids.
 pub struct Intakes {
     /// The listeners.
     pub listeners: &'static [IntakeEntry],
@@ -87,10 +86,10 @@ pub struct Intakes {
 }
 
 impl Holder {
-    fn take(&self, gateway: usize, database: pg_sys::Oid) -> bool {
+    fn take(&self, gateway: usize, database: u32) -> bool {
         let taken = self.gateway.compare_exchange(0, gateway as u32 + 1, SeqCst, SeqCst).is_ok();
         if taken {
-            self.database.store(database.to_u32(), SeqCst);
+            self.database.store(database, SeqCst);
         }
         taken
     }
@@ -101,8 +100,8 @@ impl Holder {
     }
 
     /// The gateway that has the entry, if it is of this database.
-    fn of(&self, database: pg_sys::Oid) -> Option<usize> {
-        let ours = self.database.load(SeqCst) == database.to_u32();
+    fn of(&self, database: u32) -> Option<usize> {
+        let ours = self.database.load(SeqCst) == database;
         self.gateway.load(SeqCst).checked_sub(1).filter(|_| ours).map(|gateway| gateway as usize)
     }
 
@@ -113,7 +112,7 @@ impl Holder {
 
 impl IntakeEntry {
     /// The gateway that has it, if it is of this database.
-    pub fn gateway(&self, database: pg_sys::Oid) -> Option<usize> {
+    pub fn gateway(&self, database: u32) -> Option<usize> {
         self.holder.of(database)
     }
 
@@ -125,7 +124,7 @@ impl IntakeEntry {
 
 impl ShipperEntry {
     /// The gateway that has it, if it is of this database.
-    pub fn gateway(&self, database: pg_sys::Oid) -> Option<usize> {
+    pub fn gateway(&self, database: u32) -> Option<usize> {
         self.holder.of(database)
     }
 
@@ -137,12 +136,7 @@ impl ShipperEntry {
 
 impl Intakes {
     /// An entry for a listener of a gateway; none if all are taken.
-    pub fn take_listener(
-        &self,
-        gateway: usize,
-        database: pg_sys::Oid,
-        port: u16,
-    ) -> Option<&'static IntakeEntry> {
+    pub fn take_listener(&self, gateway: usize, database: u32, port: u16) -> Option<&'static IntakeEntry> {
         let entry = self.listeners.iter().find(|entry| entry.holder.take(gateway, database))?;
         entry.port.store(port.into(), SeqCst);
         entry.error_at.store(0, SeqCst);
@@ -153,12 +147,12 @@ impl Intakes {
     }
 
     /// An entry for a connection of a gateway; none if all are taken.
-    pub fn take_shipper(&self, gateway: usize, database: pg_sys::Oid) -> Option<&'static ShipperEntry> {
+    pub fn take_shipper(&self, gateway: usize, database: u32) -> Option<&'static ShipperEntry> {
         self.shippers.iter().find(|entry| entry.holder.take(gateway, database))
     }
 
     /// Notes how rows of a listener are written.
-    pub fn set_way(&self, database: pg_sys::Oid, port: u32, way: &str) {
+    pub fn set_way(&self, database: u32, port: u32, way: &str) {
         let ours = self.listeners.iter().filter(|entry| entry.gateway(database).is_some());
         let entries = ours.filter(|entry| entry.port.load(Relaxed) == port && !entry.way.is(way));
         entries.for_each(|entry| entry.way.set(way));

@@ -9,11 +9,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
 
-use pg::log_line;
-use pgrx::pg_sys;
-use registry::{Entry, Key, Places, Text};
-
-use super::now_us;
+use crate::{Entry, Key, Places, Text};
 
 /// Counters of different routes share no cache line.
 pub const ALIGNMENT: usize = 128;
@@ -35,7 +31,7 @@ pub enum RouteKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteKey<'a> {
     /// Oid of the database.
-    pub database: pg_sys::Oid,
+    pub database: u32,
     /// What it is.
     pub kind: RouteKind,
     /// The method, as registered.
@@ -46,7 +42,7 @@ pub struct RouteKey<'a> {
 
 impl RouteKey<'_> {
     fn hash(&self) -> u64 {
-        registry::hash((self.database.to_u32(), self.kind as u32, self.method, self.pattern))
+        crate::hash((self.database, self.kind as u32, self.method, self.pattern))
     }
 }
 
@@ -87,7 +83,7 @@ pub struct RouteCounters {
     kind: AtomicU32,
     method: Text<2>,
     pattern: Text<16>,
-    /// Since when no table names it, by [`now_us`]; 0 while one does.
+    /// Since when no table names it, in microseconds; 0 while one does.
     gone_since: AtomicU64,
     /// A hash of the reason why it cannot be served; 0 while it can.
     broken: AtomicU64,
@@ -115,7 +111,7 @@ pub struct RouteCounters {
     pub histogram: [AtomicU64; CLASSES],
     /// Moving average of the microseconds in SQL, as the bits of an `f32`; 0 before the first request.
     mean_us: AtomicU32,
-    /// Until when it does not run in a gateway, by [`now_us`].
+    /// Until when it does not run in a gateway, in microseconds.
     pub inline_banned_until: AtomicU64,
     /// How often it exceeded its deadline in a gateway.
     pub inline_overruns: AtomicU32,
@@ -197,9 +193,9 @@ impl RouteCounters {
         (kind, self.method.get(), self.pattern.get())
     }
 
-    /// Oid of the database.
-    pub fn database(&self) -> pg_sys::Oid {
-        pg_sys::Oid::from(self.database.load(Acquire))
+    /// Oid of the database; 0 while nobody has the entry.
+    pub fn database(&self) -> u32 {
+        self.database.load(Acquire)
     }
 
     /// For how many microseconds no table has named it.
@@ -208,17 +204,17 @@ impl RouteCounters {
         (since != 0).then(|| now.saturating_sub(since))
     }
 
-    fn set_gone(&self, gone: bool) {
+    fn set_gone(&self, gone: bool, now: u64) {
         if !gone {
             self.gone_since.store(0, Relaxed);
         } else if self.gone_since.load(Relaxed) == 0 {
-            self.gone_since.store(now_us(), Relaxed);
+            self.gone_since.store(now, Relaxed);
         }
     }
 
     /// Notes why it cannot be served. Whether that is news, which one process alone is told.
     pub fn break_down(&self, reason: &str) -> bool {
-        let news = self.broken.swap(registry::hash(reason), Relaxed) != registry::hash(reason);
+        let news = self.broken.swap(crate::hash(reason), Relaxed) != crate::hash(reason);
         if news {
             self.reason.set(reason);
         }
@@ -298,7 +294,8 @@ pub struct Known {
 }
 
 impl Routes {
-    pub(super) fn new(entries: &'static [RouteCounters], room: &'static Room) -> Routes {
+    /// The table on these entries.
+    pub fn new(entries: &'static [RouteCounters], room: &'static Room) -> Routes {
         Routes { places: Places::new(entries), room }
     }
 
@@ -313,15 +310,20 @@ impl Routes {
     }
 
     /// The number of a route's counters, which are added if need be; none when the table is full. Costs a load if what is
-    /// remembered is still true.
-    pub fn number<'k>(&self, known: &Cell<Known>, key: impl FnOnce() -> RouteKey<'k>) -> Option<u32> {
+    /// remembered is still true. `no_room` hears of the first that finds none since a place was given back.
+    pub fn number<'k>(
+        &self,
+        known: &Cell<Known>,
+        key: impl FnOnce() -> RouteKey<'k>,
+        no_room: impl FnOnce(&RouteKey<'k>),
+    ) -> Option<u32> {
         let Known { number, hash, looked } = known.get();
         match number {
             Some(number) if self.places.holds(number as usize, hash) => Some(number),
             None if looked == self.looks() => None,
             _ => {
                 let (key, looked) = (key(), self.looks());
-                let number = self.find_or_add(&key).map(|number| number as u32);
+                let number = self.find_or_add(&key, no_room).map(|number| number as u32);
                 known.set(Known { number, hash: key.hash(), looked });
                 number
             }
@@ -332,35 +334,30 @@ impl Routes {
         self.room.given_back.load(Acquire) + 1
     }
 
-    fn find_or_add(&self, key: &RouteKey) -> Option<usize> {
+    fn find_or_add<'k>(&self, key: &RouteKey<'k>, no_room: impl FnOnce(&RouteKey<'k>)) -> Option<usize> {
         let place = self.places.find_or_add(key.hash(), |entry| {
             entry.kind.store(key.kind as u32, Relaxed);
             entry.method.set(key.method);
             entry.pattern.set(key.pattern);
-            entry.database.store(key.database.to_u32(), Release);
+            entry.database.store(key.database, Release);
         });
         if place.is_none() && !self.room.overflowed.swap(true, Relaxed) {
-            log_line::log!(
-                "howdah: no room for the statistics and the limit of {} {}: howdah.max_routes is {}; raise it and restart the server",
-                key.method,
-                key.pattern,
-                self.capacity()
-            );
+            no_room(key);
         }
         place
     }
 
-    /// A gateway of a database has read its tables, which name the routes of these numbers and no others.
-    pub fn name(&self, database: pg_sys::Oid, numbers: &HashSet<u32>) {
+    /// A gateway of a database has read its tables now, which name the routes of these numbers and no others.
+    pub fn name(&self, database: u32, numbers: &HashSet<u32>, now: u64) {
         for (number, counters) in self.of(database) {
-            counters.set_gone(!numbers.contains(&(number as u32)));
+            counters.set_gone(!numbers.contains(&(number as u32)), now);
         }
     }
 
     /// Gives back the places of counters for which this is true. The supervisor alone calls this.
     pub fn give_back(&self, is_over: impl Fn(usize, &RouteCounters) -> bool) {
         let over = |(number, counters): &(usize, &RouteCounters)| {
-            counters.database() != pg_sys::InvalidOid && is_over(*number, counters)
+            counters.database() != 0 && is_over(*number, counters)
         };
         let entries = self.places.entries().iter().enumerate();
         let count = entries.filter(over).filter(|(number, _)| self.places.remove(*number)).count();
@@ -371,12 +368,12 @@ impl Routes {
     }
 
     /// The numbers of a database's counters.
-    pub fn numbers_of(&self, database: pg_sys::Oid) -> impl Iterator<Item = usize> {
+    pub fn numbers_of(&self, database: u32) -> impl Iterator<Item = usize> {
         self.of(database).map(|(number, _)| number)
     }
 
     /// The counters of a database, with their numbers.
-    pub fn of(&self, database: pg_sys::Oid) -> impl Iterator<Item = (usize, &'static RouteCounters)> {
+    pub fn of(&self, database: u32) -> impl Iterator<Item = (usize, &'static RouteCounters)> {
         let entries = self.places.entries().iter().enumerate();
         entries.filter(move |(_, entry)| entry.database() == database)
     }

@@ -1,0 +1,36 @@
+//! The lanes of a database.
+
+/// Each has a run queue in the exchange, and executors of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Lane {
+    /// Requests over HTTP.
+    Http = 0,
+    /// Lines that come in.
+    Ingest,
+}
+
+impl Lane {
+    /// How many there are.
+    pub const COUNT: usize = Lane::ALL.len();
+    /// All lanes, each at its own place.
+    pub const ALL: [Lane; 2] = [Lane::Http, Lane::Ingest];
+
+    /// Its place among the lanes of a database.
+    pub fn place(self) -> usize {
+        self as usize
+    }
+
+    /// The word that views use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Lane::Http => "http",
+            Lane::Ingest => "ingest",
+        }
+    }
+
+    /// The lane at a place; that of requests if there is none.
+    pub fn at(place: usize) -> Lane {
+        Lane::ALL.get(place).copied().unwrap_or(Lane::Http)
+    }
+}
