@@ -7,24 +7,24 @@ use std::thread;
 use howdah_tests::{Connection, Platform, Reply};
 
 /// The states that a platform has been in, the last of which may not be committed yet.
-pub struct Versions<S> {
+pub(super) struct Versions<S> {
     states: RwLock<Vec<S>>,
     committed: AtomicUsize,
 }
 
 impl<S: Clone> Versions<S> {
     /// A platform in its first state.
-    pub fn of(first: S) -> Versions<S> {
+    pub(super) fn of(first: S) -> Versions<S> {
         Versions { states: RwLock::new(vec![first]), committed: AtomicUsize::new(0) }
     }
 
     /// The last state.
-    pub fn last(&self) -> S {
+    pub(super) fn last(&self) -> S {
         self.states.read().expect("no panic").last().expect("there is a first").clone()
     }
 
     /// Does what makes the next state true.
-    pub fn change(&self, next: S, work: impl FnOnce()) {
+    pub(super) fn change(&self, next: S, work: impl FnOnce()) {
         self.states.write().expect("no panic").push(next);
         work();
         self.committed.store(self.states.read().expect("no panic").len() - 1, Ordering::SeqCst);
@@ -39,7 +39,7 @@ impl<S: Clone> Versions<S> {
 }
 
 /// A question, and what is right for it.
-pub struct Question<S> {
+pub(super) struct Question<S> {
     /// The method.
     pub method: &'static str,
     /// The target.
@@ -49,13 +49,13 @@ pub struct Question<S> {
 }
 
 /// Why an answer is wrong in a state; none if it is right.
-pub type Fault<S> = Box<dyn Fn(&S, &Reply) -> Option<String>>;
+pub(super) type Fault<S> = Box<dyn Fn(&S, &Reply) -> Option<String>>;
 
 /// Asks questions on several connections, made by `question` from random numbers, while `changes` runs; and fails if an answer
 /// was right in no state that the platform was in meanwhile. Between two changes each connection gets an answer, so that no
 /// question meets more than one: PostgreSQL reads catalogs as they are now, and may mix two commits. Returns how many
 /// were asked.
-pub fn compare_under<S: Clone + Send + Sync>(
+pub(super) fn compare_under<S: Clone + Send + Sync>(
     platform: &Platform,
     versions: &Versions<S>,
     random: &mut hunt::Rng,

@@ -7,7 +7,7 @@
 //! - [`reference`]: settings, functions, views, errors and limits.
 
 mod examples;
-pub mod markdown;
+pub(super) mod markdown;
 mod reference;
 
 use std::path::Path;

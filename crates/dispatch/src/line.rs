@@ -18,7 +18,7 @@ use crate::{Arrival, Later, Ticket, TicketQueues};
 
 /// Those who wait for rows of one queue.
 #[derive(Debug)]
-pub struct Line<A> {
+pub(crate) struct Line<A> {
     /// Those who wait, with the arrivals before they looked. The turn is first at the front.
     standing: TicketQueues<Wish, (u64, Reader<A>)>,
     /// When each is answered at last.
@@ -96,7 +96,7 @@ impl Drop for Look {
 
 impl<A: Arrival> Line<A> {
     /// Nobody yet: one that waits like this will come.
-    pub fn new(later: &Later, now: Instant) -> Line<A> {
+    pub(crate) fn new(later: &Later, now: Instant) -> Line<A> {
         Line {
             standing: TicketQueues::default(),
             times: BTreeSet::new(),
@@ -112,12 +112,12 @@ impl<A: Arrival> Line<A> {
     }
 
     /// Whether nobody waits.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.standing.is_empty()
     }
 
     /// Takes in a request that has looked and found nothing.
-    pub fn push(&mut self, request: Reader<A>, later: &Later, look: Option<Look>) {
+    pub(crate) fn push(&mut self, request: Reader<A>, later: &Later, look: Option<Look>) {
         let ticket = request.arrived.ticket();
         self.times.insert((request.until, ticket));
         self.is_stale = true;
@@ -142,7 +142,7 @@ impl<A: Arrival> Line<A> {
     }
 
     /// Sends to look whose turn it is, and answers those whose time is over: so many at most, the others later.
-    pub fn follow(
+    pub(crate) fn follow(
         &mut self,
         queue: u32,
         queues: &impl Arrivals,
@@ -239,7 +239,7 @@ impl<A: Arrival> Line<A> {
     }
 
     /// Answers so many whatever their time.
-    pub fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended<A>>) {
+    pub(crate) fn answer(&mut self, at_most: usize, ended: &mut Vec<Ended<A>>) {
         for _ in 0..at_most {
             let Some(&(_, ticket)) = self.times.first() else { return };
             ended.extend(self.forget(ticket).map(Ended::Answered));
@@ -262,7 +262,7 @@ impl<A: Arrival> Line<A> {
     }
 
     /// When somebody looks again or is answered, whatever is said.
-    pub fn due(&self, now: Instant) -> Instant {
+    pub(crate) fn due(&self, now: Instant) -> Instant {
         let stale = self.is_stale.then_some(now);
         let first_until = self.times.first().map(|(until, _)| *until);
         let times = [first_until, stale, self.alike_due(), self.own_due()];
@@ -270,7 +270,7 @@ impl<A: Arrival> Line<A> {
     }
 
     /// Takes out the request of a client that has gone, or whose wait is over. None if it is not here.
-    pub fn forget(&mut self, ticket: Ticket) -> Option<Reader<A>> {
+    pub(crate) fn forget(&mut self, ticket: Ticket) -> Option<Reader<A>> {
         let (_, (_, request)) = self.standing.remove(ticket)?;
         self.times.remove(&(request.until, ticket));
         Some(request)

@@ -158,19 +158,19 @@ fn is_of_a_body(text: &[u8]) -> bool {
 
 impl Block {
     /// How errors call it.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("block {} (line {}, {})", self.number, self.line, self.label)
     }
 
     /// Whether it says that it is encrypted, as OpenSSL's older formats do (RFC 1421).
-    pub fn is_encrypted(&self) -> bool {
+    pub(crate) fn is_encrypted(&self) -> bool {
         let is_mark =
             |line: &[u8]| line.starts_with(b"Proc-Type:") && memmem::find(line, b"ENCRYPTED").is_some();
         self.body.split(|&byte| byte == b'\n').any(is_mark)
     }
 
     /// Its bytes.
-    pub fn decode(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn decode(&self) -> Result<Vec<u8>, String> {
         let base64: Vec<u8> =
             self.base64().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let bytes = STANDARD.decode(base64).map_err(|error| format!("is not base64: {error}"))?;

@@ -9,24 +9,24 @@ use tempfile::TempDir;
 use tls::places::{Found, parse};
 
 /// A folder of a test, and the user who runs it.
-pub struct Folder {
+pub(crate) struct Folder {
     pub root: TempDir,
     pub user: u32,
 }
 
 impl Folder {
-    pub fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         let root = tempfile::tempdir().unwrap();
         let user = root.path().metadata().unwrap().uid();
         Folder { root, user }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
     /// Writes a file that has its own name in it, a key's with the rights of one.
-    pub fn write(&self, name: &str) {
+    pub(crate) fn write(&self, name: &str) {
         let is_key = name.contains("key");
         self.write_bytes(
             name,
@@ -36,25 +36,25 @@ impl Folder {
             .unwrap();
     }
 
-    pub fn write_bytes(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn write_bytes(&self, name: &str, bytes: &[u8]) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    pub fn link(&self, name: &str, target: &str) {
+    pub(crate) fn link(&self, name: &str, target: &str) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         symlink(target, self.path(name)).unwrap();
     }
 
     /// What an entry finds, each `%` of which stands for this folder.
-    pub fn read(&self, entry: &str) -> Vec<Found> {
+    pub(crate) fn read(&self, entry: &str) -> Vec<Found> {
         let entry = entry.replace('%', self.root.path().to_str().unwrap());
         let places = parse(&entry).unwrap();
         assert_eq!(places.len(), 1);
         places[0].read(self.user)
     }
 
-    pub fn reason(&self, entry: &str) -> String {
+    pub(crate) fn reason(&self, entry: &str) -> String {
         let mut found = self.read(entry);
         assert_eq!(found.len(), 1, "{found:?}");
         let reason = found.remove(0).files.unwrap_err();

@@ -9,13 +9,13 @@
 //! - [`queue_listen`]: listeners for lines.
 //! - [`roles`]: the roles that configuration names cannot be dropped.
 
-pub mod configuration;
-pub mod intakes;
-pub mod listening;
-pub mod queue_answers;
-pub mod queue_http;
-pub mod queue_listen;
-pub mod registering;
-pub mod requests;
-pub mod responses;
-pub mod roles;
+pub(crate) mod configuration;
+mod intakes;
+mod listening;
+mod queue_answers;
+mod queue_http;
+mod queue_listen;
+mod registering;
+mod requests;
+mod responses;
+mod roles;

@@ -9,10 +9,10 @@
 //! - [`drain`]: taking a database out of service without a lost request.
 //! - [`utility`]: the hook on utility commands, which withdraws workers for those that need their database empty.
 
-pub mod drain;
-pub mod functions;
-pub mod status;
-pub mod utility;
+mod drain;
+mod functions;
+mod status;
+mod utility;
 
 use pg::entry::{self, exported};
 use session::log_rate;

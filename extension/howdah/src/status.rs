@@ -263,7 +263,7 @@ fn announce_extension() {
 }
 
 /// Lets the supervisor look at this database when the transaction has committed.
-pub fn announce() {
+pub(crate) fn announce() {
     if !CREATED.replace(true) {
         // SAFETY: a callback for the life of this session; a second registration would do nothing more.
         unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };

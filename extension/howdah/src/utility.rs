@@ -34,7 +34,7 @@ thread_local! {
 }
 
 /// Installs the hook. Called once, in the postmaster, while the library is loaded.
-pub fn install() {
+pub(crate) fn install() {
     // SAFETY: the postmaster has one thread, and hooks are set while libraries are loaded.
     unsafe {
         PREVIOUS = pg_sys::ProcessUtility_hook;
@@ -278,7 +278,7 @@ fn withdraw(shared: &'static Shared, database: pg_sys::Oid) {
 }
 
 /// Lets a moment pass, or raises the cancel that has come. For sessions.
-pub fn rest() {
+pub(crate) fn rest() {
     use pg_sys::{WL_EXIT_ON_PM_DEATH, WL_LATCH_SET, WL_TIMEOUT};
     // SAFETY: main thread of a session.
     unsafe {

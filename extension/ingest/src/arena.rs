@@ -6,14 +6,14 @@ const LARGEST: usize = 1 << 20;
 
 /// Memory that is given out piecemeal and freed as a whole.
 #[derive(Default)]
-pub struct Arena {
+pub(crate) struct Arena {
     pieces: Vec<Box<[u64]>>,
     used: usize,
 }
 
 impl Arena {
     /// So many bytes, aligned to eight. They stay where they are for as long as the arena.
-    pub fn bytes(&mut self, count: usize) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self, count: usize) -> &mut [u8] {
         let size = count.next_multiple_of(8);
         let room = self.pieces.last().map_or(0, |piece| piece.len() * 8);
         if self.used + size > room {
@@ -30,7 +30,7 @@ impl Arena {
     }
 
     /// A value of variable length, with the short header if it fits.
-    pub fn varlena(&mut self, content: &[u8]) -> pgrx::pg_sys::Datum {
+    pub(crate) fn varlena(&mut self, content: &[u8]) -> pgrx::pg_sys::Datum {
         const SHORT: usize = 127;
         let header = if content.len() < SHORT { 1 } else { 4 };
         let bytes = self.bytes(header + content.len());

@@ -18,7 +18,7 @@ pub struct Refusal {
 
 /// Whose fault an error of the target's is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The line's: nothing but another line would do.
     Line,
     /// The server's, another transaction's, or a right that is missing: every line waits until that is mended.
@@ -28,7 +28,7 @@ pub enum Fault {
 }
 
 /// Whose fault it is that the target has refused rows. `by_policy`: a policy of the target has refused one.
-pub fn fault(error: &PgError, by_policy: bool) -> Fault {
+pub(crate) fn fault(error: &PgError, by_policy: bool) -> Fault {
     let meaning = Meaning::of(&error.sqlstate);
     match error.sqlstate() {
         _ if meaning.is_servers() => Fault::Server,
@@ -46,7 +46,7 @@ fn is_raised(error: &PgError) -> bool {
 }
 
 /// Whether PostgreSQL has missed a right.
-pub fn lacks_a_right(error: &PgError) -> bool {
+pub(crate) fn lacks_a_right(error: &PgError) -> bool {
     error.sqlstate() == "42501" && !is_raised(error)
 }
 

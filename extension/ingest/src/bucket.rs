@@ -23,7 +23,7 @@ pub struct Rows<'a> {
     given: Vec<bool>,
     sources: Vec<Line<'a>>,
     /// The columns that the values are of.
-    pub columns: Columns,
+    pub(crate) columns: Columns,
     /// What values that are passed by reference point to.
     arena: Arena,
 }
@@ -51,7 +51,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Columns, by their number, that some lines have and others lack.
-    pub fn uneven(&self) -> Vec<usize> {
+    pub(crate) fn uneven(&self) -> Vec<usize> {
         let rows = || (0..self.len()).map(|place| self.given(place));
         let Some(first) = rows().next() else { return Vec::new() };
         if rows().all(|given| given == first) {
@@ -63,7 +63,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Gives the rows whose lines lack a column this value, as if the lines had it.
-    pub fn fill_in(&mut self, column: usize, value: Option<Datum>) {
+    pub(crate) fn fill_in(&mut self, column: usize, value: Option<Datum>) {
         let place = self.columns.column(column).place;
         for at in (place..self.given.len()).step_by(self.width) {
             if !std::mem::replace(&mut self.given[at], true) {
@@ -80,7 +80,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Reads the lines of a bucket but for so many at its start.
-pub fn read<'a>(
+pub(crate) fn read<'a>(
     target: &Held<'_>,
     bucket: &Bucket<'a>,
     repeated: u64,

@@ -15,7 +15,7 @@ use super::input::Input;
 use super::target::Keep;
 
 /// A column that lines fill.
-pub struct Column {
+pub(crate) struct Column {
     /// Its name.
     pub name: CString,
     /// Its type, modifier and collation.
@@ -29,7 +29,7 @@ pub struct Column {
 }
 
 /// The columns of a target, by key.
-pub struct Columns {
+pub(crate) struct Columns {
     /// Attributes of the row, dropped ones too.
     pub width: usize,
     /// Whether lines must be objects: not if all that is kept is the line.
@@ -51,7 +51,7 @@ const REMEMBERED: usize = 64;
 
 impl Columns {
     /// The columns of a composite type.
-    pub fn of_type(row_type: &Shape, keep: &Keep) -> Columns {
+    pub(crate) fn of_type(row_type: &Shape, keep: &Keep) -> Columns {
         let mut columns = Columns::of_table(row_type, keep);
         let domains = columns.columns.iter().enumerate().filter(|(_, column)| column.input.is_domain());
         columns.null_if_missing = domains.map(|(number, _)| number).collect();
@@ -59,7 +59,7 @@ impl Columns {
     }
 
     /// A message: the line, whatever JSON it is.
-    pub fn message() -> Columns {
+    pub(crate) fn message() -> Columns {
         let column = Column {
             name: c"message".into(),
             kind_of_data: (pg_sys::JSONBOID, -1, Oid::INVALID),
@@ -80,7 +80,7 @@ impl Columns {
     }
 
     /// The columns of a table, but for generated ones.
-    pub fn of_table(table: &Shape, keep: &Keep) -> Columns {
+    pub(crate) fn of_table(table: &Shape, keep: &Keep) -> Columns {
         // SAFETY: the shape keeps its descriptor.
         let attributes = unsafe { attributes(table.columns()) };
         let mut by_name = HashMap::new();
@@ -124,7 +124,7 @@ impl Columns {
     }
 
     /// The column of a line's key, which is its `number`-th.
-    pub fn find(&mut self, number: usize, key: Text<'_>) -> Option<usize> {
+    pub(crate) fn find(&mut self, number: usize, key: Text<'_>) -> Option<usize> {
         let written = key.written().as_bytes();
         if let Some((_, column)) = self.last.get(number).filter(|(last, _)| **last == *written) {
             return *column;
@@ -148,12 +148,12 @@ impl Columns {
     }
 
     /// All columns.
-    pub fn all(&self) -> &[Column] {
+    pub(crate) fn all(&self) -> &[Column] {
         &self.columns
     }
 
     /// A column that was found.
-    pub fn column(&mut self, number: usize) -> &mut Column {
+    pub(crate) fn column(&mut self, number: usize) -> &mut Column {
         &mut self.columns[number]
     }
 }

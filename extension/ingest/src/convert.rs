@@ -11,7 +11,7 @@ use super::arena::Arena;
 
 /// A type that has a parser here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// `smallint`
     Int2,
     /// `integer`
@@ -48,7 +48,7 @@ pub enum Kind {
 
 impl Kind {
     /// That of a type with its modifier.
-    pub fn of(kind: Oid, modifier: i32) -> Kind {
+    pub(crate) fn of(kind: Oid, modifier: i32) -> Kind {
         match kind {
             pg_sys::INT2OID => Kind::Int2,
             pg_sys::INT4OID => Kind::Int4,
@@ -72,7 +72,7 @@ impl Kind {
     }
 
     /// The value as data; none if this parser does not know the spelling.
-    pub fn convert(self, value: Value<'_>, arena: &mut Arena) -> Option<Datum> {
+    pub(crate) fn convert(self, value: Value<'_>, arena: &mut Arena) -> Option<Datum> {
         match self {
             Kind::Int2 => Some(Datum::from(i16::try_from(integer(value)?).ok()?)),
             Kind::Int4 => Some(Datum::from(i32::try_from(integer(value)?).ok()?)),

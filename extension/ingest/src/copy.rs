@@ -31,7 +31,11 @@ callback! {
 }
 
 /// Writes the encoder's rows into these columns of the table, in a subtransaction. Returns how many there are now.
-pub fn copy(table: &Opened, columns: &[&Column], encoder: &mut Encoder<'_, '_>) -> Result<u64, PgError> {
+pub(crate) fn copy(
+    table: &Opened,
+    columns: &[&Column],
+    encoder: &mut Encoder<'_, '_>,
+) -> Result<u64, PgError> {
     let relation = **table;
     // A trigger may put lines itself: what was the source before is it again.
     let before = SOURCE.replace(std::ptr::from_mut(encoder).cast());

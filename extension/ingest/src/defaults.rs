@@ -12,7 +12,7 @@ use session::subtransaction::in_subtransaction;
 use super::bucket::Rows;
 
 /// Gives the rows whose lines lack a column that others have its default, where that is constant.
-pub fn fill_in(table: &Opened, rows: &mut Rows<'_>) {
+pub(crate) fn fill_in(table: &Opened, rows: &mut Rows<'_>) {
     for column in rows.uneven() {
         let of_table = rows.columns.column(column);
         // A domain may refuse its own default, or null, which COPY does not ask it of a column that it is not told of.

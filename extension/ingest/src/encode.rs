@@ -12,7 +12,7 @@ const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: [u8; 2] = (-1i16).to_be_bytes();
 
 /// Writes some rows of a bucket, as they are asked for.
-pub struct Encoder<'r, 'a> {
+pub(crate) struct Encoder<'r, 'a> {
     rows: &'r Rows<'a>,
     places: std::slice::Iter<'r, u32>,
     fields: Vec<Field>,
@@ -66,7 +66,7 @@ fn send_function(kind: Oid) -> Box<FmgrInfo> {
 
 impl<'r, 'a> Encoder<'r, 'a> {
     /// The rows at these places, with the values of these columns.
-    pub fn new(rows: &'r Rows<'a>, places: &'r [u32], columns: &[&Column]) -> Encoder<'r, 'a> {
+    pub(crate) fn new(rows: &'r Rows<'a>, places: &'r [u32], columns: &[&Column]) -> Encoder<'r, 'a> {
         let field = |column: &&Column| Field { place: column.place, form: Form::of(column) };
         Encoder {
             rows,
@@ -79,7 +79,7 @@ impl<'r, 'a> Encoder<'r, 'a> {
     }
 
     /// The next bytes, as many as there is room for; none at the end.
-    pub fn fetch(&mut self, room: &mut [u8]) -> usize {
+    pub(crate) fn fetch(&mut self, room: &mut [u8]) -> usize {
         self.written.drain(..self.fetched);
         self.fetched = 0;
         while self.written.len() < room.len() && !self.is_over {

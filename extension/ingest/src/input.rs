@@ -48,13 +48,13 @@ impl Input {
     }
 
     /// Whether the type is one of JSON.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.is_json
     }
 
     /// Converts a value that is not null. What is needed meanwhile is in `scratch`. An error that is not the value's fault
     /// is raised.
-    pub fn convert(
+    pub(crate) fn convert(
         &mut self,
         value: Value<'_>,
         arena: &mut Arena,
@@ -68,12 +68,12 @@ impl Input {
     }
 
     /// Whether the type is a domain.
-    pub fn is_domain(&self) -> bool {
+    pub(crate) fn is_domain(&self) -> bool {
         self.base.is_some()
     }
 
     /// Whether null is a value of the type: a domain may refuse it, which is asked once for a bucket.
-    pub fn take_null(&mut self, scratch: &Scratch) -> Result<(), Refusal> {
+    pub(crate) fn take_null(&mut self, scratch: &Scratch) -> Result<(), Refusal> {
         if self.base.is_none() {
             return Ok(());
         }

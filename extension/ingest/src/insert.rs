@@ -12,7 +12,12 @@ use super::bucket::Rows;
 use super::columns::Column;
 
 /// Writes the rows at these places into these columns of the table, in a subtransaction. Returns how many there are now.
-pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) -> Result<u64, PgError> {
+pub(crate) fn insert(
+    table: Oid,
+    columns: &[&Column],
+    rows: &Rows<'_>,
+    places: &[u32],
+) -> Result<u64, PgError> {
     let statement = statement(table, columns);
     // SAFETY: the relation has values of its columns, and lives until the statement has run. The closure owns nothing
     // with a destructor.
@@ -42,7 +47,7 @@ pub fn insert(table: Oid, columns: &[&Column], rows: &Rows<'_>, places: &[u32]) 
 /// Whether a policy has refused a row of [`insert`]'s statement. A right that is missing, be it of a trigger, a default or another
 /// server, is raised elsewhere in PostgreSQL's sources, and a policy on what a trigger writes in another statement. Messages
 /// tell neither: they come in the user's language.
-pub fn is_by_policy(error: &PgError, table: Oid, columns: &[&Column]) -> bool {
+pub(crate) fn is_by_policy(error: &PgError, table: Oid, columns: &[&Column]) -> bool {
     let Some(more) = &error.more else { return false };
     if error.sqlstate() != "42501" || more.routine != "ExecWithCheckOptions" {
         return false;

@@ -15,7 +15,7 @@ use super::{Rejected, Target, Written};
 const KEPT: usize = 8 << 10;
 
 /// Lines of a bucket that were refused.
-pub struct Letters<'a> {
+pub(crate) struct Letters<'a> {
     count: u64,
     /// The first of them with their lengths, as many as could be kept.
     lines: Vec<(Line<'a>, u64, Refusal)>,
@@ -30,27 +30,27 @@ impl Default for Letters<'_> {
 
 impl<'a> Letters<'a> {
     /// None yet.
-    pub fn new() -> Letters<'a> {
+    pub(crate) fn new() -> Letters<'a> {
         Letters { count: 0, lines: Vec::new(), most: (settings::DEAD_LETTERS.get() as usize).max(NAMED) }
     }
 
     /// None yet of lines that are dead letters already: each that is refused again is named.
-    pub fn named() -> Letters<'a> {
+    pub(crate) fn named() -> Letters<'a> {
         Letters { most: usize::MAX, ..Letters::new() }
     }
 
     /// The lines that were refused, by their numbers.
-    pub fn refused(self) -> impl Iterator<Item = (u64, Refusal)> {
+    pub(crate) fn refused(self) -> impl Iterator<Item = (u64, Refusal)> {
         self.lines.into_iter().map(|(line, _, refusal)| (line.number, refusal))
     }
 
     /// Notes a line that is refused.
-    pub fn add(&mut self, line: Line<'a>, refusal: Refusal) {
+    pub(crate) fn add(&mut self, line: Line<'a>, refusal: Refusal) {
         self.add_cut(line, line.bytes.len() as u64, refusal);
     }
 
     /// Notes a line that is refused, and of which perhaps only the beginning is there.
-    pub fn add_cut(&mut self, line: Line<'a>, length: u64, refusal: Refusal) {
+    pub(crate) fn add_cut(&mut self, line: Line<'a>, length: u64, refusal: Refusal) {
         self.count += 1;
         if self.lines.len() < self.most {
             self.lines.push((line, length, refusal));
@@ -58,7 +58,7 @@ impl<'a> Letters<'a> {
     }
 
     /// Writes the dead letters, as far as the listener has room for them, and says in the answer what was refused.
-    pub fn bury(mut self, target: &Target, listener: i32, written: &mut Written) {
+    pub(crate) fn bury(mut self, target: &Target, listener: i32, written: &mut Written) {
         written.rejected_count = self.count;
         if self.lines.is_empty() {
             return;

@@ -13,18 +13,18 @@
 //! - [`letters`]: lines that were refused, and dead letters.
 //! - [`functions`]: what SQL calls.
 
-pub mod arena;
+mod arena;
 pub mod blame;
 pub mod bucket;
 pub mod columns;
-pub mod convert;
+mod convert;
 pub mod copy;
 mod defaults;
-pub mod encode;
+mod encode;
 pub mod functions;
 pub mod input;
 pub mod insert;
-pub mod letters;
+mod letters;
 pub mod progress;
 pub mod scratch;
 pub mod store;
@@ -130,7 +130,7 @@ pub fn write(target: &Target, bucket: &Bucket) -> Written {
 
 /// Writes lines that were refused before, without asking whether the current user may. Those that are refused again, by their
 /// numbers, and why; nothing is noted of them.
-pub fn write_again(target: &Target, lines: &[u8], listener: i32) -> Vec<(u64, Refusal)> {
+pub(crate) fn write_again(target: &Target, lines: &[u8], listener: i32) -> Vec<(u64, Refusal)> {
     let bucket = Bucket { lines, origin: None, listener, cut: &[], longest: usize::MAX, refused: None };
     let (mut letters, mut written) = (Letters::named(), Written::default());
     let held = target.hold();

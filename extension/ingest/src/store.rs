@@ -31,7 +31,7 @@ trait Sink {
 }
 
 /// Stores the rows of a bucket, in their order.
-pub fn store<'a>(
+pub(crate) fn store<'a>(
     target: &Held<'_>,
     rows: &mut Rows<'a>,
     origin: Option<&Origin>,

@@ -21,7 +21,7 @@ pub enum Way {
 
 impl Way {
     /// As the view of listeners says it.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Way::Copy => "COPY".into(),
             Way::Insert(reason) => format!("insert … select: {reason}"),
@@ -101,7 +101,7 @@ pub fn open(table: Oid) -> Opened {
 }
 
 /// The way of writing for the current user.
-pub fn way(table: &Opened, columns: &Columns) -> Way {
+pub(crate) fn way(table: &Opened, columns: &Columns) -> Way {
     // SAFETY: the relation is open.
     let (oid, kind, has_rules) = unsafe {
         let form = &*(***table).rd_rel;

@@ -135,7 +135,7 @@ pub struct Held<'t> {
 }
 
 /// What lines go into, and what columns that has.
-pub enum HeldPlace<'t> {
+pub(crate) enum HeldPlace<'t> {
     /// A queue of messages.
     Messages(&'t Definition),
     /// A queue of rows.
@@ -146,7 +146,7 @@ pub enum HeldPlace<'t> {
 
 impl Held<'_> {
     /// The columns that lines fill.
-    pub fn columns(&self) -> Columns {
+    pub(crate) fn columns(&self) -> Columns {
         match &self.place {
             HeldPlace::Messages(_) => Columns::message(),
             HeldPlace::Rows(_, shape) => Columns::of_type(shape, self.keep),

@@ -136,7 +136,7 @@ pub unsafe fn attempt<T>(report: Report, work: impl FnOnce() -> T) -> Result<T, 
 ///
 /// # Safety
 /// As for [`attempt`].
-pub unsafe fn until_jump<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) unsafe fn until_jump<T>(work: impl FnOnce() -> T) -> Option<T> {
     // SAFETY: by contract; PostgreSQL's own process-wide variables.
     unsafe {
         let context = pg_sys::CurrentMemoryContext;
@@ -215,7 +215,7 @@ thread_local! {
 ///
 /// # Safety
 /// While PostgreSQL finishes an error or a notice.
-pub unsafe fn note_raised() {
+pub(crate) unsafe fn note_raised() {
     // SAFETY: by contract; PostgreSQL cleans the context of errors up.
     unsafe {
         let code = unpack_sqlstate(crate::geterrcode());
@@ -273,7 +273,7 @@ pub fn tell(level: pgrx::PgLogLevel, line: PgError) {
 
 /// Reports what is no error, at this level, where nothing may be raised: interrupts are held off, and an error in it is
 /// forgotten.
-pub fn tell_held_off(level: pgrx::PgLogLevel, line: PgError) {
+pub(crate) fn tell_held_off(level: pgrx::PgLogLevel, line: PgError) {
     // SAFETY: on the main thread. An error has set the count back.
     unsafe {
         let before = pg_sys::InterruptHoldoffCount;

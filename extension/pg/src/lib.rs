@@ -11,7 +11,7 @@
 //! - [`transaction_end`]: how a transaction has ended.
 //! - [`port`]: what a process says of its client's connection, which a worker has none of.
 
-pub mod bindings;
+mod bindings;
 pub mod catalog;
 pub mod entry;
 pub mod guard;

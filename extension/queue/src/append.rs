@@ -74,7 +74,7 @@ fn within<T>(context: MemoryContext, work: impl FnOnce() -> T) -> T {
 }
 
 /// Makes the tuple of a row: the table, the row's place among those that are written, its position.
-pub type Make<'a> = &'a mut dyn FnMut(&Opened, usize, u64) -> HeapTuple;
+pub(crate) type Make<'a> = &'a mut dyn FnMut(&Opened, usize, u64) -> HeapTuple;
 
 /// Writes so many rows, which wait until `until`.
 pub fn write(queue: &Definition, count: usize, until: i64, origin: Option<&Origin>, make: Make<'_>) -> Span {
@@ -234,6 +234,6 @@ impl<'a> Writer<'a> {
 }
 
 /// The page that a row is on.
-pub fn page_of(place: &pg_sys::ItemPointerData) -> u32 {
+pub(crate) fn page_of(place: &pg_sys::ItemPointerData) -> u32 {
     u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo)
 }

@@ -8,13 +8,13 @@ use super::definition::{self, Definition};
 use super::segment::{Column, Opened};
 
 /// The archive's table.
-pub fn table(queue: &Definition) -> Oid {
+pub(crate) fn table(queue: &Definition) -> Oid {
     definition::relation(&format!("a_{}", queue.name))
 }
 
 /// The highest number in the archive of an unlogged queue, or 0. A crash empties such a queue and its ledgers with it, but not
 /// the archive, where each number can be only once. The ledgers of any other queue know better.
-pub fn last(queue: &Definition) -> u64 {
+pub(crate) fn last(queue: &Definition) -> u64 {
     if !queue.is_unlogged || queue.row_type.is_some() {
         return 0;
     }

@@ -4,7 +4,7 @@ use super::memory::{Removal, SegmentMemory, State};
 use super::{SEGMENTS, shift};
 
 /// Microseconds between two attempts of takers to truncate.
-pub const TIDY_EVERY: i64 = 200_000;
+pub(crate) const TIDY_EVERY: i64 = 200_000;
 
 /// Rows that come in for each slice that takers move: so it ends before much has come, and costs each of them little.
 const MOVE_EVERY: u64 = 2 * shift::ROWS as u64;
@@ -20,7 +20,7 @@ const LOOKS_APART: i64 = 8;
 
 /// How much is done to truncate segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Effort {
+pub(crate) enum Effort {
     /// As much as somebody can do in passing.
     Passing,
     /// As much as there is to do: what is too much for one transaction is said to be left.
@@ -29,7 +29,7 @@ pub enum Effort {
 
 impl Effort {
     /// Rows that a segment is compacted with at most, and in how many blocks they may be: each is read under the lock.
-    pub fn survivors(self) -> (usize, usize) {
+    pub(crate) fn survivors(self) -> (usize, usize) {
         match self {
             Effort::Passing => (2_000, 500),
             // The others are moved before.
@@ -40,7 +40,7 @@ impl Effort {
 
 /// How urgent it is to empty a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Pressure {
+pub(crate) enum Pressure {
     /// There is another to go to from the open one.
     Low,
     /// There is none. Of the open one so many rows are consumed, whose space is given back once it can be left.
@@ -49,7 +49,7 @@ pub enum Pressure {
 
 impl Pressure {
     /// How urgent it is as things stand.
-    pub fn of(state: &State) -> Pressure {
+    pub(crate) fn of(state: &State) -> Pressure {
         let is_other_free = |number: usize| number != state.open && state.is_free(number);
         if (0..SEGMENTS).any(is_other_free) {
             Pressure::Low
@@ -67,14 +67,14 @@ impl Pressure {
 }
 
 /// Whether nobody has tried to truncate for a while, or much has come in meanwhile.
-pub fn is_rested(state: &State, now: i64) -> bool {
+pub(crate) fn is_rested(state: &State, now: i64) -> bool {
     let is_moving = || state.segments.iter().any(|segment| segment.removal == Removal::UnderWay);
     now - state.tidied > TIDY_EVERY || state.next.saturating_sub(state.tidied_at) >= MOVE_EVERY && is_moving()
 }
 
 /// Segments that are drained, as far as is known, or of which something is moved; and at times those of which little is left.
 /// First those of which least is left.
-pub fn candidates(state: &mut State, effort: Effort, now: i64) -> Vec<usize> {
+pub(crate) fn candidates(state: &mut State, effort: Effort, now: i64) -> Vec<usize> {
     let (open, pressure) = (state.open, Pressure::of(state));
     let is_candidate =
         |number: &usize| *number != open && is_candidate(&mut state.segments[*number], pressure, effort, now);

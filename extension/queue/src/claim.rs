@@ -45,7 +45,7 @@ pub fn claim(queue: &Definition, wanted: Wanted, mut hand_out: impl FnMut(&Haul)
 }
 
 /// A search for free rows.
-pub struct Search<'a> {
+pub(crate) struct Search<'a> {
     queue: &'a Definition,
     fate: Fate,
     has_learnt: bool,
@@ -74,7 +74,7 @@ struct Looked {
 
 impl<'a> Search<'a> {
     /// A search from the first row on.
-    pub fn new(queue: &'a Definition, fate: Fate) -> Search<'a> {
+    pub(crate) fn new(queue: &'a Definition, fate: Fate) -> Search<'a> {
         let opened = [const { None }; SEGMENTS];
         Search { queue, fate, has_learnt: false, opened, seen: [0; SEGMENTS], floor: 0, end: 0 }
     }
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
     }
 
     /// The next rows, so many at most and often fewer, or none; none at all once everything has been looked through.
-    pub fn slice(&mut self, count: usize) -> Option<Vec<Haul>> {
+    pub(crate) fn slice(&mut self, count: usize) -> Option<Vec<Haul>> {
         loop {
             let mut lock = self.queue.lock();
             if !lock.is_known && !self.has_learnt {
@@ -291,7 +291,7 @@ fn end_of(found: &[Looked], count: usize) -> u64 {
 }
 
 /// Moves the cursors past what is consumed, and claims nothing.
-pub fn advance(queue: &Definition) {
+pub(crate) fn advance(queue: &Definition) {
     for segment in open(queue, Purpose::Look) {
         let number = segment.number;
         let mut haul = Haul::of(Rc::new(segment));
@@ -319,7 +319,7 @@ fn advance_once(queue: &Definition, number: usize, haul: &mut Haul, seen: &mut u
 }
 
 /// Claims rows that have been chosen.
-pub fn claim_rows(
+pub(crate) fn claim_rows(
     queue: &Definition,
     memory: &mut SegmentMemory,
     haul: &Haul,
@@ -347,7 +347,7 @@ fn watch_claims(
 }
 
 /// Puts positions on the watch list that the current transaction claims, and counts those that it consumes.
-pub fn watch_claim(
+pub(crate) fn watch_claim(
     queue: &Definition,
     segment: usize,
     memory: &mut SegmentMemory,
@@ -364,7 +364,7 @@ pub fn watch_claim(
 
 /// The current transaction is about to truncate so many rows: whoever looks before its end finds none of them, and its rollback, also
 /// to a savepoint, brings all of them back. So to the watch list it is like a claim on every position.
-pub fn claim_all(queue: &Definition, rows: usize) {
+pub(crate) fn claim_all(queue: &Definition, rows: usize) {
     let mut lock = queue.lock();
     let server = Server::now();
     for (number, memory) in lock.segments.iter_mut().enumerate() {

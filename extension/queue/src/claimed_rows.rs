@@ -9,7 +9,7 @@ use super::ledger::Row;
 use super::segment::Segment;
 
 /// Rows of a segment that are claimed under one hold of the queue's lock.
-pub const SLICE: usize = 1024;
+pub(crate) const SLICE: usize = 1024;
 
 /// What is wanted of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub enum Fate {
 
 /// A row that was chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// Its position.
     pub position: u64,
     /// How often it has been read, this time included.
@@ -51,9 +51,9 @@ pub struct Chosen {
 /// What was chosen in a segment.
 pub struct Haul {
     /// The segment, open.
-    pub segment: Rc<Segment>,
+    pub(crate) segment: Rc<Segment>,
     /// The rows, in the order of their positions.
-    pub rows: Vec<Chosen>,
+    pub(crate) rows: Vec<Chosen>,
     /// How many of them are not dead.
     pub live: usize,
     /// Where to look for them.
@@ -66,13 +66,13 @@ pub struct Haul {
 
 impl Haul {
     /// Nothing of a segment.
-    pub fn of(segment: Rc<Segment>) -> Haul {
+    pub(crate) fn of(segment: Rc<Segment>) -> Haul {
         let (rows, batches) = (Vec::new(), Vec::new());
         Haul { segment, rows, live: 0, batches, latest: i64::MIN, is_crowded: false }
     }
 
     /// Adds a row whose block and batch are known.
-    pub fn add(&mut self, block: &Block, batch: &Batch, row: Chosen) {
+    pub(crate) fn add(&mut self, block: &Block, batch: &Batch, row: Chosen) {
         if self.batches.last().is_none_or(|last| last.span != batch.span) {
             self.batches.push(*batch);
         }
@@ -98,7 +98,7 @@ impl Haul {
     }
 
     /// Chooses a row whose block is known.
-    pub fn choose(&mut self, block: &Block, position: u64, fate: Fate, now: i64) {
+    pub(crate) fn choose(&mut self, block: &Block, position: u64, fate: Fate, now: i64) {
         let (known, batch) = (block.known(position), block.batch(position));
         let Some(batch) = batch else { return };
         let mut chosen = Chosen {
@@ -129,7 +129,7 @@ impl Haul {
     }
 
     /// Cuts off the rows from this place on.
-    pub fn split_off(&mut self, place: usize) -> Haul {
+    pub(crate) fn split_off(&mut self, place: usize) -> Haul {
         let rows = self.rows.split_off(place);
         let live = rows.iter().filter(|row| !row.is_dead).count();
         self.live -= live;
@@ -139,7 +139,7 @@ impl Haul {
 
 /// Cuts hauls of several segments so that all their rows are in the order of their positions. What several have is handed out
 /// once: after the restore of a backup, say, whose rows were moved while it was made.
-pub fn in_order(hauls: Vec<Haul>) -> Vec<Haul> {
+pub(crate) fn in_order(hauls: Vec<Haul>) -> Vec<Haul> {
     let mut rest = hauls;
     for place in 1..rest.len() {
         let (before, others) = rest.split_at_mut(place);

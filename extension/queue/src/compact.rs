@@ -25,7 +25,7 @@ use super::{append, now, rotation, rows};
 
 /// A row that is not consumed.
 #[derive(Clone, Copy)]
-pub struct Survivor {
+pub(crate) struct Survivor {
     /// Its position.
     pub position: u64,
     /// The batch that it came in with.
@@ -36,7 +36,7 @@ pub struct Survivor {
 
 /// What is left of a segment, by its ledger alone, whatever is in shared memory.
 #[derive(Default)]
-pub struct Remains {
+pub(crate) struct Remains {
     /// The rows that are not consumed: all, or as many as were wanted.
     pub survivors: Vec<Survivor>,
     /// In how many blocks they are.
@@ -51,7 +51,7 @@ pub struct Remains {
 
 /// How far a segment is looked through for what is left of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// Until so many are found that the segment is not compacted by who asks.
     Most(usize),
     /// To the end, to count what is left. So many are kept.
@@ -67,7 +67,7 @@ impl Extent {
 }
 
 /// What is left of a segment; none if there is more than was asked for, or if a transaction still works with one of the rows.
-pub fn remains(segment: &Segment, extent: Extent) -> Option<Remains> {
+pub(crate) fn remains(segment: &Segment, extent: Extent) -> Option<Remains> {
     let (server, now) = (Server::now(), now());
     let (mut block, mut remains) = (Block::new(0), Remains::default());
     for row in Scan::upwards(segment, &server, 0) {
@@ -126,7 +126,7 @@ impl Survivor {
     }
 
     /// Until when it waits.
-    pub fn until(&self) -> i64 {
+    pub(crate) fn until(&self) -> i64 {
         self.claim.map_or(self.batch.until, |claim| claim.until)
     }
 
@@ -143,7 +143,7 @@ fn is_of_one_block(one: &Survivor, other: &Survivor) -> bool {
 }
 
 /// What has become of survivors since; none if a transaction works with one of them. Only their blocks are read.
-pub fn again(segment: &Segment, survivors: &[Survivor]) -> Option<Vec<Survivor>> {
+pub(crate) fn again(segment: &Segment, survivors: &[Survivor]) -> Option<Vec<Survivor>> {
     let server = Server::now();
     let mut left = Vec::with_capacity(survivors.len());
     for group in survivors.chunk_by(is_of_one_block) {
@@ -157,7 +157,7 @@ pub fn again(segment: &Segment, survivors: &[Survivor]) -> Option<Vec<Survivor>>
 
 /// The survivors of whose positions the ledger of another segment says nothing. What it says of one is of a row that was there before,
 /// perhaps of the survivor itself before it was moved.
-pub fn unknown_to(segment: &Segment, survivors: &[Survivor], server: &Server) -> Vec<Survivor> {
+pub(crate) fn unknown_to(segment: &Segment, survivors: &[Survivor], server: &Server) -> Vec<Survivor> {
     let mut unknown = Vec::with_capacity(survivors.len());
     // The ledger says nothing of what is between the block that was read last and this position.
     let mut next = 0;
@@ -175,7 +175,7 @@ pub fn unknown_to(segment: &Segment, survivors: &[Survivor], server: &Server) ->
 
 /// The survivors of a part of a segment that begins at `from`, without those that a transaction works with, and where the next
 /// part begins; 0 if there is none. So many are found, `rows` of the ledger read, and the last block to its end.
-pub fn part(
+pub(crate) fn part(
     segment: &Segment,
     server: &Server,
     from: u64,
@@ -206,7 +206,7 @@ pub fn part(
 
 /// Truncates a segment that is locked against everybody, and writes its survivors to it again. `last` is the last position that was
 /// given out.
-pub fn compact(
+pub(crate) fn compact(
     queue: &Definition,
     segment: Segment,
     survivors: &[Survivor],
@@ -222,7 +222,7 @@ pub fn compact(
 
 /// How rows are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// As any rows.
     Plain,
     /// Into a segment that this transaction has truncated: every snapshot sees them.
@@ -230,11 +230,11 @@ pub enum Kind {
 }
 
 /// Rows that are on their way from a segment to another, or over a truncation: in memory, or in a file if they are large.
-pub struct Kept(*mut Tuplestorestate);
+pub(crate) struct Kept(*mut Tuplestorestate);
 
 impl Kept {
     /// The rows of survivors.
-    pub fn gather(segment: &Segment, survivors: &[Survivor]) -> Kept {
+    pub(crate) fn gather(segment: &Segment, survivors: &[Survivor]) -> Kept {
         // SAFETY: inside a transaction; the store is in the current memory context.
         let kept = Kept(unsafe { pg_sys::tuplestore_begin_heap(false, false, pg_sys::work_mem) });
         let mut batches: Vec<Batch> = survivors.iter().map(|survivor| survivor.batch).collect();
@@ -253,7 +253,7 @@ impl Kept {
     }
 
     /// Writes the rows, and what is known of them.
-    pub fn write(self, segment: &Segment, survivors: &[Survivor], kind: Kind) {
+    pub(crate) fn write(self, segment: &Segment, survivors: &[Survivor], kind: Kind) {
         let mut left = survivors.iter();
         let mut written: Vec<(&Survivor, u32)> = Vec::with_capacity(survivors.len());
         let scratch = Scratch::here();
@@ -299,7 +299,7 @@ fn rows_about(written: &[(&Survivor, u32)]) -> Vec<Row> {
 }
 
 /// Bytes of what these rows have elsewhere, which is not read.
-pub fn sizes_elsewhere(segment: &Segment, survivors: &[Survivor]) -> Vec<u64> {
+pub(crate) fn sizes_elsewhere(segment: &Segment, survivors: &[Survivor]) -> Vec<u64> {
     let mut batches: Vec<Batch> = survivors.iter().map(|survivor| survivor.batch).collect();
     batches.dedup();
     let wanted = rows::spans_of(survivors.iter().map(|survivor| survivor.position));

@@ -11,7 +11,7 @@ use super::transactions::{Moment, Server};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
+pub(crate) struct Count {
     /// Rows that are not consumed.
     pub rows: i64,
     /// Those of them that may be taken now.
@@ -23,7 +23,7 @@ pub struct Count {
 }
 
 /// Counts what is not consumed, all at one moment: rows are moved from one segment to another meanwhile.
-pub fn count(queue: &Definition) -> Count {
+pub(crate) fn count(queue: &Definition) -> Count {
     loop {
         let segments = open(queue, Purpose::Look);
         let (lowest, moment) = {
@@ -45,7 +45,7 @@ pub fn count(queue: &Definition) -> Count {
 }
 
 /// Positions that have been given out.
-pub fn given_out(queue: &Definition) -> i64 {
+pub(crate) fn given_out(queue: &Definition) -> i64 {
     queue.lock().next.saturating_sub(1) as i64
 }
 

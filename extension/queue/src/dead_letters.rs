@@ -24,7 +24,7 @@ const BEGINNING: usize = 8 << 10;
 /// Puts a row among the dead letters. The caller has consumed it. It is kept as texts, which come back as the row, and beside
 /// them as JSON for whoever looks; if jsonb cannot hold it, as a line. A row that is too large for that is kept as the bytes that
 /// it is, and what is small of it as JSON: whatever it is, those behind it go on. Nothing of users' is called.
-pub fn bury(queue: &Definition, chosen: &Chosen, row: Datum) {
+pub(crate) fn bury(queue: &Definition, chosen: &Chosen, row: Datum) {
     let letter = || insert(queue, chosen, with_path(SAFE_PATH, || with_plain_settings(|| kept(row))));
     // As texts it may be small enough, and be no letter with all that is kept beside them.
     if let Err(why) = attempted(letter) {
@@ -57,7 +57,12 @@ fn kept(row: Datum) -> Kept {
 }
 
 /// Puts a message among the dead letters. The caller has consumed it.
-pub fn bury_message(queue: &Definition, chosen: &Chosen, message: Option<Datum>, headers: Option<Datum>) {
+pub(crate) fn bury_message(
+    queue: &Definition,
+    chosen: &Chosen,
+    message: Option<Datum>,
+    headers: Option<Datum>,
+) {
     let json = |datum: Option<Datum>| datum.map(Copied);
     // SAFETY: both are jsonb.
     let is_long = |datum: Datum| unsafe { !Room::new(SHOWN, Form::Text).has(datum, pg_sys::JSONBOID) };

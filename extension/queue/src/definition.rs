@@ -112,7 +112,7 @@ pub fn look_up(name: &str) -> Option<Rc<Definition>> {
 }
 
 /// The queue of this number, if there is one.
-pub fn of_number(id: u32) -> Option<Rc<Definition>> {
+pub(crate) fn of_number(id: u32) -> Option<Rc<Definition>> {
     let row = tuples::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
     look_up(&row[1].text()?)
 }
@@ -241,7 +241,7 @@ impl Definition {
     }
 
     /// The same for who has waited since: the right may be gone, or the queue, also if there is another of its name.
-    pub fn check_again(&self, right: Right) {
+    pub(crate) fn check_again(&self, right: Right) {
         // SAFETY: inside a transaction, and in no planning.
         unsafe { pg_sys::AcceptInvalidationMessages() };
         let now = find(&self.name);
@@ -291,7 +291,7 @@ impl Definition {
     }
 
     /// Locks the entry in shared memory.
-    pub fn lock(&self) -> Locked {
+    pub(crate) fn lock(&self) -> Locked {
         queues().lock(self.memory)
     }
 
@@ -341,7 +341,7 @@ impl Definition {
     }
 
     /// The same as [`Definition::hold_row_type`] for values that have been formed already; an error if the type has been altered since.
-    pub fn hold_row_type_of_values(&self) {
+    pub(crate) fn hold_row_type_of_values(&self) {
         let Some(row_type) = self.row_type else { return };
         // SAFETY: look-ups of a composite type inside a transaction.
         let version = || unsafe { pg_sys::assign_record_type_identifier(row_type, -1) };
@@ -353,7 +353,7 @@ impl Definition {
     }
 
     /// An error: the row type has been altered meanwhile.
-    pub fn refuse_altered(&self) -> ! {
+    pub(crate) fn refuse_altered(&self) -> ! {
         let row_type = type_name(self.row_type.unwrap_or(Oid::INVALID));
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
@@ -374,7 +374,7 @@ impl Definition {
     }
 
     /// An error unless rows of this type go into the queue.
-    pub fn check_row_type(&self, given: Oid) {
+    pub(crate) fn check_row_type(&self, given: Oid) {
         let own = self.row_type.unwrap_or(Oid::INVALID);
         if own != given {
             let [own, given] = [own, given].map(type_name);

@@ -19,7 +19,7 @@ const LIGHT: usize = 3 << 10;
 const SMALL: u32 = 24;
 
 /// Measures the rows of a table.
-pub struct Door {
+pub(crate) struct Door {
     table: TupleDesc,
     /// The columns whose values vary in length, and their types.
     columns: Vec<(usize, Oid)>,
@@ -32,7 +32,7 @@ impl Door {
     ///
     /// # Safety
     /// The descriptor lives as long as the door.
-    pub unsafe fn of(table: TupleDesc) -> Door {
+    pub(crate) unsafe fn of(table: TupleDesc) -> Door {
         // SAFETY: by contract.
         let own = unsafe { attributes(table) };
         let varies = |column: &pg_sys::FormData_pg_attribute| column.attlen == -1 && !column.attisdropped;
@@ -45,7 +45,7 @@ impl Door {
     ///
     /// # Safety
     /// A tuple of the table, inside a transaction with an active snapshot.
-    pub unsafe fn check(&mut self, tuple: HeapTuple) {
+    pub(crate) unsafe fn check(&mut self, tuple: HeapTuple) {
         // SAFETY: by contract; a column that varies in length and is not null is a varlena.
         unsafe {
             let data = (*tuple).t_len.saturating_sub(u32::from((*(*tuple).t_data).t_hoff));

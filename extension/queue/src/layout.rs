@@ -24,7 +24,7 @@ const ALIGN: usize = pg_sys::MAXIMUM_ALIGNOF as usize;
 const ABOUT_VALUES: u16 = (pg_sys::HEAP_HASNULL | pg_sys::HEAP_HASVARWIDTH | pg_sys::HEAP_HASEXTERNAL) as u16;
 
 /// How rows of a table become rows of a type, and the other way round.
-pub struct Layout {
+pub(crate) struct Layout {
     table: TupleDesc,
     row_type: TupleDesc,
     /// For each attribute of the type, the place of its column; none if there is no such column. Empty if
@@ -37,7 +37,7 @@ pub struct Layout {
 ///
 /// # Safety
 /// Both descriptors live.
-pub unsafe fn have_same_columns(one: TupleDesc, other: TupleDesc) -> bool {
+pub(crate) unsafe fn have_same_columns(one: TupleDesc, other: TupleDesc) -> bool {
     // SAFETY: by contract.
     let [one, other] = unsafe { [attributes(one), attributes(other)] };
     let as_stored = |column: &pg_sys::FormData_pg_attribute| {
@@ -47,7 +47,7 @@ pub unsafe fn have_same_columns(one: TupleDesc, other: TupleDesc) -> bool {
 }
 
 /// The descriptor of a composite type as it is now, a copy in the current memory context.
-pub fn descriptor_of(row_type: Oid) -> TupleDesc {
+pub(crate) fn descriptor_of(row_type: Oid) -> TupleDesc {
     // SAFETY: a composite type, inside a transaction.
     unsafe { pg_sys::lookup_rowtype_tupdesc_copy(row_type, -1) }
 }
@@ -75,7 +75,7 @@ impl Layout {
     ///
     /// # Safety
     /// The descriptor lives as long as the layout.
-    pub unsafe fn of(queue: u32, rows: &Opened, row_type: TupleDesc) -> Layout {
+    pub(crate) unsafe fn of(queue: u32, rows: &Opened, row_type: TupleDesc) -> Layout {
         // SAFETY: the table is open, the rest by contract.
         unsafe {
             let table = (***rows).rd_att;
@@ -114,7 +114,7 @@ impl Layout {
     ///
     /// # Safety
     /// A tuple of the table, on a page that is pinned.
-    pub unsafe fn to_row(&mut self, tuple: &HeapTupleData) -> HeapTupleData {
+    pub(crate) unsafe fn row_of(&mut self, tuple: &HeapTupleData) -> HeapTupleData {
         // SAFETY: by contract.
         unsafe {
             let mut whole = *tuple;
@@ -172,7 +172,7 @@ impl Layout {
     ///
     /// # Safety
     /// `row` is a composite value of the type. The result is in the current memory context.
-    pub unsafe fn to_table(&mut self, row: Datum, position: u64) -> HeapTuple {
+    pub(crate) unsafe fn tuple_of(&mut self, row: Datum, position: u64) -> HeapTuple {
         // SAFETY: by contract.
         unsafe {
             let header: pg_sys::HeapTupleHeader = pg_sys::pg_detoast_datum(row.cast_mut_ptr()).cast();
@@ -209,7 +209,7 @@ impl Layout {
     ///
     /// # Safety
     /// The values are those of the type. The result is in the current memory context.
-    pub unsafe fn of_values(&self, values: &[Datum], nulls: &[bool], position: u64) -> HeapTuple {
+    pub(crate) unsafe fn of_values(&self, values: &[Datum], nulls: &[bool], position: u64) -> HeapTuple {
         // SAFETY: by contract.
         unsafe {
             let count = (*self.table).natts as usize;

@@ -17,7 +17,7 @@ const COMPARE_EVERY: u64 = 100_000;
 
 /// Opens the segments that may have rows, the one with the oldest first, and finds out what shared memory does not
 /// know yet.
-pub fn open(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
+pub(crate) fn open(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     let order = {
         let lock = queue.lock();
         lock.is_known.then(|| order(&lock))
@@ -33,7 +33,7 @@ fn open_these(queue: &Definition, numbers: &[usize], purpose: Purpose) -> Vec<Se
 }
 
 /// The segments that are not drained.
-pub fn order(state: &memory::State) -> Vec<usize> {
+pub(crate) fn order(state: &memory::State) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..SEGMENTS).filter(|number| !state.segments[*number].watch.is_drained()).collect();
     order.sort_by_key(|number| state.segments[*number].watch.lowest());
@@ -41,12 +41,12 @@ pub fn order(state: &memory::State) -> Vec<usize> {
 }
 
 /// Whether all segments that are not drained are among these: rows may be moved to one that had none.
-pub fn are_open(segments: &[Segment], state: &memory::State) -> bool {
+pub(crate) fn are_open(segments: &[Segment], state: &memory::State) -> bool {
     order(state).iter().all(|number| segments.iter().any(|segment| segment.number == *number))
 }
 
 /// After a restart: the next position is found in the ledgers, or above the archive, and everything is to be looked at.
-pub fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
+pub(crate) fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
     let segments: Vec<Segment> = (0..SEGMENTS).map(|number| Segment::open(queue, number, purpose)).collect();
     let archived = archive::last(queue);
     let pages: Vec<u32> = segments.iter().map(|segment| fullness::pages(segment, 0)).collect();
@@ -119,7 +119,7 @@ fn end_of_positions(segment: &Segment, server: &Server, last: &Last) -> u64 {
 
 /// Finds out at times whether others have written to the ledgers: COPY, a restore, the apply of logical replication. Then
 /// everything is looked at again, and no number of theirs is given out.
-pub fn compare_sometimes(queue: &Definition) {
+pub(crate) fn compare_sometimes(queue: &Definition) {
     if !queue.memory().is_comparison_due(COMPARE_EVERY) || !queue.lock().is_known {
         return;
     }

@@ -16,7 +16,7 @@ use super::transactions::{Moment, Server};
 
 /// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence. The count of a claim is
 /// negative: so the claims on the same positions are together in the index, the latest first.
-pub const COLUMNS: i32 = 11;
+pub(crate) const COLUMNS: i32 = 11;
 /// Columns that are never null.
 const FIXED: i32 = 8;
 /// `reads` of a batch.
@@ -77,14 +77,14 @@ impl Row {
 }
 
 /// Whether rows were moved to another segment since this one was truncated, or are being moved.
-pub fn has_moved(segment: &Segment) -> bool {
+pub(crate) fn has_moved(segment: &Segment) -> bool {
     let server = Server::now();
     Scan::upwards(segment, &server, 0).take_while(|row| row.place() == 0).any(|row| row == Row::Moved)
 }
 
 /// Which transactions' rows are seen, besides those of the own and of committed ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sight {
+pub(crate) enum Sight {
     /// Those in progress too.
     InProgress,
     /// All, even those that were rolled back.
@@ -99,7 +99,7 @@ const IN_PROGRESS: u32 = 16;
 
 /// A scan of a ledger in the order of positions. Upwards it leaves out claims that do not count, as there is a later one on the very
 /// same positions: of a message that was prolonged a million times it reads a few rows.
-pub struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     server: &'a Server,
     snapshot: Box<SnapshotData>,
     scan: pg_sys::IndexScanDesc,
@@ -150,7 +150,7 @@ impl Alike {
 
 impl<'a> Scan<'a> {
     /// The rows whose first position is `from` or above.
-    pub fn upwards(segment: &Segment, server: &'a Server, from: u64) -> Scan<'a> {
+    pub(crate) fn upwards(segment: &Segment, server: &'a Server, from: u64) -> Scan<'a> {
         let key = (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE);
         let direction = pg_sys::ScanDirection::ForwardScanDirection;
         Scan::begin(segment, server, Sight::InProgress, Some((key, from)), direction)
@@ -158,14 +158,19 @@ impl<'a> Scan<'a> {
 
     /// The same as it was at a moment: whoever has committed since counts as in progress. So what is moved from one ledger to
     /// another meanwhile is in one of them.
-    pub fn upwards_as_of(segment: &Segment, server: &'a Server, moment: &'a Moment, from: u64) -> Scan<'a> {
+    pub(crate) fn upwards_as_of(
+        segment: &Segment,
+        server: &'a Server,
+        moment: &'a Moment,
+        from: u64,
+    ) -> Scan<'a> {
         let mut scan = Scan::upwards(segment, server, from);
         scan.moment = Some(moment);
         scan
     }
 
     /// All rows, the last first.
-    pub fn downwards(segment: &Segment, server: &'a Server, sight: Sight) -> Scan<'a> {
+    pub(crate) fn downwards(segment: &Segment, server: &'a Server, sight: Sight) -> Scan<'a> {
         Scan::begin(segment, server, sight, None, pg_sys::ScanDirection::BackwardScanDirection)
     }
 
@@ -290,7 +295,7 @@ impl<'a> Scan<'a> {
 ///
 /// # Safety
 /// The segment and the snapshot outlive the scan.
-pub unsafe fn index_beginscan(
+pub(crate) unsafe fn index_beginscan(
     segment: &Segment,
     index: &Opened,
     snapshot: *mut SnapshotData,
@@ -347,13 +352,13 @@ impl Drop for Scan<'_> {
 }
 
 /// Appends rows to a ledger. The last gets the origin.
-pub fn append(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
+pub(crate) fn append(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
     insert(segment, rows, origin, 0);
 }
 
 /// The same for a ledger that this transaction has truncated: snapshots that are older than the truncation see an empty
 /// table, but for these rows. A dump that has such a snapshot, and locks the ledger afterwards, has them.
-pub fn append_frozen(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
+pub(crate) fn append_frozen(segment: &Segment, rows: &[Row], origin: Option<&Origin>) {
     insert(segment, rows, origin, pg_sys::HEAP_INSERT_FROZEN as i32);
 }
 

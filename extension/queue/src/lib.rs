@@ -27,46 +27,46 @@
 //! - [`functions`]: what SQL calls.
 
 pub mod append;
-pub mod archive;
-pub mod candidates;
+mod archive;
+mod candidates;
 pub mod claim;
 pub mod claimed_rows;
-pub mod compact;
+mod compact;
 pub mod count;
 pub mod dead_letters;
 pub mod definition;
 pub mod door;
-pub mod fullness;
+mod fullness;
 pub mod functions;
-pub mod layout;
+mod layout;
 pub mod learn;
-pub mod ledger;
+mod ledger;
 pub mod look;
 pub mod memory;
 pub mod page;
 pub mod producer;
-pub mod rotation;
+mod rotation;
 pub mod row_text;
 pub mod rows;
-pub mod savepoints;
+mod savepoints;
 pub mod segment;
 pub mod settle;
 pub mod shape;
-pub mod shift;
+mod shift;
 pub mod tidy;
 pub mod transactions;
-pub mod truncation;
+mod truncation;
 pub mod unfolded;
 pub mod upkeep;
 pub mod wake;
-pub mod write_behind;
+mod write_behind;
 
 /// Segments of a queue.
-pub const SEGMENTS: usize = 3;
+pub(crate) const SEGMENTS: usize = 3;
 
 /// The latest time that PostgreSQL knows. What waits for longer, be it for ever, waits until then: `claims::FOR_GOOD`,
 /// which is its `infinity`, would mean that it is consumed.
-pub const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
+pub(crate) const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
 
 /// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
 pub fn now() -> i64 {

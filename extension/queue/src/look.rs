@@ -16,7 +16,7 @@ const OBSTACLES: usize = 64;
 pub const WORK: usize = 4096;
 
 /// A look through a range.
-pub struct Look<'a> {
+pub(crate) struct Look<'a> {
     haul: &'a mut Haul,
     wanted: Wanted,
     now: i64,
@@ -32,13 +32,13 @@ pub struct Look<'a> {
 
 impl<'a> Look<'a> {
     /// A look that adds to the haul.
-    pub fn new(haul: &'a mut Haul, wanted: Wanted, now: i64) -> Look<'a> {
+    pub(crate) fn new(haul: &'a mut Haul, wanted: Wanted, now: i64) -> Look<'a> {
         Look { haul, wanted, now, work: WORK, obstacles: Vec::new(), rows_from: 0, top: (0, 0) }
     }
 
     /// Looks through `all`, though not from `end` on, and reads the ledger from `rows_from` on. Returns the position up to
     /// which it has come: that may be above `end`, where the ledger says nothing of what is between.
-    pub fn through(&mut self, all: Span, end: u64, rows_from: u64, server: &Server) -> u64 {
+    pub(crate) fn through(&mut self, all: Span, end: u64, rows_from: u64, server: &Server) -> u64 {
         let span = Span { end: all.end.min(end), ..all };
         let mut block = Block::new(span.first);
         // Positions below have been looked at; so many above may be free.

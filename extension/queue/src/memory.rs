@@ -19,10 +19,10 @@ use super::SEGMENTS;
 use super::transactions::Server;
 
 /// The cursor and the watch list of a segment.
-pub type Watch = claims::Watch<Places>;
+pub(crate) type Watch = claims::Watch<Places>;
 
 /// The places of a watch list, which stand behind all queues.
-pub struct Places {
+pub(crate) struct Places {
     first: *mut Entry,
     count: usize,
 }
@@ -52,7 +52,7 @@ pub fn places() -> usize {
 
 /// What is known of a segment.
 #[repr(C)]
-pub struct SegmentMemory {
+pub(crate) struct SegmentMemory {
     /// Where free rows may be.
     pub watch: Watch,
     /// Whether its tables are known to be empty, but for a few marks in the ledger.
@@ -90,7 +90,7 @@ pub struct SegmentMemory {
 /// How far what stays in a segment is moved to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Removal {
+pub(crate) enum Removal {
     /// It is not.
     None = 0,
     /// Whoever comes by moves a slice.
@@ -101,7 +101,7 @@ pub enum Removal {
 
 impl SegmentMemory {
     /// Positions from a span are given out to a transaction, which will write so many rows. See [`Watch::reserve`].
-    pub fn reserve(&mut self, transaction: u64, span: Span, rows: usize, until: i64, server: &Server) {
+    pub(crate) fn reserve(&mut self, transaction: u64, span: Span, rows: usize, until: i64, server: &Server) {
         self.is_clean = false;
         self.told = self.told.max(span.end);
         self.rows += rows as u64;
@@ -109,12 +109,12 @@ impl SegmentMemory {
     }
 
     /// How many of its rows are not consumed, roughly.
-    pub fn live(&self) -> u64 {
+    pub(crate) fn live(&self) -> u64 {
         self.rows.saturating_sub(self.consumed)
     }
 
     /// So many rows of it are not consumed, and so many were.
-    pub fn count(&mut self, live: u64, consumed: u64) {
+    pub(crate) fn count(&mut self, live: u64, consumed: u64) {
         (self.rows, self.consumed, self.consumed_before) = (live + consumed, consumed, consumed);
     }
 }
@@ -139,7 +139,7 @@ pub struct State {
     /// When a segment was last truncated, or an executor tried.
     pub kept_up: i64,
     /// The segments.
-    pub segments: [SegmentMemory; SEGMENTS],
+    pub(crate) segments: [SegmentMemory; SEGMENTS],
 }
 
 impl State {
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Somebody begins to truncate: takers leave it to them for a while.
-    pub fn note_tidying(&mut self) {
+    pub(crate) fn note_tidying(&mut self) {
         (self.tidied, self.tidied_at) = (super::now(), self.next);
     }
 
@@ -279,7 +279,7 @@ impl Queues {
 
     /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
     /// exists for anybody: as long as a transaction may still use it, its entry is not given to another.
-    pub fn number_of(&self, queue: u32, table: pg_sys::Oid, exists: impl Fn(u32) -> bool) -> usize {
+    pub(crate) fn number_of(&self, queue: u32, table: pg_sys::Oid, exists: impl Fn(u32) -> bool) -> usize {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let has_number = |entry: &QueueMemory| {
@@ -320,7 +320,7 @@ impl Queues {
 
     /// Queues of this database that have rows, consumed or not, and of which for so many microseconds nobody has truncated a
     /// segment, nor an executor tried to; as of now one has.
-    pub fn neglected(&self, microseconds: i64) -> Vec<u32> {
+    pub(crate) fn neglected(&self, microseconds: i64) -> Vec<u32> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let now = super::now();
@@ -342,7 +342,7 @@ impl Queues {
     }
 
     /// The entries of queues of this database.
-    pub fn of_this_database(&self) -> impl Iterator<Item = &'static QueueMemory> {
+    pub(crate) fn of_this_database(&self) -> impl Iterator<Item = &'static QueueMemory> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         self.entries.iter().filter(move |entry| entry.database.load(Acquire) == database)
@@ -354,7 +354,7 @@ impl Queues {
     }
 
     /// Locks an entry. Nothing that waits for a heavy lock may be called while it is held.
-    pub fn lock(&self, number: usize) -> Locked {
+    pub(crate) fn lock(&self, number: usize) -> Locked {
         let (entry, lock) = (&self.entries[number], self.lock_of(number + 1));
         let lock = Lock::try_take(lock).unwrap_or_else(|| {
             entry.contenders.fetch_add(1, Relaxed);
@@ -395,7 +395,7 @@ impl QueueMemory {
     }
 
     /// Whether nobody has looked for so many microseconds whether others have written to the ledgers; now somebody has.
-    pub fn is_comparison_due(&self, microseconds: u64) -> bool {
+    pub(crate) fn is_comparison_due(&self, microseconds: u64) -> bool {
         let (now, before) = (super::now(), self.compared.load(Relaxed));
         // The clock may have gone back.
         (now - before).unsigned_abs() >= microseconds
@@ -404,7 +404,7 @@ impl QueueMemory {
 
     /// Lets those go first who wait for the lock: PostgreSQL's gives it to whoever comes first once it is free, and that is who
     /// has just had it. For who takes it again and again. Serves interrupts.
-    pub fn give_way(&self) {
+    pub(crate) fn give_way(&self) {
         for _ in 0..NAPS {
             pgrx::check_for_interrupts!();
             if self.contenders.load(Relaxed) == 0 {
@@ -421,7 +421,7 @@ impl QueueMemory {
     }
 
     /// Counts rows that may have become free. Wake the gateways afterwards.
-    pub fn arrive(&self, rows: u64) {
+    pub(crate) fn arrive(&self, rows: u64) {
         self.arrivals.fetch_add(rows, SeqCst);
     }
 
@@ -437,7 +437,7 @@ impl QueueMemory {
     }
 
     /// The gateways that are to be woken.
-    pub fn called_gateways(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn called_gateways(&self) -> impl Iterator<Item = usize> {
         let waiting = |(word, bits): (usize, &AtomicU64)| {
             // Most of the time nobody waits: then it is a load.
             let bits = if bits.load(SeqCst) == 0 { 0 } else { bits.swap(0, SeqCst) };

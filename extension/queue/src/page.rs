@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader that does not push others' pages out of memory.
-    pub fn of_everything(rows: &'a Opened) -> Reader<'a> {
+    pub(crate) fn of_everything(rows: &'a Opened) -> Reader<'a> {
         // SAFETY: the strategy is in the current memory context.
         let strategy = unsafe { pg_sys::GetAccessStrategy(pg_sys::BufferAccessStrategyType::BAS_BULKREAD) };
         Reader { rows, strategy }
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The position of the first row of a page, whatever became of it; none if the page has no rows.
-    pub fn first_position(&self, number: u32) -> Option<u64> {
+    pub(crate) fn first_position(&self, number: u32) -> Option<u64> {
         let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
         // SAFETY: as in `read`.
         unsafe {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A page, of which rows are asked for by their place.
-    pub fn pinned(&self, number: u32) -> Page {
+    pub(crate) fn pinned(&self, number: u32) -> Page {
         let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
         // SAFETY: as in `read`.
         unsafe {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
 ///
 /// # Safety
 /// A tuple of a table of rows.
-pub unsafe fn position_of(tuple: *const HeapTupleData) -> u64 {
+pub(crate) unsafe fn position_of(tuple: *const HeapTupleData) -> u64 {
     // SAFETY: by contract; the first column is aligned, as the data is.
     unsafe {
         let header = (*tuple).t_data;
@@ -171,7 +171,7 @@ impl Page {
     }
 
     /// The rows. They are valid as long as the page.
-    pub fn tuples(&self) -> impl Iterator<Item = HeapTupleData> {
+    pub(crate) fn tuples(&self) -> impl Iterator<Item = HeapTupleData> {
         // SAFETY: the page is pinned, and the places were found on it.
         self.places[..self.count].iter().filter_map(|place| unsafe { self.tuple(*place) })
     }

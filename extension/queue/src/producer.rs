@@ -210,13 +210,13 @@ pub fn for_each(queue: &Definition, mut tell: impl FnMut(Origin)) {
 }
 
 /// How far each producer is, or one, as a ledger has it now, whatever the caller's snapshot; from the last name to the first.
-pub fn newest<'a>(segment: &'a Segment, producer: Option<&str>) -> Newest<'a> {
+pub(crate) fn newest<'a>(segment: &'a Segment, producer: Option<&str>) -> Newest<'a> {
     let names = producer.map_or(Names::All, Names::One);
     Newest { rows: Rows::of(segment, names), producer: None }
 }
 
 /// The newest row of each producer in a ledger. See [`newest`].
-pub struct Newest<'a> {
+pub(crate) struct Newest<'a> {
     rows: Rows<'a>,
     /// The producer that was found last.
     producer: Option<String>,
@@ -243,7 +243,7 @@ pub struct Lacking {
 
 /// Looks at the producers of a segment with names below one, or at all; at so many at most, and until so many are lacking. A row of
 /// another ledger counts if `counts` says so of its transaction. The other segments stay locked.
-pub fn lacking(
+pub(crate) fn lacking(
     queue: &Definition,
     segment: &Segment,
     below: Option<&str>,

@@ -13,7 +13,7 @@ use super::segment::{Purpose, Segment};
 use super::{SEGMENTS, transactions};
 
 /// The segment to write to, open.
-pub fn open_for_sending(queue: &Definition) -> Segment {
+pub(crate) fn open_for_sending(queue: &Definition) -> Segment {
     compare_sometimes(queue);
     let open = {
         let lock = queue.lock();
@@ -59,7 +59,7 @@ fn next(queue: &Definition) -> Option<Segment> {
 }
 
 /// Looks how large the segments are, but for those that somebody truncates. Whether the open one is to be left.
-pub fn measure(queue: &Definition) -> bool {
+pub(crate) fn measure(queue: &Definition) -> bool {
     let mut is_to_be_left = false;
     for number in 0..SEGMENTS {
         let Some(segment) = Segment::try_open(queue, number, Purpose::Look) else { continue };
@@ -76,21 +76,21 @@ pub fn measure(queue: &Definition) -> bool {
 }
 
 /// Leaves the open segment for another if it is full, as the next sender would: there may be none. Likewise if its ledger is swollen.
-pub fn leave_full(queue: &Definition) {
+pub(crate) fn leave_full(queue: &Definition) {
     if measure(queue) {
         next(queue);
     }
 }
 
 /// Notes in the ledger of a new queue that it has begun, for one that a crash empties: a ledger without that was emptied.
-pub fn begin(queue: &Definition) {
+pub(crate) fn begin(queue: &Definition) {
     let segment = Segment::open(queue, 0, Purpose::Take);
     transactions::current();
     ledger::append(&segment, &[Row::Mark(0)], None);
 }
 
 /// Empties both tables, and keeps what must not be forgotten: the last position, and how far these producers are.
-pub fn truncate(queue: &Definition, number: usize, last: u64, producers: &[Origin]) {
+pub(crate) fn truncate(queue: &Definition, number: usize, last: u64, producers: &[Origin]) {
     let (rows, ledger) = queue.tables(number);
     run_as_owner(&format!("truncate {}, {}", table_name(rows), table_name(ledger)), &[]);
     let segment = Segment::open(queue, number, Purpose::Take);

@@ -117,7 +117,7 @@ pub unsafe fn read(text: RowText, row_type: Oid) -> Datum {
 ///
 /// # Safety
 /// A value of a composite type.
-pub unsafe fn plain_row(row: Datum, most: usize) -> Datum {
+pub(crate) unsafe fn plain_row(row: Datum, most: usize) -> Datum {
     // SAFETY: by contract; what is read of the row lives as long as it.
     unsafe {
         let (descriptor, values) = deformed(row);
@@ -193,7 +193,7 @@ unsafe fn plain_value(value: Datum, of_type: Oid) -> Datum {
 ///
 /// # Safety
 /// A value of a composite type.
-pub unsafe fn deformed(row: Datum) -> (pg_sys::TupleDesc, Vec<Option<Datum>>) {
+pub(crate) unsafe fn deformed(row: Datum) -> (pg_sys::TupleDesc, Vec<Option<Datum>>) {
     // SAFETY: a value of a composite type, whose header says which.
     unsafe {
         let header = pg_sys::pg_detoast_datum(row.cast_mut_ptr()).cast::<pg_sys::HeapTupleHeaderData>();
@@ -274,7 +274,7 @@ unsafe fn elements(texts: Datum) -> Vec<Option<Datum>> {
 ///
 /// # Safety
 /// An array of such elements.
-pub unsafe fn elements_of(array: Datum, element: Oid) -> Vec<Option<Datum>> {
+pub(crate) unsafe fn elements_of(array: Datum, element: Oid) -> Vec<Option<Datum>> {
     // SAFETY: an array of the type of element.
     unsafe {
         let (mut length, mut by_value, mut align) = (0i16, false, 0 as c_char);

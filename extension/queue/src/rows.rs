@@ -19,7 +19,7 @@ const NEIGHBOURHOODS: [u32; 3] = [8, 64, 1024];
 
 /// Hands out the rows of these ascending spans, in the order of their positions. `batches` say where to look. Rows that somebody
 /// has removed by hand are missing, and a warning says so.
-pub fn fetch(
+pub(crate) fn fetch(
     segment: &Segment,
     batches: &[Batch],
     wanted: &[Span],
@@ -210,7 +210,7 @@ fn without(wanted: &[Span], mut found: Vec<u64>) -> Vec<Span> {
 }
 
 /// The spans of these ascending positions.
-pub fn spans_of(positions: impl IntoIterator<Item = u64>) -> Vec<Span> {
+pub(crate) fn spans_of(positions: impl IntoIterator<Item = u64>) -> Vec<Span> {
     let mut list = Vec::new();
     positions.into_iter().for_each(|position| spans::push(&mut list, position));
     list

@@ -43,7 +43,7 @@ thread_local! {
 }
 
 /// The current subtransaction has claimed positions; at the top there is nothing to remember.
-pub fn claimed(queue: &Definition, segment: usize, span: Span) {
+pub(crate) fn claimed(queue: &Definition, segment: usize, span: Span) {
     // SAFETY: inside a transaction.
     let within = unsafe { pg_sys::GetCurrentSubTransactionId() };
     if within != TOP {
@@ -70,7 +70,7 @@ fn remember(claimed: &mut Vec<Claimed>, new: Claimed) {
 }
 
 /// A subtransaction has become part of its parent.
-pub fn committed(own: SubTransactionId, parent: SubTransactionId) {
+pub(crate) fn committed(own: SubTransactionId, parent: SubTransactionId) {
     for claimed in taken(own) {
         if parent != TOP {
             CLAIMED.with_borrow_mut(|all| remember(all, Claimed { within: parent, ..claimed }));
@@ -79,7 +79,7 @@ pub fn committed(own: SubTransactionId, parent: SubTransactionId) {
 }
 
 /// A subtransaction was rolled back: what it had claimed is free.
-pub fn rolled_back(own: SubTransactionId) {
+pub(crate) fn rolled_back(own: SubTransactionId) {
     for Claimed { queue, segment, span, .. } in taken(own) {
         let mut lock = queues().lock(queue);
         lock.segments[segment].watch.freed(span, &Server::now());
@@ -87,7 +87,7 @@ pub fn rolled_back(own: SubTransactionId) {
 }
 
 /// The transaction has ended, and everybody can see that.
-pub fn forget() {
+pub(crate) fn forget() {
     CLAIMED.with_borrow_mut(Vec::clear);
 }
 

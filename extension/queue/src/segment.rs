@@ -12,7 +12,7 @@ use super::definition::Definition;
 
 /// Why a segment is opened, which decides on its locks. They are kept until the transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Rows are only looked at.
     Look,
     /// Rows are taken: claims are appended.
@@ -44,14 +44,14 @@ pub struct Column {
 
 impl Column {
     /// One of whole numbers, the smallest first.
-    pub const fn whole_number(number: i16) -> Column {
+    pub(crate) const fn whole_number(number: i16) -> Column {
         Column { number, kind: (pg_sys::INTEGER_BTREE_FAM_OID.to_u32(), 0), descends: false }
     }
 }
 
 /// Which rows an index has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Condition {
+pub(crate) enum Condition {
     /// All.
     None,
     /// Those that have a value in this column.
@@ -83,7 +83,7 @@ impl Opened {
     }
 
     /// The indexes of this table, also those that are being built or have failed to be.
-    pub fn indexes(&self, lock: i32) -> Vec<Opened> {
+    pub(crate) fn indexes(&self, lock: i32) -> Vec<Opened> {
         // SAFETY: the table is open and locked; the list is in the current memory context.
         unsafe {
             let list = pg_sys::RelationGetIndexList(self.0);
@@ -108,7 +108,7 @@ impl Opened {
 
     /// Whether this index has all rows of its table, in this order; those alone that have a value in the first column if
     /// `is_partial`. One that REINDEX CONCURRENTLY builds or has replaced lacks rows.
-    pub fn is_ordered_by(&self, order: &[Column], is_partial: bool) -> bool {
+    pub(crate) fn is_ordered_by(&self, order: &[Column], is_partial: bool) -> bool {
         // SAFETY: the index is open; it has as many columns, options, families and collations as it says.
         unsafe {
             let index = *self.0;
@@ -141,7 +141,7 @@ impl Opened {
     }
 
     /// Which rows of its table this index has.
-    pub fn condition(&self) -> Condition {
+    pub(crate) fn condition(&self) -> Condition {
         // SAFETY: the index is open; each node is read as what it says that it is.
         unsafe {
             let conditions = pg_sys::RelationGetIndexPredicate(self.0);
@@ -165,7 +165,7 @@ impl Opened {
     }
 
     /// Whether this transaction has truncated it, which a rollback undoes.
-    pub fn is_truncated_here(&self) -> bool {
+    pub(crate) fn is_truncated_here(&self) -> bool {
         // SAFETY: the relation is open.
         let relation = unsafe { &*self.0 };
         // InvalidSubTransactionId
@@ -173,13 +173,13 @@ impl Opened {
     }
 
     /// Pages of its main fork.
-    pub fn pages(&self) -> u32 {
+    pub(crate) fn pages(&self) -> u32 {
         // SAFETY: the relation is open.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
     }
 
     /// Pages of the values that its rows have elsewhere, in its TOAST table.
-    pub fn pages_elsewhere(&self) -> u32 {
+    pub(crate) fn pages_elsewhere(&self) -> u32 {
         let lock = pg_sys::AccessShareLock as i32;
         // SAFETY: the relation is open.
         let elsewhere = unsafe { (*(*self.0).rd_rel).reltoastrelid };
@@ -239,14 +239,14 @@ const BY_PRODUCER: [Column; 3] = [
     Column::whole_number(11),
 ];
 /// Attribute number of the ledger's producer.
-pub const PRODUCER: i16 = 9;
+pub(crate) const PRODUCER: i16 = 9;
 const TEXT_BY_BYTES: (u32, u32) = (pg_sys::TEXT_BTREE_FAM_OID.to_u32(), pg_sys::C_COLLATION_OID.to_u32());
 /// `datetime_ops` of B-trees in PostgreSQL's `pg_opfamily.dat`, which has no name in C.
 const TIME_FAMILY: u32 = 434;
 
 impl Segment {
     /// Opens a segment, and waits for its locks.
-    pub fn open(queue: &Definition, number: usize, purpose: Purpose) -> Segment {
+    pub(crate) fn open(queue: &Definition, number: usize, purpose: Purpose) -> Segment {
         let (rows, ledger) = queue.tables(number);
         let (rows_lock, ledger_lock) = purpose.locks();
         let gone = || -> ! {
@@ -258,7 +258,7 @@ impl Segment {
     }
 
     /// Opens a segment if its locks can be had at once.
-    pub fn try_open(queue: &Definition, number: usize, purpose: Purpose) -> Option<Segment> {
+    pub(crate) fn try_open(queue: &Definition, number: usize, purpose: Purpose) -> Option<Segment> {
         let (rows, ledger) = queue.tables(number);
         let (rows_lock, ledger_lock) = purpose.locks();
         // SAFETY: inside a transaction.
@@ -270,7 +270,7 @@ impl Segment {
     }
 
     /// The same for one that was opened by [`Segment::try_open`], which has two locks on each table.
-    pub fn release_tried(self, purpose: Purpose) {
+    pub(crate) fn release_tried(self, purpose: Purpose) {
         let (rows_lock, ledger_lock) = purpose.locks();
         // SAFETY: the relations are open.
         let (rows, ledger) = unsafe { ((**self.rows).rd_id, (**self.ledger).rd_id) };
@@ -283,7 +283,7 @@ impl Segment {
     }
 
     /// Closes it and gives its locks back, for others that may want to truncate it.
-    pub fn release(self, purpose: Purpose) {
+    pub(crate) fn release(self, purpose: Purpose) {
         let (rows_lock, ledger_lock) = purpose.locks();
         let oid = |relation: &Opened| {
             // SAFETY: the relation is open.
@@ -316,17 +316,17 @@ impl Segment {
     }
 
     /// Pages of its rows, with those of the values that they have elsewhere. Not under the queue's lock: it takes one of PostgreSQL's.
-    pub fn pages_of_rows(&self) -> u32 {
+    pub(crate) fn pages_of_rows(&self) -> u32 {
         self.rows.pages().saturating_add(self.rows.pages_elsewhere())
     }
 
     /// The ledger's index by position.
-    pub fn by_first(&self) -> &Opened {
+    pub(crate) fn by_first(&self) -> &Opened {
         &self.indexes[self.by_first]
     }
 
     /// The ledger's index by producer.
-    pub fn by_producer(&self) -> &Opened {
+    pub(crate) fn by_producer(&self) -> &Opened {
         &self.indexes[self.by_producer]
     }
 }

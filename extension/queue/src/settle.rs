@@ -20,7 +20,7 @@ const SLICE: usize = 256;
 
 /// A row that is named to be settled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Named {
+pub(crate) struct Named {
     /// Its position.
     pub position: u64,
     /// Which reading of it settles it, by its number; none for whoever names it.
@@ -39,7 +39,12 @@ impl Named {
 ///
 /// Rows that another transaction has claimed and not committed are waited for, as an UPDATE would. It goes in slices, between
 /// which others have the queue's lock and this session can be cancelled.
-pub fn settle(queue: &Definition, named: &[Named], until: i64, mut hand_out: impl FnMut(&Haul)) -> usize {
+pub(crate) fn settle(
+    queue: &Definition,
+    named: &[Named],
+    until: i64,
+    mut hand_out: impl FnMut(&Haul),
+) -> usize {
     let mut named = named.to_vec();
     named.sort_unstable();
     named.dedup();
@@ -138,12 +143,12 @@ fn find_in_block(haul: &mut Haul, named: &[Named], server: &Server, until: i64) 
 }
 
 /// What the ledger says of the block of a position.
-pub fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
+pub(crate) fn read_block(segment: &Segment, position: u64, server: &Server) -> Block {
     read_block_and_next(segment, position, server).0
 }
 
 /// The same, and a position to which the ledger says nothing of what is above the block.
-pub fn read_block_and_next(segment: &Segment, position: u64, server: &Server) -> (Block, u64) {
+pub(crate) fn read_block_and_next(segment: &Segment, position: u64, server: &Server) -> (Block, u64) {
     let mut block = Block::new(position);
     let (end, mut next) = (block.start + BLOCK, u64::MAX);
     for row in Scan::upwards(segment, server, block.start) {
@@ -186,7 +191,7 @@ fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server,
 }
 
 /// Neighbouring claims of one block that are alike become one, but none has positions on both sides of the cursor.
-pub fn merge(claims: impl Iterator<Item = Claim>, cursor: u64) -> Vec<Claim> {
+pub(crate) fn merge(claims: impl Iterator<Item = Claim>, cursor: u64) -> Vec<Claim> {
     let mut merged: Vec<Claim> = Vec::new();
     for next in claims {
         if let Some(last) = merged.last_mut()
@@ -204,7 +209,7 @@ pub fn merge(claims: impl Iterator<Item = Claim>, cursor: u64) -> Vec<Claim> {
 }
 
 /// Leases or consumes those of the positions that are free now, as `fate` says.
-pub fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul> {
+pub(crate) fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> Vec<Haul> {
     if positions.is_empty() {
         return Vec::new();
     }

@@ -18,7 +18,7 @@ use super::transactions::{self, Server};
 use super::{claim, layout, producer, rotation, rows, settle, wake};
 
 /// Rows of a slice; the last block is moved whole, unless its rows are large.
-pub const ROWS: usize = 512;
+pub(crate) const ROWS: usize = 512;
 /// Bytes that the rows of a slice have elsewhere, if they are more than one.
 const BYTES: u64 = 1 << 20;
 /// Parts of a ledger that are looked through for one slice.
@@ -29,7 +29,7 @@ const PRODUCERS: (usize, usize) = (10_000, 1_000);
 const AT_ONCE: usize = 16;
 
 /// What is moved out of a segment.
-pub struct Shift {
+pub(crate) struct Shift {
     number: usize,
     stage: Stage,
 }
@@ -42,12 +42,12 @@ enum Stage {
 
 impl Shift {
     /// Of a segment of a queue.
-    pub fn of(number: usize) -> Shift {
+    pub(crate) fn of(number: usize) -> Shift {
         Shift { number, stage: Stage::Rows }
     }
 
     /// Moves a slice; whether there is more. It is there for others when the transaction commits.
-    pub fn step(&mut self, queue: &Definition) -> bool {
+    pub(crate) fn step(&mut self, queue: &Definition) -> bool {
         match &self.stage {
             Stage::Rows => {
                 if !move_rows(queue, self.number) {
@@ -67,7 +67,7 @@ impl Shift {
 }
 
 /// Moves a bounded part of what is to be moved out of these segments.
-pub fn some(queue: &Definition, segments: &[usize]) {
+pub(crate) fn some(queue: &Definition, segments: &[usize]) {
     for number in segments {
         let mut shift = Shift::of(*number);
         // What is left comes with the next call.

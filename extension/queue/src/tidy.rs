@@ -21,7 +21,7 @@ thread_local! {
 }
 
 /// Truncates what is drained of the queue when the transaction commits, or moves what stays.
-pub fn at_commit(queue: &Definition) {
+pub(crate) fn at_commit(queue: &Definition) {
     DUE.with_borrow_mut(|due| {
         if !due.contains(&queue.name) {
             due.push(queue.name.clone());

@@ -20,7 +20,7 @@ impl Server {
     }
 
     /// The whole number of a transaction that is in progress.
-    pub fn widen(&self, transaction: TransactionId) -> u64 {
+    pub(crate) fn widen(&self, transaction: TransactionId) -> u64 {
         let behind = (self.next as u32).wrapping_sub(transaction.into_inner());
         // One that has begun since is ahead of `next`.
         self.next.wrapping_add_signed(-i64::from(behind as i32))
@@ -29,7 +29,7 @@ impl Server {
 
 impl Server {
     /// The transaction at the top of one that is in progress: a subtransaction ends with it, or before.
-    pub fn top_of(&self, transaction: u64) -> u64 {
+    pub(crate) fn top_of(&self, transaction: u64) -> u64 {
         let number = TransactionId::from_inner(transaction as u32);
         // SAFETY: inside a transaction. What is in progress now is not below this transaction's own horizon.
         self.widen(unsafe { pg_sys::SubTransGetTopmostTransaction(number) })
@@ -55,17 +55,17 @@ impl Server {
 const XACT_TRUNCATION_LOCK: usize = 44;
 
 /// What had been committed at one moment, for however long somebody looks at it.
-pub struct Moment(pg_sys::Snapshot);
+pub(crate) struct Moment(pg_sys::Snapshot);
 
 impl Moment {
     /// As of now.
-    pub fn now() -> Moment {
+    pub(crate) fn now() -> Moment {
         // SAFETY: inside a transaction. After an error PostgreSQL gives the snapshot back.
         Moment(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
     }
 
     /// Whether a transaction that has written something and not been rolled back had committed, or is this one.
-    pub fn has(&self, writer: TransactionId) -> bool {
+    pub(crate) fn has(&self, writer: TransactionId) -> bool {
         // SAFETY: the snapshot is registered.
         unsafe {
             pg_sys::TransactionIdIsCurrentTransactionId(writer) || !pg_sys::XidInMVCCSnapshot(writer, self.0)
@@ -104,7 +104,7 @@ pub fn current() -> u64 {
 }
 
 /// The number of the current transaction of the top, which gets one if it has none.
-pub fn top() -> u64 {
+pub(crate) fn top() -> u64 {
     // SAFETY: inside a transaction.
     unsafe { pg_sys::GetTopFullTransactionId() }.value
 }

@@ -22,7 +22,7 @@ const PRODUCERS: usize = 1_000;
 
 /// What was done.
 #[derive(Default)]
-pub struct Tidied {
+pub(crate) struct Tidied {
     /// How many segments were truncated.
     pub truncated: usize,
     /// Segments of which something is to be moved first.
@@ -77,7 +77,7 @@ fn worth_compacting() -> u32 {
 }
 
 /// Truncates the segments that are drained, and that nobody uses now.
-pub fn tidy(queue: &Definition, effort: Effort) -> Tidied {
+pub(crate) fn tidy(queue: &Definition, effort: Effort) -> Tidied {
     let known = queue.lock().is_known;
     if !known {
         learn(queue, Purpose::Look);
@@ -136,7 +136,7 @@ pub fn tidy(queue: &Definition, effort: Effort) -> Tidied {
 }
 
 /// What a taker's commit does: it truncates what is drained, and moves a slice of what is to be moved.
-pub fn tidy_in_passing(queue: &Definition) {
+pub(crate) fn tidy_in_passing(queue: &Definition) {
     let left = tidy(queue, Effort::Passing).left;
     // One at a time: there may be room when it is gone.
     if let Some(number) = left.first() {
@@ -383,6 +383,6 @@ fn unlock_both(rows: pg_sys::Oid, ledger: pg_sys::Oid) {
 }
 
 /// Whether the ledger says so: whatever is in shared memory, rows are not truncated on its word alone.
-pub fn is_drained(segment: &Segment) -> bool {
+pub(crate) fn is_drained(segment: &Segment) -> bool {
     remains(segment, Extent::Most(0)).is_some()
 }

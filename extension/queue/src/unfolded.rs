@@ -52,7 +52,7 @@ impl Room {
     ///
     /// # Safety
     /// A value of the type, inside a transaction.
-    pub unsafe fn add_whole(&mut self, value: Datum, of_type: Oid) -> Result<(), Full> {
+    pub(crate) unsafe fn add_whole(&mut self, value: Datum, of_type: Oid) -> Result<(), Full> {
         let mut after = Room { ..*self };
         // SAFETY: by contract.
         unsafe { after.add(value, of_type)? };

@@ -20,7 +20,7 @@ use super::memory::{QueueMemory, queues};
 use super::{now, savepoints};
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
-pub const LONGEST_SLEEP_MS: i64 = 30_000;
+pub(crate) const LONGEST_SLEEP_MS: i64 = 30_000;
 
 /// What this transaction has done to a queue.
 struct Change {
@@ -56,7 +56,7 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
 }
 
 /// This transaction has removed so many rows, or given them back until then.
-pub fn settled(queue: &Definition, count: usize, until: i64) {
+pub(crate) fn settled(queue: &Definition, count: usize, until: i64) {
     note(queue, count as u64, count as u64, until);
 }
 
@@ -104,7 +104,7 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
 }
 
 /// Has this session told of the ends of its transactions, from now on.
-pub fn follow_transactions() {
+pub(crate) fn follow_transactions() {
     if !REGISTERED.get() {
         // SAFETY: callbacks for the life of this session.
         unsafe {
@@ -193,7 +193,7 @@ fn wake(queue: &QueueMemory) {
 /// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
 /// milliseconds at least, until rows may be free. `look` says whether it has found any. Whoever is forbidden to take meanwhile
 /// gets an error.
-pub fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
+pub(crate) fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
     let waiter = Waiter::new(queue);
     loop {
         let seen = waiter.arrivals();

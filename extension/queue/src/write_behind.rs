@@ -18,7 +18,7 @@ const GROUP: u32 = 32;
 const LARGE: u32 = 128;
 
 /// Pages `low` to `high` of an open segment have got rows.
-pub fn written(queue: &Definition, segment: &Segment, low: u32, high: u32) {
+pub(crate) fn written(queue: &Definition, segment: &Segment, low: u32, high: u32) {
     let Some((first, count)) = groups(low, high) else { return };
     if high - low >= LARGE || !has_backlog(queue, segment.number) {
         return;

@@ -88,7 +88,7 @@ pub fn watch() {
 }
 
 /// Whether somebody else has a hook into calls of functions.
-pub fn others_watch_calls() -> bool {
+pub(crate) fn others_watch_calls() -> bool {
     // SAFETY: plain variables of PostgreSQL's.
     let (access, needs) = unsafe { (pg_sys::object_access_hook, pg_sys::needs_fmgr_hook) };
     let previous = PREVIOUS.get();
@@ -125,7 +125,7 @@ pub fn take_refusal() -> bool {
 }
 
 /// Refuses to plan what has turned out to be unfit for a gateway already.
-pub fn refuse_unfit(unfit: u64, fingerprint: u64) {
+pub(crate) fn refuse_unfit(unfit: u64, fingerprint: u64) {
     if ACTIVE.get() && unfit == fingerprint {
         refuse("the route does not run in a gateway until its function changes".into());
     }

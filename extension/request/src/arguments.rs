@@ -55,7 +55,7 @@ pub struct BindError {
 
 impl BindError {
     /// 400.
-    pub fn bad(detail: impl Into<String>) -> Self {
+    pub(crate) fn bad(detail: impl Into<String>) -> Self {
         Self { status: 400, detail: detail.into() }
     }
 }
@@ -282,7 +282,7 @@ thread_local! {
 }
 
 /// The place, among the given arguments, of the one whose conversion has failed. Clears it.
-pub fn failed_conversion() -> Option<usize> {
+pub(crate) fn failed_conversion() -> Option<usize> {
     log_rate::reads_clients_value(false);
     CONVERTING.take()
 }
@@ -292,7 +292,7 @@ pub fn failed_conversion() -> Option<usize> {
 /// # Safety
 /// Inside [`pg::guard::attempt`] and a transaction, as the endpoint's role. `values` and `arguments` have
 /// the same length.
-pub unsafe fn convert(
+pub(crate) unsafe fn convert(
     arguments: &[Argument],
     values: &[Value<'_>],
     request: &Request<'_>,

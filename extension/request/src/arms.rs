@@ -23,7 +23,7 @@ use pgrx::pg_sys;
 ///
 /// # Safety
 /// A statement of the parser that is planned.
-pub unsafe fn sorts_idly(raw: *const pg_sys::RawStmt) -> bool {
+pub(crate) unsafe fn sorts_idly(raw: *const pg_sys::RawStmt) -> bool {
     // SAFETY: nodes of the parser; the tags tell the types.
     unsafe {
         if (*(*raw).stmt).type_ != pg_sys::NodeTag::T_SelectStmt {
@@ -45,7 +45,7 @@ pub unsafe fn sorts_idly(raw: *const pg_sys::RawStmt) -> bool {
 ///
 /// # Safety
 /// Such a statement.
-pub unsafe fn drop_sort(raw: *mut pg_sys::RawStmt) {
+pub(crate) unsafe fn drop_sort(raw: *mut pg_sys::RawStmt) {
     // SAFETY: by contract.
     unsafe { (*(*raw).stmt.cast::<pg_sys::SelectStmt>()).sortClause = std::ptr::null_mut() }
 }

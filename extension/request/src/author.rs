@@ -11,7 +11,7 @@ use super::endpoint::{Registration, Target};
 use super::function::Function;
 
 /// Why the function may not answer for the route, if so.
-pub fn obstacle(function: &Function, registration: &Registration) -> Option<String> {
+pub(crate) fn obstacle(function: &Function, registration: &Registration) -> Option<String> {
     let Target::Function { owner: Some(registered), .. } = &registration.target else { return None };
     if may_answer(function.owner(), registered, registration.role) {
         return None;

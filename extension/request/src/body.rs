@@ -4,7 +4,7 @@ use pg::out_of_memory::may_fail;
 
 /// The body. Its memory is used again.
 #[derive(Default)]
-pub struct Body {
+pub(crate) struct Body {
     bytes: Vec<u8>,
     limit: usize,
     fault: Option<Fault>,
@@ -38,35 +38,35 @@ const ESCAPED: [bool; 256] = {
 
 impl Body {
     /// Begins an empty body of `limit` bytes at most.
-    pub fn start(&mut self, limit: usize) {
+    pub(crate) fn start(&mut self, limit: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT);
         (self.limit, self.fault) = (limit, None);
     }
 
     /// Whether nothing has been put.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Why it is not whole, if so.
-    pub fn fault(&self) -> Option<Fault> {
+    pub(crate) fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
     /// Its bytes. Give them back with [`Self::give_back`], to be used again.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
     /// Takes the memory of bytes back.
-    pub fn give_back(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn give_back(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
     }
 
     /// Puts bytes at the end. What is too much is left out, and said by [`Self::fault`].
     #[inline]
-    pub fn put(&mut self, piece: &[u8]) {
+    pub(crate) fn put(&mut self, piece: &[u8]) {
         if self.bytes.capacity() - self.bytes.len() >= piece.len() || self.grow(piece.len()) {
             self.bytes.extend_from_slice(piece);
         }
@@ -88,12 +88,12 @@ impl Body {
     }
 
     /// Puts an integer.
-    pub fn put_integer(&mut self, value: i64) {
+    pub(crate) fn put_integer(&mut self, value: i64) {
         self.put(itoa::Buffer::new().format(value).as_bytes());
     }
 
     /// Puts text as a string of JSON, escaped as PostgreSQL does.
-    pub fn put_string(&mut self, text: &[u8]) {
+    pub(crate) fn put_string(&mut self, text: &[u8]) {
         self.put(b"\"");
         let mut rest = text;
         while let Some(length) = rest.iter().position(|&byte| ESCAPED[byte as usize]) {

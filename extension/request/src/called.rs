@@ -18,7 +18,7 @@ use super::standing::{FunctionVersion, Standing, standing};
 
 /// The function that a plan calls, as it was when it was found to be the route's.
 #[derive(Clone, Copy)]
-pub struct Called {
+pub(crate) struct Called {
     /// The function.
     pub version: FunctionVersion,
     /// The endpoint's role.
@@ -50,7 +50,7 @@ pub fn forget() {
 
 impl Called {
     /// Has the call of this text planned: an error after which the request is run again, if it means another function by now.
-    pub fn planned<T>(&self, text: *const c_char, planning: impl FnOnce() -> T) -> T {
+    pub(crate) fn planned<T>(&self, text: *const c_char, planning: impl FnOnce() -> T) -> T {
         PLANNED.set((text, self.version.oid));
         let result = planning();
         forget();
@@ -61,7 +61,7 @@ impl Called {
     ///
     /// # Safety
     /// Inside a guard and a transaction, after the planning and before the run.
-    pub unsafe fn refuse_if_changed(&self) {
+    pub(crate) unsafe fn refuse_if_changed(&self) {
         if changes::epoch() == self.epoch {
             return;
         }
@@ -77,7 +77,7 @@ impl Called {
 ///
 /// # Safety
 /// Inside a guard and a transaction; a query of the analyzer, of [`super::function::Function::call`].
-pub unsafe fn refuse_other(query: *const pg_sys::Query, function: Oid) {
+pub(crate) unsafe fn refuse_other(query: *const pg_sys::Query, function: Oid) {
     // SAFETY: by contract.
     if unsafe { function_of(query) } != Some(function) {
         refuse();

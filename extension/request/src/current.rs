@@ -12,7 +12,7 @@ use session::authority;
 use super::types::Types;
 
 /// A path parameter: name and value.
-pub type PathParameter<'a> = (&'a str, Cow<'a, str>);
+pub(crate) type PathParameter<'a> = (&'a str, Cow<'a, str>);
 
 /// Pointers to what the runner holds while a request runs.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ pub fn scheme(request: &Request<'_>) -> Scheme {
 ///
 /// # Safety
 /// Inside a guard.
-pub unsafe fn path_parameters() -> *mut c_char {
+pub(crate) unsafe fn path_parameters() -> *mut c_char {
     let path = match visible() {
         // SAFETY: `with` keeps the parameters alive while they are set.
         Some(current) => unsafe { &*current.path },

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
-pub struct Effects {
+pub(crate) struct Effects {
     /// Nothing is written or locked, and nothing volatile is called.
     pub reads_only: bool,
     /// It inserts, updates, deletes or merges, itself or in a WITH clause.
@@ -27,7 +27,7 @@ impl Effects {
     ///
     /// # Safety
     /// Inside a guard and a transaction; a query of the analyzer, after the rewriter.
-    pub unsafe fn of(query: *mut pg_sys::Query) -> Self {
+    pub(crate) unsafe fn of(query: *mut pg_sys::Query) -> Self {
         // SAFETY: by contract.
         unsafe {
             let writes = (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE;
@@ -54,7 +54,7 @@ callback! {
 ///
 /// # Safety
 /// Inside a guard and a transaction.
-pub unsafe fn may_call_users_code(of_type: Oid) -> bool {
+pub(crate) unsafe fn may_call_users_code(of_type: Oid) -> bool {
     // SAFETY: by contract.
     unsafe {
         let element = pg_sys::get_element_type(of_type);
@@ -173,7 +173,7 @@ callback! {
     /// Whether `format` is called, somewhere below a node of the analyzer or the planner, with a text that is not known, or one
     /// that takes a width from an argument or has a large one: what it returns may be as long as a client likes. A walker of
     /// PostgreSQL's.
-    pub unsafe fn formats_freely_below(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    pub(crate) unsafe fn formats_freely_below(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
         /// `format(text, variadic "any")` and `format(text)`.
         const FORMAT: [u32; 2] = [3539, 3540];
         // SAFETY: nodes of the analyzer or the planner; the tag tells the type.
@@ -196,7 +196,7 @@ callback! {
 ///
 /// # Safety
 /// Inside a guard and a transaction.
-pub unsafe fn formats_freely(node: *mut pg_sys::Node) -> bool {
+pub(crate) unsafe fn formats_freely(node: *mut pg_sys::Node) -> bool {
     // SAFETY: by contract.
     unsafe { formats_freely_below(node, std::ptr::null_mut()) }
 }

@@ -67,7 +67,7 @@ impl Target {
 
 /// How an endpoint is registered; two equal ones are the same endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registration {
+pub(crate) struct Registration {
     /// What runs.
     pub target: Target,
     /// As which role.
@@ -77,7 +77,7 @@ pub struct Registration {
 }
 
 /// A route or a query handler of this process.
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     /// How it is registered.
     pub registration: Registration,
     /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
@@ -91,7 +91,7 @@ pub struct Endpoint {
 }
 
 /// The plans of an endpoint: one for each set of arguments that requests have left to their defaults.
-pub enum Plans {
+pub(crate) enum Plans {
     /// Not asked for yet, or changed since.
     Unmade,
     /// Made.
@@ -117,7 +117,7 @@ const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 impl Endpoint {
     /// An endpoint without plans.
-    pub fn new(registration: Registration) -> Self {
+    pub(crate) fn new(registration: Registration) -> Self {
         let title = match &registration.target {
             Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
             Target::Statement { name, .. } => format!("handler {name}"),
@@ -138,23 +138,23 @@ impl Endpoint {
 
     /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
     /// `howdah.max_routes`.
-    pub fn number(&self) -> Option<u32> {
+    pub(crate) fn number(&self) -> Option<u32> {
         shared().routes.number(&self.known, || self.registration.target.key(), tell_no_room)
     }
 
     /// Its counters.
-    pub fn counters(&self) -> Option<&'static RouteCounters> {
+    pub(crate) fn counters(&self) -> Option<&'static RouteCounters> {
         self.number().map(|number| shared().routes.get(number as usize))
     }
 
     /// Shows in pg_stat_activity that this endpoint runs.
-    pub fn show(&self) {
+    pub(crate) fn show(&self) {
         // SAFETY: on the main thread of a process that is connected; the text is copied.
         unsafe { pg::pgstat_report_activity(RUNNING, self.title.as_ptr()) };
     }
 
     /// Forgets the plans, so that the next request makes them anew.
-    pub fn forget_plans(&mut self) {
+    pub(crate) fn forget_plans(&mut self) {
         // The plans first: they use what the function keeps.
         if let Plans::Made { plans, .. } = &mut self.plans {
             plans.drain(..).for_each(Plan::release);
@@ -163,26 +163,26 @@ impl Endpoint {
     }
 
     /// Notes which version of its function is planned.
-    pub fn note_version(&self, version: &FunctionVersion) {
+    pub(crate) fn note_version(&self, version: &FunctionVersion) {
         self.fingerprint.set(registry::hash((version.oid.to_u32(), version.xmin.into_inner(), version.tid)));
     }
 
     /// Keeps it with the executors until its function changes.
-    pub fn keep_out(&self) {
+    pub(crate) fn keep_out(&self) {
         if let Some(counters) = self.counters() {
             counters.inline_unfit.store(self.fingerprint.get(), Relaxed);
         }
     }
 
     /// An error in a gateway, if it is to stay with the executors.
-    pub fn refuse_unfit(&self) {
+    pub(crate) fn refuse_unfit(&self) {
         let unfit = self.counters().map_or(0, |counters| counters.inline_unfit.load(Relaxed));
         admission::refuse_unfit(unfit, self.fingerprint.get());
     }
 
     /// Whether it is what was found unfit. If something has changed since it was looked at last, its plans are forgotten, and
     /// it is not: whoever makes them anew is told.
-    pub fn is_unfit(&mut self, unfit: u64) -> bool {
+    pub(crate) fn is_unfit(&mut self, unfit: u64) -> bool {
         if unfit == 0 || self.fingerprint.get() != unfit {
             return false;
         }
@@ -200,7 +200,7 @@ impl Endpoint {
     }
 
     /// Whether it is known what its plans are, or that there are none.
-    pub fn is_made(&self) -> bool {
+    pub(crate) fn is_made(&self) -> bool {
         match &self.plans {
             Plans::Unmade => false,
             Plans::Made { .. } => true,
@@ -209,7 +209,7 @@ impl Endpoint {
     }
 
     /// Why there are no plans.
-    pub fn reason(&self) -> Option<&PgError> {
+    pub(crate) fn reason(&self) -> Option<&PgError> {
         match &self.plans {
             Plans::Broken { error, .. } => Some(error),
             _ => None,
@@ -218,7 +218,7 @@ impl Endpoint {
 
     /// Whether requests to it may run in the gateway as far as its plans tell: all that is made reads only
     /// and calls nothing volatile.
-    pub fn reads_only(&self) -> bool {
+    pub(crate) fn reads_only(&self) -> bool {
         matches!(&self.plans, Plans::Made { plans, .. } if plans.iter().all(Plan::reads_only))
     }
 }

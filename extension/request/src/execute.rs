@@ -11,13 +11,13 @@ use super::plan::Plan;
 use super::receiver::Receiver;
 
 /// How often a request is tried again that has failed while tables and functions changed.
-pub const CATALOG_TRIES: u32 = 8;
+pub(crate) const CATALOG_TRIES: u32 = 8;
 
 /// The plan as it is now, made anew if it must be. The current resource owner holds it.
 ///
 /// # Safety
 /// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
-pub unsafe fn cached_plan(
+pub(crate) unsafe fn cached_plan(
     plan: &Plan,
     called: Option<Called>,
     parameters: pg_sys::ParamListInfo,
@@ -55,7 +55,7 @@ pub unsafe fn cached_plan(
 ///
 /// # Safety
 /// Inside a guard and a transaction with an active snapshot, as the endpoint's role.
-pub unsafe fn execute(
+pub(crate) unsafe fn execute(
     plan: &Plan,
     called: Option<Called>,
     parameters: pg_sys::ParamListInfo,
@@ -103,7 +103,7 @@ fn refuse_rules() -> ! {
 ///
 /// # Safety
 /// Inside a guard; the plan has been started with a receiver that still stands.
-pub unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
+pub(crate) unsafe fn executor_run(description: *mut pg_sys::QueryDesc, plan: &Plan, once: bool) {
     // None is all; the receiver refuses the second row of a scalar subquery.
     let rows = if plan.runs_to_end { 0 } else { 1 + u64::from(plan.scalar) };
     // SAFETY: by contract.

@@ -132,13 +132,13 @@ impl Function {
     ///
     /// # Safety
     /// Inside a transaction.
-    pub unsafe fn may_be_executed_by(&self, role: Oid) -> bool {
+    pub(crate) unsafe fn may_be_executed_by(&self, role: Oid) -> bool {
         // SAFETY: by contract.
         unsafe { may_execute(self.version.oid, role) }
     }
 
     /// Which version of the function this is.
-    pub fn version(&self) -> FunctionVersion {
+    pub(crate) fn version(&self) -> FunctionVersion {
         self.version
     }
 
@@ -153,22 +153,22 @@ impl Function {
     }
 
     /// Whether the argument at this place has a default.
-    pub fn has_default(&self, place: usize) -> bool {
+    pub(crate) fn has_default(&self, place: usize) -> bool {
         place + self.defaults >= self.arguments.len()
     }
 
     /// The bit set in which all arguments are given.
-    pub fn all_given(&self) -> u64 {
+    pub(crate) fn all_given(&self) -> u64 {
         (1u64 << self.arguments.len()) - 1
     }
 
     /// The arguments of a bit set.
-    pub fn given_arguments(&self, given: u64) -> impl Iterator<Item = &Argument> {
+    pub(crate) fn given_arguments(&self, given: u64) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().enumerate().filter(move |(place, _)| given >> place & 1 == 1).map(|(_, a)| a)
     }
 
     /// Whether it is declared VOLATILE.
-    pub fn is_volatile(&self) -> bool {
+    pub(crate) fn is_volatile(&self) -> bool {
         self.volatile
     }
 
@@ -291,7 +291,7 @@ impl Function {
     }
 
     /// Whether running the body instead of calling the function means the same.
-    pub fn body_may_stand_for_call(&self) -> bool {
+    pub(crate) fn body_may_stand_for_call(&self) -> bool {
         // Who has hooks into calls wants to see them.
         self.in_sql
             && !admission::others_watch_calls()
@@ -303,7 +303,7 @@ impl Function {
     }
 
     /// Whether a value of this type is the function's result without any conversion or check.
-    pub fn returns_as_is(&self, column: Oid) -> bool {
+    pub(crate) fn returns_as_is(&self, column: Oid) -> bool {
         let mut typmod = -1;
         // SAFETY: inside a transaction; both types exist.
         unsafe {
@@ -316,7 +316,7 @@ impl Function {
 
     /// Whether the result is still what the plan takes it for: a domain's constraints and name, and a table's columns,
     /// may change while the function stays as it is.
-    pub fn still_returns(&self, plan: &Plan, types: &Types) -> bool {
+    pub(crate) fn still_returns(&self, plan: &Plan, types: &Types) -> bool {
         // SAFETY: inside a transaction; the result's type exists as long as the function.
         let (base, are_current) =
             unsafe { (pg_sys::getBaseType(self.result), (*plan.columns()).are_current()) };
@@ -333,12 +333,12 @@ impl Function {
     }
 
     /// Whether its body was parsed when it was made.
-    pub fn has_tree(&self) -> bool {
+    pub(crate) fn has_tree(&self) -> bool {
         self.standard_body.is_some()
     }
 
     /// Its body as it was parsed, if that is one statement; lives as long as the function.
-    pub fn tree(&self) -> Option<*mut pg_sys::Query> {
+    pub(crate) fn tree(&self) -> Option<*mut pg_sys::Query> {
         self.tree
     }
 
@@ -351,7 +351,7 @@ impl Function {
     }
 
     /// What the parser needs to know of the arguments; lives as long as the plan.
-    pub fn parse_info(&self) -> *mut c_void {
+    pub(crate) fn parse_info(&self) -> *mut c_void {
         self.parse_info
     }
 }

@@ -31,7 +31,7 @@ thread_local! {
 }
 
 /// Watches the start of plans. Called once in each worker.
-pub fn watch() {
+pub(crate) fn watch() {
     // SAFETY: on the main thread; hooks are plain variables.
     unsafe {
         PREVIOUS.set(pg_sys::ExecutorStart_hook);
@@ -40,7 +40,7 @@ pub fn watch() {
 }
 
 /// Whether an extension wants to see the start of each plan, such as one that counts or measures statements.
-pub fn others_watch() -> bool {
+pub(crate) fn others_watch() -> bool {
     // SAFETY: a plain variable.
     let first = unsafe { pg_sys::ExecutorStart_hook }.map(|hook| hook as usize);
     PREVIOUS.get().is_some() || first != Some(executor_start as *const () as usize)
@@ -87,7 +87,7 @@ callback! {
 }
 
 /// Forgets what was refused and caught: another's tables are not to be named for it.
-pub fn forget() {
+pub(crate) fn forget() {
     REFUSED.set(None);
 }
 
@@ -95,7 +95,7 @@ pub fn forget() {
 ///
 /// # Safety
 /// On the main thread, outside a transaction, after the error.
-pub unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
+pub(crate) unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
     let refused = REFUSED.take();
     let message = error.message.strip_prefix("permission denied for ")?;
     let (kind, name) = message.split_once(' ')?;

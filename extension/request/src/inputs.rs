@@ -100,7 +100,7 @@ impl TypeInput {
 ///
 /// # Safety
 /// Inside a transaction; a row of pg_proc that has so many.
-pub unsafe fn arguments(
+pub(crate) unsafe fn arguments(
     tuple: pg_sys::HeapTuple,
     inputs: usize,
     types: &Types,

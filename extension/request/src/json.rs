@@ -17,7 +17,7 @@ pub type Object<'a> = HashMap<String, &'a RawValue>;
 const MAX_DIMENSIONS: usize = 6;
 
 /// The object that a body is; none if it is JSON of another kind.
-pub fn object(body: &[u8]) -> Result<Option<Object<'_>>, serde_json::Error> {
+pub(crate) fn object(body: &[u8]) -> Result<Option<Object<'_>>, serde_json::Error> {
     let whole: &RawValue = serde_json::from_slice(body)?;
     if whole.get().starts_with('{') { serde_json::from_str(whole.get()).map(Some) } else { Ok(None) }
 }

@@ -20,16 +20,16 @@
 
 pub mod admission;
 pub mod arguments;
-pub mod arms;
+mod arms;
 pub mod author;
 pub mod body;
 pub mod called;
 pub mod current;
-pub mod effects;
+mod effects;
 pub mod endpoint;
-pub mod execute;
+mod execute;
 pub mod function;
-pub mod grants;
+mod grants;
 pub mod inputs;
 pub mod json;
 pub mod later;
@@ -44,9 +44,10 @@ pub mod rows;
 pub mod run;
 pub mod runner;
 pub mod shape;
-pub mod standing;
-pub mod stored_body;
+mod standing;
+mod stored_body;
 pub mod table;
 pub mod types;
 
-pub use runner::{Done, Runner, RunsIn, Way, Whose, access, log_request, nothing_answers, way};
+pub(crate) use runner::Whose;
+pub use runner::{Done, Runner, RunsIn, Way, log_request, nothing_answers, way};

@@ -28,13 +28,13 @@ const MOST_PLANS: usize = 16;
 
 /// The plans that are open in the shared transaction. Their memory is the transaction's.
 #[derive(Default)]
-pub struct OpenPlans {
+pub(crate) struct OpenPlans {
     plans: Vec<OpenPlan>,
 }
 
 /// A plan that the executor has started.
 #[derive(Clone, Copy)]
-pub struct OpenPlan {
+pub(crate) struct OpenPlan {
     source: *mut pg_sys::CachedPlanSource,
     generation: c_int,
     cached: *mut pg_sys::CachedPlan,
@@ -63,7 +63,7 @@ impl OpenPlans {
     /// # Safety
     /// Inside a guard and the shared transaction, as the endpoint's role. The receiver stays where it is as long
     /// as the transaction.
-    pub unsafe fn run(
+    pub(crate) unsafe fn run(
         &mut self,
         plan: &Plan,
         called: Option<Called>,
@@ -94,7 +94,7 @@ impl OpenPlans {
     ///
     /// # Safety
     /// Inside a guard and the transaction.
-    pub unsafe fn end(&mut self) {
+    pub(crate) unsafe fn end(&mut self) {
         while let Some(open) = self.plans.pop() {
             // SAFETY: by contract.
             unsafe { open.end() };
@@ -102,7 +102,7 @@ impl OpenPlans {
     }
 
     /// Forgets all, after the transaction was aborted and has taken them with it.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.plans.clear();
     }
 }

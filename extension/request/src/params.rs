@@ -56,7 +56,7 @@ pub unsafe fn text_of_pieces<'a>(length: usize, pieces: impl Iterator<Item = &'a
 ///
 /// # Safety
 /// Inside a guard.
-pub unsafe fn raise_bad_text() -> ! {
+pub(crate) unsafe fn raise_bad_text() -> ! {
     pgrx::ereport!(
         pgrx::PgLogLevel::ERROR,
         pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
@@ -69,7 +69,7 @@ pub unsafe fn raise_bad_text() -> ! {
 ///
 /// # Safety
 /// Inside a guard. `request` and `types` outlive the list's use.
-pub unsafe fn of_request(source: *mut RequestSource) -> pg_sys::ParamListInfo {
+pub(crate) unsafe fn of_request(source: *mut RequestSource) -> pg_sys::ParamListInfo {
     // SAFETY: by contract.
     unsafe {
         (*source).memory = pg_sys::CurrentMemoryContext;
@@ -82,7 +82,7 @@ pub unsafe fn of_request(source: *mut RequestSource) -> pg_sys::ParamListInfo {
 }
 
 /// Where [`of_request`]'s parameters come from, and those computed already.
-pub struct RequestSource {
+pub(crate) struct RequestSource {
     request: *const Request<'static>,
     types: *const Types,
     values: [Option<(Datum, bool)>; REQUEST_COLUMNS.len()],
@@ -92,7 +92,7 @@ pub struct RequestSource {
 
 impl RequestSource {
     /// A source for one request.
-    pub fn new(request: &Request<'_>, types: &Types) -> Self {
+    pub(crate) fn new(request: &Request<'_>, types: &Types) -> Self {
         RequestSource {
             request: std::ptr::from_ref(request).cast(),
             types,
@@ -199,7 +199,7 @@ unsafe fn headers(request: &Request<'_>, types: &Types) -> Datum {
 ///
 /// # Safety
 /// Inside a guard; `rows` has `count` places.
-pub unsafe fn array_of_rows(rows: *mut Datum, count: usize, row_type: pg_sys::Oid) -> Datum {
+pub(crate) unsafe fn array_of_rows(rows: *mut Datum, count: usize, row_type: pg_sys::Oid) -> Datum {
     // SAFETY: rows are of variable length and aligned to eight bytes.
     unsafe {
         let (mut size, mut lower) = (count as c_int, 1);

@@ -87,7 +87,7 @@ impl Plan {
     }
 
     /// Has a text read again before the next run, as a call would: its names may mean something else by now.
-    pub fn read_again(&self) {
+    pub(crate) fn read_again(&self) {
         if self.origin == Origin::Text {
             // SAFETY: a saved plan; plancache.c reads the flag before each use.
             unsafe { (*self.source).is_valid = false };
@@ -106,7 +106,7 @@ impl Plan {
 
     /// What the last run may have left in the session. What was planned just before may have run anybody's code, of which the
     /// statement does not tell: the planner computes constants in indexes, constraints and partitions of the tables that it reads.
-    pub fn leftovers(&self) -> Leftovers {
+    pub(crate) fn leftovers(&self) -> Leftovers {
         let is_planned = self.is_planned.take();
         if self.effects.get().leaves_nothing && !is_planned { Leftovers::None } else { Leftovers::Possible }
     }
@@ -233,7 +233,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
 ///
 /// # Safety
 /// As for [`for_statement`].
-pub unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Plan {
+pub(crate) unsafe fn for_function(function: &Function, given: u64, types: &Types) -> Plan {
     // SAFETY: by contract.
     unsafe { of_body(function, given, types).unwrap_or_else(|| of_call(function, given, types)) }
 }

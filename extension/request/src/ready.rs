@@ -15,7 +15,7 @@ use super::standing::{Standing, standing};
 use super::types::Types;
 
 /// Whether the endpoint's plans are made and still those of role and function as they are now.
-pub fn is_ready(endpoint: &Endpoint) -> bool {
+pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
     match &endpoint.plans {
         Plans::Unmade => false,
         Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
@@ -27,7 +27,7 @@ pub fn is_ready(endpoint: &Endpoint) -> bool {
 ///
 /// # Safety
 /// On the main thread, outside a transaction.
-pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) {
+pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut Identity) {
     let role = endpoint.registration.role;
     let scope = Scope::Own { read_only: true };
     // SAFETY: by contract; nothing with a destructor is held across PostgreSQL's own calls.
@@ -56,7 +56,7 @@ pub unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity: &mut 
 ///
 /// # Safety
 /// Inside a guard and a transaction, as the endpoint's role.
-pub unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
+pub(crate) unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
     let epoch = changes::epoch();
     // SAFETY: by contract. Everything inside calls PostgreSQL through pgrx's guards.
     match unsafe { attempt(Report::Quiet, || renew(endpoint, types)) } {

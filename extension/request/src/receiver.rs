@@ -37,7 +37,7 @@ pub enum Answer {
 
 /// The receiver. PostgreSQL sees the first field alone.
 #[repr(C)]
-pub struct Receiver {
+pub(crate) struct Receiver {
     callbacks: pg_sys::DestReceiver,
     shape: Shape,
     column: usize,
@@ -57,7 +57,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver. It is boxed: open plans keep its address.
-    pub fn new() -> Box<Self> {
+    pub(crate) fn new() -> Box<Self> {
         Box::new(Receiver {
             callbacks: pg_sys::DestReceiver {
                 receiveSlot: Some(receive),
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// Prepares for the next plan. A body larger than `limit` bytes is an error; `types` outlive the plan's run.
-    pub fn expect(&mut self, plan: &Plan, types: &Types, limit: usize) {
+    pub(crate) fn expect(&mut self, plan: &Plan, types: &Types, limit: usize) {
         (self.shape, self.column, self.scalar) = (plan.shape, plan.column, plan.scalar);
         (self.types, self.limit) = (types, limit);
         self.answer = Answer::Nothing;
@@ -90,13 +90,8 @@ impl Receiver {
         }
     }
 
-    /// Whether what was returned cannot be sent.
-    pub fn is_invalid(&self) -> bool {
-        matches!(self.answer, Answer::Invalid(_))
-    }
-
     /// Answers, after the last row, for a function that returns rows, or nothing.
-    pub fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         if self.answer != Answer::Nothing {
             return;
         }
@@ -111,12 +106,12 @@ impl Receiver {
     }
 
     /// What the first row was.
-    pub fn take_answer(&mut self) -> Answer {
+    pub(crate) fn take_answer(&mut self) -> Answer {
         std::mem::replace(&mut self.answer, Answer::Nothing)
     }
 
     /// What PostgreSQL calls.
-    pub fn as_destination(&mut self) -> *mut pg_sys::DestReceiver {
+    pub(crate) fn as_destination(&mut self) -> *mut pg_sys::DestReceiver {
         std::ptr::from_mut(self).cast()
     }
 }

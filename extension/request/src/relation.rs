@@ -9,7 +9,7 @@ use pgrx::pg_sys::{self, Oid};
 use super::types::Types;
 
 /// The columns of `request`, in the order of `http.request`. The names are those of its attributes.
-pub const REQUEST_COLUMNS: [&str; 10] = [
+pub(crate) const REQUEST_COLUMNS: [&str; 10] = [
     "id",
     "method",
     "path",
@@ -27,7 +27,7 @@ pub const REQUEST_COLUMNS: [&str; 10] = [
 ///
 /// # Safety
 /// Inside a transaction; a statement that is planned, of the parser.
-pub unsafe fn add_request(raw: *mut pg_sys::RawStmt) {
+pub(crate) unsafe fn add_request(raw: *mut pg_sys::RawStmt) {
     let columns: Vec<String> =
         REQUEST_COLUMNS.iter().enumerate().map(|(place, name)| format!("${} as {name}", place + 1)).collect();
     let text = format!("with request as not materialized (select {}) select 1", columns.join(", "));
@@ -79,7 +79,7 @@ unsafe fn with_clause(statement: *mut pg_sys::Node) -> *mut *mut pg_sys::WithCla
 }
 
 /// The types of [`REQUEST_COLUMNS`].
-pub fn request_types(types: &Types) -> [Oid; REQUEST_COLUMNS.len()] {
+pub(crate) fn request_types(types: &Types) -> [Oid; REQUEST_COLUMNS.len()] {
     [
         pg_sys::TEXTOID,
         pg_sys::TEXTOID,

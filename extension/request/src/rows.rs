@@ -59,7 +59,7 @@ impl Columns {
     ///
     /// # Safety
     /// Inside a transaction; pgrx guards each call, so values are dropped when one raises.
-    pub unsafe fn of(descriptor: pg_sys::TupleDesc, row_type: RowType) -> Columns {
+    pub(crate) unsafe fn of(descriptor: pg_sys::TupleDesc, row_type: RowType) -> Columns {
         // SAFETY: by contract; a descriptor of PostgreSQL's.
         unsafe {
             let memory = pg::new_memory(c"howdah columns");
@@ -81,7 +81,7 @@ impl Columns {
     }
 
     /// The type of the rows, as it was when the columns were read.
-    pub fn row_type(&self) -> RowType {
+    pub(crate) fn row_type(&self) -> RowType {
         self.row_type
     }
 
@@ -90,7 +90,7 @@ impl Columns {
     ///
     /// # Safety
     /// Inside a transaction.
-    pub unsafe fn are_current(&self) -> bool {
+    pub(crate) unsafe fn are_current(&self) -> bool {
         // SAFETY: by contract.
         unsafe { self.row_type == RowType::now(self.row_type.oid) }
     }
@@ -100,7 +100,7 @@ impl Columns {
     /// # Safety
     /// Inside a guard; a row of the descriptor that these columns are of. What is allocated on the way is the
     /// current memory context's.
-    pub unsafe fn write(&self, slot: *mut pg_sys::TupleTableSlot, body: &mut Body) -> bool {
+    pub(crate) unsafe fn write(&self, slot: *mut pg_sys::TupleTableSlot, body: &mut Body) -> bool {
         // SAFETY: by contract.
         unsafe {
             let all = (*(*slot).tts_tupleDescriptor).natts;
@@ -137,7 +137,7 @@ impl Drop for Columns {
 
 /// A type of rows at some time. What is made of it is made after this: news that comes meanwhile makes it another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowType {
+pub(crate) struct RowType {
     oid: Oid,
     /// PostgreSQL's number for the columns; 0 for rows of no named type, which change with their function alone.
     version: u64,
@@ -151,7 +151,7 @@ impl RowType {
     ///
     /// # Safety
     /// Inside a transaction.
-    pub unsafe fn now(oid: Oid) -> RowType {
+    pub(crate) unsafe fn now(oid: Oid) -> RowType {
         if matches!(oid, Oid::INVALID | pg_sys::RECORDOID) {
             return RowType { oid, version: 0 };
         }
@@ -295,7 +295,7 @@ pub unsafe fn contents<'a>(value: *const pg_sys::varlena) -> &'a [u8] {
 ///
 /// # Safety
 /// Inside a guard; a value of type jsonb.
-pub unsafe fn jsonb_text<'a>(value: Datum) -> &'a [u8] {
+pub(crate) unsafe fn jsonb_text<'a>(value: Datum) -> &'a [u8] {
     // SAFETY: by contract.
     unsafe {
         let jsonb = pg::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::Jsonb>();

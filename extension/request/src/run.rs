@@ -29,7 +29,7 @@ use super::types::Types;
 use super::{Whose, grants, later};
 
 /// A request on its way through the endpoints.
-pub struct Job<'j, 'r> {
+pub(crate) struct Job<'j, 'r> {
     /// The request.
     pub request: &'j Request<'r>,
     /// OIDs of the extension's types.
@@ -65,7 +65,7 @@ impl Job<'_, '_> {
     ///
     /// # Safety
     /// As for [`super::Runner::run`].
-    pub unsafe fn run(
+    pub(crate) unsafe fn run(
         &mut self,
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
@@ -326,7 +326,7 @@ impl Job<'_, '_> {
     }
 
     /// Turns what an endpoint has returned into the response's status.
-    pub fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
+    pub(crate) fn finish(&mut self, answer: Answer, route: bool) -> Result<u16, Problem> {
         match answer {
             Answer::Response(status) => Ok(status),
             // Raised as an error before.
@@ -340,7 +340,7 @@ impl Job<'_, '_> {
     }
 
     /// The answer to OPTIONS.
-    pub fn write_options(&mut self, allow: &str) -> u16 {
+    pub(crate) fn write_options(&mut self, allow: &str) -> u16 {
         self.write_empty(204, Some(allow))
     }
 

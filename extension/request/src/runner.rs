@@ -292,7 +292,7 @@ impl Runner {
     }
 
     /// Writes an error as the response.
-    pub fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
+    pub(crate) fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
         let buffer = std::mem::take(&mut self.receiver.buffer);
         self.receiver.buffer = problem.write(buffer, request.id());
         problem.status
@@ -393,7 +393,7 @@ fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>)
 }
 
 /// GET and HEAD run in a read-only transaction.
-pub fn access(method: &str) -> Access {
+pub(crate) fn access(method: &str) -> Access {
     if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
 }
 
@@ -429,7 +429,7 @@ pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: D
 
 /// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
 /// choose an id that looks like another's address.
-pub struct Whose<'r>(pub &'r Request<'r>);
+pub(crate) struct Whose<'r>(pub &'r Request<'r>);
 
 impl std::fmt::Display for Whose<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -52,12 +52,12 @@ const NAMED: [(&str, &str); 8] = [
 
 impl Shape {
     /// Whether all columns of the result are in the response.
-    pub fn has_columns(self) -> bool {
+    pub(crate) fn has_columns(self) -> bool {
         matches!(self, Shape::Row | Shape::Rows)
     }
 
     /// The shape of a single value of this type; none if it must be turned into JSON first.
-    pub fn of_value(value_type: Oid, types: &Types) -> Option<Shape> {
+    pub(crate) fn of_value(value_type: Oid, types: &Types) -> Option<Shape> {
         if value_type == types.response {
             return Some(Shape::Response);
         }

@@ -4,11 +4,11 @@ use pg::version::{may_execute, may_use_schema};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 /// The catalog cache of functions.
-pub const PROCOID: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
+pub(crate) const PROCOID: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
 
 /// Which version of a function this is.
 #[derive(Clone, Copy, Debug)]
-pub struct FunctionVersion {
+pub(crate) struct FunctionVersion {
     /// The function.
     pub oid: Oid,
     /// xmin of its row in pg_proc.
@@ -20,7 +20,7 @@ pub struct FunctionVersion {
 }
 
 /// Looks whether a function is still the one that a plan was made from, and whether `role` may execute it.
-pub enum Standing {
+pub(crate) enum Standing {
     /// The same, and allowed.
     Unchanged,
     /// Replaced, altered or dropped: make the plan anew.
@@ -33,7 +33,7 @@ pub enum Standing {
 ///
 /// # Safety
 /// Inside a transaction.
-pub unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
+pub(crate) unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
     // SAFETY: by contract.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(known.oid));
@@ -59,7 +59,7 @@ pub unsafe fn standing(known: &FunctionVersion, role: Oid) -> Standing {
 ///
 /// # Safety
 /// A row of pg_proc.
-pub unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
+pub(crate) unsafe fn version(oid: Oid, tuple: pg_sys::HeapTuple) -> FunctionVersion {
     // SAFETY: by contract.
     unsafe {
         let place = (*tuple).t_self;

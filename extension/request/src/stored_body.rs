@@ -16,7 +16,7 @@ use pg::version;
 use pgrx::pg_sys::{self, Datum};
 
 /// The statement that is analysed in place of the tree.
-pub const STAND_IN: &CStr = c"select";
+pub(crate) const STAND_IN: &CStr = c"select";
 
 /// The place of a query that was not read from a text.
 const NO_PLACE: i32 = -1;
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// Looks at what is analysed from now on. Called once in each worker.
-pub fn watch() {
+pub(crate) fn watch() {
     // SAFETY: on the main thread; hooks are plain variables.
     unsafe {
         NEXT.set(pg_sys::post_parse_analyze_hook);
@@ -39,7 +39,7 @@ pub fn watch() {
 ///
 /// # Safety
 /// Inside a transaction; a `prosqlbody`. The tree lives in the current memory context.
-pub unsafe fn read(body: Datum) -> Option<*mut pg_sys::Query> {
+pub(crate) unsafe fn read(body: Datum) -> Option<*mut pg_sys::Query> {
     // SAFETY: by contract; pgrx guards each call. The tag tells the type.
     unsafe {
         let node = pg_sys::stringToNode(pg_sys::text_to_cstring(body.cast_mut_ptr()));
@@ -54,7 +54,7 @@ pub unsafe fn read(body: Datum) -> Option<*mut pg_sys::Query> {
 
 callback! {
     /// Has the tree that it is given take the place of the statement that is about to be analysed.
-    pub unsafe fn parse_as_stored(state: *mut pg_sys::ParseState, tree: *mut c_void) {
+    pub(crate) unsafe fn parse_as_stored(state: *mut pg_sys::ParseState, tree: *mut c_void) {
         // SAFETY: called by the parser. The fields are those of whoever sets it up.
         unsafe {
             (*state).p_ref_hook_state = tree;
@@ -74,7 +74,7 @@ callback! {
 ///
 /// # Safety
 /// A query of the rewriter.
-pub unsafe fn is_stored(query: *const pg_sys::Query) -> bool {
+pub(crate) unsafe fn is_stored(query: *const pg_sys::Query) -> bool {
     // SAFETY: by contract. A statement has a place in its text.
     unsafe { (*query).stmt_location == NO_PLACE }
 }
@@ -125,7 +125,7 @@ unsafe fn replace(state: *mut pg_sys::ParseState, query: *mut pg_sys::Query) -> 
 ///
 /// # Safety
 /// A query of the analyzer.
-pub unsafe fn scalar_subquery(query: *mut pg_sys::Query) -> Option<*mut pg_sys::Query> {
+pub(crate) unsafe fn scalar_subquery(query: *mut pg_sys::Query) -> Option<*mut pg_sys::Query> {
     // SAFETY: by contract; the tags tell the types.
     unsafe {
         let outer = &*query;

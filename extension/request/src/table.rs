@@ -19,7 +19,7 @@ pub struct Table {
     /// OIDs of the extension's types.
     pub types: Types,
     /// Routes first, in no order; then the query handlers in the order in which they are tried.
-    pub endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Endpoint>,
     /// Which of them are query handlers.
     pub handlers: std::ops::Range<usize>,
     /// Routes by method and path; the numbers are places in `endpoints`.
@@ -46,7 +46,7 @@ pub enum NoTable {
 }
 
 /// What is read with the routes, in the same transaction and of the same snapshot: what else follows the configuration's tables.
-pub type Along<'a> = &'a mut dyn FnMut(&SpiClient<'_>) -> Result<(), pgrx::spi::Error>;
+pub(crate) type Along<'a> = &'a mut dyn FnMut(&SpiClient<'_>) -> Result<(), pgrx::spi::Error>;
 
 /// For whom the routes are enough.
 pub fn nothing_along(_: &SpiClient<'_>) -> Result<(), pgrx::spi::Error> {

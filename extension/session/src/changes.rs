@@ -70,12 +70,12 @@ pub fn epoch() -> u64 {
 }
 
 /// A number that differs from an earlier one when a type may have changed since, or been made and given up again.
-pub fn types_epoch() -> u64 {
+pub(crate) fn types_epoch() -> u64 {
     TYPES.get()
 }
 
 /// A number that differs from an earlier one when `ALTER ROLE` or `ALTER DATABASE … SET` may have changed settings since.
-pub fn settings_epoch() -> u64 {
+pub(crate) fn settings_epoch() -> u64 {
     SETTINGS.get()
 }
 

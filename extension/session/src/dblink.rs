@@ -20,7 +20,7 @@ thread_local! {
 ///
 /// # Safety
 /// Inside a guard, outside a transaction.
-pub unsafe fn close_connections() {
+pub(crate) unsafe fn close_connections() {
     if let Some([connections, disconnect, _]) = LIBRARY.with(Library::functions) {
         // SAFETY: by contract; nothing that must be dropped is held when an error jumps.
         unsafe {
@@ -34,7 +34,7 @@ pub unsafe fn close_connections() {
 ///
 /// # Safety
 /// Inside a transaction; errors unwind.
-pub unsafe fn has_connections() -> bool {
+pub(crate) unsafe fn has_connections() -> bool {
     let Some([connections, _, execute]) = LIBRARY.with(Library::functions) else { return false };
     let nothing = "".into_datum();
     // Whether there is one without a name is known by the error alone.

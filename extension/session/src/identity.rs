@@ -27,7 +27,7 @@ pub struct Identity {
 
 /// What [`enter`] has changed.
 #[derive(Clone, Copy)]
-pub struct Entered {
+pub(crate) struct Entered {
     level: c_int,
     user: Oid,
     context: c_int,
@@ -181,7 +181,7 @@ pub unsafe fn leave_safe_path(level: c_int) {
 ///
 /// # Safety
 /// Inside a guard and a transaction.
-pub unsafe fn enter(role: Oid) -> Entered {
+pub(crate) unsafe fn enter(role: Oid) -> Entered {
     kept_plans::run_as(role);
     // SAFETY: by contract.
     unsafe {
@@ -224,7 +224,7 @@ pub unsafe fn require(role: Oid) {
 ///
 /// # Safety
 /// Inside a guard, in the transaction of [`enter`].
-pub unsafe fn leave_settings(entered: Entered) {
+pub(crate) unsafe fn leave_settings(entered: Entered) {
     // SAFETY: by contract.
     unsafe { pg::AtEOXact_GUC(false, entered.level) };
 }
@@ -233,7 +233,7 @@ pub unsafe fn leave_settings(entered: Entered) {
 ///
 /// # Safety
 /// Inside a guard, in the transaction of [`enter`] or right after its commit.
-pub unsafe fn leave_role(entered: Entered) {
+pub(crate) unsafe fn leave_role(entered: Entered) {
     // SAFETY: by contract.
     unsafe { pg::SetUserIdAndSecContext(entered.user, entered.context) };
 }

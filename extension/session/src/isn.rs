@@ -14,7 +14,7 @@ thread_local! {
 ///
 /// # Safety
 /// Inside a guard.
-pub unsafe fn be_strict() {
+pub(crate) unsafe fn be_strict() {
     if !version::ISN_HAS_SETTING
         && let Some([accept_weak_input]) = LIBRARY.with(Library::functions)
     {

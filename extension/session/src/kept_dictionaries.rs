@@ -21,7 +21,7 @@ const TSCONFIGOID: c_int = pg_sys::SysCacheIdentifier::TSCONFIGOID as c_int;
 const THESAURUS: Oid = Oid::from_u32(pg_sys::F_THESAURUS_LEXIZE);
 
 /// Has them found anew, as whoever needs them next.
-pub fn forget() {
+pub(crate) fn forget() {
     TABLE.with(|table| {
         // SAFETY: the table's entries. One that is not valid is made anew when it is asked for, and gives its memory back then. What
         // is called sets such flags, and which configuration is the default.

@@ -28,7 +28,7 @@ const FIRST_OF_USERS: u32 = 16384;
 const NO_SUBTRANSACTION: pg_sys::SubTransactionId = 0;
 
 /// Has all of them planned anew, as whoever needs them next.
-pub fn forget() {
+pub(crate) fn forget() {
     relations::for_each(|relation| {
         // SAFETY: a relation that is kept. What is called removes at most this one, and can neither fail nor read a catalog.
         unsafe {

@@ -50,7 +50,7 @@ pub unsafe fn release(source: *mut CachedPlanSource) {
 }
 
 /// A request of this role begins, with the search_path that is in force.
-pub fn run_as(role: Oid) {
+pub(crate) fn run_as(role: Oid) {
     // SAFETY: PostgreSQL's own variable, a string that ends with NUL.
     let path = unsafe { CStr::from_ptr(pg_sys::namespace_search_path) };
     if ROLE.get() != role || PATH.with_borrow(|known| **known != *path) {
@@ -62,7 +62,7 @@ pub fn run_as(role: Oid) {
 }
 
 /// Has the next request forget what others have kept, whoever it runs as: the last one has had settings or types that are gone.
-pub fn forget_at_next() {
+pub(crate) fn forget_at_next() {
     ROLE.set(Oid::INVALID);
 }
 
@@ -80,7 +80,7 @@ pub fn domains_epoch() -> u64 {
 
 /// Has constraints of domains planned anew, as whoever uses them next. PostgreSQL does so only when they are altered: neither
 /// when a function that they call is replaced, nor when the right to it is lost.
-pub fn forget_domains() {
+pub(crate) fn forget_domains() {
     DOMAINS.set(DOMAINS.get() + 1);
     // SAFETY: the callbacks of this cache only set flags: of domains' constraints, and of foreign keys.
     unsafe { pg::CallSyscacheCallbacks(CONSTROID, 0) };
@@ -91,7 +91,7 @@ const CONSTROID: c_int = pg_sys::SysCacheIdentifier::CONSTROID as c_int;
 
 /// Has all plans made anew that are not an endpoint's, constraints of domains, expressions of tables and indexes, and dictionaries.
 #[cold]
-pub fn forget_others() {
+pub(crate) fn forget_others() {
     forget_domains();
     kept_expressions::forget();
     kept_dictionaries::forget();

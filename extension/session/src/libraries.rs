@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 /// The files, each ended by a NUL.
-pub fn files() -> Vec<u8> {
+pub(crate) fn files() -> Vec<u8> {
     // SAFETY: as many bytes as PostgreSQL says that it needs.
     unsafe {
         let mut bytes = vec![0; size()];
@@ -13,24 +13,24 @@ pub fn files() -> Vec<u8> {
 }
 
 /// Bytes of [`files`].
-pub fn size() -> usize {
+pub(crate) fn size() -> usize {
     // SAFETY: adds up the lengths of names, in a list of this process's own.
     unsafe { pg_sys::EstimateLibraryStateSpace() }
 }
 
 /// The names of [`files`].
-pub fn names(files: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn names(files: &[u8]) -> impl Iterator<Item = &[u8]> {
     files.split(|byte| *byte == 0).filter(|name| !name.is_empty())
 }
 
 /// Whether a file is this library of PostgreSQL's.
-pub fn is(file: &[u8], name: &[u8]) -> bool {
+pub(crate) fn is(file: &[u8], name: &[u8]) -> bool {
     base(file) == name
 }
 
 /// Whether all are ours or what PostgreSQL brings, in C: these raise an error where there is no memory, or end the process in order.
 /// One in C++ or Rust may end it by SIGABRT. Safe inside a signal: a library is put into the list when it is whole.
-pub fn are_all_postgres() -> bool {
+pub(crate) fn are_all_postgres() -> bool {
     const MOST: usize = 16 << 10;
     let mut bytes = [0u8; MOST];
     let size = size();

@@ -8,10 +8,10 @@ use pgrx::pg_sys::{self, Datum, FunctionCallInfo};
 use crate::libraries;
 
 /// What SQL calls in C.
-pub type Function = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
+pub(crate) type Function = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 
 /// A library that this process may have loaded. None is ever unloaded.
-pub struct Library<const COUNT: usize> {
+pub(crate) struct Library<const COUNT: usize> {
     name: &'static [u8],
     functions: [&'static CStr; COUNT],
     /// How long the names of the loaded libraries were together when it was looked for.
@@ -21,12 +21,12 @@ pub struct Library<const COUNT: usize> {
 
 impl<const COUNT: usize> Library<COUNT> {
     /// The library of this name, and what is to be called of it.
-    pub const fn of(name: &'static [u8], functions: [&'static CStr; COUNT]) -> Library<COUNT> {
+    pub(crate) const fn of(name: &'static [u8], functions: [&'static CStr; COUNT]) -> Library<COUNT> {
         Library { name, functions, seen: Cell::new(0), found: Cell::new(None) }
     }
 
     /// The functions, if it is loaded.
-    pub fn functions(&self) -> Option<[Function; COUNT]> {
+    pub(crate) fn functions(&self) -> Option<[Function; COUNT]> {
         let size = libraries::size();
         if self.seen.get() != size {
             self.found.set(self.find());
@@ -65,7 +65,7 @@ struct CallOfOne {
 ///
 /// # Safety
 /// Inside a guard, and in a transaction unless the function needs none; it takes that.
-pub unsafe fn call(function: Function, argument: Option<Datum>) -> Option<Datum> {
+pub(crate) unsafe fn call(function: Function, argument: Option<Datum>) -> Option<Datum> {
     // SAFETY: by contract; all-zero bytes are an empty call.
     unsafe {
         let mut call: CallOfOne = std::mem::zeroed();

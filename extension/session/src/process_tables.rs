@@ -12,7 +12,7 @@ use pg::guard::end_process;
 use pgrx::pg_sys::{self, HASH_SEQ_STATUS, HTAB, MemoryContext};
 
 /// A table of this process.
-pub struct ProcessTable {
+pub(crate) struct ProcessTable {
     name: &'static CStr,
     /// Null until it has been found: most are made when they are first needed. None is ever given back.
     found: Cell<*mut HTAB>,
@@ -32,12 +32,12 @@ struct Header {
 
 impl ProcessTable {
     /// The table of this name.
-    pub const fn named(name: &'static CStr) -> ProcessTable {
+    pub(crate) const fn named(name: &'static CStr) -> ProcessTable {
         ProcessTable { name, found: Cell::new(null_mut()) }
     }
 
     /// Whether anybody has made it. Ends the process if PostgreSQL lays such tables out otherwise.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         if self.found.get().is_null() {
             // SAFETY: on the main thread.
             self.found.set(unsafe { find(self.name) });
@@ -49,7 +49,7 @@ impl ProcessTable {
     ///
     /// # Safety
     /// The table's entries are laid out so.
-    pub unsafe fn for_each<Entry>(&self, mut visit: impl FnMut(*mut Entry)) {
+    pub(crate) unsafe fn for_each<Entry>(&self, mut visit: impl FnMut(*mut Entry)) {
         if !self.is_there() {
             return;
         }
@@ -69,7 +69,7 @@ impl ProcessTable {
 }
 
 /// Ends the process, which cannot see what it must forget.
-pub fn unknown_layout(of: &str) -> ! {
+pub(crate) fn unknown_layout(of: &str) -> ! {
     end_process(&format!("howdah does not know how this build of PostgreSQL lays out {of}"))
 }
 

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 ///
 /// # Safety
 /// Inside a guard, outside a transaction.
-pub unsafe fn forget() {
+pub(crate) unsafe fn forget() {
     // SAFETY: by contract; PostgreSQL's own variables.
     unsafe {
         if !pg_sys::MyReplicationSlot.is_null() {

@@ -24,7 +24,7 @@ type Settings = Vec<(CString, CString)>;
 
 /// What counts for a role in this database.
 #[derive(Default)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// What the settings that the connection has brought are without it.
     pub bases: Settings,
     /// Those of the role and of the database.
@@ -35,7 +35,7 @@ pub struct Stored {
 
 impl Stored {
     /// Whether others say the same.
-    pub fn is_same(&self, other: &Stored) -> bool {
+    pub(crate) fn is_same(&self, other: &Stored) -> bool {
         self.bases == other.bases && self.settings == other.settings
     }
 }
@@ -55,7 +55,7 @@ pub fn generation() -> u64 {
 }
 
 /// Whether nothing newer is to be read now.
-pub fn is_current(stored: &Stored) -> bool {
+pub(crate) fn is_current(stored: &Stored) -> bool {
     stored.epoch.get() == changes::settings_epoch() || is_paused()
 }
 
@@ -73,7 +73,7 @@ pub fn doubt() {
 ///
 /// # Safety
 /// On the main thread, outside a transaction.
-pub unsafe fn of(role: Oid) -> Result<Rc<Stored>, PgError> {
+pub(crate) unsafe fn of(role: Oid) -> Result<Rc<Stored>, PgError> {
     let known = KNOWN.with_borrow(|known| known.get(&role).cloned());
     if let Some(known) = &known
         && is_current(known)

@@ -82,7 +82,7 @@ thread_local! {
 
 /// Runs `work`, which finds nothing that is temporary in this session, and makes nothing temporary. It runs as somebody else than
 /// who has made that: a trigger of whoever owns a table may write to another by its bare name, under a search_path of its own.
-pub fn hidden<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn hidden<T>(work: impl FnOnce() -> T) -> T {
     /// Shows it again, after an error as well: before the transaction or subtransaction ends, which may give the schema up.
     struct Shown {
         schemas: Schemas,
@@ -146,7 +146,7 @@ impl Schemas {
 
 /// An error if PostgreSQL empties the session's schema although it is in use: it is about to make something temporary, and does not
 /// know that it is. These are the flags of an object that is dropped.
-pub fn refuse_emptying(flags: c_int) {
+pub(crate) fn refuse_emptying(flags: c_int) {
     if HIDDEN.get() && flags & pg_sys::PERFORM_DELETION_SKIP_ORIGINAL as c_int != 0 {
         refuse_to_make();
     }

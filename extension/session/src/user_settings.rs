@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, GucContext, GucSource};
 
 /// What becomes of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
+pub(crate) enum Class {
     /// A handler's value counts until its request ends; that of a role or a database while its requests run.
     InForce,
     /// A handler's value counts until its request ends; one that is stored does not.
@@ -24,7 +24,7 @@ pub enum Class {
 }
 
 /// What becomes of the setting of this name.
-pub fn class(name: &str) -> Class {
+pub(crate) fn class(name: &str) -> Class {
     let is = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     // Those of extensions are theirs; PostgreSQL undoes them as it does its own.
     if is(IN_FORCE) || name.contains('.') {
@@ -137,7 +137,7 @@ thread_local! {
 }
 
 /// Whether the transaction has changed what texts or names mean, and has not undone it yet.
-pub fn have_changed_meanings() -> bool {
+pub(crate) fn have_changed_meanings() -> bool {
     MEANINGS_OF_PROCESS.with(|known| {
         let known = known.get_or_init(|| {
             let is_one = |setting: &*mut pg_sys::config_generic| {
@@ -154,7 +154,7 @@ pub fn have_changed_meanings() -> bool {
 
 /// Names of the settings that the connection has brought, of [`Class::InForce`]: those of the database and of the role that the worker
 /// has connected as, as they were stored then. PostgreSQL keeps them for as long as the process lives.
-pub fn brought() -> Vec<CString> {
+pub(crate) fn brought() -> Vec<CString> {
     let is_brought = |setting: &*mut pg_sys::config_generic| {
         use GucSource::{PGC_S_DATABASE, PGC_S_DATABASE_USER, PGC_S_GLOBAL, PGC_S_USER};
         // SAFETY: an entry of PostgreSQL's own table.

@@ -149,7 +149,7 @@ pub fn out_of_memory(error: &PgError) -> Option<PgError> {
 
 /// Voids the cancel of a request that has taken too much memory, once most of it is free again: whoever has caught the error goes
 /// on without what it was taken for. Whether it is void.
-pub fn recover() -> bool {
+pub(crate) fn recover() -> bool {
     if EXCESS.load(Relaxed) == 0 || ENDING.load(Relaxed) {
         return false;
     }

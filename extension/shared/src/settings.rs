@@ -44,10 +44,10 @@ const fn cstr(text: &'static str) -> &'static std::ffi::CStr {
 /// Units of integer settings, as PostgreSQL's flags.
 mod unit {
     use pgrx::guc::GucFlags;
-    pub const NONE: GucFlags = GucFlags::empty();
-    pub const MS: GucFlags = GucFlags::UNIT_MS;
-    pub const BYTE: GucFlags = GucFlags::UNIT_BYTE;
-    pub const MB: GucFlags = GucFlags::UNIT_MB;
+    pub(super) const NONE: GucFlags = GucFlags::empty();
+    pub(crate) const MS: GucFlags = GucFlags::UNIT_MS;
+    pub(crate) const BYTE: GucFlags = GucFlags::UNIT_BYTE;
+    pub(super) const MB: GucFlags = GucFlags::UNIT_MB;
 }
 
 const SECONDS: i32 = 1000;
@@ -124,8 +124,8 @@ macro_rules! texts {
 /// Who may see a setting.
 mod seen_by {
     use pgrx::guc::GucFlags;
-    pub const ALL: GucFlags = GucFlags::empty();
-    pub const SUPERUSERS: GucFlags = GucFlags::SUPERUSER_ONLY;
+    pub(super) const ALL: GucFlags = GucFlags::empty();
+    pub(crate) const SUPERUSERS: GucFlags = GucFlags::SUPERUSER_ONLY;
 }
 
 texts! {

@@ -64,7 +64,7 @@ pub fn wake(kind: Kind, index: usize) {
 }
 
 /// Wakes the supervisor.
-pub fn wake_supervisor() {
+pub(crate) fn wake_supervisor() {
     wakes().supervisor.notify();
 }
 
@@ -90,7 +90,7 @@ pub fn drain_supervisor() {
 }
 
 /// Empties all: what was asked for before a crash is void.
-pub fn drain_all() {
+pub(crate) fn drain_all() {
     wakers().drain();
     drain_supervisor();
 }

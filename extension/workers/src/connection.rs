@@ -1,4 +1,4 @@
-//! A worker's connection: its database, its role, and the extension that it serves.
+//! A worker's connection: its database, its role, and the version of the extension that it serves.
 
 use pg::guard::Report;
 use pg::port;
@@ -9,42 +9,28 @@ use shared::SERVED_VERSIONS;
 use shared::databases::DatabaseState;
 
 /// The role that requests run as unless their route names another; the session user of every worker.
-pub const WEB_ROLE: &str = "howdah_web";
-
-/// The extension in the worker's database.
-#[derive(Clone, Debug)]
-pub struct Extension {
-    /// Its oid.
-    pub oid: pg_sys::Oid,
-    /// Its owner: configuration is read as this role.
-    pub owner: pg_sys::Oid,
-    /// The schema `http`.
-    pub schema: pg_sys::Oid,
-    /// Its version.
-    pub version: String,
-}
+pub(crate) const WEB_ROLE: &str = "howdah_web";
 
 /// Connects to a database as the bootstrap superuser: a role without LOGIN cannot be connected before 17.
 /// Ends the process if that is impossible.
-pub fn connect(database: pg_sys::Oid) {
+pub(crate) fn connect(database: pg_sys::Oid) {
     // SAFETY: called once, in a background worker that has asked for a database.
     unsafe { pg_sys::BackgroundWorkerInitializeConnectionByOid(database, pg_sys::InvalidOid, 0) };
 }
 
 /// Finds the extension, and gives up the superuser's rights: the session user is [`WEB_ROLE`] from here on.
 /// If the database is not to be served, the error says why.
-pub fn prepare() -> Result<(Extension, pg_sys::Oid), DatabaseState> {
-    let found = transaction(Report::Log, find_extension);
-    let extension = found.unwrap_or_else(|_| fail()).ok_or(DatabaseState::NoExtension)?;
-    if !SERVED_VERSIONS.contains(&extension.version.as_str()) {
+pub(crate) fn prepare() -> Result<pg_sys::Oid, DatabaseState> {
+    let found = transaction(Report::Log, find_version);
+    let version = found.unwrap_or_else(|_| fail()).ok_or(DatabaseState::NoExtension)?;
+    if !SERVED_VERSIONS.contains(&version.as_str()) {
         return Err(DatabaseState::WrongVersion);
     }
     if transaction(Report::Log, web_role).is_ok_and(|role| role.is_none()) {
         // Several workers may try at once: one succeeds, and all look again.
         let _ = transaction(Report::Quiet, || Spi::run("create role howdah_web nologin"));
     }
-    let role = transaction(Report::Log, become_web).unwrap_or_else(|_| fail());
-    Ok((extension, role))
+    Ok(transaction(Report::Log, become_web).unwrap_or_else(|_| fail()))
 }
 
 /// Ends the process; the log has the reason, and the supervisor tries again later.
@@ -53,25 +39,19 @@ fn fail() -> ! {
     unsafe { pg::proc_exit(1) }
 }
 
-fn find_extension() -> Option<Extension> {
+/// The version of the extension, if it is there.
+fn find_version() -> Option<String> {
     Spi::connect(|client| {
         let rows = client
             .select(
-                "select extension.oid, extension.extowner, namespace.oid, extension.extversion
-                   from pg_catalog.pg_extension extension, pg_catalog.pg_namespace namespace
+                "select extension.extversion from pg_catalog.pg_extension extension, pg_catalog.pg_namespace namespace
                   where extension.extname operator(pg_catalog.=) 'howdah'
                     and namespace.nspname operator(pg_catalog.=) 'http'",
                 Some(1),
                 &[],
             )
             .unwrap_or_else(|error| error!("{error}"));
-        let row = rows.first();
-        Some(Extension {
-            oid: row.get(1).ok()??,
-            owner: row.get(2).ok()??,
-            schema: row.get(3).ok()??,
-            version: row.get(4).ok()??,
-        })
+        rows.first().get(1).ok()?
     })
 }
 

@@ -14,7 +14,7 @@ use crate::listener::{ClientRule, Listener};
 
 /// A row of `queue.listener`.
 #[derive(Debug)]
-pub struct Intake {
+pub(crate) struct Intake {
     /// Where it listens. The port is its key.
     pub listener: Listener,
     /// Where its lines go.
@@ -28,7 +28,7 @@ pub struct Intake {
 
 impl Intake {
     /// The terms on which the event loop takes lines.
-    pub fn terms(&self) -> Terms {
+    pub(crate) fn terms(&self) -> Terms {
         Terms {
             number: self.listener.port.into(),
             destination: self.destination.clone(),
@@ -57,7 +57,7 @@ fn durability(word: &str) -> Durability {
 }
 
 /// Reads `queue.listener`. Its caller has put a safe search_path in force.
-pub fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error> {
+pub(crate) fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error> {
     let rows = client.select(
         "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
                 bucket_milliseconds, longest_line, allow::text[], into_table::oid,

@@ -7,10 +7,10 @@
 //! - [`supervisor`]: starts, sizes and restarts the others.
 //! - [`listener`], [`intake`]: the listeners for HTTP and for lines that SQL asks for.
 
-pub mod connection;
+mod connection;
 pub mod executor;
 pub mod gateway;
-pub mod intake;
+mod intake;
 pub mod listener;
 pub mod supervisor;
 pub mod worker;

@@ -4,7 +4,7 @@ use pgrx::spi::SpiClient;
 
 /// A row of `http.listener`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listener {
+pub(crate) struct Listener {
     /// The port, or the number in the name of the UNIX socket.
     pub port: u16,
     /// The address as the user has given it; empty: what `howdah.listen_addresses` says.
@@ -42,7 +42,7 @@ impl ClientRule {
 }
 
 /// Reads `http.listener`. Its caller has put a safe search_path in force.
-pub fn read(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
+pub(crate) fn read(client: &SpiClient<'_>) -> Result<Vec<Listener>, pgrx::spi::Error> {
     let rows = client.select(
         "select port, address, tls, redirect, client_certificates from http.listener order by port, address",
         None,

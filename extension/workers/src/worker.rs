@@ -16,7 +16,7 @@ use crate::connection;
 
 /// The worker that this process is.
 #[derive(Clone, Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     /// Its place among the workers, and its peer number in the exchange.
     pub index: usize,
     /// What it does.
@@ -27,47 +27,45 @@ pub struct Worker {
     pub database: usize,
     /// Oid of its database.
     pub database_oid: pg_sys::Oid,
-    /// The extension, as it was at the start.
-    pub extension: connection::Extension,
     /// The role howdah_web, this process's session user.
     pub web_role: pg_sys::Oid,
 }
 
 impl Worker {
     /// Its entry in the shared memory.
-    pub fn entry(&self) -> &'static WorkerEntry {
+    pub(crate) fn entry(&self) -> &'static WorkerEntry {
         &shared().workers[self.index]
     }
 
     /// Its database's entry in the shared memory.
-    pub fn database(&self) -> &'static Database {
+    pub(crate) fn database(&self) -> &'static Database {
         &shared().databases[self.database]
     }
 
     /// The number of its lane in the exchange.
-    pub fn lane_number(&self) -> u32 {
+    pub(crate) fn lane_number(&self) -> u32 {
         Shared::lane_number(self.database, self.lane)
     }
 
     /// The number, in the exchange, of another lane of its database.
-    pub fn lane_number_of(&self, lane: Lane) -> u32 {
+    pub(crate) fn lane_number_of(&self, lane: Lane) -> u32 {
         Shared::lane_number(self.database, lane)
     }
 
     /// Its eventfd: the exchange, the supervisor and (in a gateway) signals write to it. Readable
     /// means: call [`Worker::housekeeping`] and look at everything.
-    pub fn wake_fd(&self) -> RawFd {
+    pub(crate) fn wake_fd(&self) -> RawFd {
         wake::fd(self.kind, self.index)
     }
 
     /// See [`idle::housekeeping`].
-    pub fn housekeeping(&self) -> Option<Duration> {
+    pub(crate) fn housekeeping(&self) -> Option<Duration> {
         idle::housekeeping()
     }
 
     /// Sleeps until the eventfd or the latch wakes the process, or the time is over; then does the
     /// housekeeping. For executors: a gateway watches its file descriptors itself.
-    pub fn wait(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
         let statistics = self.housekeeping();
         let timeout = [timeout, statistics].into_iter().flatten().min();
         idle::report_idle();
@@ -78,37 +76,37 @@ impl Worker {
 
     /// Becomes readable when the postmaster is gone: the process must end at once, with
     /// [`Worker::exit_orphaned`].
-    pub fn postmaster_fd(&self) -> RawFd {
+    pub(crate) fn postmaster_fd(&self) -> RawFd {
         // SAFETY: PostgreSQL's own variable, set before this process was forked.
         unsafe { pg_sys::postmaster_alive_fds[pg_sys::POSTMASTER_FD_WATCH as usize] }
     }
 
     /// Whether it shall accept nothing new, finish what runs, and return from its `run`.
-    pub fn asked_to_leave(&self) -> bool {
+    pub(crate) fn asked_to_leave(&self) -> bool {
         self.entry().asked_to_leave()
     }
 
     /// Has another come in this one's place.
-    pub fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         if self.entry().ask_to_leave(now_us()) {
             shared().nudge_supervisor();
         }
     }
 
     /// Ends the process because the extension is gone from its database. The supervisor ends the others.
-    pub fn leave_no_extension(&self) -> ! {
+    pub(crate) fn leave_no_extension(&self) -> ! {
         self.database().report(DatabaseState::NoExtension);
         self.exit(0)
     }
 
     /// Ends the process because the library does not serve the extension's new version.
-    pub fn leave_wrong_version(&self) -> ! {
+    pub(crate) fn leave_wrong_version(&self) -> ! {
         self.database().report(DatabaseState::WrongVersion);
         self.exit(0)
     }
 
     /// Ends the process because the postmaster is gone.
-    pub fn exit_orphaned(&self) -> ! {
+    pub(crate) fn exit_orphaned(&self) -> ! {
         self.exit(1)
     }
 
@@ -126,7 +124,7 @@ pub fn argument(index: usize, ticket: u32) -> pg_sys::Datum {
 }
 
 /// All that comes before serving; none if there is nothing to serve, and the process ends.
-pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
+pub(crate) fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     let index = argument.value() & ((1 << TICKET_SHIFT) - 1);
     let entry = take_over(index, (argument.value() >> TICKET_SHIFT) as u32)?;
     session::user_settings::fix();
@@ -138,7 +136,7 @@ pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
     connection::connect(entry.database_oid().into());
     // SAFETY: a callback for the end of this process, registered once.
     unsafe { pg_sys::before_shmem_exit(Some(stop_serving), pg_sys::Datum::from(index)) };
-    let (extension, web_role) = match connection::prepare() {
+    let web_role = match connection::prepare() {
         Ok(found) => found,
         Err(state) => {
             database.report(state);
@@ -151,7 +149,6 @@ pub fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
         lane: entry.lane(),
         database: entry.database(),
         database_oid: entry.database_oid().into(),
-        extension,
         web_role,
     };
     show(kind);
@@ -202,7 +199,7 @@ unfailing_callback! {
 }
 
 /// The names of the two kinds in pg_stat_activity.
-pub fn title(kind: Kind) -> &'static CStr {
+pub(crate) fn title(kind: Kind) -> &'static CStr {
     match kind {
         Kind::Gateway => c"howdah gateway",
         Kind::Executor => c"howdah executor",

@@ -14,7 +14,7 @@ use super::truth::{Given, Log, Read, Row};
 use super::world::{Outcome, Queue, World, ask, now, run};
 
 /// Takes rows, in transactions of every form.
-pub fn take(world: &World, worker: i32, mut random: Rng) -> Log {
+pub(super) fn take(world: &World, worker: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     world.work(&mut log, |session, log| {
         let queue = world.any(&mut random, |_| true);
@@ -74,7 +74,7 @@ fn rest() {
 }
 
 /// Takes rows and notes them in the table; they come in the order of arrival, and not before their time.
-pub fn taken(session: &mut Client, queue: &Queue, count: i64) -> Result<Vec<Row>, Outcome> {
+pub(super) fn taken(session: &mut Client, queue: &Queue, count: i64) -> Result<Vec<Row>, Outcome> {
     let name = &queue.name;
     let from = match queue.typed {
         true => format!("select origin, number, due from queue.take('{name}', {count}, null::item)"),
@@ -101,7 +101,7 @@ pub fn taken(session: &mut Client, queue: &Queue, count: i64) -> Result<Vec<Row>
 }
 
 /// What one call hands out is in the order of arrival, so the rows of a producer are in the order of their numbers.
-pub fn expect_order(rows: &[Row]) {
+pub(super) fn expect_order(rows: &[Row]) {
     let mut last: HashMap<i32, i64> = HashMap::new();
     for row in rows {
         let before = last.insert(row.origin, row.number).unwrap_or(0);
@@ -110,7 +110,7 @@ pub fn expect_order(rows: &[Row]) {
 }
 
 /// Leases rows and acknowledges them, gives them back, archives them, or leaves them.
-pub fn lease(world: &World, _worker: i32, mut random: Rng) -> Log {
+pub(super) fn lease(world: &World, _worker: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     world.work(&mut log, |session, log| {
         let number = world.any(&mut random, |_| true);
@@ -169,7 +169,12 @@ pub fn lease(world: &World, _worker: i32, mut random: Rng) -> Log {
 }
 
 /// Leases rows.
-pub fn leased(session: &mut Client, queue: &Queue, count: i64, seconds: i64) -> Result<Vec<Read>, Outcome> {
+pub(super) fn leased(
+    session: &mut Client,
+    queue: &Queue,
+    count: i64,
+    seconds: i64,
+) -> Result<Vec<Read>, Outcome> {
     let name = &queue.name;
     let query = match queue.typed {
         true => format!(
@@ -197,7 +202,7 @@ pub fn leased(session: &mut Client, queue: &Queue, count: i64, seconds: i64) -> 
 }
 
 /// Removes rows that were read, by receipt or not, and notes which were there.
-pub fn removal(queue: &Queue, reads: &[&Read], by_receipt: bool) -> String {
+pub(super) fn removal(queue: &Queue, reads: &[&Read], by_receipt: bool) -> String {
     let list = |of: &dyn Fn(&Read) -> i64| {
         reads.iter().map(|read| of(read).to_string()).collect::<Vec<_>>().join(",")
     };
@@ -216,7 +221,7 @@ pub fn removal(queue: &Queue, reads: &[&Read], by_receipt: bool) -> String {
 }
 
 /// Reads and acknowledges over HTTP.
-pub fn fetch(world: &World, _worker: i32, mut random: Rng) -> Log {
+pub(super) fn fetch(world: &World, _worker: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let mut connection = None;
     while world.goes_on() {

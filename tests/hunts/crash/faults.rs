@@ -13,7 +13,7 @@ use hunt::Rng;
 use super::world::{World, run};
 
 /// One fault, and the end of it.
-pub fn strike(platform: &mut Platform, world: &World, random: &mut Rng) {
+pub(super) fn strike(platform: &mut Platform, world: &World, random: &mut Rng) {
     let kind = random.u8(..18);
     world.faults.fetch_add(1, SeqCst);
     match kind {
@@ -159,7 +159,7 @@ fn stop(platform: &Platform, random: &mut Rng) {
 }
 
 /// Looks after the queues and changes how the server is configured, while all others work.
-pub fn upkeep(world: &World, mut random: Rng) {
+pub(super) fn upkeep(world: &World, mut random: Rng) {
     while world.goes_on() {
         let mut session = world.session();
         let queue = &world.queues[random.usize(..world.queues.len())];

@@ -6,7 +6,7 @@ use hunt::Rng;
 use super::world::{Outcome, World, ask, run};
 
 /// A transaction that is being prepared.
-pub struct Pending {
+pub(super) struct Pending {
     name: String,
     /// Whether it shall be committed.
     commits: bool,
@@ -15,14 +15,14 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub fn new(worker: i32, random: &mut Rng) -> Pending {
+    pub(super) fn new(worker: i32, random: &mut Rng) -> Pending {
         let name = format!("{worker} {}", random.u64(..));
         Pending { name, commits: random.u8(..3) > 0, leaves: random.bool() }
     }
 }
 
 /// Prepares the session's transaction and ends it, however often the server has to be asked. Done if it was committed.
-pub fn settle(world: &World, session: &mut Client, pending: &mut Pending) -> Outcome {
+pub(super) fn settle(world: &World, session: &mut Client, pending: &mut Pending) -> Outcome {
     let Pending { name, commits, leaves } = pending;
     let prepared = run(session, &format!("prepare transaction '{name}'"));
     if prepared == Outcome::Undone {

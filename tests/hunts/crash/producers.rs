@@ -18,7 +18,7 @@ use super::truth::{Fate, Log, Sent};
 use super::world::{Outcome, Queue, World, ask, now, run};
 
 /// Every so many lines of those that number them one is bad.
-pub const BAD: i64 = 50;
+pub(super) const BAD: i64 = 50;
 
 /// How many rows of which size come next.
 fn size(random: &mut Rng) -> (i64, usize) {
@@ -47,7 +47,7 @@ fn rows(queue: &Queue, origin: i32, numbers: &RangeInclusive<i64>, due: i64, pad
 }
 
 /// Sends by SQL: at once, in transactions that commit, roll back or are prepared, with savepoints.
-pub fn send(world: &World, origin: i32, mut random: Rng) -> Log {
+pub(super) fn send(world: &World, origin: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let mut next = 1;
     world.work(&mut log, |session, log| {
@@ -136,7 +136,7 @@ fn lines(origin: i32, numbers: RangeInclusive<i64>, pad: usize) -> String {
 }
 
 /// A producer that numbers its rows, and sends again what it does not know to be there.
-pub fn number(world: &World, origin: i32, mut random: Rng) -> Log {
+pub(super) fn number(world: &World, origin: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let queue = world.any(&mut random, |queue| !queue.unlogged);
     let (mut known, mut tried, mut epoch, mut begun) = (0, 0, 1, 0);
@@ -232,7 +232,7 @@ impl Numbered<'_> {
 }
 
 /// A producer that speaks the acknowledged protocol, and whose connections break.
-pub fn ship(world: &World, origin: i32, mut random: Rng) -> Log {
+pub(super) fn ship(world: &World, origin: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let queue = world.any(&mut random, |queue| !queue.unlogged);
     let port = world.queues[queue].port;
@@ -320,7 +320,7 @@ fn pour_numbered(
 }
 
 /// Sends plain lines, which nobody acknowledges: those are there that came while nothing happened.
-pub fn pour(world: &World, origin: i32, mut random: Rng) -> Log {
+pub(super) fn pour(world: &World, origin: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let mut next = 1;
     while world.goes_on() {
@@ -354,7 +354,7 @@ fn pour_once(port: u16, bytes: &[u8]) -> Option<()> {
 }
 
 /// Posts lines, and posts again what was not answered.
-pub fn post(world: &World, origin: i32, mut random: Rng) -> Log {
+pub(super) fn post(world: &World, origin: i32, mut random: Rng) -> Log {
     let mut log = Log::default();
     let queue = world.any(&mut random, |queue| !queue.unlogged);
     let name = &world.queues[queue].name;

@@ -7,14 +7,14 @@ use super::world::{Outcome, World};
 
 /// A row, by who has sent it and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Row {
+pub(super) struct Row {
     pub origin: i32,
     pub number: i64,
 }
 
 /// What must have become of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(super) enum Fate {
     /// They are there, once.
     Stored,
     /// They are not there.
@@ -27,7 +27,7 @@ pub enum Fate {
     Any,
 }
 
-pub struct Sent {
+pub(super) struct Sent {
     pub queue: usize,
     pub origin: i32,
     pub numbers: RangeInclusive<i64>,
@@ -37,13 +37,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub fn stored(queue: usize, origin: i32, numbers: RangeInclusive<i64>) -> Sent {
+    pub(super) fn stored(queue: usize, origin: i32, numbers: RangeInclusive<i64>) -> Sent {
         Sent { queue, origin, numbers, fate: Fate::Stored, eras: (0, 0) }
     }
 }
 
 /// A row that somebody has leased.
-pub struct Read {
+pub(super) struct Read {
     pub msg_id: i64,
     pub read_ct: i32,
     pub row: Row,
@@ -54,7 +54,7 @@ pub struct Read {
 }
 
 /// A row that somebody wanted to give back.
-pub struct Given {
+pub(super) struct Given {
     pub queue: usize,
     pub msg_id: i64,
     pub at: i64,
@@ -62,7 +62,7 @@ pub struct Given {
 
 /// What a worker was told.
 #[derive(Default)]
-pub struct Log {
+pub(super) struct Log {
     pub sent: Vec<Sent>,
     pub reads: Vec<(usize, Read)>,
     pub given: Vec<Given>,
@@ -76,7 +76,7 @@ pub struct Log {
 
 impl Log {
     /// Says what has become of what was sent in a transaction.
-    pub fn decide(&mut self, sent: RangeFrom<usize>, outcome: Outcome, era: u32) {
+    pub(super) fn decide(&mut self, sent: RangeFrom<usize>, outcome: Outcome, era: u32) {
         for sent in self.sent[sent].iter_mut().filter(|sent| sent.fate == Fate::Never) {
             sent.eras.1 = era;
             sent.fate = match outcome {
@@ -87,7 +87,7 @@ impl Log {
         }
     }
 
-    pub fn add(&mut self, other: Log) {
+    pub(super) fn add(&mut self, other: Log) {
         self.sent.extend(other.sent);
         self.reads.extend(other.reads);
         self.given.extend(other.given);
@@ -99,7 +99,7 @@ impl Log {
 
 /// What was found when all had ended: rows that were taken, are left, archived or dead letters; how often each.
 #[derive(Default)]
-pub struct Found {
+pub(super) struct Found {
     /// By the table that consumers wrote to.
     pub taken: HashMap<(usize, Row), u32>,
     pub left: HashMap<(usize, Row), u32>,
@@ -114,7 +114,7 @@ impl Found {
     }
 
     /// All that was found was sent, and all that was sent has met its fate.
-    pub fn check(&self, world: &World, log: &Log) {
+    pub(super) fn check(&self, world: &World, log: &Log) {
         let mut removed: HashMap<(usize, Row), u32> = HashMap::new();
         log.removed.iter().for_each(|at| *removed.entry(*at).or_default() += 1);
         let unsure: HashSet<(usize, Row)> = log.unsure.iter().copied().collect();
@@ -157,7 +157,7 @@ impl Found {
 }
 
 /// A number is of one row for good, is leased by one at a time, and each lease has a number of its own.
-pub fn check_leases(world: &World, log: &Log) {
+pub(super) fn check_leases(world: &World, log: &Log) {
     let mut given: HashMap<(usize, i64), Vec<i64>> = HashMap::new();
     log.given.iter().for_each(|back| given.entry((back.queue, back.msg_id)).or_default().push(back.at));
     let mut rows: HashMap<(usize, i64), Vec<&Read>> = HashMap::new();

@@ -11,7 +11,7 @@ use hunt::Rng;
 use super::truth::Log;
 
 /// A queue of a round.
-pub struct Queue {
+pub(super) struct Queue {
     pub name: String,
     /// Whether its rows are of type `item`; else it has messages.
     pub typed: bool,
@@ -21,7 +21,7 @@ pub struct Queue {
     pub port: u16,
 }
 
-pub struct World {
+pub(super) struct World {
     pub connection: String,
     /// The port for HTTP.
     pub web: u16,
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     Done,
     Undone,
     Unknown,
@@ -51,24 +51,24 @@ pub enum Outcome {
 
 impl World {
     /// Counts a piece of work; whether there shall be another.
-    pub fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.steps.fetch_add(1, SeqCst);
         !self.over.load(SeqCst)
     }
 
     /// Waits a moment for the server.
-    pub fn wait(&self) {
+    pub(super) fn wait(&self) {
         assert!(!self.failed.load(SeqCst), "the round has failed");
         thread::park_timeout(Duration::from_millis(20));
     }
 
     /// The number of the life between two crashes that the server has now.
-    pub fn era(&self) -> u32 {
+    pub(super) fn era(&self) -> u32 {
         self.crashes.load(SeqCst)
     }
 
     /// A session, once there can be one.
-    pub fn session(&self) -> Client {
+    pub(super) fn session(&self) -> Client {
         let begin = Instant::now();
         loop {
             match Client::connect(&self.connection, NoTls) {
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// The number of a random queue that is fit.
-    pub fn any(&self, random: &mut Rng, fit: impl Fn(&Queue) -> bool) -> usize {
+    pub(super) fn any(&self, random: &mut Rng, fit: impl Fn(&Queue) -> bool) -> usize {
         loop {
             let queue = random.usize(..self.queues.len());
             if fit(&self.queues[queue]) {
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Works in one session after another, until the round is over.
-    pub fn work(&self, log: &mut Log, mut step: impl FnMut(&mut Client, &mut Log)) {
+    pub(super) fn work(&self, log: &mut Log, mut step: impl FnMut(&mut Client, &mut Log)) {
         while self.goes_on() {
             let mut session = self.session();
             while !session.is_closed() && self.goes_on() {
@@ -106,19 +106,19 @@ impl World {
 }
 
 /// Microseconds since 1970, by the clock that the server has too.
-pub fn now() -> i64 {
+pub(super) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_micros() as i64
 }
 
 /// Runs statements; what has become of them, if the last is what commits.
-pub fn run(session: &mut Client, statements: &str) -> Outcome {
+pub(super) fn run(session: &mut Client, statements: &str) -> Outcome {
     let begin = Instant::now();
     outcome(session.batch_execute(statements), begin, statements)
         .map_or_else(|outcome| outcome, |()| Outcome::Done)
 }
 
 /// Runs a query that commits, or is a part of a transaction.
-pub fn ask(session: &mut Client, query: &str) -> Result<Vec<Record>, Outcome> {
+pub(super) fn ask(session: &mut Client, query: &str) -> Result<Vec<Record>, Outcome> {
     let begin = Instant::now();
     outcome(session.query(query, &[]), begin, query)
 }

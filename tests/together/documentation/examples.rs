@@ -18,7 +18,7 @@ const PORTS: [&str; 3] = ["9000", "4000", "4001"];
 const ANYTHING: char = '…';
 
 /// Reads a document as its user would: one session of psql, and a shell beside it.
-pub struct Reader<'p> {
+pub(super) struct Reader<'p> {
     platform: &'p Platform,
     session: Client,
     /// Where the shell is.
@@ -31,7 +31,7 @@ pub struct Reader<'p> {
 
 impl<'p> Reader<'p> {
     /// A reader of a platform's documentation.
-    pub fn new(platform: &'p Platform) -> Self {
+    pub(super) fn new(platform: &'p Platform) -> Self {
         let here = [platform.port, free_port(), free_port()];
         let ports = std::array::from_fn(|at| (PORTS[at], here[at].to_string()));
         let folder = tempfile::tempdir().expect("a folder");
@@ -39,7 +39,7 @@ impl<'p> Reader<'p> {
     }
 
     /// Does what the document says, in its order. Returns how many blocks were run.
-    pub fn run(mut self, document: &Document) -> usize {
+    pub(super) fn run(mut self, document: &Document) -> usize {
         let blocks = document.blocks();
         let mut ran = 0;
         for block in blocks.iter().filter(|block| matches!(block.language, "sql" | "console")) {
@@ -112,7 +112,7 @@ fn replace_number(text: &str, from: &str, to: &str) -> String {
 }
 
 /// What a command writes to its standard output, in a folder.
-pub fn shell(folder: &Path, command: &str) -> String {
+pub(super) fn shell(folder: &Path, command: &str) -> String {
     let is_known = ["curl ", "nc ", "howdah ", "printf "].iter().any(|program| command.contains(program));
     assert!(is_known, "this is not run: {command}");
     let programs = howdah_tests::command();
@@ -146,7 +146,7 @@ fn is_like(text: &str, expected: &str) -> bool {
 }
 
 /// The example applications, by the names of their folders.
-pub fn applications() -> Vec<String> {
+pub(super) fn applications() -> Vec<String> {
     let folders = fs::read_dir(project().join("examples")).expect("the examples");
     let folders = folders.map(|folder| folder.expect("a folder")).filter(|folder| folder.path().is_dir());
     folders.map(|folder| folder.file_name().to_string_lossy().into_owned()).collect()
@@ -162,14 +162,14 @@ fn scripts(application: &str) -> Vec<String> {
 }
 
 /// Loads an application as `howdah up --app` does.
-pub fn load(platform: &Platform, application: &str) {
+pub(super) fn load(platform: &Platform, application: &str) {
     // The port for lines is not one that whoever else tests has.
     let port = format!("set bips.port = {};", free_port());
     scripts(application).iter().for_each(|script| platform.sql(&format!("{port}\n{script}")));
 }
 
 /// What an application suggests to try.
-pub fn suggestions(application: &str) -> Vec<String> {
+pub(super) fn suggestions(application: &str) -> Vec<String> {
     let lines = |script: &String| {
         let found = script.lines().filter_map(|line| line.trim().strip_prefix("-- try:"));
         found.map(|line| line.trim().to_owned()).collect::<Vec<_>>()

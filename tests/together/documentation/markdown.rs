@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A document of the project.
-pub struct Document {
+pub(crate) struct Document {
     /// Its path from the project's folder.
     pub name: String,
     text: String,
 }
 
 /// A fenced block.
-pub struct Block<'d> {
+pub(crate) struct Block<'d> {
     /// The word behind the fence: `sql`, `console`.
     pub language: &'d str,
     /// The lines between the fences.
@@ -21,19 +21,19 @@ pub struct Block<'d> {
 }
 
 /// The folder of the project.
-pub fn project() -> PathBuf {
+pub(crate) fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 impl Document {
     /// Reads a document.
-    pub fn read(name: &str) -> Document {
+    pub(crate) fn read(name: &str) -> Document {
         let text = fs::read_to_string(project().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         Document { name: name.to_owned(), text }
     }
 
     /// The fenced blocks in their order.
-    pub fn blocks(&self) -> Vec<Block<'_>> {
+    pub(crate) fn blocks(&self) -> Vec<Block<'_>> {
         let mut blocks: Vec<Block<'_>> = Vec::new();
         let mut inside = false;
         for (at, line) in self.text.lines().enumerate() {
@@ -62,7 +62,7 @@ impl Document {
     }
 
     /// The titles of all headings, without their marks.
-    pub fn headings(&self) -> Vec<&str> {
+    pub(crate) fn headings(&self) -> Vec<&str> {
         self.prose()
             .filter(|line| line.starts_with('#'))
             .map(|line| line.trim_start_matches('#').trim())
@@ -70,7 +70,7 @@ impl Document {
     }
 
     /// The lines between the heading with this title and the next of any level.
-    pub fn section(&self, title: &str) -> Vec<&str> {
+    pub(crate) fn section(&self, title: &str) -> Vec<&str> {
         let is_it = |line: &&str| line.starts_with('#') && line.trim_start_matches('#').trim() == title;
         let mut lines = self.prose().skip_while(|line| !is_it(line));
         assert!(lines.next().is_some(), "{} has no heading {title}", self.name);
@@ -78,24 +78,24 @@ impl Document {
     }
 
     /// The rows of the tables in a section, without their heads: the cells as written, without backquotes.
-    pub fn table(&self, title: &str) -> Vec<Vec<String>> {
+    pub(crate) fn table(&self, title: &str) -> Vec<Vec<String>> {
         rows(self.section(title))
     }
 
     /// The rows of all tables.
-    pub fn tables(&self) -> Vec<Vec<String>> {
+    pub(crate) fn tables(&self) -> Vec<Vec<String>> {
         rows(self.prose().collect())
     }
 
     /// The targets of links that do not leave the project.
-    pub fn links(&self) -> Vec<String> {
+    pub(crate) fn links(&self) -> Vec<String> {
         let targets = self.prose().flat_map(|line| line.split("](").skip(1));
         let targets = targets.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target.to_owned());
         targets.filter(|target| !target.contains("://")).collect()
     }
 
     /// Whether the link's file is there, and the heading in it.
-    pub fn leads_somewhere(&self, target: &str) -> bool {
+    pub(crate) fn leads_somewhere(&self, target: &str) -> bool {
         let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
         let folder = Path::new(&self.name).parent().unwrap_or(Path::new(""));
         let path = if file.is_empty() { PathBuf::from(&self.name) } else { folder.join(file) };

@@ -12,7 +12,7 @@ use super::markdown::{Document, project};
 const NO_TEST: &str = "—";
 
 /// Settings whose names match a pattern: name, unit, default and what a change needs.
-pub fn compare_settings(document: &Document, title: &str, platform: &Platform, pattern: &str) {
+pub(super) fn compare_settings(document: &Document, title: &str, platform: &Platform, pattern: &str) {
     let rows = platform
         .session()
         .query(
@@ -51,7 +51,7 @@ fn in_unit(value: &str, unit: &str) -> String {
 }
 
 /// Limits: each setting of a bound is followed by its default, and each test is there.
-pub fn compare_limits(document: &Document, platform: &Platform) {
+pub(super) fn compare_limits(document: &Document, platform: &Platform) {
     let actual = defaults(platform, r"^howdah\.");
     let mut wrong = Vec::new();
     for [what, bound, _, tests] in limits(document) {
@@ -69,7 +69,7 @@ pub fn compare_limits(document: &Document, platform: &Platform) {
 }
 
 /// Settings whose names match a pattern: each is in the bound of a limit.
-pub fn compare_settings_of_limits(document: &Document, platform: &Platform, pattern: &str) {
+pub(super) fn compare_settings_of_limits(document: &Document, platform: &Platform, pattern: &str) {
     let bounds = limits(document);
     let named = bounds.iter().flat_map(|[_, bound, _, _]| settings_in(bound)).map(|(name, _)| name);
     let named: BTreeSet<String> = named.collect();
@@ -135,14 +135,14 @@ fn files_named(folder: &Path, name: &str) -> Vec<PathBuf> {
 }
 
 /// Functions of http: each has a heading that is its declaration, or is named among those that are not for use.
-pub fn compare_headings(document: &Document, platform: &Platform) {
+pub(super) fn compare_headings(document: &Document, platform: &Platform) {
     let headings = document.headings().into_iter().map(|heading| heading.trim_matches('`'));
     let documented = headings.filter(|heading| heading.starts_with("http.") && heading.contains('('));
     compare_functions(document, platform, "http", documented.map(str::to_owned).collect());
 }
 
 /// Functions of queue: each has a row of a table with its comment, or is named among those that are not for use.
-pub fn compare_rows(document: &Document, platform: &Platform) {
+pub(super) fn compare_rows(document: &Document, platform: &Platform) {
     let rows = document.tables().into_iter().filter(|row| row[0].starts_with("queue."));
     let documented = rows.map(|row| format!("{} → {}\n{}", row[0], row[1], row[2]));
     compare_functions(document, platform, "queue", documented.collect());
@@ -192,7 +192,7 @@ fn short_defaults(arguments: &str) -> String {
 }
 
 /// Views, and with `'c'` types: each has a section with a table of its columns.
-pub fn compare_columns(document: &Document, platform: &Platform, schema: &str, kinds: &[&str]) {
+pub(super) fn compare_columns(document: &Document, platform: &Platform, schema: &str, kinds: &[&str]) {
     let rows = platform
         .session()
         .query(
@@ -211,7 +211,7 @@ pub fn compare_columns(document: &Document, platform: &Platform, schema: &str, k
 }
 
 /// Errors: each SQLSTATE of the table is raised in a request, and answered with the documented status.
-pub fn compare_errors(document: &Document, platform: &Platform) {
+pub(super) fn compare_errors(document: &Document, platform: &Platform) {
     platform.sql(
         "create function fail(code text) returns text language plpgsql as
            $$ begin raise exception 'as asked' using errcode = code; end $$;

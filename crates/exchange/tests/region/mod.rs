@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use exchange::{Exchange, Executor, Gateway, Outcome, Progress, Share, Sizes, Wakers, Work};
 
-pub const SIZES: Sizes = Sizes { slots: 8, blocks: 16, lanes: 2, executors: 4, gateways: 2, gates: 2 };
+pub(crate) const SIZES: Sizes = Sizes { slots: 8, blocks: 16, lanes: 2, executors: 4, gateways: 2, gates: 2 };
 
 /// How long a test waits for something that must happen.
-pub const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// The exchange and its wakers. The memory stays mapped: handles have no lifetime.
 #[derive(Clone)]
-pub struct Region {
+pub(crate) struct Region {
     pub exchange: Exchange,
     pub wakers: Wakers,
 }
 
 impl Region {
-    pub fn new(sizes: &Sizes) -> Region {
+    pub(crate) fn new(sizes: &Sizes) -> Region {
         let bytes = sizes.bytes().unwrap();
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -33,20 +33,20 @@ impl Region {
         Region { exchange, wakers }
     }
 
-    pub fn gateway(&self, number: u32) -> Gateway {
+    pub(crate) fn gateway(&self, number: u32) -> Gateway {
         Gateway::join(self.exchange, self.wakers.clone(), number)
     }
 
-    pub fn executor(&self, number: u32) -> Executor {
+    pub(crate) fn executor(&self, number: u32) -> Executor {
         self.executor_of(0, number)
     }
 
-    pub fn executor_of(&self, lane: u32, number: u32) -> Executor {
+    pub(crate) fn executor_of(&self, lane: u32, number: u32) -> Executor {
         Executor::join(self.exchange, self.wakers.clone(), lane, number)
     }
 
     /// Nothing is in flight and nothing is lost.
-    pub fn assert_empty(&self) {
+    pub(crate) fn assert_empty(&self) {
         let sizes = self.exchange.sizes();
         assert_eq!(self.exchange.free_slots(), sizes.slots, "free slots");
         assert_eq!(self.exchange.free_blocks(), sizes.blocks, "free blocks");
@@ -61,12 +61,12 @@ impl Region {
 }
 
 /// The next request, without waiting.
-pub fn next(executor: &mut Executor) -> Option<Work> {
+pub(crate) fn next(executor: &mut Executor) -> Option<Work> {
     executor.next(Duration::ZERO, |_| Share::WakeNext)
 }
 
 /// The next completion's bytes and outcome.
-pub fn answer(gateway: &mut Gateway) -> Option<(Vec<u8>, Outcome)> {
+pub(crate) fn answer(gateway: &mut Gateway) -> Option<(Vec<u8>, Outcome)> {
     let mut bytes = Vec::new();
     loop {
         let mut completion = gateway.take()?;
@@ -78,7 +78,7 @@ pub fn answer(gateway: &mut Gateway) -> Option<(Vec<u8>, Outcome)> {
 }
 
 /// Sleeps until a request comes.
-pub fn await_work(executor: &mut Executor, share: Share) -> Work {
+pub(crate) fn await_work(executor: &mut Executor, share: Share) -> Work {
     loop {
         if let Some(work) = executor.next(Duration::from_micros(5), |_| share) {
             return work;
@@ -93,7 +93,7 @@ pub fn await_work(executor: &mut Executor, share: Share) -> Work {
 }
 
 /// Hands over a whole response, sleeping while the gateway copies.
-pub fn respond(executor: &mut Executor, work: &mut Work, parts: &[&[u8]], code: u32) {
+pub(crate) fn respond(executor: &mut Executor, work: &mut Work, parts: &[&[u8]], code: u32) {
     let mut progress = executor.respond(work, parts, code);
     while progress == Progress::Wait {
         assert!(executor.event_fd().poll(SOON), "nobody took a part");
@@ -103,7 +103,7 @@ pub fn respond(executor: &mut Executor, work: &mut Work, parts: &[&[u8]], code: 
 }
 
 /// Sleeps until a completion is there.
-pub fn await_completion(gateway: &mut Gateway) {
+pub(crate) fn await_completion(gateway: &mut Gateway) {
     if gateway.about_to_sleep() {
         assert!(gateway.event_fd().poll(SOON), "a gateway slept beside a completion");
         gateway.awake();

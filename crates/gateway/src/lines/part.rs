@@ -20,17 +20,17 @@ pub(super) struct Part {
 
 impl Part {
     /// All of a bucket.
-    pub fn whole(lines: &[u8], count: u64) -> Part {
+    pub(super) fn whole(lines: &[u8], count: u64) -> Part {
         Part { numbers: 0..count, bytes: 0..lines.len() }
     }
 
     /// Whether it has one line.
-    pub fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         self.numbers.end - self.numbers.start <= 1
     }
 
     /// Its halves, the later one first.
-    pub fn halves(&self, lines: &[u8]) -> [Part; 2] {
+    pub(super) fn halves(&self, lines: &[u8]) -> [Part; 2] {
         let half = (self.numbers.end - self.numbers.start) / 2;
         let first = lines[self.bytes.clone()].split_inclusive(|&byte| byte == b'\n').take(half as usize);
         let byte = self.bytes.start + first.map(<[u8]>::len).sum::<usize>();
@@ -42,7 +42,7 @@ impl Part {
     }
 
     /// The part as work, and its lines.
-    pub fn work(&self, bucket: &Work, lines: &Rc<Vec<u8>>) -> (Work, Rc<Vec<u8>>) {
+    pub(super) fn work(&self, bucket: &Work, lines: &Rc<Vec<u8>>) -> (Work, Rc<Vec<u8>>) {
         if self.bytes == (0..lines.len()) {
             return (bucket.clone(), Rc::clone(lines));
         }

@@ -13,11 +13,11 @@ use gateway::{Address, Limits, Listener, SMALL_REPLY, Server, Ticket};
 use message::{Request, ResponseBuilder};
 
 /// Nothing in these tests takes as long, unless it hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the application has seen.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// A request for `/hold…` has come, and waits until it is released.
     Held(Ticket),
     /// The client of a request has gone.
@@ -27,7 +27,7 @@ pub enum Event {
 type Command = Box<dyn FnOnce(&mut Server) + Send>;
 
 /// A running server. Dropped, it ends.
-pub struct Running {
+pub(crate) struct Running {
     pub address: SocketAddr,
     pub events: Receiver<Event>,
     commands: Option<Sender<Command>>,
@@ -36,15 +36,15 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: Limits) -> Self {
         Self::listening(limits, "127.0.0.1:0".parse().unwrap())
     }
 
-    pub fn listening(limits: Limits, address: SocketAddr) -> Self {
+    pub(crate) fn listening(limits: Limits, address: SocketAddr) -> Self {
         Self::with(limits, Listener::new(1, Address::Tcp(address)))
     }
 
-    pub fn with(limits: Limits, listener: Listener) -> Self {
+    pub(crate) fn with(limits: Limits, listener: Listener) -> Self {
         let (bell, ear) = UnixStream::pair().unwrap();
         ear.set_nonblocking(true).unwrap();
         let (commands, orders) = channel();
@@ -61,7 +61,10 @@ impl Running {
     }
 
     /// Runs a function on the server's thread, between two turns, and gives its result.
-    pub fn run<T: Send + 'static>(&self, function: impl FnOnce(&mut Server) -> T + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        function: impl FnOnce(&mut Server) -> T + Send + 'static,
+    ) -> T {
         let (sender, result) = channel();
         let command: Command = Box::new(move |server| drop(sender.send(function(server))));
         self.commands.as_ref().unwrap().send(command).unwrap();
@@ -69,23 +72,23 @@ impl Running {
         result.recv_timeout(PATIENCE).unwrap()
     }
 
-    pub fn event(&self) -> Event {
+    pub(crate) fn event(&self) -> Event {
         self.events.recv_timeout(PATIENCE).unwrap()
     }
 
-    pub fn held(&self) -> Ticket {
+    pub(crate) fn held(&self) -> Ticket {
         match self.event() {
             Event::Held(ticket) => ticket,
             other => panic!("{other:?} instead of a held request"),
         }
     }
 
-    pub fn release(&self, ticket: Ticket) -> bool {
+    pub(crate) fn release(&self, ticket: Ticket) -> bool {
         self.run(move |server| server.reply(ticket, text(200, b"released")))
     }
 
     /// Waits until something holds that is known to come without an event of its own.
-    pub fn until(&self, holds: impl Fn(&mut Server) -> bool + Send + Clone + 'static) {
+    pub(crate) fn until(&self, holds: impl Fn(&mut Server) -> bool + Send + Clone + 'static) {
         let deadline = std::time::Instant::now() + PATIENCE;
         while !self.run(holds.clone()) {
             assert!(std::time::Instant::now() < deadline, "it does not come to hold");
@@ -93,7 +96,7 @@ impl Running {
         }
     }
 
-    pub fn connect(&self) -> Client<TcpStream> {
+    pub(crate) fn connect(&self) -> Client<TcpStream> {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -192,7 +195,7 @@ fn facts(request: &Request<'_>) -> String {
     )
 }
 
-pub fn text(status: u16, body: &[u8]) -> Vec<u8> {
+pub(crate) fn text(status: u16, body: &[u8]) -> Vec<u8> {
     let mut builder = ResponseBuilder::new(status).unwrap();
     builder.header("content-type", "text/plain").unwrap();
     builder.finish(body)
@@ -200,14 +203,14 @@ pub fn text(status: u16, body: &[u8]) -> Vec<u8> {
 
 /// A response as a client has read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (found, value) = line.split_once(':')?;
             found.eq_ignore_ascii_case(name).then_some(value.trim())
@@ -215,48 +218,48 @@ impl Reply {
     }
 
     /// The X-Request-Id, of which there is one.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         let lines = self.head.lines().filter_map(|line| line.strip_prefix("x-request-id: "));
         let ids: Vec<_> = lines.collect();
         assert_eq!(ids.len(), 1, "{}", self.head);
         ids[0]
     }
 
-    pub fn closes(&self) -> bool {
+    pub(crate) fn closes(&self) -> bool {
         self.header("connection") == Some("close")
     }
 }
 
 /// A client that writes raw bytes.
-pub struct Client<S> {
+pub(crate) struct Client<S> {
     pub stream: S,
     read: Vec<u8>,
 }
 
 impl<S: Read + Write> Client<S> {
-    pub fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream, read: Vec::new() }
     }
 
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(bytes.as_ref()).unwrap();
         self
     }
 
-    pub fn get(&mut self, path: &str) -> Reply {
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).reply()
     }
 
-    pub fn reply(&mut self) -> Reply {
+    pub(crate) fn reply(&mut self) -> Reply {
         self.try_reply(true).expect("a reply")
     }
 
-    pub fn reply_to_head(&mut self) -> Reply {
+    pub(crate) fn reply_to_head(&mut self) -> Reply {
         self.try_reply(false).expect("a reply")
     }
 
     /// The next reply, or none at the end of the connection.
-    pub fn try_reply(&mut self, has_body: bool) -> Option<Reply> {
+    pub(crate) fn try_reply(&mut self, has_body: bool) -> Option<Reply> {
         let end = loop {
             if let Some(at) = self.read.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -292,7 +295,7 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Whether the connection has ended, without another byte.
-    pub fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.fill()
     }
 }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use gateway::{Address, Limits, LinesReport, Listener, Poured, Server, Terms};
 use wire::{Answer, Destination, Full, Work, Written};
 
-pub struct Taking {
+pub(crate) struct Taking {
     pub server: Server,
     address: SocketAddr,
     pub poured: Vec<Poured>,
 }
 
-pub fn terms() -> Terms {
+pub(crate) fn terms() -> Terms {
     Terms {
         number: 4000,
         destination: Destination { name: "bips".into(), ..Destination::default() },
@@ -28,7 +28,7 @@ pub fn terms() -> Terms {
 }
 
 impl Taking {
-    pub fn on(terms: Terms, limits: Limits) -> Taking {
+    pub(crate) fn on(terms: Terms, limits: Limits) -> Taking {
         let mut server = Server::new(limits).unwrap();
         let address = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let listener = Listener { lines: Some(terms), ..Listener::new(1, address) };
@@ -36,18 +36,18 @@ impl Taking {
         Taking { server, address, poured: Vec::new() }
     }
 
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
     }
 
-    pub fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         let _ = self.server.turn(Some(Duration::from_millis(5)), &mut || true);
         self.poured.extend(self.server.poured());
     }
 
-    pub fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Taking) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Taking) -> bool) {
         let begin = Instant::now();
         while !holds(self) {
             assert!(begin.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
@@ -56,7 +56,7 @@ impl Taking {
     }
 
     /// The next bucket: what it is, and its lines.
-    pub fn bucket(&mut self) -> (gateway::Ticket, Work, String) {
+    pub(crate) fn bucket(&mut self) -> (gateway::Ticket, Work, String) {
         self.until("a bucket", |taking| !taking.poured.is_empty());
         let poured = self.poured.remove(0);
         let bytes = [&poured.head[..], &poured.lines[..]].concat();
@@ -64,32 +64,32 @@ impl Taking {
         (poured.ticket, work, String::from_utf8(lines.to_vec()).unwrap())
     }
 
-    pub fn report(&self) -> LinesReport {
+    pub(crate) fn report(&self) -> LinesReport {
         self.server.lines().remove(0)
     }
 
     /// Nothing comes, for some turns.
-    pub fn rests(&mut self) {
+    pub(crate) fn rests(&mut self) {
         (0..10).for_each(|_| self.turn());
         assert!(self.poured.is_empty(), "{:?}", self.poured);
     }
 }
 
-pub fn stored(count: u64) -> Vec<u8> {
+pub(crate) fn stored(count: u64) -> Vec<u8> {
     Answer::Written(Written { stored: count, ..Written::default() }).write()
 }
 
-pub fn lines(range: std::ops::Range<u32>) -> String {
+pub(crate) fn lines(range: std::ops::Range<u32>) -> String {
     range.map(|number| format!("{{\"n\":{number}}}\n")).collect()
 }
 
 /// A connection of an acknowledged producer whose hello is answered.
-pub fn greeted(taking: &mut Taking) -> TcpStream {
+pub(crate) fn greeted(taking: &mut Taking) -> TcpStream {
     greeted_as(taking, "p")
 }
 
 /// A connection of the producer of this name, whose hello is answered.
-pub fn greeted_as(taking: &mut Taking, producer: &str) -> TcpStream {
+pub(crate) fn greeted_as(taking: &mut Taking, producer: &str) -> TcpStream {
     let mut client = taking.connect();
     let hello = format!("{{\"$hello\":{{\"v\":1,\"producer\":\"{producer}\"}}}}\n");
     client.write_all(hello.as_bytes()).unwrap();

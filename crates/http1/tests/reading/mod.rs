@@ -4,7 +4,7 @@ use http1::{Chunked, Framing, Head, HeaderSlots, Limits, Reject, Scanner};
 
 /// What of a request the tests compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub method: String,
     pub path: String,
     pub query: String,
@@ -16,7 +16,7 @@ pub struct Seen {
 }
 
 /// A reader that is fed pieces.
-pub struct Reader {
+pub(crate) struct Reader {
     limits: Limits,
     buffer: Vec<u8>,
     scanner: Scanner,
@@ -30,11 +30,11 @@ enum Body {
 }
 
 impl Reader {
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { limits, buffer: Vec::new(), scanner: Scanner::default(), open: None, seen: Vec::new() }
     }
 
-    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Reject> {
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), Reject> {
         self.buffer.extend_from_slice(piece);
         loop {
             let advanced = if self.open.is_some() { self.body()? } else { self.head()? };
@@ -91,7 +91,7 @@ impl Reader {
 }
 
 /// The requests in these bytes, or the first error.
-pub fn read(bytes: &[u8]) -> Result<Vec<Seen>, Reject> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Seen>, Reject> {
     let mut reader = Reader::new(Limits::default());
     reader.feed(bytes)?;
     Ok(reader.seen)

@@ -89,7 +89,7 @@ sql_function!(
 ///
 /// # Safety
 /// Inside a transaction.
-pub unsafe fn changed(relation: Oid) {
+pub(crate) unsafe fn changed(relation: Oid) {
     // SAFETY: inside a transaction; the callback is registered once for the life of the session.
     unsafe {
         pg_sys::CacheInvalidateRelcacheByRelid(relation);
@@ -111,7 +111,7 @@ unfailing_callback! {
 }
 
 /// Wakes the gateways of this database: its configuration may have changed.
-pub fn committed() {
+pub(crate) fn committed() {
     let Some(shared) = attached() else { return };
     // SAFETY: PostgreSQL's own variable.
     for (index, worker) in shared.workers_of(unsafe { pg_sys::MyDatabaseId }) {

@@ -61,7 +61,7 @@ sql_function!(
 );
 
 /// The first argument, which is a port.
-pub fn port(call: Call) -> u16 {
+pub(crate) fn port(call: Call) -> u16 {
     let given: Option<i32> = call.get(0);
     match given.and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0) {
         Some(port) => port,
@@ -76,7 +76,7 @@ pub fn port(call: Call) -> u16 {
 }
 
 /// An error if the port is taken, or `howdah.listen_addresses` does not allow the address.
-pub fn check_listener(port: u16, address: &str) {
+pub(crate) fn check_listener(port: u16, address: &str) {
     let allowed = settings::list(&settings::LISTEN_ADDRESSES);
     let (addresses, unresolved) = expand(address, port, &allowed, &mut Names::waited_for(look_up));
     for (name, reason) in unresolved.iter().filter(|_| address.is_empty()) {
@@ -130,7 +130,7 @@ fn check_address(address: &Address) {
 }
 
 /// An error for a UNIX socket that is to speak TLS, and a warning as long as there is no certificate.
-pub fn check_tls(address: &str, tls: bool) {
+pub(crate) fn check_tls(address: &str, tls: bool) {
     if tls && address.starts_with('/') {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

@@ -106,16 +106,16 @@ sql_function!(
 );
 
 /// Whether a statement that removes something has found it.
-pub fn is_removed(statement: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Datum {
+pub(crate) fn is_removed(statement: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Datum {
     Datum::from(value_as_owner::<bool>(statement, arguments).unwrap_or_default())
 }
 
 /// The search path in which names are to resolve, as it is registered.
-pub struct SearchPath(CString);
+pub(crate) struct SearchPath(CString);
 
 impl SearchPath {
     /// That of an argument; null stands for no schema of anybody's.
-    pub fn of(call: Call, place: usize) -> SearchPath {
+    pub(crate) fn of(call: Call, place: usize) -> SearchPath {
         let text = call.text(place).unwrap_or("pg_temp");
         temporary::refuse_in_path(text);
         // What SQL passes as text has no byte 0.
@@ -123,7 +123,7 @@ impl SearchPath {
     }
 
     /// As it is stored.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.to_string_lossy().into_owned()
     }
 }

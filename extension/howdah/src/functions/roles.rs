@@ -19,7 +19,7 @@ use session::identity;
 ///
 /// # Safety
 /// Inside a transaction; an open table.
-pub unsafe fn depend(table: pg_sys::Relation) {
+pub(crate) unsafe fn depend(table: pg_sys::Relation) {
     // SAFETY: by contract.
     unsafe {
         let columns = attributes((*table).rd_att).into_iter();

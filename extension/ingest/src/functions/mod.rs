@@ -4,6 +4,6 @@
 //! - [`lines`]: lines into a queue or a table.
 //! - [`producers`]: producers that will not come back.
 
-pub mod dead_letters;
+mod dead_letters;
 pub mod lines;
-pub mod producers;
+mod producers;

@@ -35,7 +35,7 @@ pub fn prepare() {
 /// # Safety
 /// As for PostgreSQL's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut ErrorData {
+pub(crate) unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut ErrorData {
     // SAFETY: by contract; a jump passes over nothing that is owned.
     unsafe {
         // Frames that have gone may still be on it, and the second error would call them.
@@ -53,7 +53,7 @@ super::mark!(__wrap_CopyErrorData);
 /// # Safety
 /// As for PostgreSQL's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __wrap_FreeErrorData(error: *mut ErrorData) {
+pub(crate) unsafe extern "C-unwind" fn __wrap_FreeErrorData(error: *mut ErrorData) {
     // SAFETY: by contract; that one stays.
     unsafe {
         if error != OUT_OF_MEMORY {

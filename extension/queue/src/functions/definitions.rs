@@ -197,6 +197,6 @@ sql_function!(
 );
 
 /// Whether all rows of a queue are consumed, by the ledgers alone.
-pub fn has_no_rows(queue: &Definition) -> bool {
+pub(crate) fn has_no_rows(queue: &Definition) -> bool {
     learn(queue, Purpose::Look).iter().all(truncation::is_drained)
 }

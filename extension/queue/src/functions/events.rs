@@ -153,7 +153,7 @@ fn has_rows(name: &str) -> bool {
 }
 
 /// Removes what was kept of tables that are gone.
-pub fn forget_what_is_gone() {
+pub(crate) fn forget_what_is_gone() {
     as_owner(|| {
         for name in ABOUT_TABLES {
             let forgotten = Spi::run(&format!(

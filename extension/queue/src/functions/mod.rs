@@ -10,6 +10,6 @@
 pub mod definitions;
 pub mod events;
 pub mod messages;
-pub mod parts;
-pub mod settled;
+mod parts;
+mod settled;
 pub mod typed;

@@ -28,7 +28,7 @@ const TEMPORARY: &str = "select distinct on (p.root) p.root, pg_describe_object(
   order by 1, 2";
 
 /// An error if a type is made of something that is temporary.
-pub fn refuse_temporary(of_type: Oid) {
+pub(crate) fn refuse_temporary(of_type: Oid) {
     let root = "with recursive part (root, classid, objid) as (
       select t.oid, 'pg_type'::regclass::oid, t.oid from pg_type t where t.oid = $1";
     let found = temporary(&format!("{root} {PARTS} {TEMPORARY}"), &[of_type.into()]);
@@ -39,7 +39,7 @@ pub fn refuse_temporary(of_type: Oid) {
 
 /// An error if relations that a command has altered are made of something that is temporary, and a queue's row type of them. `altered`
 /// begins a statement with their list.
-pub fn refuse_altered_to_temporary(altered: &str) {
+pub(crate) fn refuse_altered_to_temporary(altered: &str) {
     let roots = "part (root, classid, objid) as (
       select c.oid, 'pg_class'::regclass::oid, c.oid
       from altered a

@@ -12,7 +12,7 @@ use crate::settle::{self, Named};
 use crate::{candidates, claim, count, now, shift, tidy, truncation};
 
 /// The queue of the first argument, for settling rows.
-pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
+pub(crate) fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
     // SAFETY: inside a transaction.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"taking from a queue".as_ptr()) };
     let queue = definition::find(call.need_text(0, "queue_name"));
@@ -22,7 +22,7 @@ pub fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
 
 /// The rows that a call names: by the second argument, a bigint or an array of them, and by the argument at `receipts`, which has
 /// as many numbers of readings. Without those, or where one is null, whoever names a row settles it.
-pub fn named(call: Call, receipts: usize) -> Vec<Named> {
+pub(super) fn named(call: Call, receipts: usize) -> Vec<Named> {
     let is_array = call.type_of(1) == pg_sys::INT8ARRAYOID;
     let numbers: Vec<Option<i64>> =
         if is_array { call.get(1).unwrap_or_default() } else { vec![call.get(1)] };
@@ -45,7 +45,7 @@ pub fn named(call: Call, receipts: usize) -> Vec<Named> {
 }
 
 /// Answers with whether the one number was found, or with those that were.
-pub struct Found {
+pub(super) struct Found {
     /// The set that is returned; none where one number was asked for.
     numbers: Option<Returned>,
     is_any: bool,
@@ -53,13 +53,13 @@ pub struct Found {
 
 impl Found {
     /// Nothing yet.
-    pub fn new(call: Call) -> Found {
+    pub(super) fn new(call: Call) -> Found {
         let is_set = call.type_of(1) == pg_sys::INT8ARRAYOID;
         Found { numbers: is_set.then(|| Returned::numbers(call)), is_any: false }
     }
 
     /// The rows of a haul were found.
-    pub fn add(&mut self, haul: &Haul) {
+    pub(super) fn add(&mut self, haul: &Haul) {
         self.is_any |= !haul.rows.is_empty();
         let Some(numbers) = &self.numbers else { return };
         for row in &haul.rows {
@@ -69,13 +69,13 @@ impl Found {
     }
 
     /// The function's value.
-    pub fn answer(self) -> Datum {
+    pub(super) fn answer(self) -> Datum {
         self.numbers.map_or(Datum::from(self.is_any), Returned::done)
     }
 }
 
 /// Consumes the rows that the second argument names.
-pub fn remove(call: Call, queue: &Definition) -> Datum {
+pub(super) fn remove(call: Call, queue: &Definition) -> Datum {
     let mut found = Found::new(call);
     settle::settle(queue, &named(call, 2), FOR_GOOD, |haul| found.add(haul));
     tidy::tidy_sometimes(queue);

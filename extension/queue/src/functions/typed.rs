@@ -167,7 +167,7 @@ pub fn put(queue: &Definition, rows: &[Datum]) -> Span {
         // SAFETY: the descriptor is in the memory of the call.
         let layout = layout.get_or_insert_with(|| unsafe { Layout::of(queue.id, table, row_type) });
         // SAFETY: the rows have been checked to be of the type.
-        unsafe { layout.to_table(rows[place], position) }
+        unsafe { layout.tuple_of(rows[place], position) }
     })
 }
 
@@ -301,7 +301,7 @@ impl<'a> Answer<'a> {
         let store = self.returned.get_or_insert_with(|| returned_rows(call, queue, row_type));
         rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |_, tuple| {
             // SAFETY: a row of the segment's table, on a pinned page.
-            unsafe { store.add(&layout.to_row(tuple)) };
+            unsafe { store.add(&layout.row_of(tuple)) };
         });
     }
 
@@ -338,7 +338,7 @@ pub fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, r
         let Ok(chosen) = of(position) else { return };
         // SAFETY: a row of the segment's table, on a pinned page, and values as the function is declared.
         scratch.run(|| unsafe {
-            let mut row = layout.to_row(tuple);
+            let mut row = layout.row_of(tuple);
             let value = pg_sys::heap_copy_tuple_as_datum(&mut row, row_type);
             if chosen.is_dead {
                 return dead_letters::bury(queue, &chosen, value);
@@ -350,6 +350,6 @@ pub fn hand_out_leased(queue: &Definition, haul: &Haul, row_type: pg_sys::Oid, r
 }
 
 /// The spans of chosen rows.
-pub fn positions(rows: &[Chosen]) -> Vec<Span> {
+pub(crate) fn positions(rows: &[Chosen]) -> Vec<Span> {
     rows::spans_of(rows.iter().map(|row| row.position))
 }

@@ -20,7 +20,7 @@ callback! {
 
 callback! {
     /// An absolute path, or none.
-    pub unsafe fn acme_folder(
+    pub(crate) unsafe fn acme_folder(
         value: *mut *mut c_char,
         _extra: *mut *mut c_void,
         _source: pg_sys::GucSource::Type,

@@ -27,7 +27,7 @@ use crate::intake::{self, Intake};
 
 /// What is kept between two buckets.
 #[derive(Default)]
-pub struct Lines {
+pub(crate) struct Lines {
     identity: Identity,
     /// What `synchronous_commit` was last set to.
     durability: Option<Durability>,
@@ -40,7 +40,7 @@ const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 impl Lines {
     /// Settings of the server or of a role may have changed.
-    pub fn settings_changed(&mut self) {
+    pub(crate) fn settings_changed(&mut self) {
         self.identity.doubt();
     }
 
@@ -48,7 +48,7 @@ impl Lines {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn refresh(&mut self, runner: &mut Runner) -> Result<bool, NoTable> {
+    pub(crate) unsafe fn refresh(&mut self, runner: &mut Runner) -> Result<bool, NoTable> {
         let mut read = Vec::new();
         let mut along = |client: &SpiClient<'_>| {
             read = intake::read(client)?;
@@ -66,7 +66,7 @@ impl Lines {
     }
 
     /// Does what has come by the exchange.
-    pub fn run(&mut self, bytes: &[u8], runner: &mut Runner) -> Answer {
+    pub(super) fn run(&mut self, bytes: &[u8], runner: &mut Runner) -> Answer {
         let (work, lines) = match Work::parse(bytes) {
             Ok(parsed) => parsed,
             Err(error) => return failed("XX000", format!("a bucket cannot be read: {error}")),

@@ -7,7 +7,7 @@ const MAPPED: i32 = 32 << 20;
 const KEPT: i32 = 128 << 20;
 
 /// Has this process keep what it frees.
-pub fn keep() {
+pub(crate) fn keep() {
     #[cfg(target_env = "gnu")]
     // SAFETY: settings of the allocator; one that it does not take changes nothing.
     unsafe {

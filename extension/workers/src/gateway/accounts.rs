@@ -19,7 +19,7 @@ use crate::worker::Worker;
 const FRESH: Duration = Duration::from_millis(20);
 
 /// The entries of this gateway.
-pub struct Accounts {
+pub(crate) struct Accounts {
     gateway: usize,
     database: pg_sys::Oid,
     listeners: HashMap<u16, Listener>,
@@ -38,7 +38,7 @@ struct Listener {
 
 impl Accounts {
     /// None yet.
-    pub fn new(worker: &Worker) -> Accounts {
+    pub(super) fn new(worker: &Worker) -> Accounts {
         Accounts {
             gateway: worker.index,
             database: worker.database_oid,
@@ -50,24 +50,24 @@ impl Accounts {
     }
 
     /// Whether what the views show is older than what there is.
-    pub fn are_late(&self) -> bool {
+    pub(crate) fn are_late(&self) -> bool {
         self.stale > 0
     }
 
     /// Something may have changed.
-    pub fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self) {
         // Answers are taken in by the next turn only.
         self.stale = 2;
     }
 
     /// The next look is due at once.
-    pub fn forget_when(&mut self) {
+    pub(crate) fn forget_when(&mut self) {
         self.last = None;
     }
 
     /// Writes down what there is, unless that has just been done. Returns whether any listener for lines is left, the
     /// closing ones included; none if it has not looked.
-    pub fn keep(&mut self, listeners: &Listeners, server: &Server) -> Option<bool> {
+    pub(crate) fn keep(&mut self, listeners: &Listeners, server: &Server) -> Option<bool> {
         if self.last.is_some_and(|last| last.elapsed() < FRESH) {
             return None;
         }

@@ -13,18 +13,18 @@ use super::flights::Flights;
 
 /// Buckets for which the exchange had no room.
 #[derive(Default)]
-pub struct Buckets {
+pub(crate) struct Buckets {
     waiting: FairQueue<Poured>,
 }
 
 impl Buckets {
     /// Whether any waits.
-    pub fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Takes in what the event loop has brought, and sends what there is room for.
-    pub fn send(&mut self, flights: &mut Flights, server: &mut Server) {
+    pub(super) fn send(&mut self, flights: &mut Flights, server: &mut Server) {
         for poured in server.poured() {
             // Each connection has the same share.
             self.waiting.push(poured.source.stream, poured.bytes() / poured.source.connections, poured);
@@ -50,13 +50,13 @@ impl Buckets {
     }
 
     /// Drops the buckets of streams that have ended: they need not be written.
-    pub fn forget_gone(&mut self, server: &Server) {
+    pub(crate) fn forget_gone(&mut self, server: &Server) {
         self.waiting.retain(|poured| server.waits(poured.ticket));
     }
 }
 
 /// The answer about a bucket whose executor has ended.
-pub fn died() -> Vec<u8> {
+pub(crate) fn died() -> Vec<u8> {
     let error = "the process that wrote the bucket has ended";
     let failure = Failure { code: "57P01".into(), error: error.into(), is_final: false, is_harm: true };
     Answer::Failed(failure).write()

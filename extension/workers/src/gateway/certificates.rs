@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(20);
 
 /// A listener, as far as its configuration depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// What is spoken.
     pub protocol: Protocol,
     /// What is asked of clients about themselves.
@@ -38,7 +38,7 @@ pub struct Asked {
 }
 
 /// What is in force.
-pub struct Certificates {
+pub(crate) struct Certificates {
     gateway: usize,
     shown: Shown,
     database: String,
@@ -107,7 +107,7 @@ struct Known {
 
 impl Certificates {
     /// Nothing read yet.
-    pub fn new(worker: &Worker) -> Self {
+    pub(crate) fn new(worker: &Worker) -> Self {
         Self {
             gateway: worker.index,
             database: worker.database().name.get(),
@@ -129,7 +129,7 @@ impl Certificates {
     /// # Errors
     ///
     /// Why it cannot.
-    pub fn configuration(&self, asked: Asked) -> Result<Configuration, String> {
+    pub(crate) fn configuration(&self, asked: Asked) -> Result<Configuration, String> {
         let clients = self.clients(asked.clients)?;
         if self.choice.is_empty() {
             let reason = self.said.iter().find(|(about, _)| **about != About::Clients);
@@ -170,12 +170,12 @@ impl Certificates {
     }
 
     /// Where a request in clear text is sent, as [`Choice::https_of`] says.
-    pub fn https_of(&self, authority: &str, path: &str, query: &str, port: u16) -> Option<String> {
+    pub(crate) fn https_of(&self, authority: &str, path: &str, query: &str, port: u16) -> Option<String> {
         self.choice.https_of(authority, path, query, port)
     }
 
     /// Looks at the files, if that is due or the settings may have changed. True if something else is in force now.
-    pub fn look(&mut self, settings_changed: bool) -> bool {
+    pub(crate) fn look(&mut self, settings_changed: bool) -> bool {
         let is_due = settings_changed || self.looked.is_none_or(|looked| looked.elapsed() > LOOK);
         if !is_due {
             return false;

@@ -36,7 +36,7 @@ static SLEEPS: AtomicI64 = AtomicI64::new(0);
 static IGNORED: AtomicI32 = AtomicI32::new(0);
 
 /// What came of work under a deadline.
-pub struct Outcome<T> {
+pub(crate) struct Outcome<T> {
     /// What it returned.
     pub result: T,
     /// It was cancelled.
@@ -46,7 +46,7 @@ pub struct Outcome<T> {
 }
 
 /// Registers the deadline. Called once in each gateway.
-pub fn register() {
+pub(super) fn register() {
     // SAFETY: on the main thread of a worker whose timeouts PostgreSQL has initialised.
     let number = unsafe { pg::RegisterTimeout(pg::USER_TIMEOUT, Some(strike)) };
     NUMBER.store(number, Relaxed);
@@ -54,7 +54,7 @@ pub fn register() {
 
 /// Watches the pieces of work to come, until [`rest`]: each may hold up this process for as many times
 /// `howdah.inline_deadline`.
-pub fn watch(times: i32) {
+pub(crate) fn watch(times: i32) {
     let half = (settings::INLINE_DEADLINE.get() * times + 1) / 2;
     HALF.store(half, Relaxed);
     // SAFETY: registered. While a signal is on its way, setting a later timeout costs no system call.
@@ -62,7 +62,7 @@ pub fn watch(times: i32) {
 }
 
 /// Watches no more.
-pub fn rest() {
+pub(super) fn rest() {
     // SAFETY: registered. The signal that is on its way finds nothing to do.
     unsafe { pg::disable_timeout(NUMBER.load(Relaxed), false) };
 }
@@ -71,7 +71,7 @@ pub fn rest() {
 ///
 /// # Safety
 /// On the main thread; the work catches the error of its cancel.
-pub unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
+pub(crate) unsafe fn within<T>(work: impl FnOnce() -> T) -> Outcome<T> {
     OVERDUE.store(false, Relaxed);
     // Written by this thread alone, and read by its own signal handler: no need to lock the bus.
     let number = WORK.load(Relaxed);

@@ -25,7 +25,7 @@ use late::{expired, record_left, settle, waited_too_long};
 use limits::{Limits, Queues};
 
 /// The requests of this gateway that are in the exchange, or wait for room there.
-pub struct Flights {
+pub(crate) struct Flights {
     end: &'static mut exchange::Gateway,
     lane: u32,
     /// The lane of incoming rows.
@@ -111,7 +111,7 @@ impl Flight {
 }
 
 /// Why a response is not sent although there is one.
-pub const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_responses allows";
+pub(crate) const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_responses allows";
 
 /// Why a request does not wait, for an executor or for rows.
 const NO_ROOM_TO_WAIT: &str = "the gateway holds as many requests that wait as howdah.max_waiting allows";
@@ -129,7 +129,7 @@ const PATIENCE: Duration = Duration::from_micros(200);
 
 impl Flights {
     /// No requests yet.
-    pub fn new(end: &'static mut exchange::Gateway, worker: &Worker) -> Self {
+    pub(super) fn new(end: &'static mut exchange::Gateway, worker: &Worker) -> Self {
         let slots = end.exchange().sizes().slots as usize;
         Flights {
             end,
@@ -150,18 +150,18 @@ impl Flights {
     }
 
     /// Whether any request is under way.
-    pub fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.load.count > 0 || !self.waiting.is_empty()
     }
 
     /// Whether any of them is a bucket.
-    pub fn have_buckets(&self) -> bool {
+    pub(crate) fn have_buckets(&self) -> bool {
         self.load.buckets > 0
     }
 
     /// Hands a request to the executors, or keeps it until there is room; answers it if there never will be. Its gate is
     /// that of its route now.
-    pub fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
+    pub(crate) fn submit(&mut self, arrived: Arrived, gate: Option<u32>, server: &mut Server) {
         let gate = gate.unwrap_or(NO_GATE);
         self.gates.limit(gate, route_share(), &mut Limits(self.end));
         self.submit_again(arrived, gate, None, server);
@@ -187,7 +187,7 @@ impl Flights {
     }
 
     /// Answers a request for which there is no room among those that wait.
-    pub fn refuse_to_wait(&mut self, request: &Waiter<Arrived>, server: &mut Server) {
+    pub(crate) fn refuse_to_wait(&mut self, request: &Waiter<Arrived>, server: &mut Server) {
         let refused =
             Refused { ticket: request.arrived.ticket, id: &id_of(&request.arrived), gate: request.gate };
         let unrun = Unrun { status: 503, cancelled: false, waited: request.since.elapsed() };
@@ -208,7 +208,7 @@ impl Flights {
     }
 
     /// Submits what waits for room, as far as there is any, and answers what has waited for too long.
-    pub fn retry(&mut self, server: &mut Server) {
+    pub(crate) fn retry(&mut self, server: &mut Server) {
         let patience = settings::QUEUE_TIMEOUT.get().min(settings::REQUEST_TIMEOUT.get());
         let patience = Duration::from_millis(patience as u64);
         let now = Instant::now();
@@ -285,12 +285,12 @@ impl Flights {
     }
 
     /// There are so many listeners for lines.
-    pub fn keep_listeners(&mut self, count: usize) {
+    pub(crate) fn keep_listeners(&mut self, count: usize) {
         self.line_shares.keep(count);
     }
 
     /// Whether another bucket of a listener may go to the executors.
-    pub fn has_line_share(&self, poured: &Poured) -> bool {
+    pub(crate) fn has_line_share(&self, poured: &Poured) -> bool {
         let sizes = self.end.exchange().sizes();
         let room = Room {
             executors: (settings::MAX_INGEST_EXECUTORS.get() / settings::GATEWAYS.get()).max(1) as usize,
@@ -301,7 +301,7 @@ impl Flights {
     }
 
     /// Hands a bucket to the executors of its lane.
-    pub fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
+    pub(crate) fn submit_bucket(&mut self, poured: &Poured) -> Result<(), Full> {
         let bytes = poured.bytes();
         let ticket = self.end.submit(self.ingest, NO_GATE, &[&poured.head, &poured.lines])?;
         self.slots.insert(poured.ticket, ticket.slot() as usize);
@@ -326,12 +326,12 @@ impl Flights {
     }
 
     /// There are the routes of these gates and no others.
-    pub fn keep_gates(&mut self, numbers: &HashSet<u32>) {
+    pub(crate) fn keep_gates(&mut self, numbers: &HashSet<u32>) {
         self.gates.keep(numbers);
     }
 
     /// Looks how many executors there are now, and how much the routes have of them.
-    pub fn follow_executors(&mut self) {
+    pub(crate) fn follow_executors(&mut self) {
         let executors = self.count_executors();
         let asks_others = settings::GATEWAYS.get() > 1;
         self.gates.follow(executors, route_share(), asks_others, &mut Limits(self.end));
@@ -348,22 +348,22 @@ impl Flights {
     }
 
     /// Wakes executors for what was submitted.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.end.flush();
     }
 
     /// See [`exchange::Gateway::about_to_sleep`].
-    pub fn about_to_sleep(&mut self) -> bool {
+    pub(crate) fn about_to_sleep(&mut self) -> bool {
         self.end.about_to_sleep()
     }
 
     /// See [`exchange::Gateway::awake`].
-    pub fn awake(&mut self) {
+    pub(crate) fn awake(&mut self) {
         self.end.awake();
     }
 
     /// Wakes one more executor if a request waits behind one that was thought to be short.
-    pub fn nudge(&mut self) {
+    pub(crate) fn nudge(&mut self) {
         if self.load.count > self.load.buckets {
             self.end.nudge(self.lane, PATIENCE);
         }
@@ -373,7 +373,7 @@ impl Flights {
     }
 
     /// Has the supervisor look whether more executors are needed.
-    pub fn ask_for_executors(&mut self) {
+    pub(crate) fn ask_for_executors(&mut self) {
         let asked_lately = self.supervisor_nudged.is_some_and(|nudged| nudged.elapsed() < NUDGE);
         let waiting =
             self.load.count - self.load.buckets > self.gates.executors() as usize || self.load.buckets > 1;
@@ -384,12 +384,12 @@ impl Flights {
     }
 
     /// Bytes that responses may take beside those that are there, small ones excepted.
-    pub fn room(&self, server: &Server) -> usize {
+    pub(super) fn room(&self, server: &Server) -> usize {
         server.room_for_replies().saturating_sub(self.load.responses)
     }
 
     /// Takes what has come back, for [`DELIVERED`] at most, and hands complete responses to the event loop.
-    pub fn deliver(&mut self, server: &mut Server) {
+    pub(crate) fn deliver(&mut self, server: &mut Server) {
         let mut delivered = 0;
         while delivered < DELIVERED {
             let Some(mut completion) = self.end.take() else { return };
@@ -471,7 +471,7 @@ impl Flights {
     }
 
     /// Has requests run again for which there may be rows, and answers those whose time is over; all with `hurry`.
-    pub fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
+    pub(crate) fn resume_parked(&mut self, hurry: bool, server: &mut Server) {
         for ended in self.parked.end(hurry, &self.queues, Instant::now()) {
             match ended {
                 Ended::Answered(request) => {
@@ -485,18 +485,18 @@ impl Flights {
     }
 
     /// Answers a request that cannot be read: the gateway has written it itself, so this cannot happen.
-    pub fn refuse_unreadable(&mut self, ticket: Ticket, server: &mut Server) {
+    pub(crate) fn refuse_unreadable(&mut self, ticket: Ticket, server: &mut Server) {
         let refused = Refused { ticket, id: &message::id::new(), gate: NO_GATE };
         self.refusals.answer(server, refused, &Problem::new(500, "the request cannot be read"));
     }
 
     /// How long no parked request needs to be looked at.
-    pub fn patience(&self) -> Option<Duration> {
+    pub(super) fn patience(&self) -> Option<Duration> {
         self.parked.patience(Instant::now())
     }
 
     /// Cancels the request of a client that has gone. False if it is not here.
-    pub fn cancel(&mut self, ticket: Ticket) -> bool {
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         if let Some(request) = self.waiting.forget(ticket) {
             record_left(request.gate, request.since);
             return true;
@@ -530,7 +530,7 @@ impl Flights {
     }
 
     /// See [`exchange::Gateway::leave`].
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.end.leave();
     }
 }
@@ -540,7 +540,7 @@ fn id_of(arrived: &Arrived) -> String {
 }
 
 /// What those may hold that wait for an executor, and as much those that wait for rows, and those for the inline lane.
-pub fn memory_to_wait() -> usize {
+pub(crate) fn memory_to_wait() -> usize {
     settings::MAX_WAITING.get() as usize
 }
 

@@ -8,7 +8,7 @@ use ::gateway::FailedHandshake;
 const LONGEST_NAME: usize = 253;
 
 /// The line: who, where, why, and both names, that which was asked for and that of the certificate.
-pub fn told(failed: &FailedHandshake) -> String {
+pub(crate) fn told(failed: &FailedHandshake) -> String {
     let mut line = format!("howdah: TLS on port {}", failed.port);
     // Writing into a string does not fail.
     let _ = failed.remote.map(|remote| write!(line, " from {}", remote.ip()));

@@ -31,7 +31,7 @@ use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
-pub struct Inline {
+pub(crate) struct Inline {
     queue: FairTurns<Arrived>,
     /// Bytes that those hold that wait.
     held: usize,
@@ -56,7 +56,7 @@ const BAN: Duration = Duration::from_secs(2);
 
 impl Inline {
     /// With nothing that waits, in a process that is at rest now.
-    pub fn new(at_rest: AtRest) -> Inline {
+    pub(super) fn new(at_rest: AtRest) -> Inline {
         Inline {
             queue: FairTurns::default(),
             held: 0,
@@ -67,12 +67,12 @@ impl Inline {
     }
 
     /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Whether another request of so many bytes finds room, where all may hold so many.
-    pub fn has_room(&self, size: usize, limit: usize) -> bool {
+    pub(crate) fn has_room(&self, size: usize, limit: usize) -> bool {
         self.held + REQUEST + size <= limit
     }
 
@@ -80,19 +80,19 @@ impl Inline {
     ///
     /// # Safety
     /// [`Request::parse`] has accepted it.
-    pub unsafe fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
+    pub(super) unsafe fn push(&mut self, arrived: Arrived, endpoint: usize, since: Instant) {
         self.held += REQUEST + arrived.request.len();
         self.queue.push(Turn { arrived, endpoint, since });
     }
 
     /// Gives up all that waits: another table has other endpoints at their places.
-    pub fn take_waiting(&mut self) -> Vec<(Arrived, Instant)> {
+    pub(crate) fn take_waiting(&mut self) -> Vec<(Arrived, Instant)> {
         self.held = 0;
         self.queue.take_all().map(|waiting| (waiting.arrived, waiting.since)).collect()
     }
 
     /// Whether a request of so many bytes for these endpoints may run here.
-    pub fn may_run(
+    pub(crate) fn may_run(
         &mut self,
         runner: &mut Runner,
         endpoints: Range<usize>,
@@ -139,7 +139,7 @@ impl Inline {
 
     /// Ends the transaction that requests share, if it is open. To be called before anything that needs to be outside of
     /// one, and before sleeping.
-    pub fn end(&mut self, runner: &mut Runner) {
+    pub(super) fn end(&mut self, runner: &mut Runner) {
         if self.shown.take().is_some() {
             // SAFETY: on the main thread, between two requests.
             unsafe { self.shared.end(runner) };
@@ -148,14 +148,14 @@ impl Inline {
     }
 
     /// Sees to it that the process is as it was, unless requests share a transaction now. To be called between two turns.
-    pub fn rest(&mut self) {
+    pub(super) fn rest(&mut self) {
         if !self.shared.is_open() {
             self.at_rest.restore();
         }
     }
 
     /// Runs what waits, for [`BUDGET`] at most.
-    pub fn run(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
+    pub(super) fn run(&mut self, runner: &mut Runner, server: &mut Server, flights: &mut Flights) {
         if self.queue.is_empty() {
             return self.end(runner);
         }

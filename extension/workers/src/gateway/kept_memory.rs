@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const YOUNGEST: Duration = Duration::from_secs(10);
 
 /// See the module.
-pub struct KeptMemory {
+pub(crate) struct KeptMemory {
     begun: Instant,
     looked: Instant,
     /// Bytes of memory contexts when it began.
@@ -31,18 +31,18 @@ pub struct KeptMemory {
 
 impl KeptMemory {
     /// Of a process that has run nothing.
-    pub fn new() -> KeptMemory {
+    pub(super) fn new() -> KeptMemory {
         let now = Instant::now();
         KeptMemory { begun: now, looked: now, first: in_contexts(), is_too_much: false }
     }
 
     /// Whether this process should run nothing itself.
-    pub fn is_too_much(&self) -> bool {
+    pub(crate) fn is_too_much(&self) -> bool {
         self.is_too_much
     }
 
     /// Looks, if that is due. True if it has become too much.
-    pub fn look(&mut self) -> bool {
+    pub(crate) fn look(&mut self) -> bool {
         if self.is_too_much || self.looked.elapsed() < LOOK_EVERY {
             return false;
         }
@@ -65,7 +65,7 @@ impl KeptMemory {
     }
 
     /// Has another take the place of one that has kept too much, once it is old enough.
-    pub fn make_room(&self, worker: &Worker) {
+    pub(crate) fn make_room(&self, worker: &Worker) {
         if self.is_too_much && self.begun.elapsed() >= YOUNGEST {
             worker.make_room();
         }

@@ -22,7 +22,7 @@ const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
 /// Where a gateway is on its way out.
 #[derive(Clone, Copy)]
-pub enum Leaving {
+pub(crate) enum Leaving {
     /// It stays.
     No,
     /// It has announced its end then.
@@ -33,17 +33,17 @@ pub enum Leaving {
 
 impl Leaving {
     /// Whether it accepts no more.
-    pub fn is_draining(self) -> bool {
+    pub(super) fn is_draining(self) -> bool {
         matches!(self, Leaving::Draining(_))
     }
 
     /// Whether it has been asked to leave.
-    pub fn has_begun(self) -> bool {
+    pub(crate) fn has_begun(self) -> bool {
         !matches!(self, Leaving::No)
     }
 
     /// Goes the next step, if its time has come.
-    pub fn go_on(&mut self, worker: &Worker, listeners: &Listeners, server: &mut Server) {
+    pub(crate) fn go_on(&mut self, worker: &Worker, listeners: &Listeners, server: &mut Server) {
         if matches!(self, Leaving::No) && worker.asked_to_leave() {
             *self = Leaving::Announced(Instant::now());
             server.announce_end(true);
@@ -62,7 +62,7 @@ impl Leaving {
     }
 
     /// Whether the process may end; what runs for too long is cut off, and counted.
-    pub fn has_ended(self, worker: &Worker, server: &mut Server) -> bool {
+    pub(crate) fn has_ended(self, worker: &Worker, server: &mut Server) -> bool {
         let Leaving::Draining(until) = self else { return false };
         if Instant::now() < until {
             return server.is_drained();

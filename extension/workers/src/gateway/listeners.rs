@@ -19,7 +19,7 @@ use crate::listener::{ClientRule, Listener};
 use crate::worker::Worker;
 
 /// What this gateway listens on.
-pub struct Listeners {
+pub(crate) struct Listeners {
     gateway: usize,
     /// Oid of its database.
     database: u32,
@@ -160,7 +160,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 impl Listeners {
     /// Nothing bound yet.
-    pub fn new(worker: &Worker) -> Self {
+    pub(crate) fn new(worker: &Worker) -> Self {
         Listeners {
             gateway: worker.index,
             database: worker.database_oid.to_u32(),
@@ -177,14 +177,14 @@ impl Listeners {
     }
 
     /// Whether something could not be bound or resolved, and should be tried again.
-    pub fn should_retry(&mut self) -> bool {
+    pub(crate) fn should_retry(&mut self) -> bool {
         self.failed.is_some_and(|failed| failed.elapsed() > RETRY || self.can_take_over())
             || self.retry_soon()
             || self.names.have_news()
     }
 
     /// Whether something could not be bound that may be free in the next turn.
-    pub fn retry_soon(&self) -> bool {
+    pub(crate) fn retry_soon(&self) -> bool {
         self.failed.is_some() && self.has_just_let_go()
     }
 
@@ -205,12 +205,12 @@ impl Listeners {
     }
 
     /// Whether the path of a UNIX socket still leads to this gateway.
-    pub fn have_paths(&self, server: &Server) -> bool {
+    pub(crate) fn have_paths(&self, server: &Server) -> bool {
         self.bound.iter().any(|(name, bound)| name.starts_with('/') && server.has_path(bound.id))
     }
 
     /// Cuts off what has not finished within howdah.drain_timeout after its listener was removed.
-    pub fn end_the_late(&mut self, server: &mut Server) {
+    pub(crate) fn end_the_late(&mut self, server: &mut Server) {
         let now = Instant::now();
         self.ending.retain(|(id, until)| {
             let late = *until <= now;
@@ -222,17 +222,17 @@ impl Listeners {
     }
 
     /// The port of a listener for lines.
-    pub fn port(&self, id: u32) -> Option<u16> {
+    pub(crate) fn port(&self, id: u32) -> Option<u16> {
         self.ports.get(&id).copied()
     }
 
     /// Whether what comes by a listener is sent to https.
-    pub fn redirects(&self, id: u32) -> bool {
+    pub(crate) fn redirects(&self, id: u32) -> bool {
         !self.redirecting.is_empty() && self.redirecting.contains(&id)
     }
 
     /// Binds what is new, lets go of what is gone, whose running requests and lines finish, and changes the terms of the rest.
-    pub fn follow(
+    pub(crate) fn follow(
         &mut self,
         http: &[Listener],
         intakes: &[Rc<Intake>],

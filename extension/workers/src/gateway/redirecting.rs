@@ -24,7 +24,7 @@ const REMEMBERED: &str = "max-age=86400";
 /// # Errors
 ///
 /// A problem to answer with.
-pub fn answer(request: &Request<'_>, certificates: &Certificates) -> Result<(u16, Vec<u8>), Problem> {
+pub(super) fn answer(request: &Request<'_>, certificates: &Certificates) -> Result<(u16, Vec<u8>), Problem> {
     let reads = matches!(request.method(), "GET" | "HEAD");
     if let Some(token) = token(request.raw_path()).filter(|_| reads)
         && let Some(answer) = challenge(token)

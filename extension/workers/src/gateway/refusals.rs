@@ -13,7 +13,7 @@ use shared::shared;
 use shared::workers::{STATUSES, WorkerEntry};
 
 /// Counts of this gateway.
-pub struct Refusals {
+pub(crate) struct Refusals {
     entry: &'static WorkerEntry,
     /// By the place of their status among [`STATUSES`].
     counts: [u64; STATUSES.len()],
@@ -31,19 +31,25 @@ pub struct Refusals {
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The counters of a request's route; none if it has no route, or its route none.
-pub fn counters(gate: u32) -> Option<&'static RouteCounters> {
+pub(super) fn counters(gate: u32) -> Option<&'static RouteCounters> {
     (gate != NO_GATE).then(|| shared().routes.get(gate as usize))
 }
 
 impl Refusals {
     /// None yet.
-    pub fn new(entry: &'static WorkerEntry) -> Refusals {
+    pub(super) fn new(entry: &'static WorkerEntry) -> Refusals {
         let counts = [0; STATUSES.len()];
         Refusals { entry, counts, failed: 0, told: None, untold: 0, noticed: 0 }
     }
 
     /// Answers a request that was not run: it has waited for so long, and this is all that its route learns of it.
-    pub fn refuse(&mut self, server: &mut Server, refused: Refused<'_>, problem: &Problem, unrun: Unrun) {
+    pub(super) fn refuse(
+        &mut self,
+        server: &mut Server,
+        refused: Refused<'_>,
+        problem: &Problem,
+        unrun: Unrun,
+    ) {
         if let Some(counters) = counters(refused.gate) {
             counters.record_unrun(&unrun);
         }
@@ -51,7 +57,7 @@ impl Refusals {
     }
 
     /// Answers a request that its route counts otherwise.
-    pub fn answer(&mut self, server: &mut Server, refused: Refused<'_>, problem: &Problem) {
+    pub(super) fn answer(&mut self, server: &mut Server, refused: Refused<'_>, problem: &Problem) {
         if let Some(place) = STATUSES.iter().position(|status| *status == problem.status) {
             self.counts[place] += 1;
         }
@@ -67,12 +73,12 @@ impl Refusals {
     }
 
     /// Counts the answer of a request that ran in this gateway.
-    pub fn note(&mut self, status: u16) {
+    pub(super) fn note(&mut self, status: u16) {
         self.failed += u64::from(status >= 500);
     }
 
     /// Writes down what there is, the answers of the event loop included.
-    pub fn publish(&mut self, counters: &Counters) {
+    pub(crate) fn publish(&mut self, counters: &Counters) {
         let of_loop =
             |status| counters.rejects.iter().find(|(other, _)| *other == status).map_or(0, |it| it.1);
         let mut errors = self.failed;
@@ -127,7 +133,7 @@ impl Refusals {
 }
 
 /// A request that is answered here.
-pub struct Refused<'a> {
+pub(crate) struct Refused<'a> {
     pub ticket: Ticket,
     pub id: &'a str,
     /// Its gate in the exchange, which is the number of its route's counters.

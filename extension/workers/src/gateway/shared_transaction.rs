@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_millis(1);
 
 /// See the module.
 #[derive(Default)]
-pub struct SharedTransaction(Option<Open>);
+pub(crate) struct SharedTransaction(Option<Open>);
 
 struct Open {
     until: Instant,
@@ -29,7 +29,7 @@ struct Open {
 
 impl SharedTransaction {
     /// Whether it is open. An error has ended it without being asked.
-    pub fn is_open(&mut self) -> bool {
+    pub(crate) fn is_open(&mut self) -> bool {
         // SAFETY: on the main thread.
         if self.0.is_some() && !unsafe { pg::IsTransactionState() } {
             self.0 = None;
@@ -38,7 +38,7 @@ impl SharedTransaction {
     }
 
     /// Whether it is open, and requests that have come until now may run in it.
-    pub fn is_current(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_current(&mut self, now: Instant) -> bool {
         self.is_open() && self.0.as_ref().is_some_and(|open| now < open.until && open.ended == ended())
     }
 
@@ -46,7 +46,7 @@ impl SharedTransaction {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn begin(&mut self, now: Instant) -> bool {
+    pub(crate) unsafe fn begin(&mut self, now: Instant) -> bool {
         // Before the snapshot: what ends between the two is seen, and ends this one early.
         let ended = ended();
         // SAFETY: by contract; nothing with a destructor is held.
@@ -71,7 +71,7 @@ impl SharedTransaction {
     ///
     /// # Safety
     /// On the main thread, while no request runs.
-    pub unsafe fn end(&mut self, runner: &mut Runner) {
+    pub(super) unsafe fn end(&mut self, runner: &mut Runner) {
         if !self.is_open() {
             return;
         }

@@ -18,7 +18,7 @@ const LONGEST: u64 = 64 << 20;
 
 /// A certificate, an authority or a revocation list.
 #[derive(Default)]
-pub struct Row {
+pub(crate) struct Row {
     /// Which of them; `setting` for one that cannot be read.
     pub kind: &'static str,
     /// Its file.
@@ -55,13 +55,13 @@ impl Row {
 
 /// What a gateway has written down.
 #[derive(Default)]
-pub struct Shown {
+pub(crate) struct Shown {
     last: Option<String>,
 }
 
 impl Shown {
     /// Writes it down, if it is not what it was.
-    pub fn publish(&mut self, gateway: usize, rows: &[Row]) {
+    pub(crate) fn publish(&mut self, gateway: usize, rows: &[Row]) {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();
         let text = json!({"pid": process::id(), "rows": rows}).to_string();
         if self.last.as_ref() == Some(&text) {

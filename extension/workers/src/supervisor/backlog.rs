@@ -7,7 +7,7 @@ use shared::{Lane, Shared};
 
 /// What waits in a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Backlog {
+pub(crate) struct Backlog {
     /// Requests in its run queue, and parked at gates.
     pub requests: usize,
     /// Microseconds that the last of them will have waited, at the pace since the last look.
@@ -15,7 +15,7 @@ pub struct Backlog {
 }
 
 /// The last look at each lane: when something waited there, and how many requests had ended by then.
-pub struct Backlogs(Vec<Option<Seen>>);
+pub(crate) struct Backlogs(Vec<Option<Seen>>);
 
 #[derive(Clone, Copy)]
 struct Seen {
@@ -24,13 +24,13 @@ struct Seen {
 }
 
 impl Backlogs {
-    pub fn new(shared: &Shared) -> Backlogs {
+    pub(super) fn new(shared: &Shared) -> Backlogs {
         Backlogs(vec![None; shared.databases.len() * Lane::COUNT])
     }
 
     /// Looks at a lane; none if nothing waits. The first look at a queue that has filled knows no pace yet and
     /// calls the wait 0.
-    pub fn look(&mut self, shared: &Shared, database: usize, lane: Lane, now: u64) -> Option<Backlog> {
+    pub(crate) fn look(&mut self, shared: &Shared, database: usize, lane: Lane, now: u64) -> Option<Backlog> {
         let number = Shared::lane_number(database, lane);
         let requests = shared.exchange.queued(number) as usize + parked(shared, database, lane);
         let seen = &mut self.0[number as usize];

@@ -7,7 +7,7 @@ use session::own_transaction::transaction;
 
 /// A row of pg_database.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// Its name.
     pub name: String,
     /// Its oid.
@@ -22,7 +22,7 @@ pub struct Row {
 const INVALID: i32 = -2;
 
 /// All databases; none if they cannot be read now. A lock is not waited for: whoever can log in may have others wait for the table.
-pub fn databases() -> Option<Vec<Row>> {
+pub(super) fn databases() -> Option<Vec<Row>> {
     transaction(Report::Log, || {
         // SAFETY: inside a transaction. A plain scan, as the index of a catalog cannot be relied on without a database.
         unsafe {

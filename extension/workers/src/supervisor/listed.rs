@@ -16,7 +16,7 @@ use super::catalog::{self, Row};
 const KEPT_US: u64 = 5_000_000;
 
 /// What the supervisor remembers of the listed databases.
-pub struct Listed {
+pub(crate) struct Listed {
     shared: &'static Shared,
     /// When to read the catalog next, by [`shared::now_us`].
     due: u64,
@@ -29,19 +29,19 @@ pub struct Listed {
 }
 
 impl Listed {
-    pub fn new(shared: &'static Shared) -> Listed {
+    pub(super) fn new(shared: &'static Shared) -> Listed {
         let logged = shared.databases.iter().map(Database::state).collect();
         let withdrawn = vec![false; shared.databases.len()];
         Listed { shared, due: 0, logged, withdrawn, surplus: Vec::new() }
     }
 
     /// Reads the catalog at the next look, and probes databases again that could not be served.
-    pub fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.due = 0;
     }
 
     /// Brings the entries up to date, if that is due.
-    pub fn refresh(&mut self, now: u64) {
+    pub(crate) fn refresh(&mut self, now: u64) {
         let changed = self.shared.take_change();
         let returned = self.notice_withdrawals();
         if changed || returned || now >= self.due {

@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const LOST_AFTER: Duration = Duration::from_secs(30);
 
 /// What the supervisor knows of its workers beyond the shared memory.
-pub struct Roster {
+pub(crate) struct Roster {
     shared: &'static Shared,
     posts: Vec<Post>,
     pauses: Vec<Pause>,
@@ -44,14 +44,14 @@ struct Pause {
 
 /// What has happened since the last look.
 #[derive(Default)]
-pub struct Ends {
+pub(crate) struct Ends {
     /// A worker has ended that nobody had asked to.
     pub unplanned: bool,
 }
 
 /// Why a worker was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotStarted {
+pub(crate) enum NotStarted {
     /// The last one failed: not before this time.
     Pausing(u64),
     /// All entries are taken: `howdah.max_workers`.
@@ -64,7 +64,7 @@ pub enum NotStarted {
 
 impl Roster {
     /// Adopts the workers that an earlier supervisor has started.
-    pub fn new(shared: &'static Shared) -> Roster {
+    pub(super) fn new(shared: &'static Shared) -> Roster {
         let post = |worker: &shared::workers::WorkerEntry| Post {
             since: (!worker.is_free()).then(shared::now_us),
             handle: std::ptr::null_mut(),
@@ -77,7 +77,7 @@ impl Roster {
     }
 
     /// Looks who has ended, and who never came.
-    pub fn notice_ends(&mut self, now: u64) -> Ends {
+    pub(crate) fn notice_ends(&mut self, now: u64) -> Ends {
         let mut ends = Ends::default();
         for index in 0..self.posts.len() {
             let worker = &self.shared.workers[index];
@@ -128,7 +128,13 @@ impl Roster {
     }
 
     /// Starts a worker for a database, unless something speaks against it.
-    pub fn start(&mut self, kind: Kind, lane: Lane, database: usize, now: u64) -> Result<(), NotStarted> {
+    pub(super) fn start(
+        &mut self,
+        kind: Kind,
+        lane: Lane,
+        database: usize,
+        now: u64,
+    ) -> Result<(), NotStarted> {
         let pause = self.pauses[pause_index(database, kind, lane)];
         if now < pause.until {
             return Err(NotStarted::Pausing(pause.until));

@@ -21,7 +21,7 @@ const BELIEVED_FOR: u64 = 60_000_000;
 
 /// The limits, and what the log has of them.
 #[derive(Default)]
-pub struct Sizing {
+pub(crate) struct Sizing {
     /// Gateways and executors that the platform may have.
     budget: usize,
     /// How many it had when a start was refused, and until when that counts.
@@ -33,14 +33,14 @@ pub struct Sizing {
 
 impl Sizing {
     /// Takes note of a reload: shortages are logged again.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.refused = None;
         self.logged_slots = None;
         self.logged_entries = None;
     }
 
     /// Counts what the settings ask for, and what there is.
-    pub fn measure(&mut self, shared: &Shared) {
+    pub(crate) fn measure(&mut self, shared: &Shared) {
         let databases = shared.databases.iter().filter(|database| database.is_listed()).count();
         let gateways = settings::GATEWAYS.get() as usize;
         let (fewest, most) = executors();
@@ -64,13 +64,13 @@ impl Sizing {
     }
 
     /// How many workers there are beyond what the settings leave room for.
-    pub fn surplus(&self, staff: &Staff) -> usize {
+    pub(crate) fn surplus(&self, staff: &Staff) -> usize {
         (staff.workers + staff.missing).saturating_sub(self.budget)
     }
 
     /// How many more workers may start beyond a gateway and an executor of each served database.
     /// Negative if there are too many.
-    pub fn room(&self, staff: &Staff, now: u64) -> isize {
+    pub(super) fn room(&self, staff: &Staff, now: u64) -> isize {
         let budget = match self.refused {
             Some((count, until)) if now < until => self.budget.min(count.saturating_sub(FOR_PARALLEL_QUERY)),
             _ => self.budget,
@@ -79,14 +79,14 @@ impl Sizing {
     }
 
     /// A start was refused for want of a slot, with so many workers running.
-    pub fn refused_slot(&mut self, workers: usize, shared: &Shared, now: u64) {
+    pub(crate) fn refused_slot(&mut self, workers: usize, shared: &Shared, now: u64) {
         self.refused = Some((workers, now + BELIEVED_FOR));
         shared.header.short_of_slots.store(true, SeqCst);
         self.log_slots(shared);
     }
 
     /// A start was refused for want of an entry.
-    pub fn refused_entry(&mut self, shared: &Shared) {
+    pub(crate) fn refused_entry(&mut self, shared: &Shared) {
         let wanted = shared.header.workers_wanted.load(Relaxed);
         if self.logged_entries.replace(wanted) != Some(wanted) {
             log_line::log!(
@@ -97,7 +97,7 @@ impl Sizing {
     }
 
     /// More workers were wanted than there is room for.
-    pub fn out_of_room(&mut self, shared: &Shared) {
+    pub(crate) fn out_of_room(&mut self, shared: &Shared) {
         let is_refused = self.refused.is_some();
         if is_refused || self.budget < shared.workers.len() {
             self.log_slots(shared);
@@ -121,7 +121,7 @@ impl Sizing {
 
 /// Who is there.
 #[derive(Default)]
-pub struct Staff {
+pub(crate) struct Staff {
     /// Workers of all databases.
     pub workers: usize,
     /// Gateways and executors that a served database must have and has not.
@@ -130,7 +130,7 @@ pub struct Staff {
 
 impl Staff {
     /// Counts.
-    pub fn count(shared: &Shared) -> Staff {
+    pub(super) fn count(shared: &Shared) -> Staff {
         let mut staff = Staff::default();
         // A database is served by a gateway and an executor at least; by one for lines, too, if it takes any.
         let mut there = vec![[false; 1 + Lane::COUNT]; shared.databases.len()];
@@ -154,7 +154,7 @@ impl Staff {
 
 /// Whether a database is served.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// It shall not be.
     NotWanted,
     /// Others have all room.
@@ -165,7 +165,7 @@ pub enum Place {
 
 /// Which databases are served: as many as there is room for. Those that are served already come first, so that none loses
 /// its place to one of which nobody knows whether it has the extension.
-pub fn served(shared: &Shared) -> Vec<Place> {
+pub(super) fn served(shared: &Shared) -> Vec<Place> {
     const LEAST: usize = 2;
     let slots = processes().saturating_sub(others() - FOR_PARALLEL_QUERY);
     let mut room = shared.workers.len().min(slots);
@@ -193,7 +193,7 @@ fn takes_lines(database: &Database) -> bool {
 
 /// Fewest and most executors of a database's lane of incoming rows. Beside those that the settings allow there may be one for
 /// each further listener of each gateway: none waits for another's.
-pub fn ingest_executors(database: &Database) -> (usize, usize) {
+pub(crate) fn ingest_executors(database: &Database) -> (usize, usize) {
     let listeners = database.line_listeners.load(Relaxed) as usize;
     let (fewest, most) = (settings::MIN_INGEST_EXECUTORS.get(), settings::MAX_INGEST_EXECUTORS.get());
     let (fewest, most, gateways) = (fewest as usize, most as usize, settings::GATEWAYS.get() as usize);
@@ -205,7 +205,7 @@ pub fn ingest_executors(database: &Database) -> (usize, usize) {
 }
 
 /// Fewest and most executors of the lane of web requests, as the settings have them.
-pub fn executors() -> (usize, usize) {
+pub(super) fn executors() -> (usize, usize) {
     let fewest = settings::MIN_EXECUTORS.get() as usize;
     (fewest, fewest.max(settings::MAX_EXECUTORS.get() as usize))
 }

@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 impl Flights {
     /// Cancels what runs for too long, and answers what has waited for too long.
-    pub fn enforce_deadlines(&mut self, server: &mut Server) {
+    pub(crate) fn enforce_deadlines(&mut self, server: &mut Server) {
         if self.load.count == 0 {
             return;
         }

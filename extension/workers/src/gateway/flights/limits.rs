@@ -6,7 +6,7 @@ use dispatch::{Arrivals, Executors};
 use queue::memory::queues;
 
 /// The exchange as gates see it.
-pub struct Limits<'e>(pub &'e mut exchange::Gateway);
+pub(crate) struct Limits<'e>(pub &'e mut exchange::Gateway);
 
 impl Executors for Limits<'_> {
     fn set_limit(&mut self, gate: u32, limit: u32) {
@@ -19,13 +19,13 @@ impl Executors for Limits<'_> {
 }
 
 /// The queues as a gateway sees them whose requests wait for rows.
-pub struct Queues {
+pub(crate) struct Queues {
     gateway: usize,
 }
 
 impl Queues {
     /// As the gateway of this number sees them.
-    pub fn of_gateway(gateway: usize) -> Queues {
+    pub(super) fn of_gateway(gateway: usize) -> Queues {
         Queues { gateway }
     }
 }
