@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pg::entry::{Returned, columns, sql_function, unfailing_callback};
+use pg::entry::{Returned, columns, sql_function};
 use pg::log_line;
-use pg::transaction_end::TransactionEnd;
+use pg::transaction_end::{TransactionEnd, at_transaction_end};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use session::log_rate;
@@ -264,17 +264,12 @@ fn announce_extension() {
 
 /// Lets the supervisor look at this database when the transaction has committed.
 pub(crate) fn announce() {
-    if !CREATED.replace(true) {
-        // SAFETY: a callback for the life of this session; a second registration would do nothing more.
-        unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
-    }
+    CREATED.set(true);
+    at_transaction_end(at_end);
 }
 
-unfailing_callback! {
-    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        let Some(end) = TransactionEnd::of(event) else { return };
-        if CREATED.take() && end == TransactionEnd::Committed {
-            shared().announce_change();
-        }
+fn at_end(end: TransactionEnd) {
+    if CREATED.take() && end == TransactionEnd::Committed {
+        shared().announce_change();
     }
 }

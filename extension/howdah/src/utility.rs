@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 use std::time::Duration;
 
 use pg::entry::{callback, unfailing_callback};
-use pg::transaction_end::TransactionEnd;
+use pg::transaction_end::{TransactionEnd, at_transaction_end};
 use pg::version;
 use pgrx::pg_sys;
 use queue::wake;
@@ -253,10 +253,10 @@ unsafe fn note_update() {
 }
 
 fn register() {
+    at_transaction_end(at_end);
     if !REGISTERED.get() {
-        // SAFETY: callbacks for the life of this session, registered once.
+        // SAFETY: a callback for the life of this session, registered once.
         unsafe {
-            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
             pg_sys::before_shmem_exit(Some(at_exit), pg_sys::Datum::from(0));
         }
         REGISTERED.set(true);
@@ -297,16 +297,13 @@ fn give_back(shared: &Shared) {
     }
 }
 
-unfailing_callback! {
-    /// Also called when the session ends inside its transaction. What is prepared keeps PostgreSQL's lock on the
-    /// database, on which workers that return wait until it ends: as they do after a restart.
-    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        let Some(end) = TransactionEnd::of(event) else { return };
-        let Some(shared) = attached() else { return };
-        give_back(shared);
-        if CHANGES.take() && end == TransactionEnd::Committed {
-            shared.announce_change();
-        }
+/// Also called when the session ends inside its transaction. What is prepared keeps PostgreSQL's lock on the
+/// database, on which workers that return wait until it ends: as they do after a restart.
+fn at_end(end: TransactionEnd) {
+    let Some(shared) = attached() else { return };
+    give_back(shared);
+    if CHANGES.take() && end == TransactionEnd::Committed {
+        shared.announce_change();
     }
 }
 

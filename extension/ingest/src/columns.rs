@@ -10,9 +10,9 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Oid};
 use queue::shape::Shape;
 
+use super::bucket::Keep;
 use super::convert::Kind;
 use super::input::Input;
-use super::target::Keep;
 
 /// A column that lines fill.
 pub(crate) struct Column {

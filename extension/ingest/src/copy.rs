@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use pg::entry::callback;
 use pg::guard::PgError;
 use pgrx::pg_sys;
-use queue::segment::Opened;
+use queue::opened::Opened;
 use session::subtransaction::in_subtransaction;
 
 use super::columns::Column;

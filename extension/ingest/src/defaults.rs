@@ -6,10 +6,10 @@
 use std::ptr::null_mut;
 
 use pgrx::pg_sys::{self, Datum};
-use queue::segment::Opened;
+use queue::opened::Opened;
 use session::subtransaction::in_subtransaction;
 
-use super::bucket::Rows;
+use super::read::Rows;
 
 /// Gives the rows whose lines lack a column that others have its default, where that is constant.
 pub(crate) fn fill_in(table: &Opened, rows: &mut Rows<'_>) {

@@ -2,9 +2,9 @@
 
 use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 
-use super::bucket::Rows;
 use super::columns::Column;
 use super::convert::Kind;
+use super::read::Rows;
 
 /// What a file in this format begins with: the signature, no flags, no extension.
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

@@ -8,8 +8,8 @@ use pgrx::pg_sys::{self, Datum, Oid, TupleDesc, Tuplestorestate};
 use session::authority::table_name;
 use session::subtransaction::in_subtransaction;
 
-use super::bucket::Rows;
 use super::columns::Column;
+use super::read::Rows;
 
 /// Writes the rows at these places into these columns of the table, in a subtransaction. Returns how many there are now.
 pub(crate) fn insert(

@@ -8,8 +8,8 @@ use shared::settings;
 use wire::work::NAMED;
 
 use super::blame::Refusal;
-use super::target::Place;
-use super::{Rejected, Target, Written};
+use super::bucket::{Rejected, Written};
+use super::target::{Place, Target};
 
 /// Bytes of a line that are kept.
 const KEPT: usize = 8 << 10;

@@ -5,7 +5,7 @@ use queue::append::Origin;
 use queue::producer;
 use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
 
-use super::Sender;
+use super::bucket::Sender;
 
 /// Waits for the producer's other transactions, and returns its epoch and the number of its last line that was committed. An
 /// error if a newer epoch has begun.

@@ -10,13 +10,14 @@ use queue::shape::Shape;
 use session::subtransaction::in_subtransaction;
 
 use super::blame::{Fault, fault, raise};
-use super::bucket::Rows;
+use super::bucket::Written;
 use super::columns::Column;
 use super::encode::Encoder;
 use super::letters::Letters;
+use super::read::Rows;
 use super::table::{self, Way};
 use super::target::{Held, HeldPlace};
-use super::{Written, copy, defaults, insert};
+use super::{copy, defaults, insert};
 
 /// Halvings until rows are written one by one.
 const HALVINGS: usize = 64;

@@ -5,7 +5,7 @@ use pg::text::string;
 use pg::version;
 use pgrx::pg_sys::{self, AclMode, AclResult, Oid};
 use pgrx::prelude::*;
-use queue::segment::Opened;
+use queue::opened::Opened;
 use session::authority::{name_of, table_name};
 
 use super::columns::Columns;

@@ -10,8 +10,9 @@ use queue::definition::{self, Definition, Right};
 use queue::producer;
 use queue::shape::Shape;
 
+use super::bucket::{Keep, Sender, Written};
 use super::columns::Columns;
-use super::{Sender, Written, progress, table};
+use super::{progress, table};
 
 /// Where lines go, and what becomes of what has no column.
 pub struct Target {
@@ -25,15 +26,6 @@ pub enum Place {
     Queue(Rc<Definition>),
     /// A table, view or foreign table.
     Table(Oid),
-}
-
-/// What is kept besides the values of known keys. Both columns take JSON.
-#[derive(Clone, Default, Debug)]
-pub struct Keep {
-    /// The column that gets the whole line.
-    pub line: Option<String>,
-    /// The column that gets an object of the keys that have no column.
-    pub rest: Option<String>,
 }
 
 impl Target {

@@ -8,7 +8,7 @@
 //! - [`log_line`]: lines in the log that no interrupt comes out of.
 //! - [`out_of_memory`]: a process without memory ends in order. [`own_memory`]: how much memory is the process's own.
 //! - [`text`], [`list`]: its texts and lists. [`catalog`]: what its catalogs say. [`scratch`]: memory for one row at a time.
-//! - [`transaction_end`]: how a transaction has ended.
+//! - [`transaction_end`]: the end of a transaction, for those who keep something until then.
 //! - [`port`]: what a process says of its client's connection, which a worker has none of.
 
 mod bindings;

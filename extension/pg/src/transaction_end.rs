@@ -1,6 +1,12 @@
 //! The end of a transaction, for those who keep something until then.
 
+use std::cell::{Cell, RefCell};
+
+use pgrx::pg_sys::SubXactEvent::{self, SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
 use pgrx::pg_sys::XactEvent::{self, XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
+use pgrx::pg_sys::{self, SubTransactionId};
+
+use crate::entry::{enter_unfailing, infallible_callback};
 
 /// How a session's transaction has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -9,19 +15,109 @@ pub enum TransactionEnd {
     Committed,
     /// It has had none.
     RolledBack,
-    /// It is the session's no more: another may commit it or roll it back, now or after a restart. See
-    /// [`howdah::utility`] for what is done then.
+    /// It is the session's no more: another may commit it or roll it back, now or after a restart.
     Prepared,
 }
 
 impl TransactionEnd {
     /// None if the event is not the end.
-    pub fn of(event: XactEvent::Type) -> Option<TransactionEnd> {
+    fn of(event: XactEvent::Type) -> Option<TransactionEnd> {
         match event {
             XACT_EVENT_COMMIT => Some(TransactionEnd::Committed),
             XACT_EVENT_ABORT => Some(TransactionEnd::RolledBack),
             XACT_EVENT_PREPARE => Some(TransactionEnd::Prepared),
             _ => None,
         }
+    }
+}
+
+/// How a subtransaction has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SubtransactionEnd {
+    /// The first has become part of the second, its parent.
+    Committed(SubTransactionId, SubTransactionId),
+    /// It has had no effects.
+    RolledBack(SubTransactionId),
+}
+
+/// Functions that are told, in the order in which they have asked.
+struct Told<T: 'static> {
+    functions: RefCell<Vec<fn(T)>>,
+    is_followed: Cell<bool>,
+}
+
+thread_local! {
+    static OF_TRANSACTIONS: Told<TransactionEnd> = const { Told::nobody() };
+    static OF_SUBTRANSACTIONS: Told<SubtransactionEnd> = const { Told::nobody() };
+}
+
+impl<T: Copy> Told<T> {
+    const fn nobody() -> Self {
+        Told { functions: RefCell::new(Vec::new()), is_followed: Cell::new(false) }
+    }
+
+    /// Adds one, if it is new. `follow` is called once.
+    fn add(&self, tell: fn(T), follow: impl FnOnce()) {
+        if !self.is_followed.replace(true) {
+            follow();
+        }
+        let mut functions = self.functions.borrow_mut();
+        if !functions.iter().any(|known| std::ptr::fn_addr_eq(*known, tell)) {
+            functions.push(tell);
+        }
+    }
+
+    /// Tells all. Nothing is borrowed meanwhile: one may ask for another.
+    fn tell(&self, end: T) {
+        let mut place = 0;
+        while let Some(tell) = self.at(place) {
+            // SAFETY: PostgreSQL has called, on the main thread. What fails is logged, and the others are told.
+            unsafe { enter_unfailing(|| tell(end)) };
+            place += 1;
+        }
+    }
+
+    fn at(&self, place: usize) -> Option<fn(T)> {
+        self.functions.borrow().get(place).copied()
+    }
+}
+
+/// Has a function told of the end of each transaction of this session, from the current one on: once, however often it is asked for.
+/// What fails in it is logged, and the others are told all the same.
+pub fn at_transaction_end(tell: fn(TransactionEnd)) {
+    // SAFETY: on the main thread; a callback for the life of this session, registered once.
+    let follow = || unsafe { pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut()) };
+    OF_TRANSACTIONS.with(|told| told.add(tell, follow));
+}
+
+/// The same for the end of each subtransaction.
+pub fn at_subtransaction_end(tell: fn(SubtransactionEnd)) {
+    // SAFETY: as above.
+    let follow =
+        || unsafe { pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut()) };
+    OF_SUBTRANSACTIONS.with(|told| told.add(tell, follow));
+}
+
+infallible_callback! {
+    unsafe fn transaction_ended(event: XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        if let Some(end) = TransactionEnd::of(event) {
+            OF_TRANSACTIONS.with(|told| told.tell(end));
+        }
+    }
+}
+
+infallible_callback! {
+    unsafe fn subtransaction_ended(
+        event: SubXactEvent::Type,
+        own: SubTransactionId,
+        parent: SubTransactionId,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        let end = match event {
+            SUBXACT_EVENT_COMMIT_SUB => SubtransactionEnd::Committed(own, parent),
+            SUBXACT_EVENT_ABORT_SUB => SubtransactionEnd::RolledBack(own),
+            _ => return,
+        };
+        OF_SUBTRANSACTIONS.with(|told| told.tell(end));
     }
 }

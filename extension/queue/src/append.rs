@@ -14,7 +14,8 @@ pub use super::ledger::Origin;
 use pg::refuse::refuse;
 
 use super::ledger::{self, Row};
-use super::segment::{Opened, Segment};
+use super::opened::Opened;
+use super::segment::Segment;
 use super::transactions::{self, Server};
 use super::{LATEST, now, rotation, wake, write_behind};
 

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
 use super::definition::{self, Definition};
-use super::segment::{Column, Opened};
+use super::opened::{Column, Opened};
 
 /// The archive's table.
 pub(crate) fn table(queue: &Definition) -> Oid {

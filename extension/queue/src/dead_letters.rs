@@ -5,7 +5,7 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use session::authority::{run_as_owner, with_path};
-use session::identity::SAFE_PATH;
+use session::settings_in_force::SAFE_PATH;
 use session::subtransaction::attempted;
 
 use super::claimed_rows::Chosen;

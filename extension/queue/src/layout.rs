@@ -12,7 +12,7 @@ use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData, Oid, TupleDesc};
 use pgrx::prelude::*;
 
-use super::segment::Opened;
+use super::opened::Opened;
 
 /// Bytes of a position, the first column.
 const POSITION: usize = 8;

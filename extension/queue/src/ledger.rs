@@ -11,7 +11,8 @@ use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
 use pgrx::prelude::*;
 use session::authority::table_name;
 
-use super::segment::{Condition, Opened, PRODUCER, Segment};
+use super::opened::{Condition, Opened};
+use super::segment::{PRODUCER, Segment};
 use super::transactions::{Moment, Server};
 
 /// Columns of a ledger: first, at, until, read_at, count, reads, low, high, producer, epoch, sequence. The count of a claim is

@@ -3,7 +3,7 @@
 //!
 //! - [`definition`]: a queue by its name, and who may do what.
 //! - [`memory`]: the shared memory of queues.
-//! - [`segment`]: the tables of a segment, opened.
+//! - [`segment`]: the tables of a segment; [`opened`]: a relation that is open.
 //! - [`ledger`]: reading and writing ledgers.
 //! - [`claim`]: choosing rows and claiming them; [`claimed_rows`]: what was chosen; [`look`]: looking for them in a ledger.
 //! - [`learn`]: what shared memory does not know, after a restart or when others have written to the ledgers.
@@ -12,7 +12,8 @@
 //! - [`layout`]: a queue's row type beside the columns of its tables.
 //! - [`shape`]: the columns that values are made for, held until they are stored.
 //! - [`dead_letters`]: storing rows that were read too often; [`row_text`]: rows as texts and back.
-//! - [`door`]: measuring rows before they are written; [`unfolded`]: how long values are as texts, before any is made.
+//! - [`door`]: measuring rows before they are written; [`unfolded`]: how long values are as texts, before any is made;
+//!   [`values`]: what both take apart.
 //! - [`archive`]: the archive of a queue of messages.
 //! - [`append`]: writing rows. An executor that has converted a bucket calls [`append::append`].
 //! - [`write_behind`]: pages to the disk, before all of them go at once.
@@ -43,6 +44,7 @@ pub mod learn;
 mod ledger;
 pub mod look;
 pub mod memory;
+pub mod opened;
 pub mod page;
 pub mod producer;
 mod rotation;
@@ -58,6 +60,7 @@ pub mod transactions;
 mod truncation;
 pub mod unfolded;
 pub mod upkeep;
+mod values;
 pub mod wake;
 mod write_behind;
 

@@ -6,7 +6,7 @@ use claims::{Span, spans};
 use pg::guard::direct;
 use pgrx::pg_sys::{self, Buffer, HeapTupleData, Relation};
 
-use super::segment::Opened;
+use super::opened::Opened;
 
 /// More rows than fit on a page.
 const MOST: usize = pg_sys::BLCKSZ as usize / 24;

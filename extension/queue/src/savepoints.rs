@@ -6,11 +6,11 @@
 use std::cell::RefCell;
 
 use claims::Span;
+use pg::transaction_end::{SubtransactionEnd, at_subtransaction_end, at_transaction_end};
 use pgrx::pg_sys::{self, SubTransactionId};
 
 use super::definition::Definition;
 use super::transactions::Server;
-use super::wake;
 use crate::memory::queues;
 
 /// The transaction itself, among its subtransactions.
@@ -47,10 +47,20 @@ pub(crate) fn claimed(queue: &Definition, segment: usize, span: Span) {
     // SAFETY: inside a transaction.
     let within = unsafe { pg_sys::GetCurrentSubTransactionId() };
     if within != TOP {
-        wake::follow_transactions();
+        follow();
         let new = Claimed { within, queue: queue.memory_number(), segment, span };
         CLAIMED.with_borrow_mut(|claimed| remember(claimed, new));
     }
+}
+
+/// Has this session told of the ends of its transactions, from now on.
+pub(crate) fn follow() {
+    // Everybody can see it.
+    at_transaction_end(|_| CLAIMED.with_borrow_mut(Vec::clear));
+    at_subtransaction_end(|end| match end {
+        SubtransactionEnd::Committed(own, parent) => committed(own, parent),
+        SubtransactionEnd::RolledBack(own) => rolled_back(own),
+    });
 }
 
 /// Remembers a range, widening one that is there where it is beside it, or where there are many.
@@ -70,7 +80,7 @@ fn remember(claimed: &mut Vec<Claimed>, new: Claimed) {
 }
 
 /// A subtransaction has become part of its parent.
-pub(crate) fn committed(own: SubTransactionId, parent: SubTransactionId) {
+fn committed(own: SubTransactionId, parent: SubTransactionId) {
     for claimed in taken(own) {
         if parent != TOP {
             CLAIMED.with_borrow_mut(|all| remember(all, Claimed { within: parent, ..claimed }));
@@ -79,16 +89,11 @@ pub(crate) fn committed(own: SubTransactionId, parent: SubTransactionId) {
 }
 
 /// A subtransaction was rolled back: what it had claimed is free.
-pub(crate) fn rolled_back(own: SubTransactionId) {
+fn rolled_back(own: SubTransactionId) {
     for Claimed { queue, segment, span, .. } in taken(own) {
         let mut lock = queues().lock(queue);
         lock.segments[segment].watch.freed(span, &Server::now());
     }
-}
-
-/// The transaction has ended, and everybody can see that.
-pub(crate) fn forget() {
-    CLAIMED.with_borrow_mut(Vec::clear);
 }
 
 fn taken(own: SubTransactionId) -> Vec<Claimed> {

@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use session::authority::table_name;
 
 use super::layout::have_same_columns;
-use super::segment::Opened;
+use super::opened::Opened;
 
 /// A table's columns or a row type's attributes, as they were when this was made.
 pub struct Shape {

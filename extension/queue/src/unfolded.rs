@@ -7,7 +7,7 @@ use pg::catalog::{attributes, is_users};
 use pg::guard::direct;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::row_text::{deformed, elements_of, release};
+use super::values::{deformed, elements_of, release};
 
 /// What values are to become.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pg::entry::unfailing_callback;
-use pg::transaction_end::TransactionEnd;
+use pg::transaction_end::{SubtransactionEnd, TransactionEnd, at_subtransaction_end, at_transaction_end};
 use pgrx::pg_sys;
 use shared::attached;
 use shared::workers::Kind;
@@ -35,7 +35,6 @@ struct Change {
 
 thread_local! {
     static CHANGES: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
-    static REGISTERED: Cell<bool> = const { Cell::new(false) };
     /// Queues that this transaction drops.
     static DROPPED: RefCell<Vec<&'static QueueMemory>> = const { RefCell::new(Vec::new()) };
     static FOLLOWED: Cell<bool> = const { Cell::new(false) };
@@ -70,7 +69,7 @@ pub fn dropped(queue: &Definition) {
 }
 
 unfailing_callback! {
-    /// A commit tells others what has changed later than it calls [`at_transaction_end`], and before it releases the last of what it has.
+    /// A commit tells others what has changed later than it calls [`ended`], and before it releases the last of what it has.
     unsafe fn at_release(
         phase: pg_sys::ResourceReleasePhase::Type,
         is_commit: bool,
@@ -103,50 +102,31 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
     follow_transactions();
 }
 
-/// Has this session told of the ends of its transactions, from now on.
-pub(crate) fn follow_transactions() {
-    if !REGISTERED.get() {
-        // SAFETY: callbacks for the life of this session.
-        unsafe {
-            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
-            pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), std::ptr::null_mut());
-        }
-        REGISTERED.set(true);
-    }
+/// Has this session told of the ends of its transactions, from now on. What was claimed in subtransactions is forgotten before anybody
+/// is woken, as who is woken looks at it.
+fn follow_transactions() {
+    savepoints::follow();
+    at_transaction_end(ended);
+    at_subtransaction_end(part_ended);
 }
 
-unfailing_callback! {
-    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        let Some(end) = TransactionEnd::of(event) else { return };
-        savepoints::forget();
-        for change in CHANGES.take() {
-            match end {
-                TransactionEnd::Committed => change.commit(),
-                TransactionEnd::RolledBack => change.abort(),
-                // `prepared_ended` tells of it.
-                TransactionEnd::Prepared => {}
-            }
+/// The transaction has ended: who waits is woken if rows may be free by that.
+fn ended(end: TransactionEnd) {
+    for change in CHANGES.take() {
+        match end {
+            TransactionEnd::Committed => change.commit(),
+            TransactionEnd::RolledBack => change.abort(),
+            // `prepared_ended` tells of it.
+            TransactionEnd::Prepared => {}
         }
     }
 }
 
-unfailing_callback! {
-    /// The transactions that the rows belong to may be others than the one that is rolled back: then somebody looks in vain.
-    unsafe fn at_subtransaction_end(
-        event: pg_sys::SubXactEvent::Type,
-        own: pg_sys::SubTransactionId,
-        parent: pg_sys::SubTransactionId,
-        _argument: *mut std::ffi::c_void,
-    ) {
-        use pg_sys::SubXactEvent::{SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_COMMIT_SUB};
-        if event == SUBXACT_EVENT_COMMIT_SUB {
-            savepoints::committed(own, parent);
-        }
-        if event == SUBXACT_EVENT_ABORT_SUB {
-            // First: who is woken looks at the list.
-            savepoints::rolled_back(own);
-            CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
-        }
+/// A subtransaction was rolled back. The transactions that the rows belong to may be others than the one that is rolled back: then
+/// somebody looks in vain.
+fn part_ended(end: SubtransactionEnd) {
+    if matches!(end, SubtransactionEnd::RolledBack(_)) {
+        CHANGES.with_borrow(|changes| changes.iter().for_each(Change::abort));
     }
 }
 

@@ -12,6 +12,7 @@ use pg::text::c_string;
 use pgrx::pg_sys::{self, Datum};
 use session::log_rate;
 
+use super::bound_value::{BindError, Bound, Value};
 use super::function::Function;
 use super::inputs::{Argument, Input, TypeInput};
 use super::json::{self, Object};
@@ -20,45 +21,6 @@ use super::types::Types;
 
 /// Most fields of a query string or a form.
 const MAX_FIELDS: usize = 10_000;
-
-/// What the request has for an argument.
-#[derive(Debug)]
-pub enum Value<'a> {
-    /// JSON's null.
-    Null,
-    /// A field of a form or a query in which nothing is, for an argument whose type has no empty text.
-    Empty,
-    /// Text, to be converted.
-    Text(Cow<'a, str>),
-    /// Several texts of the same name, or the elements of a JSON array.
-    Many(Vec<Option<Cow<'a, str>>>),
-    /// JSON, as its text.
-    Json(&'a str),
-    /// Bytes.
-    Bytes(&'a [u8]),
-    /// An uploaded file.
-    File(File<'a>),
-    /// Several of the same name.
-    Files(Vec<File<'a>>),
-    /// The request itself.
-    Request,
-}
-
-/// Why arguments cannot be bound: the client's fault.
-#[derive(Debug)]
-pub struct BindError {
-    /// What is answered.
-    pub status: u16,
-    /// What is wrong.
-    pub detail: String,
-}
-
-impl BindError {
-    /// 400.
-    pub(crate) fn bad(detail: impl Into<String>) -> Self {
-        Self { status: 400, detail: detail.into() }
-    }
-}
 
 /// Why a body that is compressed is not read: what stands there is not what its type says (RFC 9110, 8.4). Whoever takes
 /// bytes gets them as they were sent. None if the body is as it is.
@@ -71,15 +33,6 @@ pub fn coded_body(request: &Request<'_>) -> Option<String> {
     Some(format!(
         "the body's Content-Encoding {shown} is not unpacked here: send the body as it is (identity)"
     ))
-}
-
-/// The values of the arguments that the request gives, and which these are, as a bit set.
-#[derive(Debug, Default)]
-pub struct Bound<'a> {
-    /// One value for each bit of `given`.
-    pub values: Vec<Value<'a>>,
-    /// Which arguments are given.
-    pub given: u64,
 }
 
 /// Finds a value for every argument: from the path, then the query, then the form or JSON body. One argument without

@@ -13,7 +13,7 @@ use pg::list::{list_length, nth};
 use pg::text::string;
 use pg::version::{permission, permissions};
 use pgrx::pg_sys::{self, Oid};
-use session::{identity, request_transaction};
+use session::{leftovers, settings_in_force};
 
 /// Tables of a plan that are looked at.
 const MOST: usize = 16;
@@ -103,7 +103,7 @@ pub(crate) unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
     let found = unsafe {
         attempt(Report::Log, || {
             session::own_transaction::begin();
-            let path = identity::enter_safe_path();
+            let path = settings_in_force::enter_safe_path();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
             let about_tables = refused.filter(|refused| is_about(refused, message));
             let grants = match about_tables {
@@ -111,7 +111,7 @@ pub(crate) unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
                 None => by_name(kind, name, role),
             };
             pg_sys::PopActiveSnapshot();
-            identity::leave_safe_path(path);
+            settings_in_force::leave_safe_path(path);
             pg_sys::CommitTransactionCommand();
             grants
         })
@@ -120,7 +120,7 @@ pub(crate) unsafe fn missing(error: &PgError, role: Oid) -> Option<String> {
         Ok(grants) => (!grants.is_empty()).then(|| grants.join("; ")),
         Err(_) => {
             // SAFETY: the transaction has failed.
-            unsafe { request_transaction::abort() };
+            unsafe { leftovers::abort() };
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
-use session::kept_plans;
+use session::kept_domains;
 
 use super::types::Types;
 
@@ -67,7 +67,7 @@ pub enum Input {
 pub struct TypeInput {
     /// The function, looked up; lives as long as the plan.
     function: *mut pg_sys::FmgrInfo,
-    /// [`kept_plans::domains_epoch`] when what it keeps was made.
+    /// [`kept_domains::epoch`] when what it keeps was made.
     epoch: *mut u64,
     /// Its second argument.
     pub parameter: Oid,
@@ -81,7 +81,7 @@ impl TypeInput {
     /// # Safety
     /// Before its `keep` is gone; it does not run.
     pub unsafe fn function(&self) -> *mut pg_sys::FmgrInfo {
-        let now = kept_plans::domains_epoch();
+        let now = kept_domains::epoch();
         // SAFETY: by contract; what the function keeps is in a memory context that is its own.
         unsafe {
             if *self.epoch != now {
@@ -219,7 +219,7 @@ unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
         let info = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<pg_sys::FmgrInfo>())
             .cast::<pg_sys::FmgrInfo>();
         let epoch = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<u64>()).cast::<u64>();
-        *epoch = kept_plans::domains_epoch();
+        *epoch = kept_domains::epoch();
         pg_sys::fmgr_info_cxt(function, info, pg::new_memory_in(keep, c"howdah input"));
         TypeInput { function: info, epoch, parameter, typmod: -1 }
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use pgrx::pg_sys;
 use serde_json::value::RawValue;
 
-use super::arguments::{BindError, Value};
+use super::bound_value::{BindError, Value};
 use super::inputs::Input;
 
 /// The members of an object; of several with the same name the last.

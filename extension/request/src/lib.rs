@@ -4,15 +4,15 @@
 //! a transaction, and leaves the response in its buffer. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`session::changes`] tells when it must be read again.
-//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`], [`stored_body`], [`called`], [`relation`],
+//! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
 //! - [`admission`]: whose code may run in a gateway.
-//! - [`arguments`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//! - [`arguments`], [`bound_value`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
-//! - [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
+//! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -23,6 +23,7 @@ pub mod arguments;
 mod arms;
 pub mod author;
 pub mod body;
+pub mod bound_value;
 pub mod called;
 pub mod current;
 mod effects;
@@ -33,6 +34,7 @@ mod grants;
 pub mod inputs;
 pub mod json;
 pub mod later;
+pub mod make_plan;
 pub mod open;
 pub mod params;
 pub mod plan;
@@ -40,6 +42,7 @@ pub mod proxies;
 pub mod ready;
 pub mod receiver;
 pub mod relation;
+mod request_log;
 pub mod rows;
 pub mod run;
 pub mod runner;
@@ -49,5 +52,5 @@ mod stored_body;
 pub mod table;
 pub mod types;
 
-pub(crate) use runner::Whose;
-pub use runner::{Done, Runner, RunsIn, Way, log_request, nothing_answers, way};
+pub use request_log::log_request;
+pub use runner::{Done, Runner, RunsIn, Way, nothing_answers, way};

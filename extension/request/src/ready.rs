@@ -3,16 +3,16 @@
 use pg::guard::{PgError, Report, attempt};
 use problem::Meaning;
 use session::authority::with_path;
-use session::changes;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
+use session::{changes, leftovers, settings_in_force};
 
-use super::author;
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::standing::{Standing, standing};
 use super::types::Types;
+use super::{author, make_plan};
 
 /// Whether the endpoint's plans are made and still those of role and function as they are now.
 pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
@@ -45,7 +45,7 @@ pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity
             ready
         });
         if !made.unwrap_or(false) {
-            request_transaction::abort();
+            leftovers::abort();
         }
     }
 }
@@ -119,7 +119,7 @@ unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
 /// As for [`Function::look_up`].
 unsafe fn look_up(signature: &str) -> pgrx::pg_sys::Oid {
     // SAFETY: by contract.
-    with_path(identity::SAFE_PATH, || unsafe { Function::look_up(signature) })
+    with_path(settings_in_force::SAFE_PATH, || unsafe { Function::look_up(signature) })
 }
 
 /// Whether this is still the function that the route names: its schema may have been renamed, and another have the
@@ -148,7 +148,7 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
         match &endpoint.registration.target {
             Target::Statement { statement, .. } => {
                 endpoint.refuse_unfit();
-                let plan = plan::for_statement(statement, types);
+                let plan = make_plan::for_statement(statement, types);
                 Plans::Made { function: None, plans: vec![plan], checked }
             }
             Target::Function { function, .. } => {
@@ -164,7 +164,7 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
                 if !function.may_be_executed_by(endpoint.registration.role) {
                     refuse_function(&function);
                 }
-                let plans = vec![plan::for_function(&function, function.all_given(), types)];
+                let plans = vec![make_plan::for_function(&function, function.all_given(), types)];
                 Plans::Made { function: Some(function), plans, checked }
             }
         }

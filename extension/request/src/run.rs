@@ -12,21 +12,22 @@ use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::Identity;
 use session::request_transaction::{self, Begun, Scope};
-use session::{changes, faults, log_rate, watch};
+use session::{changes, faults, leftovers, log_rate, watch};
 use shared::settings;
 
-use super::arguments::{self, Bound};
+use super::bound_value::Bound;
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::execute::{CATALOG_TRIES, execute};
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
-use super::plan::{self, Origin, Plan};
+use super::plan::{Origin, Plan};
 use super::ready::{is_ready, make_ready};
 use super::receiver::{Answer, Receiver};
+use super::request_log::Whose;
 use super::types::Types;
-use super::{Whose, grants, later};
+use super::{arguments, grants, later, make_plan};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -197,7 +198,7 @@ impl Job<'_, '_> {
                 current::clear();
                 // The text is the plan's, which may go.
                 pg_sys::debug_query_string = std::ptr::null();
-                request_transaction::abort();
+                leftovers::abort();
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
                     && Meaning::of(&error.sqlstate).is_of_catalogs()
@@ -289,7 +290,7 @@ impl Job<'_, '_> {
         });
         match ran {
             // Asked for its id, a transaction gets one: those that share it would all be told the same.
-            Ok(()) if self.shown && request_transaction::has_id() => Err(elsewhere()),
+            Ok(()) if self.shown && leftovers::has_id() => Err(elsewhere()),
             Ok(()) => Ok(self.receiver.take_answer()),
             Err(mishap) => Err(name_parameter(mishap, plan)),
         }
@@ -399,7 +400,7 @@ unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize 
             plans.remove(1).release();
         }
         // SAFETY: inside a guard and a transaction, as the endpoint's role.
-        plans.push(unsafe { plan::for_function(function, given, types) });
+        plans.push(unsafe { make_plan::for_function(function, given, types) });
         return plans.len() - 1;
     }
     0

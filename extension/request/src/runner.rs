@@ -3,19 +3,17 @@
 use std::time::{Duration, Instant};
 
 use message::Request;
-use pg::log_line;
 use problem::{Access, Meaning, Problem};
 use router::Match;
 use session::identity::Identity;
 use session::request_transaction::Scope;
 use session::{changes, compiled, log_rate, stored_settings};
-use shared::databases::LineKind;
-use shared::settings;
 use shared::workers::WorkerEntry;
 
 use super::endpoint::Endpoint;
 use super::open::OpenPlans;
 use super::receiver::{Answer, Receiver};
+use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
 use super::{called, grants, proxies, ready, stored_body};
@@ -404,40 +402,6 @@ fn no_table(error: NoTable) -> Problem {
             Problem::new(503, "howdah's library does not serve this version of the extension")
         }
         NoTable::Failed(_) => Problem::new(503, "the routes cannot be read; the server's log says why"),
-    }
-}
-
-/// Logs a request that `howdah.log_min_duration` asks for: how it was answered, and in what time.
-pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: Duration) {
-    let minimum = settings::LOG_MIN_DURATION.get();
-    let total = waited + took;
-    let is_wanted = minimum >= 0 && total >= Duration::from_millis(minimum as u64);
-    if !is_wanted || !log_rate::allows(LineKind::Request) {
-        return;
-    }
-    log_rate::beside(|| {
-        log_line::log!(
-            "http request {}: {} {} answered {status} in {:.3} ms, of which it waited {:.3} ms",
-            Whose(request),
-            request.method(),
-            request.raw_path(),
-            total.as_secs_f64() * 1000.0,
-            waited.as_secs_f64() * 1000.0
-        )
-    });
-}
-
-/// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
-/// choose an id that looks like another's address.
-pub(crate) struct Whose<'r>(pub &'r Request<'r>);
-
-impl std::fmt::Display for Whose<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.id())?;
-        match proxies::client(self.0) {
-            Some(client) => write!(f, " from {client}"),
-            None => Ok(()),
-        }
     }
 }
 

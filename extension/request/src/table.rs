@@ -8,7 +8,7 @@ use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
 use router::Router;
-use session::{changes, identity, request_transaction, temporary};
+use session::{changes, leftovers, settings_in_force, temporary};
 use shared::SERVED_VERSIONS;
 
 use super::endpoint::{Endpoint, Registration, Target};
@@ -65,7 +65,7 @@ impl Table {
         let read = unsafe {
             attempt(Report::Log, || {
                 session::own_transaction::begin();
-                identity::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
+                settings_in_force::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
                 let configuration = read(along);
                 pg_sys::CommitTransactionCommand();
                 configuration
@@ -77,7 +77,7 @@ impl Table {
             Err(error) => {
                 changes::configuration_unread();
                 // SAFETY: the transaction has failed.
-                unsafe { request_transaction::abort() };
+                unsafe { leftovers::abort() };
                 Err(NoTable::Failed(error))
             }
         }
@@ -129,7 +129,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             return Err(NoTable::NoExtension);
         }
         // What is in force is the search_path of some endpoint: operators in it could be a user's own.
-        let path = identity::enter_safe_path();
+        let path = settings_in_force::enter_safe_path();
         let (mut user, mut context) = (Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
@@ -161,7 +161,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
-        identity::leave_safe_path(path);
+        settings_in_force::leave_safe_path(path);
         match read {
             Ok((registrations, routes)) => Ok(Configuration { types, tables, registrations, routes }),
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),

@@ -16,8 +16,8 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 
-use crate::identity::SAFE_PATH;
-use crate::{compiled, dblink, temporary};
+use crate::settings_in_force::SAFE_PATH;
+use crate::{compiled, dblink, kept_plans, temporary};
 
 /// The current user.
 pub fn current_user() -> Oid {
@@ -50,7 +50,7 @@ pub fn as_owner<T>(work: impl FnOnce() -> T) -> T {
 /// PostgreSQL lets maintenance leave, such as advisory locks; nothing is configured below it ([`refuse_restricted`]), and it does
 /// not see the request that runs. What PostgreSQL and PL/pgSQL keep of what ran so is forgotten.
 pub fn as_role<T>(role: Oid, search_path: &CStr, _: &NothingOpen, work: impl FnOnce() -> T) -> T {
-    compiled::apart(|| become_role(role, search_path, work))
+    kept_plans::apart(|| become_role(role, search_path, work))
 }
 
 thread_local! {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pg::entry::unfailing_callback;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::kept_plans;
+use super::kept_domains;
 
 /// pg_db_role_setting, whose number is fixed.
 const SETTINGS_TABLE: Oid = Oid::from_u32(2964);
@@ -173,7 +173,7 @@ unfailing_callback! {
     unsafe fn functions_changed(_: Datum, _cache: i32, _hash: u32) {
         EPOCH.set(EPOCH.get() + 1);
         MIDWAY.set(true);
-        kept_plans::forget_domains();
+        kept_domains::forget();
         // SAFETY: as in `plans_changed`.
         unsafe { pg::ResetPlanCache() };
     }
@@ -188,7 +188,7 @@ unfailing_callback! {
     unsafe fn plans_changed(_: Datum, _cache: i32, _hash: u32) {
         EPOCH.set(EPOCH.get() + 1);
         MIDWAY.set(true);
-        kept_plans::forget_domains();
+        kept_domains::forget();
         // SAFETY: set flags and can neither fail nor allocate; plancache.c calls the former from callbacks of its own.
         unsafe {
             pg::ResetPlanCache();

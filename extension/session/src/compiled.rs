@@ -14,15 +14,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 
-use pg::entry::{callback, unfailing_callback};
+use pg::entry::callback;
 use pg::guard::{PgError, raise};
+use pg::transaction_end::{SubtransactionEnd, TransactionEnd, at_subtransaction_end, at_transaction_end};
 use pg::version::compiled as layout;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::process_tables::{ProcessTable, unknown_layout};
-use super::{changes, kept_plans, temporary};
+use super::{changes, kept_domains, temporary};
 
 /// An entry of the table.
 #[repr(C)]
@@ -52,23 +52,16 @@ pub fn watch() {
     GUARDED.set(true);
 }
 
-/// Runs `work`, which runs others' code as somebody else in a session, and forgets what it has left, if it fails as well.
-pub fn apart<T>(work: impl FnOnce() -> T) -> T {
-    /// Brings back what was before.
-    struct Before {
-        guarded: bool,
-    }
-    impl Drop for Before {
-        fn drop(&mut self) {
-            forget();
-            kept_plans::forget_others();
-            GUARDED.set(self.guarded);
-        }
-    }
+/// Refuses the validator from now on; whether it was refused before.
+pub(crate) fn guard() -> bool {
     hook();
-    let _before = Before { guarded: GUARDED.replace(true) };
     VALIDATOR.set((0, Oid::INVALID));
-    work()
+    GUARDED.replace(true)
+}
+
+/// Says whether the validator is refused.
+pub(crate) fn set_guarded(is_guarded: bool) {
+    GUARDED.set(is_guarded);
 }
 
 /// Has all that was compiled compiled anew when it is called next.
@@ -98,12 +91,12 @@ fn hook() {
     if HOOKED.replace(true) {
         return;
     }
+    at_transaction_end(at_end);
+    at_subtransaction_end(at_part_end);
     // SAFETY: on the main thread; hooks are plain variables, and the callbacks live as long as the process.
     unsafe {
         NEXT.set(pg_sys::object_access_hook);
         pg_sys::object_access_hook = Some(accessed);
-        pg_sys::RegisterXactCallback(Some(at_transaction_end), null_mut());
-        pg_sys::RegisterSubXactCallback(Some(at_subtransaction_end), null_mut());
     }
 }
 
@@ -178,7 +171,7 @@ unsafe fn look_up_validator() -> Oid {
 fn forget_failed() {
     // What has made a state of a domain's constraints anew and has failed, for lack of a right, is left with none of them.
     // PL/Perl and its like keep such states.
-    kept_plans::forget_domains();
+    kept_domains::forget();
     // Before version 18 a function that could not be compiled anew looks as if it had been to whoever holds it, and crashes.
     FORGOTTEN.with_borrow(|forgotten| {
         for function in forgotten {
@@ -192,23 +185,14 @@ fn forget_failed() {
     });
 }
 
-unfailing_callback! {
-    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
-        if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
-            forget_failed();
-        }
+fn at_end(end: TransactionEnd) {
+    if end == TransactionEnd::RolledBack {
+        forget_failed();
     }
 }
 
-unfailing_callback! {
-    unsafe fn at_subtransaction_end(
-        event: pg_sys::SubXactEvent::Type,
-        _own: pg_sys::SubTransactionId,
-        _parent: pg_sys::SubTransactionId,
-        _argument: *mut c_void,
-    ) {
-        if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-            forget_failed();
-        }
+fn at_part_end(end: SubtransactionEnd) {
+    if matches!(end, SubtransactionEnd::RolledBack(_)) {
+        forget_failed();
     }
 }

@@ -8,11 +8,12 @@
 //! and functions that PL/pgSQL has compiled ([`compiled`]), which depend on the search_path.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys::{self, CachedPlanSource, Oid};
 
 use super::{compiled, kept_dictionaries, kept_expressions};
+use crate::kept_domains;
 
 thread_local! {
     /// Plans of endpoints.
@@ -21,8 +22,6 @@ thread_local! {
     static ROLE: Cell<Oid> = const { Cell::new(Oid::INVALID) };
     /// The search_path that their requests began with.
     static PATH: RefCell<CString> = RefCell::default();
-    /// Grows when what is kept of domains' constraints must not be used any more.
-    static DOMAINS: Cell<u64> = const { Cell::new(1) };
 }
 
 /// Keeps the plan of an endpoint.
@@ -73,26 +72,10 @@ pub fn settings_changed() {
     unsafe { pg::ResetPlanCache() };
 }
 
-/// A number that differs from an earlier one when a state that holds constraints of domains must be made anew.
-pub fn domains_epoch() -> u64 {
-    DOMAINS.get()
-}
-
-/// Has constraints of domains planned anew, as whoever uses them next. PostgreSQL does so only when they are altered: neither
-/// when a function that they call is replaced, nor when the right to it is lost.
-pub(crate) fn forget_domains() {
-    DOMAINS.set(DOMAINS.get() + 1);
-    // SAFETY: the callbacks of this cache only set flags: of domains' constraints, and of foreign keys.
-    unsafe { pg::CallSyscacheCallbacks(CONSTROID, 0) };
-}
-
-/// The catalog cache of constraints.
-const CONSTROID: c_int = pg_sys::SysCacheIdentifier::CONSTROID as c_int;
-
 /// Has all plans made anew that are not an endpoint's, constraints of domains, expressions of tables and indexes, and dictionaries.
 #[cold]
 pub(crate) fn forget_others() {
-    forget_domains();
+    kept_domains::forget();
     kept_expressions::forget();
     kept_dictionaries::forget();
     OWN.with_borrow(|own| {
@@ -113,4 +96,21 @@ pub(crate) fn forget_others() {
             }
         }
     });
+}
+
+/// Runs `work`, which runs others' code as somebody else in a session, and forgets what it has left, if it fails as well.
+pub fn apart<T>(work: impl FnOnce() -> T) -> T {
+    /// Brings back what was before.
+    struct Before {
+        guarded: bool,
+    }
+    impl Drop for Before {
+        fn drop(&mut self) {
+            compiled::forget();
+            forget_others();
+            compiled::set_guarded(self.guarded);
+        }
+    }
+    let _before = Before { guarded: compiled::guard() };
+    work()
 }

@@ -1,15 +1,15 @@
 //! What a session of PostgreSQL's would do and a worker does itself: become a role, begin and end transactions, ask for rights, rest,
 //! log. This crate knows no routes, queues or lines. Nobody else becomes a role, or begins or aborts a transaction.
 //!
-//! - [`identity`]: as whom requests run, with what settings; [`stored_settings`]: what is stored of them; [`user_settings`]: what those
+//! - [`identity`]: as whom requests run, with what settings; [`settings_in_force`]: how those are set; [`stored_settings`]: what is stored of them; [`user_settings`]: what those
 //!   that users may set do here.
 //! - [`authority`]: who asks, who may, and the one way to run something as somebody else.
 //! - [`request_transaction`]: the transaction of a request; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction.
 //! - [`changes`]: what changes in the catalogs.
-//! - [`kept_plans`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
+//! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
 //!   find; [`process_tables`] and [`relations`] find it.
-//! - [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction; of libraries if they are
+//! - [`leftovers`]: what a request may leave, and how it is given up: [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction; of libraries if they are
 //!   [`loaded`].
 //! - [`at_rest`]: what a worker is like between two requests, and how it comes back to that.
 //! - [`signals`]: the handlers of signals, and [`handlers`]: whether they are still there.
@@ -29,8 +29,10 @@ pub mod identity;
 pub mod idle;
 mod isn;
 mod kept_dictionaries;
+pub mod kept_domains;
 mod kept_expressions;
 pub mod kept_plans;
+pub mod leftovers;
 mod libraries;
 mod loaded;
 pub mod log_rate;
@@ -39,6 +41,7 @@ mod process_tables;
 pub mod relations;
 mod replication;
 pub mod request_transaction;
+pub mod settings_in_force;
 pub mod signals;
 pub mod stored_settings;
 pub mod subtransaction;

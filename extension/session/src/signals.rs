@@ -3,14 +3,12 @@
 //! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use pg::entry::infallible_callback;
 use pgrx::pg_sys;
 use shared::wake;
 use shared::workers::Kind;
-
-use super::watch;
 
 /// Which eventfd a gateway's handlers write to.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
@@ -20,6 +18,12 @@ static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Cancels that have come to this executor, be they consumed or not.
 static CANCELS: AtomicU64 = AtomicU64::new(0);
+
+/// Strikes of the limits ([`crate::watch`]) since what runs was cancelled, plus one; 0 if it is not.
+pub(crate) static STRIKES: AtomicU32 = AtomicU32::new(0);
+
+/// See [`is_aborting`].
+static ABORTING: AtomicBool = AtomicBool::new(false);
 
 /// Whether something of anybody's runs, which a cancel can be meant for.
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -154,6 +158,22 @@ pub fn cancel() {
     }
 }
 
+/// What runs has been cancelled. Called inside a signal.
+pub(crate) fn note_cancel() {
+    // Who was cancelled before has more strikes already.
+    let _ = STRIKES.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Says whether a transaction is being aborted.
+pub(crate) fn set_aborting(aborts: bool) {
+    ABORTING.store(aborts, Ordering::Relaxed);
+}
+
+/// Whether a transaction is being aborted: nothing cancels that. Safe inside a signal.
+pub fn is_aborting() -> bool {
+    ABORTING.load(Ordering::Relaxed)
+}
+
 /// Takes back a cancel that has come for what has ended, and the mark of the timeout that may have sent it: neither is for what
 /// comes next.
 pub fn void_cancels() {
@@ -178,7 +198,7 @@ infallible_callback! {
             let errno = *libc::__errno_location();
             let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
             if check() {
-                watch::cancelled();
+                note_cancel();
                 cancel();
             }
             *libc::__errno_location() = errno;

@@ -15,7 +15,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
 
 use super::changes::{self, LOCK_TIMEOUT, PAUSE};
-use super::identity::{SAFE_PATH, set_local};
+use super::settings_in_force::{SAFE_PATH, set_local};
 use crate::own_transaction::transaction;
 use crate::user_settings;
 

@@ -15,7 +15,7 @@
 //!
 //! The timeout goes on from request to request, because setting it asks for the time: a short request costs two stores.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use pg::entry::infallible_callback;
 use pg::guard::PgError;
@@ -23,8 +23,8 @@ use pg::{log_line, own_memory};
 use pgrx::pg_sys;
 use shared::{now_us, settings};
 
-use super::{libraries, signals};
-use crate::request_transaction;
+use super::libraries;
+use super::signals::{self, STRIKES};
 
 /// Milliseconds between two strikes.
 const TICK: i32 = 25;
@@ -44,8 +44,6 @@ static IS_SET: AtomicBool = AtomicBool::new(false);
 static WORK: AtomicU64 = AtomicU64::new(0);
 /// What ran at the last strike.
 static STRUCK: AtomicU64 = AtomicU64::new(0);
-/// Strikes since what runs was cancelled, plus one; 0 if it is not.
-static CANCELLED: AtomicU32 = AtomicU32::new(0);
 /// Bytes that what runs had taken when it was found to be too much; 0 if it is not.
 static EXCESS: AtomicI64 = AtomicI64::new(0);
 /// Bytes that a request may take.
@@ -86,7 +84,7 @@ pub fn begin() {
 pub fn end() {
     WORK.store(WORK.load(Relaxed) + 1, Relaxed);
     signals::set_running(false);
-    CANCELLED.store(0, Relaxed);
+    STRIKES.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
     own_memory::lift_limit();
     signals::void_cancels();
@@ -121,12 +119,6 @@ pub fn take_stock() {
     }
 }
 
-/// What runs has been cancelled. Called inside a signal.
-pub fn cancelled() {
-    // Who was cancelled before has more strikes already.
-    let _ = CANCELLED.compare_exchange(0, 1, Relaxed, Relaxed);
-}
-
 /// Whether what runs has taken too much memory.
 pub fn has_taken_too_much() -> bool {
     EXCESS.load(Relaxed) != 0
@@ -157,7 +149,7 @@ pub(crate) fn recover() -> bool {
     let is_free = own_memory::bytes().is_some_and(|now| now - BEFORE.load(Relaxed) < LIMIT.load(Relaxed) / 2);
     if is_free {
         EXCESS.store(0, Relaxed);
-        CANCELLED.store(0, Relaxed);
+        STRIKES.store(0, Relaxed);
         // SAFETY: PostgreSQL's own variable.
         unsafe { pg_sys::QueryCancelPending = 0 };
         // The last: a strike since the error may have lowered it again.
@@ -208,7 +200,7 @@ infallible_callback! {
         let work = WORK.load(Relaxed);
         if work & 1 == 1 {
             STRUCK.store(work, Relaxed);
-            if !request_transaction::is_aborting() {
+            if !signals::is_aborting() {
                 // SAFETY: PostgreSQL's own variable.
                 let is_noticed = unsafe { pg_sys::QueryCancelPending } == 0;
                 look_at_cancel();
@@ -221,11 +213,11 @@ infallible_callback! {
 }
 
 fn look_at_cancel() {
-    let strikes = CANCELLED.load(Relaxed);
+    let strikes = STRIKES.load(Relaxed);
     if strikes == 0 {
         return;
     }
-    CANCELLED.store(strikes + 1, Relaxed);
+    STRIKES.store(strikes + 1, Relaxed);
     signals::cancel();
     if strikes > (GRACE / TICK) as u32 {
         end_process();
@@ -239,7 +231,7 @@ fn look_at_memory(is_noticed: bool) {
     let (taken, limit, excess) = (now - BEFORE.load(Relaxed), LIMIT.load(Relaxed), EXCESS.load(Relaxed));
     if excess == 0 && taken > limit {
         EXCESS.store(taken, Relaxed);
-        cancelled();
+        signals::note_cancel();
         signals::cancel();
         limit_memory();
     } else if excess != 0 && !is_noticed {

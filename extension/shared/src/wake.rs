@@ -10,8 +10,7 @@ use std::sync::OnceLock;
 
 use exchange::Wakers;
 use exchange::wake::EventFd;
-
-use super::workers::Kind;
+use registry::workers::Kind;
 
 struct Wakes {
     workers: Wakers,

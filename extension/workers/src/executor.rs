@@ -21,7 +21,7 @@ use request::table::{NoTable, nothing_along};
 use request::{Done, Runner, RunsIn, proxies};
 use session::at_rest::{self, AtRest};
 use session::handlers::Handlers;
-use session::{changes, faults, log_rate, request_transaction, signals, watch};
+use session::{changes, faults, leftovers, log_rate, signals, watch};
 use shared::routes::Measured;
 use shared::workers::Kind;
 use shared::{Lane, now_us, settings, shared, wake};
@@ -301,7 +301,7 @@ impl Serving<'_> {
             progress = self.executor.resume(work, &response);
         }
         // SAFETY: on the main thread, outside a transaction.
-        unsafe { request_transaction::tidy() };
+        unsafe { leftovers::tidy() };
     }
 
     /// Waits until a gateway has copied a part. What is answered may be committed: if this process is to end it does so when

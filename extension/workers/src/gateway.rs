@@ -16,6 +16,7 @@
 //! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
 
 mod accounts;
+mod bucket_answers;
 mod buckets;
 mod certificates;
 mod deadline;

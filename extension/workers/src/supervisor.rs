@@ -7,13 +7,14 @@
 //! - [`backlog`]: how long requests wait.
 //! - [`catalog`]: which databases there are.
 //! - [`listed`]: the entries of the listed databases, and their states.
-//! - [`roster`]: starting workers, noticing their ends, back-off.
+//! - [`roster`]: starting workers, noticing their ends, back-off; [`process`]: as PostgreSQL is asked for them.
 //! - [`staffing`]: who should run, who should leave.
 //! - [`sizing`]: what fits into the worker processes that the server has.
 
 mod backlog;
 mod catalog;
 mod listed;
+mod process;
 mod roster;
 mod sizing;
 mod staffing;
@@ -28,8 +29,8 @@ use queue::transactions::first_since_start;
 use session::{idle, signals};
 use shared::{Shared, now_us, shared, wake};
 
-/// How often the supervisor looks when nothing calls it: at databases that cannot be served, and at executors that idle.
-const LOOK: Duration = Duration::from_secs(5);
+use listed::LOOK;
+use process::process;
 /// After how long the postmaster starts a supervisor that has ended, in seconds.
 const RESTART: c_int = 1;
 
@@ -43,29 +44,6 @@ pub fn register() {
     worker.bgw_restart_time = RESTART;
     // SAFETY: a complete description, while libraries are loaded.
     unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) };
-}
-
-/// The description of a process of ours: its title and its main function. It never restarts by itself.
-fn process(title: &std::ffi::CStr, function: &std::ffi::CStr) -> pg_sys::BackgroundWorker {
-    let mut worker = pg_sys::BackgroundWorker {
-        bgw_flags: (pg_sys::BGWORKER_SHMEM_ACCESS | pg_sys::BGWORKER_BACKEND_DATABASE_CONNECTION) as c_int,
-        // Standbys serve too.
-        bgw_start_time: pg_sys::BgWorkerStartTime::BgWorkerStart_ConsistentState,
-        bgw_restart_time: pg_sys::BGW_NEVER_RESTART,
-        ..Default::default()
-    };
-    copy(title, &mut worker.bgw_name);
-    copy(title, &mut worker.bgw_type);
-    copy(c"howdah", &mut worker.bgw_library_name);
-    copy(function, &mut worker.bgw_function_name);
-    worker
-}
-
-/// The texts here are constants, shorter than the fields.
-fn copy<const SIZE: usize>(text: &std::ffi::CStr, field: &mut [std::ffi::c_char; SIZE]) {
-    for (place, byte) in field.iter_mut().zip(text.to_bytes_with_nul()) {
-        *place = *byte as std::ffi::c_char;
-    }
 }
 
 /// What the supervisor keeps for itself. Losing it costs a back-off or a log line at most.

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use pg::entry::{Returned, columns, sql_function, unfailing_callback};
+use pg::entry::{Returned, columns, sql_function};
 use pg::refuse::refuse_with_hint;
-use pg::transaction_end::TransactionEnd;
+use pg::transaction_end::{TransactionEnd, at_transaction_end};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use serde_json::Value;
@@ -60,7 +60,6 @@ sql_function!(
 thread_local! {
     /// Whether this transaction has changed the configuration.
     static CHANGED: Cell<bool> = const { Cell::new(false) };
-    static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
 sql_function!(
@@ -90,23 +89,15 @@ sql_function!(
 /// # Safety
 /// Inside a transaction.
 pub(crate) unsafe fn changed(relation: Oid) {
-    // SAFETY: inside a transaction; the callback is registered once for the life of the session.
-    unsafe {
-        pg_sys::CacheInvalidateRelcacheByRelid(relation);
-        if !REGISTERED.get() {
-            pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut());
-            REGISTERED.set(true);
-        }
-    }
+    // SAFETY: by contract.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
+    at_transaction_end(at_end);
     CHANGED.set(true);
 }
 
-unfailing_callback! {
-    unsafe fn at_transaction_end(event: pg_sys::XactEvent::Type, _argument: *mut std::ffi::c_void) {
-        let Some(end) = TransactionEnd::of(event) else { return };
-        if CHANGED.take() && end == TransactionEnd::Committed {
-            committed();
-        }
+fn at_end(end: TransactionEnd) {
+    if CHANGED.take() && end == TransactionEnd::Committed {
+        committed();
     }
 }
 

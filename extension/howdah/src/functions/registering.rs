@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use request::function::Function;
 use request::inputs::Input;
-use request::plan;
+use request::make_plan;
 use request::types::Types;
 use router::Router;
 use session::authority::{
@@ -78,7 +78,7 @@ sql_function!(
         let nothing_open = NothingOpen::required("what the planner calls for the statement");
         let reads_temporary = as_role(role, &path.0, &nothing_open, || {
             // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
-            let plan = unsafe { plan::for_statement(statement, &types()) };
+            let plan = unsafe { make_plan::for_statement(statement, &types()) };
             let reads_temporary = plan.relations().any(temporary::is_temporary_relation);
             plan.release();
             reads_temporary

@@ -6,7 +6,8 @@ use pg::entry::sql_function;
 use pg::guard::{PgError, direct, unwind};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use request::arguments::{BindError, body_has, coded_body};
+use request::arguments::{body_has, coded_body};
+use request::bound_value::BindError;
 use request::{current, params};
 
 /// Most fields that are read.

@@ -11,7 +11,7 @@ use session::subtransaction::in_subtransaction;
 use crate::definition;
 use crate::functions::definitions::has_no_rows;
 use crate::functions::parts;
-use crate::segment::Opened;
+use crate::opened::Opened;
 
 sql_function!(
     /// `queue.follow_types()`: after a command that alters types or relations, and after one that drops columns. Which queues have a

@@ -16,7 +16,7 @@ use super::typed::{positions, quantity};
 use crate::claim::{Search, claim};
 use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
-use crate::segment::Opened;
+use crate::opened::Opened;
 use crate::{LATEST, append, archive, dead_letters, now, rows, settle, tidy, wake};
 
 /// Microseconds of a second.

@@ -19,7 +19,7 @@ use request::{Runner, author};
 use session::authority::name_of;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
-use session::{signals, stored_settings, watch};
+use session::{leftovers, settings_in_force, signals, stored_settings, watch};
 use shared::shared;
 use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
@@ -120,7 +120,7 @@ impl Lines {
             let value = synchronous_commit(destination.durability);
             session::own_transaction::transaction(Report::Log, || {
                 // SAFETY: inside a transaction and a guard.
-                unsafe { identity::set(c"synchronous_commit", Some(value)) }
+                unsafe { settings_in_force::set(c"synchronous_commit", Some(value)) }
             })?;
             self.durability = Some(destination.durability);
         }
@@ -176,7 +176,7 @@ fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgEr
     };
     if let Err(error) = result {
         // SAFETY: the transaction has failed.
-        unsafe { request_transaction::abort() };
+        unsafe { leftovers::abort() };
         return Err(watch::out_of_memory(&error).unwrap_or(error));
     }
     Ok(done)

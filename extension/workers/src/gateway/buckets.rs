@@ -7,8 +7,8 @@
 
 use ::gateway::{FairQueue, Poured, Server};
 use exchange::Full;
-use wire::{Answer, Failure};
 
+use super::bucket_answers::too_large;
 use super::flights::Flights;
 
 /// Buckets for which the exchange had no room.
@@ -53,18 +53,4 @@ impl Buckets {
     pub(crate) fn forget_gone(&mut self, server: &Server) {
         self.waiting.retain(|poured| server.waits(poured.ticket));
     }
-}
-
-/// The answer about a bucket whose executor has ended.
-pub(crate) fn died() -> Vec<u8> {
-    let error = "the process that wrote the bucket has ended";
-    let failure = Failure { code: "57P01".into(), error: error.into(), is_final: false, is_harm: true };
-    Answer::Failed(failure).write()
-}
-
-/// The answer about a bucket that is too large for the exchange: without some of its lines it may not be.
-fn too_large() -> Vec<u8> {
-    let error = "the bucket is larger than howdah.request_memory";
-    let failure = Failure { code: "54000".into(), error: error.into(), is_final: true, is_harm: true };
-    Answer::Failed(failure).write()
 }

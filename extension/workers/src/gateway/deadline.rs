@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::R
 use pg::entry::infallible_callback;
 use pgrx::pg_sys;
 use request::admission;
-use session::{request_transaction, signals};
+use session::signals;
 use shared::settings;
 
 /// The deadline's number among PostgreSQL's timeouts; negative before it is registered.
@@ -101,7 +101,7 @@ infallible_callback! {
         if work & 1 == 1 && OVERDUE.load(Relaxed) {
             // Whoever has lost the first.
             IGNORED.fetch_add(1, Relaxed);
-            if !request_transaction::is_aborting() {
+            if !session::signals::is_aborting() {
                 interrupt();
             }
         } else if STRUCK.swap(work, Relaxed) != work {

@@ -18,7 +18,7 @@ use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
 use shared::{Lane, settings, shared};
 
-use super::buckets;
+use super::bucket_answers;
 use super::refusals::{Refusals, Refused, counters};
 use crate::worker::Worker;
 use late::{expired, record_left, settle, waited_too_long};
@@ -439,7 +439,7 @@ impl Flights {
                 server.reply(ticket, flight.response);
             }
             Outcome::Died if flight.bucket_of.is_some() => {
-                server.reply(ticket, buckets::died());
+                server.reply(ticket, bucket_answers::died());
             }
             Outcome::Died => {
                 let unrun = Unrun { status: 502, cancelled: false, waited };

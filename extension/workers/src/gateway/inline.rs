@@ -20,7 +20,7 @@ use pgrx::pg_sys;
 use problem::Problem;
 use request::{Done, Runner, RunsIn, admission};
 use session::at_rest::AtRest;
-use session::{faults, log_rate, request_transaction};
+use session::{faults, leftovers, log_rate};
 use shared::routes::{Measured, RouteCounters};
 use shared::settings::{self, Inline as Mode};
 use shared::{now_us, shared};
@@ -233,7 +233,7 @@ impl Inline {
             );
             runner.forget_plans();
             // SAFETY: between two requests.
-            unsafe { request_transaction::abort() };
+            unsafe { leftovers::abort() };
             self.at_rest.restore();
         }
     }

@@ -12,7 +12,7 @@ use pg::guard::{Report, attempt};
 use pg::version;
 use pgrx::pg_sys;
 use request::Runner;
-use session::request_transaction;
+use session::{leftovers, request_transaction};
 
 /// How long it stays open.
 const LONGEST: Duration = Duration::from_millis(1);
@@ -60,7 +60,7 @@ impl SharedTransaction {
         };
         if begun.is_err() {
             // SAFETY: the transaction has failed.
-            unsafe { request_transaction::abort() };
+            unsafe { leftovers::abort() };
             return false;
         }
         self.0 = Some(Open { until: now + LONGEST, ended });
@@ -83,11 +83,11 @@ impl SharedTransaction {
                 pg::PopActiveSnapshot();
                 request_transaction::give_up_what_commits_run();
                 pg::CommitTransactionCommand();
-                request_transaction::forget_session(false);
+                leftovers::forget_session(false);
             });
             if ended.is_err() {
                 runner.forget_plans();
-                request_transaction::abort();
+                leftovers::abort();
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use pg::log_line;
 use pgrx::pg_sys;
@@ -9,8 +10,10 @@ use shared::databases::{Database, DatabaseState};
 use shared::routes::RouteCounters;
 use shared::{Shared, settings};
 
-use super::LOOK;
 use super::catalog::{self, Row};
+
+/// How often the supervisor looks when nothing calls it: at databases that cannot be served, and at executors that idle.
+pub(super) const LOOK: Duration = Duration::from_secs(5);
 
 /// For how many microseconds the figures of a route are kept once it is gone: it may only have been registered anew.
 const KEPT_US: u64 = 5_000_000;

@@ -7,7 +7,7 @@ use shared::databases::DatabaseState;
 use shared::workers::{Kind, WorkerState};
 use shared::{Lane, Shared, wake};
 
-use super::process;
+use super::process::process;
 use crate::worker::{argument, title};
 
 /// A worker that ends sooner has failed to start.

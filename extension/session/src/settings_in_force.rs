@@ -1,0 +1,82 @@
+//! Settings of PostgreSQL's that are put in force, and the search_path in which queries of ours are read.
+
+use std::ffi::CString;
+use std::ffi::{CStr, c_int};
+
+use pgrx::pg_sys;
+use shared::settings;
+
+/// Settings of every request, whoever it runs as, unless the role has its own.
+pub(crate) unsafe fn set_base() {
+    let lock_timeout = CString::new(settings::LOCK_TIMEOUT.get().to_string()).unwrap_or_default();
+    // SAFETY: the caller's contract.
+    unsafe { set(c"lock_timeout", Some(&lock_timeout)) }
+}
+
+/// Sets a setting for the session; none gives it back its default.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set(name: &CStr, value: Option<&CStr>) {
+    // SAFETY: by contract.
+    unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET) }
+}
+
+/// Sets a setting until the transaction ends.
+///
+/// # Safety
+/// Inside a transaction and a guard.
+pub unsafe fn set_local(name: &CStr, value: &CStr) {
+    // SAFETY: by contract.
+    unsafe { set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL) }
+}
+
+unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction::Type) {
+    // SAFETY: inside a transaction and a guard. A name that no longer exists is a warning.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.map_or(std::ptr::null(), CStr::as_ptr),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            action,
+            true,
+            pgrx::PgLogLevel::WARNING as c_int,
+            false,
+        );
+    }
+}
+
+/// A search_path in which no name of a user's comes before PostgreSQL's own: queries of ours resolve in it.
+pub const SAFE_PATH: &CStr = c"pg_catalog, pg_temp";
+
+/// Puts [`SAFE_PATH`] in force until [`leave_safe_path`].
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn enter_safe_path() -> c_int {
+    // SAFETY: by contract.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"search_path".as_ptr(),
+            SAFE_PATH.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        level
+    }
+}
+
+/// Undoes [`enter_safe_path`].
+///
+/// # Safety
+/// In the transaction of [`enter_safe_path`].
+pub unsafe fn leave_safe_path(level: c_int) {
+    // SAFETY: by contract.
+    unsafe { pg_sys::AtEOXact_GUC(true, level) }
+}
