@@ -94,7 +94,7 @@ fn platform_with_a_short_route() -> Platform {
     wait_for("the routes run in the gateway", || {
         connection.request("GET", "/fast", &[], b"");
         connection.request("GET", "/rows", &[], b"").json()["pid"] == gateway
-            && inline_count(&platform, "/fast") > 0
+            && platform.inline_count("/fast") > 0
     });
     platform
 }
@@ -107,11 +107,6 @@ fn gateway(platform: &Platform) -> i64 {
 /// How often the route /rows was begun in the gateway. It is not begun where its plan has become doubtful, as by a lock.
 fn tries(platform: &Platform, gateway: i64) -> usize {
     platform.log().matches(&format!("tried in {gateway}\n")).count()
-}
-
-fn inline_count(platform: &Platform, pattern: &str) -> i64 {
-    let query = format!("select inline from http.stats where pattern = '{pattern}'");
-    platform.value(&query).unwrap().parse().unwrap()
 }
 
 #[test]
@@ -195,9 +190,9 @@ fn a_gateway_that_gets_no_processor_blames_no_route() {
     let mut connection = platform.connect();
     wait_for("the route runs in the gateway", || {
         connection.request("GET", "/counted/1", &[], b"");
-        inline_count(&platform, "/counted/{n}") > 0
+        platform.inline_count("/counted/{n}") > 0
     });
-    let before = inline_count(&platform, "/counted/{n}");
+    let before = platform.inline_count("/counted/{n}");
     let pid = gateway(&platform) as u32;
     let cores = thread::available_parallelism().unwrap().get();
     let over = AtomicBool::new(false);
@@ -216,7 +211,7 @@ fn a_gateway_that_gets_no_processor_blames_no_route() {
         }
         over.store(true, Ordering::Relaxed);
     });
-    assert_eq!(inline_count(&platform, "/counted/{n}") - before, 200);
+    assert_eq!(platform.inline_count("/counted/{n}") - before, 200);
 }
 
 #[test]
@@ -227,20 +222,20 @@ fn a_route_that_does_not_stop_when_told_runs_in_executors_until_its_function_cha
     let mut digest_of = |n| connection.request("GET", &format!("/digest/{n}"), &[], b"").text();
     wait_for("the route runs in the gateway", || {
         digest_of(1);
-        inline_count(&platform, "/digest/{n}") > 0
+        platform.inline_count("/digest/{n}") > 0
     });
     assert_eq!(digest_of(2).len(), 32);
-    let before = inline_count(&platform, "/digest/{n}");
+    let before = platform.inline_count("/digest/{n}");
     // Longer than the first ban of a route that merely was too slow.
     thread::sleep(Duration::from_millis(2500));
     for _ in 0..20 {
         digest_of(1);
     }
-    assert_eq!(inline_count(&platform, "/digest/{n}"), before);
+    assert_eq!(platform.inline_count("/digest/{n}"), before);
     platform.sql(DIGEST);
     wait_for("the changed function runs in the gateway", || {
         digest_of(1);
-        inline_count(&platform, "/digest/{n}") > before
+        platform.inline_count("/digest/{n}") > before
     });
 }
 
@@ -260,13 +255,13 @@ fn a_cancel_that_is_met_late_is_met_by_nobody_else() {
     for _ in 0..2 {
         wait_for("the route runs in the gateway", || {
             digest_of(1);
-            inline_count(&platform, "/digest/{n}") > before
+            platform.inline_count("/digest/{n}") > before
         });
         assert_eq!(digest_of(2).len(), 32);
         assert_eq!(neighbour.request("GET", "/digest/1", &[], b"").status, 200, "on its old connection");
         // A changed function may run there again.
         platform.sql(DIGEST);
-        before = inline_count(&platform, "/digest/{n}");
+        before = platform.inline_count("/digest/{n}");
     }
     assert_eq!(platform.workers("gateway"), gateways);
     let log = platform.log();
@@ -319,7 +314,7 @@ fn a_role_whose_transactions_wait_for_a_safe_snapshot_stops_nobody_else() {
     );
     let mut careful = platform.connect();
     wait_for("the route runs in the gateway", || {
-        careful.request("GET", "/careful", &[], b"").status == 200 && inline_count(&platform, "/careful") > 0
+        careful.request("GET", "/careful", &[], b"").status == 200 && platform.inline_count("/careful") > 0
     });
     let mut writer = platform.session();
     writer

@@ -90,6 +90,12 @@ impl Platform {
         count.and_then(|count| count.parse().ok()).expect("a number")
     }
 
+    /// How many requests of a route or handler have run in gateways; there is no row before a gateway knows of it.
+    pub fn inline_count(&self, pattern: &str) -> usize {
+        let query = format!("select coalesce(sum(inline), 0) from http.stats where pattern = '{pattern}'");
+        self.value(&query).and_then(|count| count.parse().ok()).expect("a sum")
+    }
+
     /// How many workers run a route now: `GET /users`.
     pub fn running(&self, title: &str) -> i64 {
         self.count(&format!(

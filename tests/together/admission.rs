@@ -1,15 +1,10 @@
 //! What runs in a gateway: PostgreSQL's own code and ours, SQL, PL/pgSQL, and the extensions that a setting names.
 
-use cluster::postgres::Client;
 use howdah_tests::abilities::brings_extension;
 use howdah_tests::{Connection, Platform, wait_for};
 
 /// All that has answered eight times counts as short, however slow the machine.
 const ANY_TIME: (&str, &str) = ("howdah.inline_threshold", "100000");
-
-fn inline_count(session: &mut Client, pattern: &str) -> i64 {
-    session.query_one("select inline from http.stats where pattern = $1", &[&pattern]).unwrap().get(0)
-}
 
 /// How many of so many requests a gateway has run, once it could have.
 fn run_inline(
@@ -18,17 +13,16 @@ fn run_inline(
     pattern: &str,
     path: &str,
     expected: &str,
-) -> i64 {
-    let mut session = platform.session();
+) -> usize {
     for _ in 0..20 {
         let reply = connection.request("GET", path, &[], b"");
         assert_eq!((reply.status, reply.text().as_str()), (200, expected), "{path}");
     }
-    let before = inline_count(&mut session, pattern);
+    let before = platform.inline_count(pattern);
     for _ in 0..20 {
         assert_eq!(connection.request("GET", path, &[], b"").text(), expected, "{path}");
     }
-    inline_count(&mut session, pattern) - before
+    platform.inline_count(pattern) - before
 }
 
 /// Ways to a function in C: an expression, a view, a statement that PL/pgSQL runs and an expression that it computes, an
@@ -238,7 +232,7 @@ fn a_large_body_is_read_by_an_executor_and_the_next_small_one_in_the_gateway() {
          select http.route('POST', '/members', 'members')",
     );
     let mut connection = platform.connect();
-    let mut session = platform.session();
+    let _session = platform.session();
     let mut post = |members: usize| {
         let body = format!("{{\"document\": [{}]}}", vec!["1"; members].join(","));
         let reply =
@@ -247,18 +241,18 @@ fn a_large_body_is_read_by_an_executor_and_the_next_small_one_in_the_gateway() {
     };
     wait_for("the route runs in the gateway", || {
         post(10);
-        inline_count(&mut session, "/members") > 0
+        platform.inline_count("/members") > 0
     });
-    let before = inline_count(&mut session, "/members");
+    let before = platform.inline_count("/members");
     for _ in 0..10 {
         post(10_000);
         // No larger: what takes longer than the threshold leaves the lane for that.
         post(30_000);
     }
-    assert_eq!(inline_count(&mut session, "/members"), before, "a large body was read in the gateway");
+    assert_eq!(platform.inline_count("/members"), before, "a large body was read in the gateway");
     post(10);
     // Large bodies have not taken the route out of the lane.
-    wait_for("it is counted", || inline_count(&mut session, "/members") == before + 1);
+    wait_for("it is counted", || platform.inline_count("/members") == before + 1);
 }
 
 #[test]

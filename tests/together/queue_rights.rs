@@ -88,6 +88,9 @@ const NEEDS: &[(&str, &[&str])] = &[
             "set_vt('jobs', 1, 1)",
             "arrivals('jobs')",
             "ack_batch('jobs', '1-1:1')",
+            "http_ack('jobs', '1-1:1')",
+            "answer_later('jobs', 0, 1)",
+            "read_as_json('rows', 1, '1 s')",
             "rows_as_json('rows', 1, true, '1 s')",
             "http_read('jobs')",
             "http_take('rows')",
@@ -100,6 +103,7 @@ const NEEDS: &[(&str, &[&str])] = &[
             "maintain('jobs')",
             "redrive('jobs')",
             "discard_dead_letters('jobs')",
+            "producers('jobs')",
             "forget_producer('jobs', 'p')",
             "grant('jobs', 'send', 'sender')",
             "revoke('jobs', 'send', 'sender')",
@@ -142,6 +146,28 @@ fn every_function_asks_for_its_right() {
         }
         assert_eq!(may("metrics('jobs')").is_ok(), !rights.is_empty(), "{role}");
     }
+}
+
+/// Functions for which no right is asked, as they tell what everybody may know, or for which any right is enough.
+const WITHOUT: &[&str] = &["allows", "check_owner", "list_queues", "metrics", "metrics_all"];
+
+#[test]
+fn every_function_that_anybody_may_call_is_in_the_list_of_rights() {
+    let queues = queues();
+    let mut session = queues.session();
+    let query = "select distinct proname::text from pg_proc
+                 where pronamespace = 'queue'::regnamespace and prokind <> 't' and has_function_privilege('howdah_web', oid, 'execute')
+                   and prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)";
+    let functions: Vec<String> = session.query(query, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    let listed: Vec<&str> =
+        NEEDS.iter().flat_map(|(_, calls)| *calls).filter_map(|call| call.split('(').next()).collect();
+    let missing: Vec<_> = functions
+        .iter()
+        .filter(|name| !listed.contains(&name.as_str()) && !WITHOUT.contains(&name.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "in neither list: {missing:?}");
+    let gone: Vec<_> = WITHOUT.iter().filter(|name| !functions.iter().any(|known| known == *name)).collect();
+    assert!(gone.is_empty(), "they need not be in the list: {gone:?}");
 }
 
 #[test]

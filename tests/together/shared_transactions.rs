@@ -157,13 +157,6 @@ fn platform_with(inline: &str) -> Platform {
     platform
 }
 
-/// How many requests of a route have run in the gateway; there is no row before the gateway knows of the route.
-fn inline(platform: &Platform, pattern: &str) -> usize {
-    let count = platform
-        .value(&format!("select coalesce(sum(inline), 0) from http.stats where pattern = '{pattern}'"));
-    count.expect("a sum").parse().expect("a number")
-}
-
 #[test]
 fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
     let platform = platform();
@@ -188,7 +181,7 @@ fn plans_that_stay_open_answer_every_request_with_its_own_parameters() {
                 assert_eq!(answer, expected[key(place)], "{name}, key {}: {}", key(place), reply.text());
             }
         }
-        let inline = inline(&platform, &format!("/shape/{shape}/{{k}}"));
+        let inline = platform.inline_count(&format!("/shape/{shape}/{{k}}"));
         assert_ne!(inline, 0, "{name} never ran in the gateway");
         kept_open.push(platform.log().matches("howdah keeps a plan").count());
         if *name == "index scan" {
@@ -210,12 +203,16 @@ fn requests_share_a_transaction_or_have_one_each_as_is_set() {
         let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
         let mut fewest = CONNECTIONS;
         for turn in 0..ROUNDS {
-            let before = inline(&platform, "/moment");
+            let before = platform.inline_count("/moment");
             let replies = round(&mut busy, &mut connections, |_| "/moment".to_owned());
             let moments: BTreeSet<String> = replies.iter().map(Reply::text).collect();
             // The first are for executors, to find out how long it takes.
             if turn > ROUNDS / 2 {
-                assert_eq!(inline(&platform, "/moment"), before + CONNECTIONS, "not all ran in the gateway");
+                assert_eq!(
+                    platform.inline_count("/moment"),
+                    before + CONNECTIONS,
+                    "not all ran in the gateway"
+                );
                 fewest = fewest.min(moments.len());
             }
         }
@@ -242,7 +239,7 @@ fn an_error_touches_its_own_request_alone() {
             }
         }
     }
-    assert_ne!(inline(&platform, "/divide/{k}"), 0);
+    assert_ne!(platform.inline_count("/divide/{k}"), 0);
 }
 
 /// What a request can leave behind although it is declared to only read, by a volatile function that it calls;
@@ -345,9 +342,9 @@ const LEAVES_A_CURSOR: &str = "create function leaves_a_cursor() returns text la
 fn all_answer_row(platform: &Platform, path: &str) {
     wait_for("it runs in the gateway", || {
         assert_eq!(platform.get(path).text(), "row");
-        inline(platform, path) > 0
+        platform.inline_count(path) > 0
     });
-    let before = inline(platform, path);
+    let before = platform.inline_count(path);
     let mut connections: Vec<_> = (0..30).map(|_| platform.connect()).collect();
     for _ in 0..20 {
         connections.iter_mut().for_each(|connection| connection.send("GET", path, &[], b""));
@@ -356,7 +353,7 @@ fn all_answer_row(platform: &Platform, path: &str) {
             assert_eq!((reply.status, reply.text()), (200, "row".into()));
         }
     }
-    let ran = inline(platform, path) - before;
+    let ran = platform.inline_count(path) - before;
     assert!(ran > 300, "only {ran} ran in the gateway");
 }
 
@@ -483,7 +480,7 @@ fn counter() -> Platform {
          select http.route('GET', '/count', 'current_count')",
     );
     wait_for("it runs in the gateway", || {
-        platform.get("/count").status == 200 && inline(&platform, "/count") > 0
+        platform.get("/count").status == 200 && platform.inline_count("/count") > 0
     });
     platform
 }
@@ -495,7 +492,7 @@ fn whoever_asks_after_a_commit_sees_it() {
         let commits = "select xact_commit from pg_stat_database where datname = current_database()";
         platform.value(commits).expect("the database").parse().expect("a number")
     };
-    let (ran, committed) = (inline(&platform, "/count"), transactions());
+    let (ran, committed) = (platform.inline_count("/count"), transactions());
     under_load(&platform, "/count", || {
         let mut session = platform.session();
         session.batch_execute("set synchronous_commit = off").unwrap();
@@ -506,7 +503,7 @@ fn whoever_asks_after_a_commit_sees_it() {
             assert_eq!(reply.text(), number.to_string());
         }
     });
-    let (ran, committed) = (inline(&platform, "/count") - ran, transactions() - committed);
+    let (ran, committed) = (platform.inline_count("/count") - ran, transactions() - committed);
     assert!(committed < ran / 2, "{ran} requests had {committed} transactions");
 }
 

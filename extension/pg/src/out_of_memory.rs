@@ -21,7 +21,8 @@ thread_local! {
     static MAY_FAIL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs an allocation whose failure the caller looks at.
+/// Runs an allocation whose failure the caller looks at, such as `try_reserve`. One that cannot fail must not be in it: it would end the
+/// process by a signal.
 pub fn may_fail<T>(allocate: impl FnOnce() -> T) -> T {
     let before = MAY_FAIL.replace(true);
     let result = allocate();

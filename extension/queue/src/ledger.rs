@@ -158,7 +158,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The same as it was at a moment: whoever has committed since counts as in progress. So what is moved from one ledger to
-    /// another meanwhile is in one of them.
+    /// another meanwhile is in one of them. Behind [`IN_PROGRESS`] claims in progress on the same positions one that has committed is not read.
     pub(crate) fn upwards_as_of(
         segment: &Segment,
         server: &'a Server,

@@ -50,9 +50,10 @@ pub struct Done {
     pub elsewhere: bool,
     /// Status of the response.
     pub status: u16,
-    /// The endpoint that has answered, by the number of its counters.
+    /// The endpoint that has answered, by the number of its counters: none as well if there is no room for counters
+    /// (`howdah.max_routes`).
     pub counters: Option<u32>,
-    /// How long finding and running it took.
+    /// How long finding and running it took, which statistics call the time in SQL.
     pub took: Duration,
     /// When it had ended.
     pub ended: Instant,
