@@ -10,6 +10,7 @@ mod together {
     mod admission;
     mod argument_ways;
     mod arguments;
+    mod calls;
     mod changes;
     mod contrib;
     mod databases;

@@ -3,12 +3,14 @@
 //! - [`requests`]: the current request and its parts.
 //! - [`responses`]: escaping, cookies.
 //! - [`intakes`]: what the views on listeners for lines show.
+//! - [`calling`]: a request in the caller's transaction.
 //! - [`registering`]: routes and query handlers; [`listening`]: ports.
 //! - [`configuration`]: what a change of the configuration sets off.
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
 //! - [`queue_listen`]: listeners for lines.
 //! - [`roles`]: the roles that configuration names cannot be dropped.
 
+mod calling;
 pub(crate) mod configuration;
 mod intakes;
 mod listening;

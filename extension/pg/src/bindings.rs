@@ -48,6 +48,7 @@ unsafe extern "C-unwind" {
     // utils/hsearch.h
     pub fn hash_seq_init(scan: *mut HASH_SEQ_STATUS, table: *mut HTAB);
     pub fn hash_seq_search(scan: *mut HASH_SEQ_STATUS) -> *mut c_void;
+    pub fn hash_update_hash_key(table: *mut HTAB, entry: *mut c_void, key: *const c_void) -> bool;
 
     // utils/relcache.h
     pub fn RelationCacheInvalidateEntry(relation: Oid);
@@ -132,8 +133,19 @@ unsafe extern "C-unwind" {
     // libpq/be-fsstubs.h
     pub fn AtEOXact_LargeObject(commit: bool);
 
+    // executor/tstoreReceiver.h
+    pub fn SetTuplestoreDestReceiverParams(
+        receiver: *mut DestReceiver,
+        store: *mut Tuplestorestate,
+        context: MemoryContext,
+        detoast: bool,
+        target: TupleDesc,
+        failure: *const c_char,
+    );
+
     // commands/trigger.h
     pub fn AfterTriggerFireDeferred();
+    pub fn AfterTriggerSetState(statement: *mut ConstraintsSetStmt);
 
     // miscadmin.h, utils/guc.h
     pub fn GetUserId() -> Oid;

@@ -314,3 +314,22 @@ pub unsafe fn holds_locks() -> bool {
         fast || listed
     }
 }
+
+// --- Portals ---
+
+/// Runs a portal to its end, as part of another statement: not as one that a client has sent.
+///
+/// # Safety
+/// Inside a transaction; a portal that has been started, and a receiver for what it returns.
+pub unsafe fn run_portal(portal: pg_sys::Portal, receiver: *mut pg_sys::DestReceiver) {
+    // `FETCH_ALL` of nodes/parsenodes.h.
+    const ALL: std::ffi::c_long = std::ffi::c_long::MAX;
+    let mut completion = pg_sys::QueryCompletion::default();
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::PortalRun(portal, ALL, false, true, receiver, receiver, &raw mut completion);
+        #[cfg(feature = "pg18")]
+        pg_sys::PortalRun(portal, ALL, false, receiver, receiver, &raw mut completion);
+    }
+}

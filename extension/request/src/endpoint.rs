@@ -82,8 +82,8 @@ pub(crate) struct Endpoint {
     pub registration: Registration,
     /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
     pub title: CString,
-    /// Its counters, as last looked for.
-    known: Cell<Known>,
+    /// Its counters, as last looked for; none if it has none, as it is of one call alone.
+    known: Option<Cell<Known>>,
     /// Its plans; made when it is first asked for.
     pub plans: Plans,
     /// A hash of the version of its function, as it was looked up last, or of its statement; 0 while it is not known.
@@ -116,6 +116,13 @@ pub(crate) enum Plans {
 const RUNNING: i32 = pg_sys::BackendState::STATE_RUNNING as i32;
 
 impl Endpoint {
+    /// An endpoint without plans and counters: what it does is told to nobody, as its registration may never be committed.
+    pub(crate) fn uncounted(registration: Registration) -> Self {
+        let mut endpoint = Endpoint::new(registration);
+        endpoint.known = None;
+        endpoint
+    }
+
     /// An endpoint without plans.
     pub(crate) fn new(registration: Registration) -> Self {
         let title = match &registration.target {
@@ -130,7 +137,7 @@ impl Endpoint {
             registration,
             // A NUL cannot be in a value that comes out of a table.
             title: CString::new(title).unwrap_or_default(),
-            known: Cell::default(),
+            known: Some(Cell::default()),
             plans: Plans::Unmade,
             fingerprint: Cell::new(fingerprint),
         }
@@ -139,7 +146,8 @@ impl Endpoint {
     /// Number of its counters, and of its gate in the exchange; none if there are more endpoints than
     /// `howdah.max_routes`.
     pub(crate) fn number(&self) -> Option<u32> {
-        shared().routes.number(&self.known, || self.registration.target.key(), tell_no_room)
+        let known = self.known.as_ref()?;
+        shared().routes.number(known, || self.registration.target.key(), tell_no_room)
     }
 
     /// Its counters.

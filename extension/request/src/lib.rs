@@ -1,7 +1,7 @@
 //! Running a request: the same for gateway and executor.
 //!
-//! [`runner`]: [`Runner::run`] finds what answers (a route, or the query handlers in their order), runs it as its role in
-//! a transaction, and leaves the response in its buffer. Read in this order:
+//! [`runner`]: [`Runner::run`] finds what answers (a route, or the query handlers in their order: [`way`](mod@way)), runs it as its role in
+//! a transaction, and leaves the response in its buffer. [`call`] does it in the transaction of a session. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`session::changes`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
@@ -24,6 +24,7 @@ mod arms;
 pub mod author;
 pub mod body;
 pub mod bound_value;
+pub mod call;
 pub mod called;
 pub mod current;
 mod effects;
@@ -51,6 +52,8 @@ mod standing;
 mod stored_body;
 pub mod table;
 pub mod types;
+mod way;
 
 pub use request_log::log_request;
-pub use runner::{Done, Runner, RunsIn, Way, nothing_answers, way};
+pub use runner::{Done, Runner, RunsIn};
+pub use way::{Way, nothing_answers, way};

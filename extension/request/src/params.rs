@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int};
 
 use form::body::File;
-use message::Request;
+use message::{Request, Response};
 use pg::entry::callback;
 use pg::text::c_string;
 use pgrx::pg_sys::{self, Datum};
@@ -244,6 +244,58 @@ pub unsafe fn file_row(file: &File<'_>, types: &Types) -> Datum {
         let content_type = file.content_type.map(|content_type| text(content_type));
         let mut values = [text(&file.name), content_type.unwrap_or(Datum::null()), bytes(file.bytes)];
         row(types.file_row, &mut values, &mut [false, content_type.is_none(), false])
+    }
+}
+
+/// `http.response` as a row: status, content type, the other headers, body.
+///
+/// # Safety
+/// Inside a guard.
+pub unsafe fn response_row(response: &Response<'_>, types: &Types) -> Datum {
+    // SAFETY: the descriptors have these columns. Nothing is owned while PostgreSQL is called.
+    unsafe {
+        let is_type = |name: &[u8]| name == b"content-type";
+        let (mut content_type, mut count) = (None, 0);
+        let headers = pg::palloc(size_of::<Datum>() * response.headers().count().max(1)).cast::<Datum>();
+        for (name, value) in response.headers() {
+            if is_type(name) {
+                content_type = Some(latin(value));
+                continue;
+            }
+            *headers.add(count) =
+                row(types.header_row, &mut [latin(name), latin(value)], &mut [false, false]);
+            count += 1;
+        }
+        let headers = array_of_rows(headers, count, types.header);
+        let mut values = [
+            Datum::from(i32::from(response.status())),
+            content_type.unwrap_or(Datum::null()),
+            headers,
+            bytes(response.body()),
+        ];
+        row(types.response_row, &mut values, &mut [false, content_type.is_none(), false, false])
+    }
+}
+
+/// A header's name or value as text: as Latin-1, if it is not UTF-8.
+unsafe fn latin(value: &[u8]) -> Datum {
+    // SAFETY: the caller's contract.
+    unsafe {
+        match std::str::from_utf8(value) {
+            Ok(value) => text(value),
+            Err(_) => {
+                let length = value.iter().map(|&byte| char::from(byte).len_utf8()).sum();
+                let mut letters = [[0u8; 2]; 256];
+                for (byte, letter) in letters.iter_mut().enumerate() {
+                    char::from(byte as u8).encode_utf8(letter);
+                }
+                let piece = |byte: &u8| {
+                    let letter = &letters[usize::from(*byte)];
+                    std::str::from_utf8_unchecked(&letter[..char::from(*byte).len_utf8()])
+                };
+                text_of_pieces(length, value.iter().map(piece))
+            }
+        }
     }
 }
 

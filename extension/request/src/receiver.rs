@@ -304,38 +304,8 @@ impl Receiver {
             } else {
                 contents(pg::pg_detoast_datum_packed(values[1].cast_mut_ptr()))
             };
-            let headers = if nulls[2] { &[][..] } else { self.headers(values[2]) };
+            let headers = if nulls[2] { &[][..] } else { headers(values[2], &*self.types) };
             self.write_response(status, content_type, headers, body);
-        }
-    }
-
-    /// The headers of an `http.header[]` as pairs, in PostgreSQL's memory.
-    unsafe fn headers<'a>(&self, array: Datum) -> &'a [Header<'a>] {
-        // SAFETY: an array of http.header; the slice is palloc'd.
-        unsafe {
-            let types = &*self.types;
-            let array = pg::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-            let (mut rows, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-            pg::deconstruct_array(
-                array,
-                types.header,
-                -1,
-                false,
-                b'd' as c_char,
-                &mut rows,
-                &mut nulls,
-                &mut count,
-            );
-            let headers = pg::palloc(size_of::<Header<'_>>() * (count as usize).max(1)).cast::<Header<'a>>();
-            let mut kept = 0;
-            for place in 0..count as usize {
-                if *nulls.add(place) {
-                    continue;
-                }
-                *headers.add(kept) = header(*rows.add(place), types);
-                kept += 1;
-            }
-            std::slice::from_raw_parts(headers, kept)
         }
     }
 
@@ -381,10 +351,44 @@ impl Receiver {
 /// Bytes of a jsonb value for a byte of its text at most: a number of one digit has its entry, a header and its alignment.
 const LEAST_OF_JSONB: usize = 8;
 
-/// A header of a response.
-struct Header<'a> {
-    name: &'a [u8],
-    value: &'a [u8],
+/// A header.
+pub struct Header<'a> {
+    /// Its name, as it was given.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+}
+
+/// The headers of an `http.header[]` as pairs, in PostgreSQL's memory.
+///
+/// # Safety
+/// Inside a guard; an `http.header[]`. The pairs live as long as the current memory context and the array.
+pub unsafe fn headers<'a>(array: Datum, types: &Types) -> &'a [Header<'a>] {
+    // SAFETY: an array of http.header; the slice is palloc'd.
+    unsafe {
+        let array = pg::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let (mut rows, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg::deconstruct_array(
+            array,
+            types.header,
+            -1,
+            false,
+            b'd' as c_char,
+            &mut rows,
+            &mut nulls,
+            &mut count,
+        );
+        let headers = pg::palloc(size_of::<Header<'_>>() * (count as usize).max(1)).cast::<Header<'a>>();
+        let mut kept = 0;
+        for place in 0..count as usize {
+            if *nulls.add(place) {
+                continue;
+            }
+            *headers.add(kept) = header(*rows.add(place), types);
+            kept += 1;
+        }
+        std::slice::from_raw_parts(headers, kept)
+    }
 }
 
 fn build(

@@ -10,9 +10,9 @@ use pg::guard::{self, PgError, Report, attempt};
 use pg::log_line;
 use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
-use session::identity::Identity;
-use session::request_transaction::{self, Begun, Scope};
-use session::{changes, faults, leftovers, log_rate, watch};
+use session::identity::{self, Identity};
+use session::request_transaction::{self, Begun, Outside, Scope};
+use session::{authority, changes, faults, leftovers, log_rate, watch};
 use shared::settings;
 
 use super::bound_value::Bound;
@@ -74,8 +74,11 @@ impl Job<'_, '_> {
         // SAFETY: by contract.
         unsafe {
             let role = endpoint.registration.role;
+            if let Scope::Caller { .. } = self.scope {
+                return self.run_for_caller(endpoint, path);
+            }
             if self.scope != Scope::Shared {
-                let context = ErrorContext { request: self.request };
+                let context = ErrorContext { request: self.request, report: Report::Log };
                 let path = &endpoint.registration.search_path;
                 if let Err(error) = context.around(|| self.identity.assume(role, path)) {
                     return Err(self.problem(Mishap::Error(error)));
@@ -93,6 +96,30 @@ impl Job<'_, '_> {
             grants::forget();
             result
         }
+    }
+
+    /// Runs an endpoint in the transaction of whoever calls `http.call`, who must be allowed to become the endpoint's role.
+    unsafe fn run_for_caller(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+    ) -> Result<Answer, Problem> {
+        let role = endpoint.registration.role;
+        let search_path = endpoint.registration.search_path.clone();
+        authority::check_caller(role, &endpoint.title.to_string_lossy());
+        // SAFETY: by contract.
+        let result =
+            identity::assumed(role, &search_path, || unsafe { self.run_until_settled(endpoint, path) });
+        result.map_err(|mishap| self.problem(mishap))
+    }
+
+    /// Whether the response to an error says what PostgreSQL says of it. Who calls `http.call` may become the role.
+    fn shows_errors(&self) -> bool {
+        self.is_called() || settings::SHOW_ERRORS.get()
+    }
+
+    fn is_called(&self) -> bool {
+        matches!(self.scope, Scope::Caller { .. })
     }
 
     /// Runs an endpoint, and once more what another transaction or an old plan has made fail; more often while others change
@@ -141,7 +168,7 @@ impl Job<'_, '_> {
                     detail: error.detail.as_deref(),
                     hint: error.hint.as_deref(),
                 };
-                Problem::of_error(raised, self.access, is_standby(), settings::SHOW_ERRORS.get())
+                Problem::of_error(raised, self.access, is_standby(), self.shows_errors())
             }
         }
     }
@@ -190,15 +217,20 @@ impl Job<'_, '_> {
         called::forget();
         guard::forget_raised();
         let mut begun = None;
-        let context = ErrorContext { request: self.request };
-        // SAFETY: by contract; `give_up` ends what has begun.
+        let report = if self.is_called() { Report::Quiet } else { Report::Log };
+        let context = ErrorContext { request: self.request, report };
+        // SAFETY: by contract; what has begun is ended.
         unsafe {
+            let outside = self.is_called().then(|| Outside::now());
             let mut result = self.run_inside(endpoint, path, &mut begun, &context);
             if let Err(mishap) = &mut result {
                 current::clear();
                 // The text is the plan's, which may go.
                 pg_sys::debug_query_string = std::ptr::null();
-                leftovers::abort();
+                match outside {
+                    Some(outside) => outside.roll_back(),
+                    None => leftovers::abort(),
+                }
                 self.open.forget();
                 if let Mishap::Error(error) = mishap
                     && Meaning::of(&error.sqlstate).is_of_catalogs()
@@ -273,7 +305,9 @@ impl Job<'_, '_> {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
                 match self.scope {
                     Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
-                    Scope::Own { .. } => execute(plan, called, parameters, self.receiver),
+                    Scope::Own { .. } | Scope::Caller { .. } => {
+                        execute(plan, called, parameters, self.receiver)
+                    }
                 }
                 if plan.origin != Origin::Statement {
                     self.receiver.complete();
@@ -292,7 +326,7 @@ impl Job<'_, '_> {
             // Asked for its id, a transaction gets one: those that share it would all be told the same.
             Ok(()) if self.shown && leftovers::has_id() => Err(elsewhere()),
             Ok(()) => Ok(self.receiver.take_answer()),
-            Err(mishap) => Err(name_parameter(mishap, plan)),
+            Err(mishap) => Err(name_parameter(mishap, plan, self.shows_errors())),
         }
     }
 
@@ -306,7 +340,7 @@ impl Job<'_, '_> {
             Some(counters) => counters.break_down(&reason.message),
             None => known.as_ref() != Some(&reason.message),
         };
-        if !self.shown && is_news() {
+        if !self.shown && !self.is_called() && is_news() {
             let (whose, title) = (Whose(self.request), endpoint.title.to_string_lossy());
             log_line::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
         }
@@ -318,7 +352,7 @@ impl Job<'_, '_> {
             return elsewhere();
         }
         let title = endpoint.title.to_string_lossy();
-        let detail = if settings::SHOW_ERRORS.get() {
+        let detail = if self.shows_errors() {
             format!("{title} cannot be served: {}", reason.message)
         } else {
             format!("{title} cannot be served; the server's log says why")
@@ -425,14 +459,13 @@ unsafe fn parameters(
 }
 
 /// A value that cannot be converted is the client's fault, and which one it was helps.
-fn name_parameter(mishap: Mishap, plan: &Plan) -> Mishap {
+fn name_parameter(mishap: Mishap, plan: &Plan, shown: bool) -> Mishap {
     let Some(place) = arguments::failed_conversion() else { return mishap };
     let Mishap::Error(error) = mishap else { return mishap };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
     if !Meaning::of(&error.sqlstate).is_texts_fault() {
         return Mishap::Error(error);
     }
-    let shown = settings::SHOW_ERRORS.get();
     let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
     problem.sqlstate = Some(error.sqlstate);
     if shown {
@@ -461,13 +494,14 @@ fn is_standby() -> bool {
 /// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.
 struct ErrorContext<'a> {
     request: &'a Request<'a>,
+    report: Report,
 }
 
 impl ErrorContext<'_> {
     /// Runs work under a guard, with this context.
     unsafe fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Mishap> {
         // SAFETY: by contract of `attempt`.
-        unsafe { self.around(|| attempt(Report::Log, work)).map_err(Mishap::Error) }
+        unsafe { self.around(|| attempt(self.report, work)).map_err(Mishap::Error) }
     }
 
     /// Runs what guards itself, with this context.

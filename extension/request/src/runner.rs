@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use message::Request;
 use problem::{Access, Meaning, Problem};
-use router::Match;
 use session::identity::Identity;
 use session::request_transaction::Scope;
 use session::{changes, compiled, log_rate, stored_settings};
@@ -12,10 +11,11 @@ use shared::workers::WorkerEntry;
 
 use super::endpoint::Endpoint;
 use super::open::OpenPlans;
-use super::receiver::{Answer, Receiver};
+use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
+use super::way::access;
 use super::{called, grants, proxies, ready, stored_body};
 
 /// Runs requests in this process.
@@ -66,18 +66,6 @@ impl Done {
         let took = ended - started;
         Done { cancelled: false, elsewhere: false, status: 0, counters: None, took, ended }
     }
-}
-
-/// What answers a request, as far as method and path tell.
-pub enum Way<'t, 'p> {
-    /// The endpoint at this place, with the path's parameters.
-    Route(usize, router::Params<'t, 'p>),
-    /// The query handlers; if none answers, 405 with this Allow, or 404.
-    Handlers(Option<&'t str>),
-    /// OPTIONS, answered with this Allow.
-    Options(&'t str),
-    /// The path cannot be decoded.
-    BadPath(String),
 }
 
 impl Runner {
@@ -313,7 +301,7 @@ impl Runner {
                 return Err(Problem::new(503, "howdah is not ready"));
             };
             let Table { types, endpoints, handlers, router, .. } = table;
-            let mut job = Job {
+            let job = Job {
                 request,
                 types,
                 identity: &mut self.identity,
@@ -324,76 +312,12 @@ impl Runner {
                 scope: scope(runs_in, access(request.method())),
                 client: proxies::client(request),
             };
-            match way(router, request) {
-                Way::BadPath(reason) => Err(Problem::new(400, reason)),
-                Way::Options(allow) => Ok(job.write_options(allow)),
-                Way::Route(place, parameters) => {
-                    let path: Vec<_> = parameters.iter().collect();
-                    *counters = endpoints[place].number();
-                    self.entry.set_route(*counters);
-                    let answer = job
-                        .run(&mut endpoints[place], &path)
-                        .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
-                    job.finish(answer, true)
-                }
-                Way::Handlers(allow) => {
-                    for endpoint in &mut endpoints[handlers.clone()] {
-                        *counters = endpoint.number();
-                        self.entry.set_route(*counters);
-                        let answer = job
-                            .run(endpoint, &[])
-                            .map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
-                        if answer != Answer::Nothing {
-                            return job.finish(answer, false);
-                        }
-                    }
-                    *counters = None;
-                    Err(nothing_answers(request, allow))
-                }
-            }
+            job.answer(endpoints, handlers.clone(), router, |number| {
+                *counters = number;
+                self.entry.set_route(number);
+            })
         }
     }
-}
-
-/// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
-pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
-    match router.lookup(request.method(), request.raw_path()) {
-        Err(error) => Way::BadPath(error.to_string()),
-        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params),
-        Ok(Match::Options { allow }) => Way::Options(allow),
-        Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
-        Ok(Match::NotFound) => Way::Handlers(None),
-    }
-}
-
-/// 404, or 405 if other methods have a route here.
-pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
-    match allow {
-        None => Problem::new(404, format!("nothing answers {} {}", request.method(), request.path())),
-        Some(allow) => Problem {
-            allow: Some(allow.to_owned()),
-            ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
-        },
-    }
-}
-
-/// What a handler is asked for, as far as there are names for it: every method.
-const ANY_METHOD: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
-
-/// A 405 names the methods that the path has besides the request's. GET and HEAD are one in this.
-fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>) -> Problem {
-    if problem.status == 405 {
-        let reads = |method: &str| matches!(method, "GET" | "HEAD");
-        let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
-        let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
-        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
-    }
-    problem
-}
-
-/// GET and HEAD run in a read-only transaction.
-pub(crate) fn access(method: &str) -> Access {
-    if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
 }
 
 fn no_table(error: NoTable) -> Problem {

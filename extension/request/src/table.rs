@@ -83,15 +83,44 @@ impl Table {
         }
     }
 
+    /// The configuration as the transaction that runs sees it, its own changes included, for this transaction alone.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction.
+    pub(crate) unsafe fn of_transaction() -> Result<Table, NoTable> {
+        // SAFETY: by contract.
+        let configuration = unsafe { read(&mut nothing_along)? };
+        Ok(Self::compiled(
+            configuration.types,
+            configuration.registrations,
+            configuration.routes,
+            Endpoint::uncounted,
+        ))
+    }
+
     fn compile(configuration: Configuration, previous: Option<Table>) -> Table {
         changes::set_tables(configuration.tables);
         let mut kept: HashMap<String, Endpoint> = HashMap::new();
         for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
             kept.insert(key(&endpoint.registration.target), endpoint);
         }
+        let Configuration { types, registrations, routes, .. } = configuration;
+        Self::compiled(types, registrations, routes, |registration| {
+            let same =
+                kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+            same.unwrap_or_else(|| Endpoint::new(registration))
+        })
+    }
+
+    fn compiled(
+        types: Types,
+        registrations: Vec<Registration>,
+        routes: usize,
+        mut endpoint: impl FnMut(Registration) -> Endpoint,
+    ) -> Table {
         let mut router = Router::new();
-        let mut endpoints = Vec::with_capacity(configuration.registrations.len());
-        for registration in configuration.registrations {
+        let mut endpoints = Vec::with_capacity(registrations.len());
+        for registration in registrations {
             let place = endpoints.len();
             if let Target::Function { method, pattern, .. } = &registration.target
                 && let Err(error) = router.insert(method, pattern, place as u32)
@@ -99,12 +128,10 @@ impl Table {
                 // http.route has checked it; a row written past it is not served.
                 log_line::warning!("howdah does not serve the route {method} {pattern}: {error}");
             }
-            let same =
-                kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
-            endpoints.push(same.unwrap_or_else(|| Endpoint::new(registration)));
+            endpoints.push(endpoint(registration));
         }
-        let handlers = configuration.routes..endpoints.len();
-        Table { types: configuration.types, endpoints, handlers, router }
+        let handlers = routes..endpoints.len();
+        Table { types, endpoints, handlers, router }
     }
 
     /// The numbers of the endpoints' counters.

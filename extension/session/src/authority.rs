@@ -175,6 +175,18 @@ pub fn check_role(name: &str) -> Oid {
     role
 }
 
+/// An error unless the current user may become the role as which a route runs, of which `title` is told: by `http.call` it would.
+pub fn check_caller(role: Oid, title: &str) {
+    if !may_become(current_user(), role) {
+        let name = name_of(role);
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("{title} runs as {name}, and only who may become {name} may call it"),
+            &format!("grant {name} to {}{WITH_SET}", name_of(current_user())),
+        );
+    }
+}
+
 /// The role of this name; an error if there is none.
 pub fn role_of(name: &str) -> Oid {
     // What SQL passes as text has no byte 0.
@@ -201,8 +213,18 @@ pub fn may_become(user: Oid, role: Oid) -> bool {
     unsafe { version::may_set_role(user, role) }
 }
 
+/// Whether the current user has the rights of a role; false if there is none of this name.
+pub fn has_rights_of(name: &str) -> bool {
+    let name = std::ffi::CString::new(name).unwrap_or_default();
+    // SAFETY: look-ups inside a transaction.
+    unsafe {
+        let role = pg_sys::get_role_oid(name.as_ptr(), true);
+        role != Oid::INVALID && pg_sys::has_privs_of_role(current_user(), role)
+    }
+}
+
 /// Whether the current user has the rights of howdah_admin.
-fn is_admin() -> bool {
+pub fn is_admin() -> bool {
     // SAFETY: look-ups inside a transaction.
     unsafe {
         let admin = pg_sys::get_role_oid(c"howdah_admin".as_ptr(), true);

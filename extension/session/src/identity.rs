@@ -10,9 +10,10 @@ use std::rc::Rc;
 use pg::guard::{PgError, Report, attempt};
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use crate::kept_plans;
-use crate::settings_in_force::{SAFE_PATH, set, set_base};
+use crate::authority::with_path;
+use crate::settings_in_force::{SAFE_PATH, set, set_base, set_base_local, set_local};
 use crate::stored_settings::{self, Stored};
+use crate::{cursors, kept_plans, temporary};
 
 /// What is in force in this process.
 #[derive(Default)]
@@ -98,6 +99,30 @@ impl Identity {
         Ok(true)
     }
 }
+
+/// Runs `work`, a request of `http.call`, with what [`Identity::assume`] would put in force in a worker, inside the caller's transaction.
+/// It finds neither cursors nor temporary objects of the session, and makes none; what PostgreSQL keeps of it is forgotten.
+pub fn assumed<T>(role: Oid, search_path: &CStr, work: impl FnOnce() -> T) -> T {
+    temporary::hidden(|| {
+        kept_plans::apart(|| {
+            cursors::hidden(|| {
+                // SAFETY: inside a transaction with a snapshot. An error is PostgreSQL's to clean up, with the transaction.
+                let settings = with_path(SAFE_PATH, || unsafe { stored_settings::in_transaction(role) });
+                with_path(search_path, || {
+                    // SAFETY: as above; undone with the search_path.
+                    unsafe {
+                        set_base_local();
+                        settings.iter().for_each(|(name, value)| set_local(name, value));
+                        // One of the role's does not count.
+                        set_local(c"search_path", search_path);
+                    }
+                    work()
+                })
+            })
+        })
+    })
+}
+
 /// The catalog cache of roles.
 const AUTHOID: c_int = pg_sys::SysCacheIdentifier::AUTHOID as c_int;
 

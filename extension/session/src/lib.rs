@@ -4,7 +4,8 @@
 //! - [`identity`]: as whom requests run, with what settings; [`settings_in_force`]: how those are set; [`stored_settings`]: what is stored of them; [`user_settings`]: what those
 //!   that users may set do here.
 //! - [`authority`]: who asks, who may, and the one way to run something as somebody else.
-//! - [`request_transaction`]: the transaction of a request; [`own_transaction`]: one for the platform's own look-ups;
+//! - [`deployer`]: as whom and with what settings the files of an application run.
+//! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction.
 //! - [`changes`]: what changes in the catalogs.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
@@ -22,7 +23,9 @@ pub mod at_rest;
 pub mod authority;
 pub mod changes;
 pub mod compiled;
+mod cursors;
 mod dblink;
+pub mod deployer;
 pub mod faults;
 pub mod handlers;
 pub mod identity;

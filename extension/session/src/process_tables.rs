@@ -66,6 +66,15 @@ impl ProcessTable {
             }
         }
     }
+
+    /// Gives an entry another key. Nothing is allocated.
+    ///
+    /// # Safety
+    /// An entry of the table, and a key that no other has.
+    pub(crate) unsafe fn rename<Entry>(&self, entry: *mut Entry, key: *const c_void) {
+        // SAFETY: by contract; the table has been found, as it has an entry.
+        unsafe { pg::hash_update_hash_key(self.found.get(), entry.cast(), key) };
+    }
 }
 
 /// Ends the process, which cannot see what it must forget.

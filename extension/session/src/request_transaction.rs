@@ -1,15 +1,16 @@
-//! The transaction of a request: its own, or one that several requests share.
+//! The transaction of a request: its own, one that several requests share, or a part of its caller's.
 //!
 //! Requests that share a transaction only read and call nothing volatile. Role and settings are undone after
 //! each. An error ends the transaction for all, and those still to come begin another: cheaper than a
 //! subtransaction around each, and what the others have answered is in memory already.
 
 use std::cell::Cell;
+use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-use super::{changes, identity};
-use crate::{faults, leftovers, user_settings};
+use super::{changes, cursors, identity};
+use crate::{faults, leftovers, temporary, user_settings};
 
 /// In what a request runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +22,11 @@ pub enum Scope {
     },
     /// One that is open already: the inline lane.
     Shared,
+    /// A subtransaction of whoever calls `http.call`.
+    Caller {
+        /// READ ONLY.
+        read_only: bool,
+    },
 }
 
 /// What [`begin`] has begun.
@@ -28,12 +34,60 @@ pub enum Scope {
 pub struct Begun {
     scope: Scope,
     entered: identity::Entered,
+    outside: Outside,
+}
+
+/// What was current before a subtransaction of [`Scope::Caller`] began.
+#[derive(Clone, Copy)]
+pub struct Outside {
+    context: pg_sys::MemoryContext,
+    owner: pg_sys::ResourceOwner,
+    level: c_int,
+}
+
+impl Outside {
+    /// What is current.
+    ///
+    /// # Safety
+    /// On the main thread, inside a transaction.
+    pub unsafe fn now() -> Outside {
+        // SAFETY: by contract.
+        unsafe {
+            Outside {
+                context: pg_sys::CurrentMemoryContext,
+                owner: pg_sys::CurrentResourceOwner,
+                level: pg::GetCurrentTransactionNestLevel(),
+            }
+        }
+    }
+
+    /// Rolls back what a request of [`Scope::Caller`] has begun and not ended. The caller's transaction goes on.
+    ///
+    /// # Safety
+    /// On the main thread, after an error that was caught.
+    pub unsafe fn roll_back(self) {
+        // SAFETY: by contract; subtransactions of the request alone are above the level.
+        unsafe {
+            while pg::GetCurrentTransactionNestLevel() > self.level {
+                pg_sys::RollbackAndReleaseCurrentSubTransaction();
+            }
+            self.restore();
+        }
+    }
+
+    unsafe fn restore(self) {
+        // SAFETY: what was current lives as long as the transaction.
+        unsafe {
+            pg_sys::MemoryContextSwitchTo(self.context);
+            pg_sys::CurrentResourceOwner = self.owner;
+        }
+    }
 }
 
 /// Begins, becomes the role and takes a snapshot.
 ///
 /// # Safety
-/// Inside a guard; outside a transaction for [`Scope::Own`], inside one for [`Scope::Shared`].
+/// Inside a guard; outside a transaction for [`Scope::Own`], inside one for the others.
 pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
     // SAFETY: by contract.
     unsafe {
@@ -48,12 +102,18 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
                 pg::enable_timeout_after(pg::STATEMENT_TIMEOUT, pg_sys::StatementTimeout);
             }
         }
+        let outside = Outside::now();
+        if let Scope::Caller { read_only } = scope {
+            pg::BeginInternalSubTransaction(std::ptr::null());
+            // PostgreSQL sets it back with the end of the subtransaction.
+            pg_sys::XactReadOnly |= read_only;
+        }
         let entered = identity::enter(role);
-        if let Scope::Own { .. } = scope {
+        if scope != Scope::Shared {
             take_snapshot();
         }
         leftovers::note_types();
-        Begun { scope, entered }
+        Begun { scope, entered, outside }
     }
 }
 
@@ -97,7 +157,7 @@ pub enum Leftovers {
     Possible,
 }
 
-/// Ends a request that has succeeded: what it has written is committed when this returns. A transaction of its own gives up
+/// Ends a request that has succeeded: what it has written is committed when this returns, except in [`Scope::Caller`]. A transaction of its own gives up
 /// everything: a statement that calls PostgreSQL's own functions alone may run anybody's by a name that it gives them.
 ///
 /// # Safety
@@ -113,6 +173,19 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 leftovers::distrust_what_was_kept(user_settings::have_changed_meanings());
                 identity::leave_settings(begun.entered);
                 identity::leave_role(begun.entered);
+            }
+            Scope::Caller { .. } => {
+                pg::PopActiveSnapshot();
+                // While role and settings still hold, as before a commit.
+                if !pg_sys::XactReadOnly {
+                    check_constraints();
+                }
+                cursors::close_own();
+                temporary::refuse_made();
+                identity::leave_settings(begun.entered);
+                identity::leave_role(begun.entered);
+                pg::ReleaseCurrentSubTransaction();
+                begun.outside.restore();
             }
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
@@ -135,6 +208,21 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
             }
         }
     }
+}
+
+/// Runs the triggers that were left to the transaction's end: SET CONSTRAINTS ALL IMMEDIATE, which holds from now on. What only runs
+/// them ([`pg::AfterTriggerFireDeferred`]) must not be called in a subtransaction.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub unsafe fn check_constraints() {
+    let mut statement = pg_sys::ConstraintsSetStmt {
+        type_: pg_sys::NodeTag::T_ConstraintsSetStmt,
+        constraints: std::ptr::null_mut(),
+        deferred: false,
+    };
+    // SAFETY: by contract.
+    unsafe { pg::AfterTriggerSetState(&raw mut statement) };
 }
 
 /// Gives up what would run or begin in the commit, as whoever is current then: the queries of held cursors, LISTEN.

@@ -8,9 +8,18 @@ use shared::settings;
 
 /// Settings of every request, whoever it runs as, unless the role has its own.
 pub(crate) unsafe fn set_base() {
-    let lock_timeout = CString::new(settings::LOCK_TIMEOUT.get().to_string()).unwrap_or_default();
     // SAFETY: the caller's contract.
-    unsafe { set(c"lock_timeout", Some(&lock_timeout)) }
+    unsafe { set(c"lock_timeout", Some(&lock_timeout())) }
+}
+
+/// The same until the transaction ends, or the level of settings.
+pub(crate) unsafe fn set_base_local() {
+    // SAFETY: the caller's contract.
+    unsafe { set_local(c"lock_timeout", &lock_timeout()) }
+}
+
+fn lock_timeout() -> CString {
+    CString::new(settings::LOCK_TIMEOUT.get().to_string()).unwrap_or_default()
 }
 
 /// Sets a setting for the session; none gives it back its default.

@@ -63,6 +63,29 @@ fn is_paused() -> bool {
     READ_FROM.get().is_some_and(|from| Instant::now() < from)
 }
 
+/// What a request of the role begins with, whatever this session has set: what the session's own settings are without it, and then what is
+/// stored for the role and the database.
+///
+/// # Safety
+/// Inside a guard and a transaction with a snapshot, where [`SAFE_PATH`] is in force.
+pub(crate) unsafe fn in_transaction(role: Oid) -> Settings {
+    // SAFETY: by contract.
+    unsafe {
+        let mut all = without_session();
+        all.extend(stored_settings(role));
+        all
+    }
+}
+
+/// What the settings that this session, its role, its database or its client has changed are by the server's configuration.
+///
+/// # Safety
+/// As for [`in_transaction`].
+pub(crate) unsafe fn without_session() -> Settings {
+    // SAFETY: by contract.
+    unsafe { base_values(&user_settings::of_session()) }
+}
+
 /// Has everything read anew, after a reload.
 pub fn doubt() {
     KNOWN.with_borrow(|known| known.values().for_each(|stored| stored.epoch.set(0)));

@@ -99,10 +99,15 @@ pub(crate) fn hidden<T>(work: impl FnOnce() -> T) -> T {
         Schemas::NONE.set();
     }
     let result = work();
-    if Schemas::of_session() != Schemas::NONE {
+    refuse_made();
+    result
+}
+
+/// An error if [`hidden`] runs and something temporary was made all the same. To be called where the error undoes it, too.
+pub(crate) fn refuse_made() {
+    if HIDDEN.get() && Schemas::of_session() != Schemas::NONE {
         refuse_to_make();
     }
-    result
 }
 
 /// The schemas of what is temporary in this session.

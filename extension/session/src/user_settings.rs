@@ -155,15 +155,25 @@ pub(crate) fn have_changed_meanings() -> bool {
 /// Names of the settings that the connection has brought, of [`Class::InForce`]: those of the database and of the role that the worker
 /// has connected as, as they were stored then. PostgreSQL keeps them for as long as the process lives.
 pub(crate) fn brought() -> Vec<CString> {
-    let is_brought = |setting: &*mut pg_sys::config_generic| {
+    in_force(|setting| {
         use GucSource::{PGC_S_DATABASE, PGC_S_DATABASE_USER, PGC_S_GLOBAL, PGC_S_USER};
-        // SAFETY: an entry of PostgreSQL's own table.
-        let source = unsafe { (**setting).reset_source };
+        let source = setting.reset_source;
         matches!(source, PGC_S_GLOBAL | PGC_S_DATABASE | PGC_S_USER | PGC_S_DATABASE_USER)
-    };
-    // SAFETY: as above; names end with NUL.
-    let names =
-        settings().into_iter().filter(is_brought).map(|setting| unsafe { CStr::from_ptr((*setting).name) });
+    })
+}
+
+/// Names of the settings, of [`Class::InForce`], that have another source in this session than the server's configuration: its role,
+/// its database, its client, or itself.
+pub(crate) fn of_session() -> Vec<CString> {
+    in_force(|setting| setting.source > GucSource::PGC_S_ARGV)
+}
+
+/// Names of the settings of [`Class::InForce`] of which `is_one` says so.
+fn in_force(is_one: impl Fn(&pg_sys::config_generic) -> bool) -> Vec<CString> {
+    // SAFETY: entries of PostgreSQL's own table; names end with NUL.
+    let names = settings().into_iter().filter(|setting| unsafe { is_one(&**setting) });
+    // SAFETY: as above.
+    let names = names.map(|setting| unsafe { CStr::from_ptr((*setting).name) });
     names.filter(|name| class(&name.to_string_lossy()) == Class::InForce).map(CStr::to_owned).collect()
 }
 

@@ -97,6 +97,25 @@ impl Returned {
         Returned { store, descriptor }
     }
 
+    /// What takes rows from PostgreSQL's executor and adds them.
+    pub fn receiver(&self) -> *mut pg_sys::DestReceiver {
+        // SAFETY: inside a transaction; the rows are kept in the context that is current.
+        unsafe {
+            let receiver = pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestTuplestore);
+            let context = pg_sys::CurrentMemoryContext;
+            let none = std::ptr::null_mut();
+            crate::SetTuplestoreDestReceiverParams(
+                receiver,
+                self.store,
+                context,
+                false,
+                none,
+                std::ptr::null(),
+            );
+            receiver
+        }
+    }
+
     /// Shows the rows one by one, by their columns and whole, until it is enough, and frees all.
     ///
     /// # Safety

@@ -1,0 +1,82 @@
+//! `http.call`: a request in the transaction of a session that asks for it. It runs as it would in a worker, of the routes and functions
+//! as this transaction has made them, in a subtransaction: what fails leaves nothing.
+
+use std::cell::Cell;
+
+use message::Request;
+use problem::Access;
+use session::changes;
+use session::identity::Identity;
+use session::request_transaction::{Scope, check_constraints};
+
+use super::open::OpenPlans;
+use super::receiver::Receiver;
+use super::run::Job;
+use super::table::{NoTable, Table};
+use super::way::access;
+use super::{called, current, later, proxies, stored_body};
+
+thread_local! {
+    /// Whether this session has the callbacks and hooks that a worker has from its start.
+    static WATCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the request. Returns the response, a [`message::Response`].
+///
+/// # Safety
+/// On the main thread of a session, inside a transaction with a snapshot, and in no request.
+pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
+    watch();
+    // SAFETY: by contract; pgrx guards each call, so values are dropped.
+    let table = unsafe { Table::of_transaction() };
+    let mut table = match table {
+        Ok(table) => table,
+        Err(NoTable::Failed(error)) => pg::guard::unwind(error),
+        Err(NoTable::NoExtension | NoTable::WrongVersion) => {
+            pgrx::error!("howdah's library does not serve this version of the extension")
+        }
+    };
+    let access = access(request.method());
+    let read_only = access == Access::ReadOnly;
+    if !read_only {
+        // What the caller has deferred is the caller's: nobody else's rights are to run it.
+        // SAFETY: by contract; an error unwinds.
+        unsafe { pg::guard::direct(|| check_constraints()) };
+    }
+    let mut receiver = Receiver::new();
+    let job = Job {
+        request,
+        types: &table.types,
+        identity: &mut Identity::default(),
+        open: &mut OpenPlans::default(),
+        receiver: &mut receiver,
+        // The session shows what it was asked for.
+        shown: false,
+        access,
+        scope: Scope::Caller { read_only },
+        client: proxies::client(request),
+    };
+    // SAFETY: by contract.
+    let answered = unsafe { job.answer(&mut table.endpoints, table.handlers.clone(), &table.router, |_| ()) };
+    // A read that would wait for rows has answered that there are none.
+    later::take();
+    let buffer = std::mem::take(&mut receiver.buffer);
+    match answered {
+        Ok(_) => buffer,
+        Err(problem) => problem.write(buffer, request.id()),
+    }
+}
+
+/// Whether a request runs here: in a worker, or by [`call`].
+pub fn is_in_request() -> bool {
+    // SAFETY: nothing of it is used.
+    unsafe { current::get() }.is_some()
+}
+
+fn watch() {
+    if !WATCHES.replace(true) {
+        changes::watch();
+        called::watch();
+        stored_body::watch();
+    }
+}

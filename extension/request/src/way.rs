@@ -1,0 +1,106 @@
+//! What answers a request: a route, the query handlers in their order, or nothing.
+
+use std::ops::Range;
+
+use message::Request;
+use problem::{Access, Problem};
+use router::{Match, Router};
+
+use super::endpoint::Endpoint;
+use super::receiver::Answer;
+use super::run::Job;
+
+/// What answers a request, as far as method and path tell.
+pub enum Way<'t, 'p> {
+    /// The endpoint at this place, with the path's parameters.
+    Route(usize, router::Params<'t, 'p>),
+    /// The query handlers; if none answers, 405 with this Allow, or 404.
+    Handlers(Option<&'t str>),
+    /// OPTIONS, answered with this Allow.
+    Options(&'t str),
+    /// The path cannot be decoded.
+    BadPath(String),
+}
+
+impl Job<'_, '_> {
+    /// Runs what answers. Of each endpoint that is tried the number of its counters is told; none once nothing has answered.
+    ///
+    /// # Safety
+    /// As for [`Job::run`].
+    pub(crate) unsafe fn answer(
+        mut self,
+        endpoints: &mut [Endpoint],
+        handlers: Range<usize>,
+        router: &Router,
+        mut tried: impl FnMut(Option<u32>),
+    ) -> Result<u16, Problem> {
+        let request = self.request;
+        match way(router, request) {
+            Way::BadPath(reason) => Err(Problem::new(400, reason)),
+            Way::Options(allow) => Ok(self.write_options(allow)),
+            Way::Route(place, parameters) => {
+                let path: Vec<_> = parameters.iter().collect();
+                tried(endpoints[place].number());
+                // SAFETY: by contract.
+                let answer = unsafe { self.run(&mut endpoints[place], &path) };
+                let answer = answer
+                    .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
+                self.finish(answer, true)
+            }
+            Way::Handlers(allow) => {
+                for endpoint in &mut endpoints[handlers] {
+                    tried(endpoint.number());
+                    // SAFETY: by contract.
+                    let answer = unsafe { self.run(endpoint, &[]) };
+                    let answer = answer.map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
+                    if answer != Answer::Nothing {
+                        return self.finish(answer, false);
+                    }
+                }
+                tried(None);
+                Err(nothing_answers(request, allow))
+            }
+        }
+    }
+}
+
+/// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
+pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
+    match router.lookup(request.method(), request.raw_path()) {
+        Err(error) => Way::BadPath(error.to_string()),
+        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params),
+        Ok(Match::Options { allow }) => Way::Options(allow),
+        Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
+        Ok(Match::NotFound) => Way::Handlers(None),
+    }
+}
+
+/// 404, or 405 if other methods have a route here.
+pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
+    match allow {
+        None => Problem::new(404, format!("nothing answers {} {}", request.method(), request.path())),
+        Some(allow) => Problem {
+            allow: Some(allow.to_owned()),
+            ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
+        },
+    }
+}
+
+/// What a handler is asked for, as far as there are names for it: every method.
+const ANY_METHOD: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+
+/// A 405 names the methods that the path has besides the request's. GET and HEAD are one in this.
+fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>) -> Problem {
+    if problem.status == 405 {
+        let reads = |method: &str| matches!(method, "GET" | "HEAD");
+        let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
+        let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
+        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
+    }
+    problem
+}
+
+/// GET and HEAD run in a read-only transaction.
+pub(crate) fn access(method: &str) -> Access {
+    if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
+}

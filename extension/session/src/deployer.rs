@@ -1,0 +1,72 @@
+//! As whom the files of an application run: its owner, whoever deploys. They find nothing of the deployer's session, and leave nothing in
+//! it. What they make is the same for everybody: each begins with the same settings, and what it sets ends with it.
+
+use std::ffi::{CStr, CString, c_int};
+
+use pg::guard::{PgError, direct};
+use pgrx::pg_sys::{self, Oid};
+
+use crate::authority::{NothingOpen, with_path};
+use crate::request_transaction::check_constraints;
+use crate::settings_in_force::{SAFE_PATH, set_local};
+use crate::subtransaction::attempted;
+use crate::{cursors, kept_plans, stored_settings, temporary};
+
+/// What each file begins with, besides the search_path; docs/applications.md has the same list.
+pub const SETTINGS: &[(&CStr, &CStr)] = &[
+    (c"array_nulls", c"on"),
+    (c"backslash_quote", c"safe_encoding"),
+    (c"bytea_output", c"hex"),
+    (c"check_function_bodies", c"on"),
+    (c"DateStyle", c"ISO, MDY"),
+    (c"default_table_access_method", c"heap"),
+    (c"default_tablespace", c""),
+    (c"default_toast_compression", c"pglz"),
+    (c"escape_string_warning", c"on"),
+    (c"extra_float_digits", c"1"),
+    (c"IntervalStyle", c"postgres"),
+    (c"quote_all_identifiers", c"off"),
+    (c"row_security", c"on"),
+    (c"session_replication_role", c"origin"),
+    (c"standard_conforming_strings", c"on"),
+    (c"statement_timeout", c"0"),
+    (c"TimeZone", c"UTC"),
+    (c"transform_null_equals", c"off"),
+    (c"xmloption", c"content"),
+];
+
+/// Runs `work` as the owner in a subtransaction; what it has deferred runs at its end. Names are looked up in the schema, then in public.
+/// An error undoes it.
+///
+/// It is not a security-restricted operation, as much of what makes things may not run in one. So what such an operation forbids is
+/// seen to here: temporary objects, cursors that outlive it, settings, triggers that wait for the commit.
+pub fn as_deployer<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> Result<T, PgError> {
+    let _ = NothingOpen::required("the files of an application");
+    // What the session has deferred is not the owner's.
+    // SAFETY: inside a transaction.
+    unsafe { direct(|| check_constraints()) };
+    temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))))
+}
+
+fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {
+    let path =
+        CString::new(format!("{}, public, pg_temp", pgrx::spi::quote_identifier(schema))).unwrap_or_default();
+    // SAFETY: inside a subtransaction, whose end sets user and settings back after an error.
+    unsafe {
+        let (mut user, mut context) = (Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        let level = pg_sys::NewGUCNestLevel();
+        let stored = with_path(SAFE_PATH, || stored_settings::without_session());
+        stored.iter().for_each(|(name, value)| set_local(name, value));
+        SETTINGS.iter().for_each(|(name, value)| set_local(name, value));
+        set_local(c"search_path", &path);
+        pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
+        let result = work();
+        direct(|| check_constraints());
+        cursors::close_own();
+        temporary::refuse_made();
+        pg_sys::AtEOXact_GUC(false, level);
+        pg_sys::SetUserIdAndSecContext(user, context);
+        result
+    }
+}
