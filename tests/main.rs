@@ -14,6 +14,7 @@ mod together {
     mod changes;
     mod contrib;
     mod databases;
+    mod deployments;
     mod documentation;
     mod draining;
     mod dump_and_upgrade;

@@ -5,25 +5,27 @@ use std::path::{Path, PathBuf};
 
 /// The crates from the bottom, each with those of `extension/` that it may name. Cargo refuses a circle; that a crate names one
 /// it must not know is refused here.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("pg", &[]),
     ("shared", &["pg"]),
     ("session", &["pg", "shared"]),
     ("queue", &["pg", "shared", "session"]),
     ("request", &["pg", "shared", "session"]),
     ("ingest", &["pg", "shared", "session", "queue"]),
+    ("deploy", &["pg", "session"]),
     ("workers", &["pg", "shared", "session", "queue", "request", "ingest"]),
-    ("howdah", &["pg", "shared", "session", "queue", "request", "ingest", "workers"]),
+    ("howdah", &["pg", "shared", "session", "queue", "request", "ingest", "deploy", "workers"]),
 ];
 
 /// Crates without PostgreSQL that some layers must not know: sockets, the protocols of lines, HTTP.
-const UNKNOWN: [(&str, &[&str]); 6] = [
+const UNKNOWN: [(&str, &[&str]); 7] = [
     ("pg", &["exchange", "gateway", "message", "router", "wire", "ndjson", "problem", "form", "tls"]),
     ("shared", &["gateway", "message", "router", "wire", "ndjson"]),
     ("session", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("queue", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("request", &["exchange", "gateway", "wire", "ndjson"]),
     ("ingest", &["exchange", "gateway", "message", "router"]),
+    ("deploy", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
 ];
 
 const LONGEST_FILE: usize = 600;

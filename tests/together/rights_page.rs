@@ -36,7 +36,7 @@ select regexp_replace(pronamespace::regnamespace || '.' || proname, '(row_type_)
        case when has_function_privilege('nobody', p.oid, 'execute') then 'everybody'
             when has_function_privilege('howdah_admin', p.oid, 'execute') then 'howdah_admin' else 'owner' end
 from pg_proc p join pg_language l on l.oid = prolang
-where pronamespace in ('http'::regnamespace, 'queue'::regnamespace)";
+where pronamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)";
 
 #[test]
 fn every_function_runs_as_the_page_says() {
@@ -69,7 +69,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
     let actual = list(
         &mut session,
         "select tgname || ' ' || tgrelid::regclass from pg_trigger join pg_class c on c.oid = tgrelid
-         where not tgisinternal and relnamespace in ('http'::regnamespace, 'queue'::regnamespace)
+         where not tgisinternal and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
          union all select evtname || ' ' || evtevent from pg_event_trigger",
     );
     let rows = Document::read("ARCHITECTURE.md").table("Triggers and views");
@@ -80,12 +80,12 @@ fn every_trigger_and_view_runs_as_the_page_says() {
     let filtering = list(
         &mut session,
         "select oid::regclass::text || ' ' || coalesce(array_to_string(reloptions, ','), '') from pg_class
-         where relkind = 'v' and relnamespace in ('http'::regnamespace, 'queue'::regnamespace)
+         where relkind = 'v' and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
            and (relacl is null or exists (select from aclexplode(relacl) where grantee = 0))",
     );
     assert_eq!(filtering, BTreeSet::from(["queue.dead_letters security_barrier=true".to_owned()]));
     let policies = "select oid::regclass::text from pg_class where relkind = 'r' and relreplident = 'd'
-        and relnamespace in ('http'::regnamespace, 'queue'::regnamespace)
+        and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
         and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)";
     assert_eq!(list(&mut session, policies), BTreeSet::new(), "tables without replica identity");
 }

@@ -16,8 +16,8 @@ use request::make_plan;
 use request::types::Types;
 use router::Router;
 use session::authority::{
-    NothingOpen, as_role, check_role, function_name, name_of, refuse_restricted, rows_as_owner, run_as_owner,
-    value_as_owner, with_path,
+    NothingOpen, as_role, check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted,
+    rows_as_owner, run_as_owner, value_as_owner, with_path,
 };
 use session::temporary;
 
@@ -32,6 +32,7 @@ sql_function!(
         let path = SearchPath::of(call, 4);
         let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
         let function_as_it_is = check_function(function);
+        check_route_owner(&method, pattern);
         run_as_owner(
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
@@ -48,6 +49,7 @@ sql_function!(
         );
         check_route(&method, pattern);
         check_parameters(pattern, &function_as_it_is);
+        deploy::recorder::note_route(&method, pattern);
         Datum::null()
     }
 );
@@ -58,6 +60,9 @@ sql_function!(
     |call| {
         refuse_restricted();
         let method = call.text(0).map(|method| method.to_uppercase());
+        if let (Some(method), Some(pattern)) = (&method, call.text(1)) {
+            check_route_owner(method, pattern);
+        }
         is_removed(
             "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
             &[method.into(), call.text(1).into()],
@@ -135,6 +140,26 @@ fn look_up(name: &str) -> Oid {
     // SAFETY: both take a C string, which lives for as long as the call.
     let found = unsafe { pgrx::direct_function_call::<Oid>(input, &[Some(Datum::from(text.as_ptr()))]) };
     found.unwrap_or(Oid::INVALID)
+}
+
+/// An error if there is such a route, and its function is that of somebody whose rights the current user has not: who may register
+/// routes without being a member of howdah_admin, such as the owner of an application, replaces none of others.
+fn check_route_owner(method: &str, pattern: &str) {
+    if is_admin() {
+        return;
+    }
+    let owners = rows_as_owner(
+        "select coalesce(r.owner, '') from http.route r where r.method = $1 and r.pattern = $2",
+        &[method.into(), pattern.into()],
+        |row| row.get::<String>(1).ok()?,
+    );
+    if let Some(owner) = owners.first().filter(|owner| !has_rights_of(owner)) {
+        let whose = if owner.is_empty() { "others" } else { owner };
+        refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("route {method} {pattern} belongs to {whose}"),
+        );
+    }
 }
 
 /// The function; an error if a route cannot call it.

@@ -1,0 +1,18 @@
+//! Deployments: the files of an application, run as its owner in one transaction. The client decides what runs in which order
+//! (`crates/folder`); this crate runs it, notes what it makes, and keeps both.
+//!
+//! - [`application`]: an application, and the deployment that this transaction is.
+//! - [`statements`]: a text, cut into its statements by PostgreSQL's parser and run; where in it an error is.
+//! - [`recorder`]: what a text has made.
+//! - [`removal`]: dropping what a file has made.
+//! - [`functions`]: the functions of schema `deploy`.
+//!
+//! As whom and with what settings it runs is `session::deployer`'s. Whoever calls the functions must be allowed to become the owner;
+//! rows are written as the extension's owner, so that nobody else writes history. This crate knows no folders and no HTTP: routes are
+//! told to [`recorder`] by whoever registers them.
+
+mod application;
+mod functions;
+pub mod recorder;
+mod removal;
+mod statements;

@@ -1,0 +1,90 @@
+//! What a text makes: told by PostgreSQL's event trigger, and by whoever registers routes.
+
+use std::cell::RefCell;
+
+use pg::entry::sql_function;
+use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
+
+/// What a text has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// An object: catalog, number, part.
+    Object(Oid, Oid, i32),
+    /// A route: method, pattern.
+    Route(String, String),
+}
+
+thread_local! {
+    /// What the text that runs has made; none if none runs.
+    static MADE: RefCell<Option<Vec<Made>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` and returns what it has made besides.
+pub(crate) fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
+    /// Stops, after an error as well.
+    struct Recording;
+    impl Drop for Recording {
+        fn drop(&mut self) {
+            MADE.set(None);
+        }
+    }
+    MADE.set(Some(Vec::new()));
+    let recording = Recording;
+    let result = work();
+    let made = MADE.take().unwrap_or_default();
+    drop(recording);
+    (result, made)
+}
+
+/// Whether a text of a deployment runs.
+pub fn is_recording() -> bool {
+    MADE.with_borrow(Option::is_some)
+}
+
+/// Notes a route that the text that runs has registered, if one runs.
+pub fn note_route(method: &str, pattern: &str) {
+    note([Made::Route(method.to_owned(), pattern.to_owned())]);
+}
+
+fn note(made: impl IntoIterator<Item = Made>) {
+    MADE.with_borrow_mut(|known| {
+        for one in made {
+            if let Some(known) = known.as_mut().filter(|known| !known.contains(&one)) {
+                known.push(one);
+            }
+        }
+    });
+}
+
+sql_function!(
+    /// `deploy.note()`: after each command that makes something. It runs as whoever runs the command, and reads what that may read.
+    deploy_note,
+    |call| {
+        call.need_event();
+        if is_recording() {
+            note(commands());
+        }
+        call.null()
+    }
+);
+
+fn commands() -> Vec<Made> {
+    Spi::connect(|client| {
+        let rows = client.select(
+            "select c.classid, c.objid, c.objsubid from pg_catalog.pg_event_trigger_ddl_commands() c
+             where c.objid operator(pg_catalog.<>) 0 and not c.in_extension
+               and pg_catalog.starts_with(c.command_tag, 'CREATE ')",
+            None,
+            &[],
+        )?;
+        let made = rows.map(|row| {
+            Ok::<_, spi::Error>(Some(match (row.get(1)?, row.get(2)?, row.get(3)?) {
+                (Some(class), Some(object), Some(part)) => Made::Object(class, object, part),
+                _ => return Ok(None),
+            }))
+        });
+        made.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+    })
+    .unwrap_or_else(|error| error!("cannot read what was made: {error}"))
+}

@@ -1,0 +1,265 @@
+//! A text of SQL, cut into its statements by PostgreSQL's parser and run one after the other, each in a portal of its own as if a
+//! client had sent it: errors have their place in the whole text.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+
+use pg::entry::Returned;
+use pg::guard::PgError;
+use pg::list::{list_length, nth};
+use pg::refuse::{refuse, refuse_with_hint};
+use pg::{attribute, scratch, version};
+use pgrx::pg_sys::{self, Datum, NodeTag, RawStmt};
+use pgrx::prelude::*;
+use serde_json::{Value, json};
+
+thread_local! {
+    /// Where in the text the statement begins that runs, in bytes.
+    static STATEMENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What is done with a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It makes things. What is there already is replaced, where PostgreSQL has a word for that.
+    Replace,
+    /// It makes things as it says.
+    Run,
+    /// Each statement must not return false.
+    Test,
+}
+
+/// Runs a text.
+pub(crate) fn run(text: &str, using: Use) {
+    let Ok(text) = CString::new(text) else {
+        refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "the text has a byte 0");
+    };
+    STATEMENT.set(0);
+    // SAFETY: inside a transaction; pgrx guards each call. What is parsed lives in a context of its own, and the text as long.
+    unsafe {
+        let outer = pg_sys::CurrentMemoryContext;
+        let memory = scratch::new_in(outer);
+        pg_sys::MemoryContextSwitchTo(memory);
+        let statements = pg_sys::pg_parse_query(text.as_ptr());
+        for place in 0..list_length(statements) {
+            pg_sys::MemoryContextSwitchTo(memory);
+            let statement = nth(statements, place).cast::<RawStmt>();
+            let begin = begin_of(&text, (*statement).stmt_location);
+            STATEMENT.set(begin);
+            refuse_unfit((*statement).stmt);
+            if using == Use::Replace {
+                let_replace((*statement).stmt);
+            }
+            run_statement(statement, &text, using, begin);
+            pg_sys::CommandCounterIncrement();
+        }
+        pg_sys::MemoryContextSwitchTo(outer);
+        pg_sys::MemoryContextDelete(memory);
+    }
+}
+
+/// Where a statement's first word is: the parser counts what stands before it as part of it.
+fn begin_of(text: &CStr, location: i32) -> usize {
+    let bytes = text.to_bytes();
+    let mut at = usize::try_from(location).unwrap_or(0).min(bytes.len());
+    loop {
+        let rest = &bytes[at..];
+        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b';').count();
+        let rest = &rest[blank..];
+        at += blank;
+        if rest.starts_with(b"--") {
+            at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        } else if rest.starts_with(b"/*") {
+            at += comment(rest);
+        } else {
+            return at;
+        }
+    }
+}
+
+/// The length of a comment, which may have others in it.
+fn comment(text: &[u8]) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < text.len() {
+        match &text[at..] {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// An error for what no file may do: end the transaction, become somebody else, read from the client.
+unsafe fn refuse_unfit(statement: *mut pg_sys::Node) {
+    let refuse = |what: &str, instead: &str| {
+        refuse_with_hint(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, what, instead);
+    };
+    // SAFETY: a statement of the parser; the tag tells the type.
+    unsafe {
+        match (*statement).type_ {
+            NodeTag::T_TransactionStmt => refuse(
+                "a file cannot begin or end a transaction, or set a savepoint",
+                "All files of a deployment run in one transaction. Take the statement out.",
+            ),
+            NodeTag::T_VariableSetStmt => {
+                let name = (*statement.cast::<pg_sys::VariableSetStmt>()).name;
+                let is_role =
+                    !name.is_null() && [c"role", c"session_authorization"].contains(&CStr::from_ptr(name));
+                if is_role {
+                    refuse(
+                        "a file cannot become another role",
+                        "Files run as the application's owner, to whom what they make belongs. Take the statement out.",
+                    );
+                }
+            }
+            NodeTag::T_CopyStmt => {
+                let copy = &*statement.cast::<pg_sys::CopyStmt>();
+                if copy.filename.is_null() && !copy.is_program {
+                    refuse("a file cannot copy from or to the client", "Write the rows as INSERT.");
+                }
+            }
+            NodeTag::T_ListenStmt
+            | NodeTag::T_UnlistenStmt
+            | NodeTag::T_PrepareStmt
+            | NodeTag::T_DeallocateStmt
+            | NodeTag::T_DiscardStmt => refuse(
+                "a file cannot change the session",
+                "LISTEN, PREPARE, DEALLOCATE and DISCARD are of the session that deploys. Take the statement out.",
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// Has a statement replace what is there, as if it said OR REPLACE.
+unsafe fn let_replace(statement: *mut pg_sys::Node) {
+    // SAFETY: a statement of the parser; the tag tells the type.
+    unsafe {
+        match (*statement).type_ {
+            NodeTag::T_CreateFunctionStmt => (*statement.cast::<pg_sys::CreateFunctionStmt>()).replace = true,
+            NodeTag::T_ViewStmt => (*statement.cast::<pg_sys::ViewStmt>()).replace = true,
+            NodeTag::T_RuleStmt => (*statement.cast::<pg_sys::RuleStmt>()).replace = true,
+            NodeTag::T_CreateTrigStmt => {
+                let trigger = &mut *statement.cast::<pg_sys::CreateTrigStmt>();
+                trigger.replace = !trigger.isconstraint;
+            }
+            NodeTag::T_DefineStmt => {
+                let define = &mut *statement.cast::<pg_sys::DefineStmt>();
+                define.replace = define.kind == pg_sys::ObjectType::OBJECT_AGGREGATE;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Runs one statement in a portal.
+unsafe fn run_statement(statement: *mut RawStmt, text: &CStr, using: Use, begin: usize) {
+    // SAFETY: a statement of the parser, inside a transaction.
+    unsafe {
+        let source = text.as_ptr();
+        let tag = pg_sys::CreateCommandTag((*statement).stmt);
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let none = std::ptr::null_mut();
+        let queries =
+            pg_sys::pg_analyze_and_rewrite_fixedparams(statement, source, std::ptr::null(), 0, none);
+        let plans = pg_sys::pg_plan_queries(
+            queries,
+            source,
+            pg_sys::CURSOR_OPT_PARALLEL_OK as i32,
+            std::ptr::null_mut(),
+        );
+        pg_sys::PopActiveSnapshot();
+        let portal = pg_sys::CreateNewPortal();
+        (*portal).visible = false;
+        pg_sys::PortalDefineQuery(portal, std::ptr::null(), source, tag, plans, std::ptr::null_mut());
+        pg_sys::PortalStart(portal, std::ptr::null_mut(), 0, std::ptr::null_mut());
+        let description = (*portal).tupDesc;
+        if using == Use::Test && !description.is_null() {
+            let rows = Returned::apart(description);
+            version::run_portal(portal, rows.receiver());
+            refuse_false(rows, description, statement_text(statement, text, begin));
+        } else {
+            version::run_portal(portal, pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone));
+        }
+        pg_sys::PortalDrop(portal, false);
+    }
+}
+
+unsafe fn statement_text(statement: *mut RawStmt, text: &CStr, begin: usize) -> String {
+    let bytes = text.to_bytes();
+    // SAFETY: a statement of the parser.
+    let (location, length) = unsafe { ((*statement).stmt_location, (*statement).stmt_len) };
+    let end = match (usize::try_from(location).unwrap_or(0), usize::try_from(length).unwrap_or(0)) {
+        (_, 0) => bytes.len(),
+        (location, length) => (location + length).min(bytes.len()),
+    };
+    String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default()).trim().to_owned()
+}
+
+/// An error if a column of truth values has a row without true.
+unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement: String) {
+    // SAFETY: the description of the rows.
+    let columns: Vec<usize> = unsafe {
+        (0..(*description).natts as usize)
+            .filter(|place| attribute(description, *place).atttypid == pg_sys::BOOLOID)
+            .collect()
+    };
+    let mut failed = None;
+    // SAFETY: the rows are apart; a column that is null has the value 0.
+    unsafe {
+        rows.show(|values: &[Datum], _| {
+            if let Some(place) = columns.iter().find(|place| values[**place].value() as u8 == 0) {
+                failed = Some(*place);
+                return std::ops::ControlFlow::Break(());
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+    if failed.is_some() {
+        refuse_with_hint(PgSqlErrorCode::ERRCODE_ASSERT_FAILURE, "this is not true", &statement);
+    }
+}
+
+/// An error of a text as JSON, with its line.
+pub(crate) fn describe(error: &PgError, text: &str) -> Value {
+    let more = error.more.as_deref();
+    let position = more.map_or(0, |more| more.position);
+    let internal = more.and_then(|more| more.internal.as_ref());
+    let offset = match (usize::try_from(position).ok().filter(|position| *position > 0), internal) {
+        (Some(position), _) => offset_of(text, position),
+        // What PostgreSQL has read out of the text stands in it as it is.
+        (None, Some((position, query))) => match text[floor(text, STATEMENT.get())..].find(query.as_str()) {
+            Some(found) if !query.is_empty() => {
+                let begin = floor(text, STATEMENT.get()) + found;
+                begin + offset_of(query, usize::try_from(*position).unwrap_or(1))
+            }
+            _ => STATEMENT.get(),
+        },
+        (None, None) => STATEMENT.get(),
+    };
+    let before = &text[..floor(text, offset)];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    json!({
+        "sqlstate": error.sqlstate(),
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint,
+        "context": more.and_then(|more| more.context.as_deref()),
+        "line": line,
+        "column": column,
+    })
+}
+
+/// The byte at which a character is, counted from 1.
+fn offset_of(text: &str, position: usize) -> usize {
+    text.char_indices().nth(position.saturating_sub(1)).map_or(text.len(), |(offset, _)| offset)
+}
+
+fn floor(text: &str, offset: usize) -> usize {
+    text.floor_char_boundary(offset)
+}

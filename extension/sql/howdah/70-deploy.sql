@@ -1,0 +1,196 @@
+-- Applications: what is deployed, when, by whom, and what each file has made.
+
+create schema deploy;
+comment on schema deploy is 'Applications, and their deployments';
+
+create table deploy.application (
+  id integer generated always as identity unique,
+  name text not null primary key check (name operator(pg_catalog.~) '^[a-z][a-z0-9_-]{0,62}$'),
+  schema_name text not null unique,
+  owner regrole not null);
+comment on table deploy.application is 'Applications; made by deploy.create_application()';
+comment on column deploy.application.schema_name is 'The schema of its objects';
+comment on column deploy.application.owner is 'The role that its files run as, and that owns its objects';
+
+create table deploy.deployment (
+  application text not null references deploy.application on delete cascade,
+  number integer not null,
+  kind text not null check (kind operator(pg_catalog.=) any (array['deploy', 'rollback'])),
+  deployed_at timestamptz not null,
+  deployed_by text not null,
+  source text,
+  note text,
+  key text not null,
+  primary key (application, number));
+comment on table deploy.deployment is 'Deployments of applications';
+comment on column deploy.deployment.source is 'The commit that the folder was of';
+comment on column deploy.deployment.key is 'What the client has chosen for it, to ask later whether it was committed';
+
+create table deploy.content (
+  application text not null references deploy.application on delete cascade,
+  digest text not null,
+  content text not null,
+  primary key (application, digest));
+comment on table deploy.content is 'Texts of files';
+comment on column deploy.content.digest is 'SHA-256 of the text, in hexadecimal digits';
+
+create table deploy.file (
+  application text not null,
+  number integer not null,
+  path text not null,
+  digest text not null,
+  primary key (application, number, path),
+  foreign key (application, number) references deploy.deployment on delete cascade);
+comment on table deploy.file is 'The files of each deployment';
+
+create table deploy.migration (
+  application text not null references deploy.application on delete cascade,
+  path text not null,
+  digest text not null,
+  number integer not null,
+  primary key (application, path));
+comment on table deploy.migration is 'Migrations that have run, with the deployment that ran them';
+
+create table deploy.object (
+  application text not null references deploy.application on delete cascade,
+  path text not null,
+  type text not null,
+  names text[] not null,
+  arguments text[] not null,
+  is_stale boolean not null default false,
+  primary key (application, path, type, names, arguments));
+comment on table deploy.object is 'What each file has made, as pg_identify_object_as_address names it; of a route method and pattern';
+comment on column deploy.object.is_stale is 'Whether its file made it before and has not since; during a deployment';
+
+create trigger changed after insert or update or delete or truncate on deploy.application
+for each statement execute function http.configuration_changed();
+alter table deploy.application enable always trigger changed;
+
+select pg_catalog.pg_extension_config_dump('deploy.application', '');
+select pg_catalog.pg_extension_config_dump('deploy.deployment', '');
+select pg_catalog.pg_extension_config_dump('deploy.content', '');
+select pg_catalog.pg_extension_config_dump('deploy.file', '');
+select pg_catalog.pg_extension_config_dump('deploy.migration', '');
+select pg_catalog.pg_extension_config_dump('deploy.object', '');
+select pg_catalog.pg_extension_config_dump('deploy.application_id_seq', '');
+
+-- Whoever calls it makes roles, and grants. So nobody may but a superuser.
+create function deploy.create_application(name text, schema_name text default null, owner text default null)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  schema_of text := coalesce(create_application.schema_name, create_application.name);
+  owner_of text := coalesce(create_application.owner, create_application.name || '_owner');
+begin
+  if to_regrole(quote_ident(owner_of)) is null then
+    execute format('create role %I nologin', owner_of);
+  end if;
+  if (select rolsuper or rolcanlogin from pg_roles where rolname = owner_of) then
+    raise 'role % cannot own an application', owner_of
+    using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';
+  end if;
+  if to_regnamespace(quote_ident(schema_of)) is null then
+    execute format('create schema %I authorization %I', schema_of, owner_of);
+  elsif (select nspowner from pg_namespace where nspname = schema_of) <> to_regrole(quote_ident(owner_of)) then
+    raise 'schema % is not %''s', schema_of, owner_of
+    using errcode = 'invalid_parameter_value', hint = format('alter schema %I owner to %I, or name another schema', schema_of, owner_of);
+  end if;
+  execute format('grant usage on schema %I to howdah_web', schema_of);
+  execute format('grant howdah_web to %I', owner_of);
+  execute format(
+    'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
+     http.call(text, text, http.header[], bytea, text) to %I', owner_of);
+  insert into deploy.application (name, schema_name, owner)
+  values (create_application.name, schema_of, to_regrole(quote_ident(owner_of)));
+end
+$body$;
+comment on function deploy.create_application(text, text, text) is
+  'Makes an application: its schema, and the role without LOGIN that owns it. Whoever is to deploy it gets that role granted';
+
+create function deploy.drop_application(name text) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+  delete from deploy.application a where a.name = drop_application.name
+$body$;
+comment on function deploy.drop_application(text) is 'Forgets an application and its deployments. Its schema, role and routes stay';
+
+create function deploy.address(
+  type text, names text[], arguments text[], out classid oid, out objid oid, out objsubid integer)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  if address.type <> 'route' then
+    select a.classid, a.objid, a.objsubid into classid, objid, objsubid
+    from pg_get_object_address(address.type, address.names, address.arguments) a;
+  end if;
+exception
+  when others then null;
+end
+$body$;
+comment on function deploy.address(text, text[], text[]) is 'Where an object is in the catalogs; null if it is gone';
+
+create function deploy.state(application text) returns json
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_state_wrapper';
+comment on function deploy.state(text) is 'An application, its last deployment, its files and migrations; null if there is no such application';
+
+create function deploy.start(
+  application text, files json, kind text default 'deploy', source text default null, note text default null, key text default '')
+returns integer
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_start_wrapper';
+comment on function deploy.start(text, json, text, text, text, text) is
+  'Begins a deployment, which lasts until the transaction ends: its number. The files by path, each with its SHA-256';
+
+create function deploy.run(path text, content text, replace boolean default true) returns json
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_run_wrapper';
+comment on function deploy.run(text, text, boolean) is
+  'Runs a file as the application''s owner, and notes what it has made. What fails leaves nothing, and is returned';
+
+create function deploy.take_away(path text default null) returns json
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_take_away_wrapper';
+comment on function deploy.take_away(text) is
+  'Drops what a file has made, with what other files of the application have made of it; without a path what files made before and have not since';
+
+create function deploy.test(path text, content text) returns json
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_test_wrapper';
+comment on function deploy.test(text, text) is
+  'Runs a file as the application''s owner and undoes it. A statement that fails, or returns false, is returned';
+
+create function deploy.finish() returns json
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_finish_wrapper';
+comment on function deploy.finish() is 'Checks that all of a deployment''s files have run, and what was made. What is wrong is returned';
+
+create function deploy.history(application text)
+returns table (number integer, kind text, deployed_at timestamptz, deployed_by text, source text, note text, files bigint)
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_history_wrapper';
+comment on function deploy.history(text) is 'Deployments of an application, the last first';
+
+create function deploy.files(application text, number integer) returns table (path text, digest text, content text)
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_files_wrapper';
+comment on function deploy.files(text, integer) is 'The files of a deployment';
+
+create function deploy.note() returns event_trigger
+language c
+as 'MODULE_PATHNAME', 'deploy_note';
+comment on function deploy.note() is 'Notes what a file of a deployment makes and drops';
+
+-- The linter knows no event triggers.
+create event trigger howdah_deploy_made on ddl_command_end -- noqa: PRS
+execute function deploy.note();
+comment on event trigger howdah_deploy_made is 'Notes what a file of a deployment makes';
+alter event trigger howdah_deploy_made enable always;
+
+revoke all on function
+  deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]), deploy.note()
+from public;
