@@ -8,6 +8,7 @@
 
 mod together {
     mod admission;
+    mod applications;
     mod argument_ways;
     mod arguments;
     mod calls;

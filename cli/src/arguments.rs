@@ -28,6 +28,17 @@ pub(crate) enum Task {
     /// The first start makes the data folder; later ones find the data as it was. Where the platform runs
     /// already, its application is brought up to date.
     Up(Up),
+    /// Make a folder that is an application: pages, a table, routes, tests.
+    New(New),
+    /// Say what howdah deploy would do: everything runs, and is undone.
+    Plan(Deploy),
+    /// Deploy an application: all of it in one transaction, or nothing.
+    ///
+    /// Migrations run once, in the order of their numbers. Functions and views run when their text has changed, and what is no
+    /// longer in the folder goes. Then the tests run, inside the transaction.
+    Deploy(Deploy),
+    /// Show the deployments of an application.
+    History(History),
     /// Show processes, listeners and routes.
     Status {
         #[command(flatten)]
@@ -106,6 +117,61 @@ pub(crate) struct Place {
     /// The folder of the platform's data.
     #[arg(long, value_name = "FOLDER", default_value = ".howdah")]
     pub(crate) data: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct New {
+    /// The folder to make; its name is the application's.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// Another name for the application.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// Which application, and where.
+#[derive(Args, Debug)]
+pub(crate) struct Destination {
+    /// The folder of the application.
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) app: PathBuf,
+    /// The database: a connection string, or an environment of howdah.toml (default: the platform in --data).
+    ///
+    /// What the string leaves open comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD and .pgpass.
+    #[arg(long, value_name = "CONNECTION|ENVIRONMENT", env = "HOWDAH_TO", hide_env_values = true)]
+    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Deploy {
+    #[command(flatten)]
+    pub(crate) destination: Destination,
+    /// What the deployment is for, for howdah history.
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    pub(crate) lock_timeout: Duration,
+    /// How often it is tried.
+    #[arg(long, value_name = "TIMES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tries: u32,
+    /// How many seconds to wait while somebody else deploys.
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub(crate) wait: Duration,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct History {
+    #[command(flatten)]
+    pub(crate) destination: Destination,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

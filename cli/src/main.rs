@@ -6,6 +6,7 @@
 //!   `listeners` has it listen, `greeting` says where it serves, `log` shows requests, notices, warnings and errors meanwhile.
 //! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
 //!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
+//! - `deployment`: `new`, `plan`, `deploy` and `history`: folders that are applications.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -20,6 +21,7 @@ mod arguments;
 mod authority;
 mod cert;
 mod database;
+mod deployment;
 mod failure;
 mod files;
 mod generate;
@@ -46,11 +48,16 @@ use clap::Parser;
 use cluster::Installation;
 
 use crate::arguments::{Arguments, Cert, Records, Task};
+use crate::deployment::run::End;
 use crate::failure::Result;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Up(options) => up::run(&options),
+        Task::New(options) => deployment::new::run(&options),
+        Task::Plan(options) => deployment::run::run(&options, End::Undo),
+        Task::Deploy(options) => deployment::run::run(&options, End::Commit),
+        Task::History(options) => deployment::history::run(&options),
         Task::Status { place, json } => status::run(&place.data, json),
         Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),
         Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),

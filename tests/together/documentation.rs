@@ -41,6 +41,11 @@ fn the_examples_of_the_http_page_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_of_the_page_on_applications_answer_as_it_says() {
+    run_examples("docs/applications.md");
+}
+
+#[test]
 fn the_examples_of_the_queue_page_answer_as_it_says() {
     run_examples("docs/queue.md");
 }

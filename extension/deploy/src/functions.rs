@@ -264,7 +264,8 @@ fn descriptions(made: &[Made]) -> Vec<String> {
     let describe = |one: &Made| match one {
         Made::Route(method, pattern) => Some(format!("route {method} {pattern}")),
         Made::Object(class, number, part) => value_as_owner::<String>(
-            "select format('%s %s', i.type, i.identity) from pg_identify_object($1, $2, $3) i where i.identity is not null",
+            "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
+             from pg_identify_object($1, $2, $3) i where i.identity is not null",
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
     };

@@ -40,7 +40,7 @@ const DESCRIBED: &str = "o.class::oid, o.number::oid, o.part,
     (select d.path from deploy.object d where d.application = $1 and d.type = a.type and d.names = a.object_names
        and d.arguments = a.object_args order by d.is_stale limit 1),
     format('drop %s %s', case i.type when 'composite type' then 'type' when 'table constraint' then 'constraint' else i.type end, i.identity),
-    format('%s %s', i.type, i.identity)
+    format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
   from objects o
   cross join lateral pg_identify_object(o.class, o.number, o.part) i
   cross join lateral pg_identify_object_as_address(o.class, o.number, o.part) a

@@ -57,7 +57,9 @@ fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         let level = pg_sys::NewGUCNestLevel();
         let stored = with_path(SAFE_PATH, || stored_settings::without_session());
-        stored.iter().for_each(|(name, value)| set_local(name, value));
+        // How long to wait for a lock is the deployer's to say: it changes nothing that is made.
+        let of_session = stored.iter().filter(|(name, _)| name.as_c_str() != c"lock_timeout");
+        of_session.for_each(|(name, value)| set_local(name, value));
         SETTINGS.iter().for_each(|(name, value)| set_local(name, value));
         set_local(c"search_path", &path);
         pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);

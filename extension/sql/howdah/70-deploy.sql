@@ -4,11 +4,12 @@ create schema deploy;
 comment on schema deploy is 'Applications, and their deployments';
 
 create table deploy.application (
-  id integer generated always as identity unique,
+  id integer not null unique,
   name text not null primary key check (name operator(pg_catalog.~) '^[a-z][a-z0-9_-]{0,62}$'),
   schema_name text not null unique,
   owner regrole not null);
 comment on table deploy.application is 'Applications; made by deploy.create_application()';
+comment on column deploy.application.id is 'Its number, by which it is locked while it is deployed';
 comment on column deploy.application.schema_name is 'The schema of its objects';
 comment on column deploy.application.owner is 'The role that its files run as, and that owns its objects';
 
@@ -72,7 +73,6 @@ select pg_catalog.pg_extension_config_dump('deploy.content', '');
 select pg_catalog.pg_extension_config_dump('deploy.file', '');
 select pg_catalog.pg_extension_config_dump('deploy.migration', '');
 select pg_catalog.pg_extension_config_dump('deploy.object', '');
-select pg_catalog.pg_extension_config_dump('deploy.application_id_seq', '');
 
 -- Whoever calls it makes roles, and grants. So nobody may but a superuser.
 create function deploy.create_application(name text, schema_name text default null, owner text default null)
@@ -102,8 +102,11 @@ begin
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text) to %I', owner_of);
-  insert into deploy.application (name, schema_name, owner)
-  values (create_application.name, schema_of, to_regrole(quote_ident(owner_of)));
+  -- Not a sequence: what is planned is undone, and a sequence is not.
+  lock table deploy.application in share row exclusive mode;
+  insert into deploy.application (id, name, schema_name, owner)
+  select coalesce(max(a.id), 0) + 1, create_application.name, schema_of, to_regrole(quote_ident(owner_of))
+  from deploy.application a;
 end
 $body$;
 comment on function deploy.create_application(text, text, text) is

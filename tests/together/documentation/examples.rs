@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use cluster::postgres::Client;
+use howdah_tests::platform::DATABASE;
 use howdah_tests::{Platform, free_port, wait_for};
 use tempfile::TempDir;
 
@@ -25,6 +26,8 @@ pub(super) struct Reader<'p> {
     folder: TempDir,
     /// What the documents call a port, and what is one here.
     ports: [(&'static str, String); 3],
+    /// The database, as a connection string.
+    to: String,
     /// Where the document was wrong: all of it is read before anything is said.
     wrong: Vec<String>,
 }
@@ -35,7 +38,9 @@ impl<'p> Reader<'p> {
         let here = [platform.port, free_port(), free_port()];
         let ports = std::array::from_fn(|at| (PORTS[at], here[at].to_string()));
         let folder = tempfile::tempdir().expect("a folder");
-        Reader { platform, session: platform.session(), folder, ports, wrong: Vec::new() }
+        // Where howdah deploy goes, as if the reader had started this platform.
+        let to = platform.cluster.connection_string(DATABASE).expect("a running server");
+        Reader { platform, session: platform.session(), folder, ports, to, wrong: Vec::new() }
     }
 
     /// Does what the document says, in its order. Returns how many blocks were run.
@@ -71,7 +76,8 @@ impl<'p> Reader<'p> {
     fn type_in(&mut self, block: &Block<'_>, place: &str) {
         for (command, expected) in commands(&block.text) {
             let command = command.replace(ADDRESS, &format!("127.0.0.1:{}", self.platform.port));
-            let answer = shell(self.folder.path(), &self.at_home(&command));
+            let command = format!("export HOWDAH_TO=\"{}\"; {}", self.to, self.at_home(&command));
+            let answer = shell(self.folder.path(), &command);
             if !is_like(answer.trim_end(), expected.trim_end()) {
                 self.wrong.push(format!(
                     "{place}: {command}\nThe document says:\n{expected}\nThe answer is:\n{answer}"

@@ -1,0 +1,160 @@
+//! One deployment, in one transaction.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use cluster::postgres::{Client, Transaction};
+use folder::plan::Change;
+use folder::{Deployed, Folder, Plan};
+
+use super::code::Files;
+use super::report::Report;
+use super::server::{Finished, Ran, Stop, call, state};
+use super::target::said;
+use crate::arguments::Deploy;
+use crate::failure::Failure;
+
+/// What an attempt has come to.
+pub(crate) enum Done {
+    /// The folder is what is deployed.
+    Same(i32),
+    /// All has run; with the number, nothing is committed yet.
+    Ran(i32),
+}
+
+/// Runs a folder's files in a transaction, which the caller ends.
+pub(crate) fn run(
+    transaction: &mut Transaction<'_>,
+    folder: &Folder,
+    options: &Deploy,
+    key: &str,
+    report: &mut Report,
+) -> Result<Done, Stop> {
+    let deployed = known(transaction, folder)?;
+    let plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
+    if plan.is_same {
+        return Ok(Done::Same(deployed.number));
+    }
+    // Files begin with other settings; this one is let through to them.
+    let lock_timeout = format!("set local lock_timeout = {}", options.lock_timeout.as_millis());
+    transaction.batch_execute(&lock_timeout)?;
+    let number = start(transaction, folder, options, key)?;
+    report.say(&format!("{} {number}:", folder.manifest.name));
+    let unfinished = {
+        let mut files = Files::new(transaction, folder, &plan, report)?;
+        for path in &plan.migrations {
+            files.run_one(path)?;
+        }
+        files.run_due()?;
+        files.sweep()?;
+        for (path, _) in
+            plan.code.iter().filter(|(path, change)| *path == "routes.sql" && **change != Change::Gone)
+        {
+            files.run_one(path)?;
+        }
+        files.sweep()?;
+        test(&mut files, &plan)?;
+        let finished: Finished = call(files.transaction, "select deploy.finish()::text", &[])?;
+        files.report.locks(&files.locks.seen);
+        finished
+    };
+    report.unchecked(unfinished.unchecked);
+    if unfinished.problems.is_empty() {
+        return Ok(Done::Ran(number));
+    }
+    let told: Vec<String> = unfinished.problems.iter().map(ToString::to_string).collect();
+    Err(Stop::Failed(Failure::Said(told.join("\n"))))
+}
+
+fn test(files: &mut Files<'_, '_>, plan: &Plan) -> Result<(), Stop> {
+    for path in &plan.tests {
+        let text = &files.folder.files[path].text;
+        let ran: Ran = call(files.transaction, "select deploy.test($1, $2)::text", &[path, text])?;
+        if let Some(error) = &ran.error {
+            return Err(files.failed(path, error));
+        }
+        files.report.file(path, "passed", &[]);
+    }
+    Ok(())
+}
+
+/// What is deployed. An application that there is not is made, by a superuser.
+fn known(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<Deployed, Stop> {
+    let manifest = &folder.manifest;
+    if let Some(deployed) = state(transaction, &manifest.name)? {
+        if deployed.schema == manifest.schema() && deployed.owner.trim_matches('"') == manifest.owner() {
+            return Ok(deployed);
+        }
+        return Err(Stop::Failed(Failure::Said(format!(
+            "howdah.toml: {} has the schema {} and the owner {} in this database, not {} and {}",
+            manifest.name,
+            deployed.schema,
+            deployed.owner,
+            manifest.schema(),
+            manifest.owner()
+        ))));
+    }
+    let row = transaction.query_one(
+        "select rolsuper, pg_catalog.quote_ident(rolname) from pg_catalog.pg_roles where rolname = current_user",
+        &[],
+    )?;
+    if !row.get::<_, bool>(0) {
+        return Err(Stop::Failed(Failure::Said(format!(
+            "there is no application {} yet. A superuser makes it, once:\n\n    {}",
+            manifest.name,
+            administration(folder, row.get(1)).join("\n    ")
+        ))));
+    }
+    let make = "select deploy.create_application($1, $2, $3)";
+    transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
+    Ok(Deployed::default())
+}
+
+/// What a superuser has to do before somebody else deploys for the first time.
+fn administration(folder: &Folder, user: String) -> Vec<String> {
+    let (manifest, quoted) = (&folder.manifest, |text: &str| format!("'{}'", text.replace('\'', "''")));
+    let mut arguments = vec![quoted(&manifest.name)];
+    if manifest.schema.is_some() {
+        arguments.push(format!("schema_name => {}", quoted(manifest.schema())));
+    }
+    if manifest.owner.is_some() {
+        arguments.push(format!("owner => {}", quoted(&manifest.owner())));
+    }
+    vec![
+        format!("select deploy.create_application({});", arguments.join(", ")),
+        format!("grant \"{}\" to {user};", manifest.owner().replace('"', "\"\"")),
+    ]
+}
+
+fn start(
+    transaction: &mut Transaction<'_>,
+    folder: &Folder,
+    options: &Deploy,
+    key: &str,
+) -> Result<i32, Stop> {
+    let digests: BTreeMap<&String, &String> =
+        folder.files.iter().map(|(path, file)| (path, &file.digest)).collect();
+    let files = serde_json::json!(digests).to_string();
+    let source = options.destination.app.to_str().and_then(commit);
+    let row = transaction.query_one(
+        "select deploy.start($1, $2::text::json, 'deploy', $3, $4, $5)",
+        &[&folder.manifest.name, &files, &source, &options.message, &key],
+    )?;
+    Ok(row.get(0))
+}
+
+/// The commit that a folder is of, as git has it.
+fn commit(folder: &str) -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(["-C", folder]).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let is_clean = git(&["status", "--porcelain", "--", "."])?.is_empty();
+    Some(if is_clean { commit } else { commit + " and changes" })
+}
+
+/// Whether a deployment that was sent was committed.
+pub(crate) fn was_committed(client: &mut Client, name: &str, key: &str) -> Result<bool, Stop> {
+    Ok(state(client, name)?.is_some_and(|deployed| deployed.key.as_deref() == Some(key)))
+}

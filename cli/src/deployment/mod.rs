@@ -1,0 +1,20 @@
+//! `howdah new`, `plan`, `deploy` and `history`: a folder is an application, and a transaction is a deployment.
+//!
+//! - [`new`]: makes a folder.
+//! - [`target`]: which folder goes to which database.
+//! - [`server`]: the functions of schema `deploy`, as this program calls them.
+//! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
+//!   for meanwhile.
+//! - [`run`]: attempts until one succeeds, or fails for good.
+//! - [`report`]: what is told of it.
+//! - [`history`]: deployments that were.
+
+mod attempt;
+mod code;
+pub(crate) mod history;
+mod locks;
+pub(crate) mod new;
+mod report;
+pub(crate) mod run;
+mod server;
+mod target;

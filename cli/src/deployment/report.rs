@@ -1,0 +1,80 @@
+//! What is told of a deployment: a line for each file, as it comes, or all of it as JSON.
+
+use serde_json::{Value, json};
+
+use super::locks::Lock;
+use crate::screen::say;
+
+/// Collects what is told.
+pub(crate) struct Report {
+    json: bool,
+    files: Vec<Value>,
+    unchecked: Vec<String>,
+    locks: Vec<Value>,
+}
+
+impl Report {
+    /// Nothing yet.
+    pub(crate) fn new(json: bool) -> Report {
+        Report { json, files: Vec::new(), unchecked: Vec::new(), locks: Vec::new() }
+    }
+
+    /// Says a line to people.
+    pub(crate) fn say(&self, line: &str) {
+        if !self.json {
+            say(line);
+        }
+    }
+
+    /// Forgets an attempt that is made again.
+    pub(crate) fn again(&mut self, why: &str) {
+        self.files.clear();
+        self.locks.clear();
+        self.say(&format!("Nothing was kept, as {why}. Again:"));
+    }
+
+    /// What a file has done.
+    pub(crate) fn file(&mut self, path: &str, what: &str, objects: &[String]) {
+        let list = if objects.is_empty() { String::new() } else { format!(": {}", objects.join(", ")) };
+        self.say(&format!("  {path}  {what}{list}"));
+        self.files.push(json!({ "path": path, "what": what, "objects": objects }));
+    }
+
+    /// Functions of which nobody knows whether their bodies are right.
+    pub(crate) fn unchecked(&mut self, functions: Vec<String>) {
+        if !functions.is_empty() {
+            self.say(&format!(
+                "Not checked, as their bodies are read when they run: {}",
+                functions.join(", ")
+            ));
+        }
+        self.unchecked = functions;
+    }
+
+    /// What others have waited for.
+    pub(crate) fn locks(&mut self, locks: &[Lock]) {
+        for lock in locks {
+            let held = lock.held().as_secs_f64() * 1000.0;
+            self.say(&format!(
+                "  locked: {} ({}, from {}) for {held:.0} ms",
+                lock.relation, lock.mode, lock.path
+            ));
+            let ms = held.round();
+            self.locks.push(
+                json!({ "relation": lock.relation, "mode": lock.mode, "path": lock.path, "held_ms": ms }),
+            );
+        }
+    }
+
+    /// Says how it has ended; with it all that was told, as JSON.
+    pub(crate) fn end(&self, application: &str, number: Option<i32>, outcome: &str, line: &str) {
+        self.say(line);
+        if self.json {
+            let all = json!({
+                "application": application, "number": number, "outcome": outcome, "files": self.files,
+                "unchecked": self.unchecked, "locks": self.locks,
+            });
+            say(&format!("{all:#}"));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `howdah plan` and `howdah deploy`: attempts until one succeeds, or fails for good.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use folder::Folder;
+
+use super::attempt::{self, Done};
+use super::report::Report;
+use super::server::{Stop, require_extension};
+use super::target::{self, Target};
+use crate::arguments::Deploy;
+use crate::failure::{Failure, Result};
+
+/// What becomes of what has run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It is undone.
+    Undo,
+    /// It is committed.
+    Commit,
+}
+
+/// Time before the second attempt; each further one waits twice as long.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often it is looked whether somebody else has ended.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long it is tried to find out what became of a commit whose answer was lost.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Deploys the folder, or says what that would do.
+pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
+    let folder = target::folder(&options.destination)?;
+    let target = Target::of(&options.destination, &folder.manifest)?;
+    let mut report = Report::new(options.json);
+    require_extension(&mut target.connect()?, &target.shown)?;
+    report.say(&format!("{} to {}", options.destination.app.display(), target.shown));
+    let (mut tries, mut waited) = (0, Instant::now());
+    let mut is_told = false;
+    loop {
+        match deploy(&target, &folder, options, end, &mut report) {
+            Ok(()) => return Ok(()),
+            Err(Stop::Busy(who)) => {
+                if !is_told {
+                    report.say(&format!("{who}; waiting."));
+                    (is_told, waited) = (true, Instant::now());
+                }
+                if waited.elapsed() > options.wait {
+                    return Err(Failure::Said(format!("{who}; gave up after {} s", options.wait.as_secs())));
+                }
+                thread::sleep(LOOK);
+            }
+            Err(Stop::Again(why)) => {
+                tries += 1;
+                if tries >= options.tries {
+                    return Err(Failure::Said(format!(
+                        "nothing is deployed: {why}, {tries} times; see --tries and --lock-timeout"
+                    )));
+                }
+                report.again(&why);
+                thread::sleep(PAUSE * 2u32.pow(tries.min(6) - 1));
+            }
+            Err(Stop::Failed(failure)) => {
+                let nothing = if end == End::Commit { "\nNothing of it was deployed." } else { "" };
+                return Err(match failure {
+                    Failure::Said(text) => Failure::Said(text + nothing),
+                    other => other,
+                });
+            }
+        }
+    }
+}
+
+fn deploy(
+    target: &Target,
+    folder: &Folder,
+    options: &Deploy,
+    end: End,
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let name = &folder.manifest.name;
+    let mut client = target.connect()?;
+    let key = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let mut transaction = client.transaction()?;
+    let number = match attempt::run(&mut transaction, folder, options, &key, report)? {
+        Done::Same(number) => {
+            transaction.rollback()?;
+            report.end(
+                name,
+                Some(number),
+                "unchanged",
+                &format!("Nothing has changed since deployment {number}."),
+            );
+            return Ok(());
+        }
+        Done::Ran(number) => number,
+    };
+    if end == End::Undo {
+        transaction.rollback()?;
+        report.end(name, None, "planned", "Nothing of it was kept: this is what howdah deploy would do.");
+        return Ok(());
+    }
+    match transaction.commit() {
+        Ok(()) => {}
+        Err(error) if error.as_db_error().is_some() => return Err(error.into()),
+        Err(_) => ask(target, name, &key)?,
+    }
+    report.end(name, Some(number), "deployed", &format!("Deployed as number {number}."));
+    Ok(())
+}
+
+/// Finds out what became of a commit whose answer was lost.
+fn ask(target: &Target, name: &str, key: &str) -> Result<(), Stop> {
+    let begun = Instant::now();
+    loop {
+        let answer = target
+            .connect()
+            .map_err(Stop::from)
+            .and_then(|mut client| attempt::was_committed(&mut client, name, key));
+        match answer {
+            Ok(true) => return Ok(()),
+            Ok(false) => return Err(Stop::Again("the connection was lost before the commit".into())),
+            Err(_) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Err(_) => {
+                return Err(Stop::Failed(Failure::Said(
+                    "the connection was lost at the commit, and the server does not answer: howdah history says whether it is deployed".into(),
+                )));
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The functions of schema `deploy`, as this program calls them.
+
+use std::fmt;
+
+use cluster::postgres::types::ToSql;
+use cluster::postgres::{Client, GenericClient, Transaction};
+use folder::Deployed;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::target::reason;
+use crate::failure::{Failure, Result};
+
+/// Why an attempt has failed.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Others were in the way: the same again may succeed.
+    Again(String),
+    /// Somebody else deploys.
+    Busy(String),
+    /// For good.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<cluster::postgres::Error> for Stop {
+    fn from(error: cluster::postgres::Error) -> Self {
+        let code = error.code().map(|code| code.code().to_owned());
+        match code.as_deref() {
+            Some("55P03") if reason(&error).contains("is being deployed by") => Self::Busy(reason(&error)),
+            Some(code) if passes(code, &reason(&error)) => Self::Again(reason(&error)),
+            _ => {
+                let hint =
+                    error.as_db_error().and_then(|error| error.hint()).map(|hint| format!("\nhint: {hint}"));
+                Self::Failed(Failure::Said(reason(&error) + &hint.unwrap_or_default()))
+            }
+        }
+    }
+}
+
+/// Whether an error comes of what others do just now: a lock that is not had, a deadlock, a catalog's row that two have changed.
+fn passes(sqlstate: &str, message: &str) -> bool {
+    matches!(sqlstate, "55P03" | "40P01" | "40001") || message.contains("tuple concurrently updated")
+}
+
+/// An error of a file.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub(crate) struct FileError {
+    pub(crate) sqlstate: String,
+    pub(crate) message: String,
+    pub(crate) detail: Option<String>,
+    pub(crate) hint: Option<String>,
+    pub(crate) context: Option<String>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl FileError {
+    /// Whether the same again may succeed.
+    pub(crate) fn passes(&self) -> bool {
+        passes(&self.sqlstate, &self.message)
+    }
+
+    /// Whether PostgreSQL will not replace what is there: another result, other columns, another kind of object.
+    pub(crate) fn is_of_replacing(&self) -> bool {
+        matches!(
+            &*self.sqlstate,
+            "42P13" | "42P16" | "42723" | "42710" | "42P07" | "42809" | "2BP01" | "0A000"
+        )
+    }
+
+    /// Whether other objects are in the way of a change: they depend on what it changes.
+    pub(crate) fn is_of_dependents(&self) -> bool {
+        matches!(&*self.sqlstate, "2BP01" | "0A000" | "42P16")
+    }
+
+    /// As a compiler tells it: file, line, message, the lines around.
+    pub(crate) fn describe(&self, path: &str, text: &str) -> String {
+        let mut told = format!("{path}:{}: {}", self.line, self.message);
+        let lines = text.lines().enumerate().skip(self.line.saturating_sub(2)).take(3);
+        for (place, line) in lines {
+            let mark = if place + 1 == self.line { '>' } else { ' ' };
+            told.push_str(&format!("\n{mark}{:>5} | {line}", place + 1));
+        }
+        for (label, more) in [("detail", &self.detail), ("hint", &self.hint), ("context", &self.context)] {
+            if let Some(more) = more.as_deref().filter(|more| !more.is_empty()) {
+                told.push_str(&format!("\n{label}: {more}"));
+            }
+        }
+        told
+    }
+}
+
+/// What has become of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Ran {
+    pub(crate) error: Option<FileError>,
+    pub(crate) made: Vec<String>,
+}
+
+/// What was dropped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Taken {
+    pub(crate) error: Option<FileError>,
+    pub(crate) removed: Vec<String>,
+    pub(crate) paths: Vec<String>,
+}
+
+/// What is wrong with the whole.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Finished {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) unchecked: Vec<String>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Problem {
+    path: Option<String>,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(formatter, "{path}: ")?;
+        }
+        formatter.write_str(&self.message)?;
+        for (label, more) in [("detail", &self.detail), ("hint", &self.hint)] {
+            if let Some(more) = more {
+                write!(formatter, "\n{label}: {more}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls a function that returns JSON.
+pub(crate) fn call<T: DeserializeOwned>(
+    transaction: &mut Transaction<'_>,
+    query: &str,
+    arguments: &[&(dyn ToSql + Sync)],
+) -> Result<T, Stop> {
+    let text: String = transaction.query_one(query, arguments)?.get(0);
+    Ok(read(&text)?)
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::Said(format!(
+            "the server's answer cannot be read: {error}; is this howdah of the same version?"
+        ))
+    })
+}
+
+/// What is deployed of an application; none if there is no such application.
+pub(crate) fn state(client: &mut impl GenericClient, name: &str) -> Result<Option<Deployed>, Stop> {
+    let text: Option<String> = client.query_one("select deploy.state($1)::text", &[&name])?.get(0);
+    Ok(text.map(|text| read(&text)).transpose()?)
+}
+
+/// An error unless the extension is there.
+pub(crate) fn require_extension(client: &mut Client, shown: &str) -> Result<()> {
+    let is_there: bool =
+        client.query_one("select pg_catalog.to_regprocedure('deploy.state(text)') is not null", &[])?.get(0);
+    if is_there {
+        return Ok(());
+    }
+    Err(Failure::Said(format!(
+        "{shown} has no extension howdah, or an older one. A superuser makes it: create extension howdah"
+    )))
+}

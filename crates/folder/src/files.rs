@@ -1,0 +1,146 @@
+//! The files of a folder, by what they are for.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::{Fault, Manifest, manifest, text};
+
+/// What a file is for, which is where it is. In the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `migrations/`: runs once, in the order of the numbers.
+    Migration,
+    /// `functions/` and `views/`: runs when it has changed, in any order.
+    Code,
+    /// `routes.sql`: the routes that there shall be.
+    Routes,
+    /// `tests/`: runs in each deployment, and is undone.
+    Test,
+}
+
+impl Kind {
+    /// That of a file; none if it is not the deployment's.
+    pub fn of(path: &str) -> Option<Kind> {
+        if !path.ends_with(".sql") {
+            return None;
+        }
+        match path.split_once('/').map(|(folder, _)| folder) {
+            Some("migrations") => Some(Kind::Migration),
+            Some("functions" | "views") => Some(Kind::Code),
+            Some("tests") => Some(Kind::Test),
+            None if path == "routes.sql" => Some(Kind::Routes),
+            _ => None,
+        }
+    }
+}
+
+/// A file that is deployed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// What it is for.
+    pub kind: Kind,
+    /// Its text.
+    pub text: String,
+    /// SHA-256 of the text, in hexadecimal digits.
+    pub digest: String,
+}
+
+impl File {
+    /// A file with this text.
+    pub fn new(kind: Kind, text: String) -> File {
+        let digest = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        File { kind, text, digest }
+    }
+}
+
+/// A folder that is an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// What `howdah.toml` says.
+    pub manifest: Manifest,
+    /// The files by their paths, whose parts `/` divides.
+    pub files: BTreeMap<String, File>,
+}
+
+impl Folder {
+    /// Reads a folder. All that is wrong with it is told.
+    pub fn read(folder: &Path) -> Result<Folder, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut paths = Vec::new();
+        let manifest = read_manifest(folder).map_err(|fault| vec![fault])?;
+        collect(folder, folder, &mut paths, &mut faults);
+        let mut files: BTreeMap<String, File> = BTreeMap::new();
+        for (path, place) in paths {
+            let Some(kind) = Kind::of(&path) else {
+                if path.ends_with(".sql") && !path.starts_with("static/") {
+                    faults.push(Fault::of(&path, OUTSIDE));
+                }
+                continue;
+            };
+            match read_file(&path, &place) {
+                Ok(text) => {
+                    if files.insert(path.clone(), File::new(kind, text)).is_some() {
+                        faults
+                            .push(Fault::of(&path, "two files have this name, in two spellings of Unicode"));
+                    }
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(Folder { manifest, files }) } else { Err(faults) }
+    }
+}
+
+const OUTSIDE: &str =
+    "this is in none of migrations/, functions/, views/ and tests/, and would not be deployed; move it there";
+
+fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
+    let path = folder.join(manifest::FILE);
+    match fs::read(&path) {
+        Ok(bytes) => Manifest::parse(&text::of_bytes(manifest::FILE, &bytes)?),
+        Err(error) => Err(Fault::of(
+            "",
+            format!(
+                "cannot read {}: {error}; howdah new NAME makes a folder that is an application",
+                path.display()
+            ),
+        )),
+    }
+}
+
+fn read_file(path: &str, place: &Path) -> Result<String, Fault> {
+    let bytes = fs::read(place).map_err(|error| Fault::of(path, format!("cannot read it: {error}")))?;
+    text::without_psql(path, &text::of_bytes(path, &bytes)?)
+}
+
+/// All files below, with their paths; what begins with a dot, or ends with ~, is an editor's or git's.
+fn collect(folder: &Path, top: &Path, paths: &mut Vec<(String, PathBuf)>, faults: &mut Vec<Fault>) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            return faults.push(Fault::of("", format!("cannot read {}: {error}", folder.display())));
+        }
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let place = entry.path();
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            faults.push(Fault::of("", format!("the name of {} is no UTF-8", place.display())));
+            continue;
+        };
+        if name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        if place.is_dir() {
+            collect(&place, top, paths, faults);
+        } else {
+            let below = place.strip_prefix(top).unwrap_or(&place);
+            let parts: Vec<String> =
+                below.iter().map(|part| part.to_string_lossy().nfc().collect()).collect();
+            paths.push((parts.join("/"), place));
+        }
+    }
+}

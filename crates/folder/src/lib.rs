@@ -1,0 +1,48 @@
+//! A folder that is an application. This crate reads it and decides what a deployment of it does; it knows no PostgreSQL.
+//!
+//! - [`manifest`]: the file `howdah.toml`.
+//! - [`text`]: the text of a file, whoever has saved it: line ends, byte order mark, what psql alone understands.
+//! - [`files`]: the files, by what they are for.
+//! - [`plan`]: what has to run, beside what the database says has run.
+//! - [`example`]: the files of `howdah new`.
+
+pub mod example;
+pub mod files;
+pub mod manifest;
+pub mod plan;
+pub mod text;
+
+pub use files::{File, Folder, Kind};
+pub use manifest::Manifest;
+pub use plan::{Deployed, Plan};
+
+use std::fmt;
+
+/// Why a folder cannot be deployed: where, and what to do. All that is wrong is told at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as its path in the folder; empty for the folder itself.
+    pub path: String,
+    /// The line, from 1; none if it is about the whole file.
+    pub line: Option<usize>,
+    /// What is wrong, and the ways out.
+    pub message: String,
+}
+
+impl Fault {
+    pub(crate) fn of(path: &str, message: impl Into<String>) -> Fault {
+        Fault { path: path.to_owned(), line: None, message: message.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.path.as_str(), self.line) {
+            ("", _) => formatter.write_str(&self.message),
+            (path, Some(line)) => write!(formatter, "{path}:{line}: {}", self.message),
+            (path, None) => write!(formatter, "{path}: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

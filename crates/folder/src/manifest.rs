@@ -1,0 +1,60 @@
+//! `howdah.toml`: what the application is called, and where it goes.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::Fault;
+
+/// The file's name.
+pub const FILE: &str = "howdah.toml";
+
+/// What `howdah.toml` says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Its name: small letters, digits, `_` and `-`.
+    pub name: String,
+    /// The schema of its objects; its name unless it is given.
+    pub schema: Option<String>,
+    /// The role that owns them; `NAME_owner` unless it is given.
+    pub owner: Option<String>,
+    /// Databases by a name of one's own, each as a connection string.
+    #[serde(default)]
+    pub environments: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Reads the text of the file.
+    pub fn parse(text: &str) -> Result<Manifest, Fault> {
+        let manifest: Manifest = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            Fault { path: FILE.to_owned(), line, message: error.message().to_owned() }
+        })?;
+        if !is_name(&manifest.name) {
+            let message = format!(
+                "name = {:?}: a name begins with a small letter and has small letters, digits, _ and -, 63 at most",
+                manifest.name
+            );
+            return Err(Fault::of(FILE, message));
+        }
+        Ok(manifest)
+    }
+
+    /// The schema of its objects.
+    pub fn schema(&self) -> &str {
+        self.schema.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The role that owns them.
+    pub fn owner(&self) -> String {
+        self.owner.clone().unwrap_or_else(|| format!("{}_owner", self.name))
+    }
+}
+
+/// Whether an application may be called so.
+pub fn is_name(name: &str) -> bool {
+    let is_first = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    let is_rest = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    is_first && name.len() <= 63 && name.bytes().all(is_rest)
+}

@@ -1,0 +1,145 @@
+//! What has to run: the folder beside what the database says has run.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::files::{Folder, Kind};
+use crate::{Fault, File};
+
+/// What the database says of an application: `deploy.state()`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Deployed {
+    /// The number of the last deployment; 0 if there was none.
+    pub number: i32,
+    /// The schema of its objects.
+    pub schema: String,
+    /// The role that owns them.
+    pub owner: String,
+    /// What the client of the last deployment has chosen for it.
+    pub key: Option<String>,
+    /// The files of the last deployment, with the SHA-256 of their texts.
+    pub files: BTreeMap<String, String>,
+    /// The migrations that have run, likewise.
+    pub migrations: BTreeMap<String, String>,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    New,
+    /// Its text is another.
+    Changed,
+    /// It is as it was.
+    Unchanged,
+    /// It is gone.
+    Gone,
+}
+
+/// What a deployment does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Migrations to run, in their order.
+    pub migrations: Vec<String>,
+    /// All files of code and routes, also those that are gone, with what becomes of them.
+    pub code: BTreeMap<String, Change>,
+    /// Tests.
+    pub tests: Vec<String>,
+    /// Whether the folder is what was deployed last.
+    pub is_same: bool,
+}
+
+impl Plan {
+    /// What a deployment of the folder does; all that is wrong with its migrations, if something is.
+    pub fn of(folder: &Folder, deployed: &Deployed) -> Result<Plan, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let migrations = migrations(folder, deployed, &mut faults);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let is_code = |kind: Kind| matches!(kind, Kind::Code | Kind::Routes);
+        let mut code = BTreeMap::new();
+        for (path, file) in folder.files.iter().filter(|(_, file)| is_code(file.kind)) {
+            code.insert(path.clone(), change(file, deployed.files.get(path)));
+        }
+        for path in deployed.files.keys().filter(|path| Kind::of(path).is_some_and(is_code)) {
+            code.entry(path.clone()).or_insert(Change::Gone);
+        }
+        let tests = of_kind(folder, Kind::Test).map(|(path, _)| path.clone()).collect();
+        let digests: BTreeMap<String, String> =
+            folder.files.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect();
+        Ok(Plan { migrations, code, tests, is_same: deployed.number > 0 && digests == deployed.files })
+    }
+}
+
+fn change(file: &File, before: Option<&String>) -> Change {
+    match before {
+        None => Change::New,
+        Some(digest) if *digest == file.digest => Change::Unchanged,
+        Some(_) => Change::Changed,
+    }
+}
+
+fn of_kind(folder: &Folder, kind: Kind) -> impl Iterator<Item = (&String, &File)> {
+    folder.files.iter().filter(move |(_, file)| file.kind == kind)
+}
+
+/// The migrations that have not run, in the order of their numbers.
+fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> Vec<String> {
+    let mut numbered: BTreeMap<u64, &String> = BTreeMap::new();
+    for (path, file) in of_kind(folder, Kind::Migration) {
+        let Some(number) = number(path) else {
+            faults.push(Fault::of(
+                path,
+                "a migration's name begins with its number, such as migrations/001-books.sql",
+            ));
+            continue;
+        };
+        if let Some(other) = numbered.insert(number, path) {
+            let message = format!("{other} has the number {number}, too; give the later one the next number");
+            faults.push(Fault::of(path, message));
+        }
+        if let Some(digest) = deployed.migrations.get(path)
+            && *digest != file.digest
+        {
+            faults.push(Fault::of(
+                path,
+                "it has run and was changed since; put it back as it was (git checkout), and write a new migration for the change",
+            ));
+        }
+    }
+    let last = deployed.migrations.keys().filter_map(|path| Some((number(path)?, path))).max();
+    for path in deployed.migrations.keys().filter(|path| !folder.files.contains_key(*path)) {
+        let renamed = folder.files.iter().find(|(other, file)| {
+            file.digest == deployed.migrations[path] && !deployed.migrations.contains_key(*other)
+        });
+        faults.push(match renamed {
+            Some((other, _)) => Fault::of(other, format!("it has run as {path}; give it that name again")),
+            None => Fault::of(
+                path,
+                "it has run and its file is gone; put it back (git checkout), as a new database needs it",
+            ),
+        });
+    }
+    let mut left = Vec::new();
+    for (number, path) in numbered.into_iter().filter(|(_, path)| !deployed.migrations.contains_key(*path)) {
+        if let Some((least, ran)) = last
+            && number < least
+            && faults.iter().all(|fault| fault.path != *path)
+        {
+            let message = format!("it comes late: {ran} has run already; give it a number above {least}");
+            faults.push(Fault::of(path, message));
+        }
+        left.push(path.clone());
+    }
+    left
+}
+
+/// The number that a migration's name begins with.
+fn number(path: &str) -> Option<u64> {
+    let name = path.rsplit('/').next()?;
+    let digits = name.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(name.len());
+    name[..digits].parse().ok()
+}

@@ -1,0 +1,5 @@
+//! Folders on disk, texts as editors save them, and what a deployment would do.
+
+mod plans;
+mod reading;
+mod texts;

@@ -1,0 +1,403 @@
+//! `howdah plan` and `howdah deploy`, as a user runs them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use howdah_tests::platform::{DATABASE, Platform};
+use howdah_tests::wait_for;
+use serde_json::Value;
+
+/// A folder that is an application, and a platform that it goes to.
+struct Application {
+    platform: Platform,
+    folder: tempfile::TempDir,
+}
+
+impl Application {
+    /// The files below `files`, and `howdah.toml`.
+    fn of(files: &[(&str, &str)]) -> Application {
+        let application = Application { platform: Platform::start(), folder: tempfile::tempdir().unwrap() };
+        application.write("howdah.toml", "name = \"shop\"\n");
+        files.iter().for_each(|(path, text)| application.write(path, text));
+        application
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        write(self.folder.path(), path, text);
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_file(self.folder.path().join(path)).unwrap();
+    }
+
+    fn to(&self, user: &str) -> String {
+        let text = self.platform.cluster.connection_string(DATABASE).unwrap();
+        text.replace("user=postgres", &format!("user={user}"))
+    }
+
+    fn command(&self, task: &str, user: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(howdah_tests::command());
+        command.arg(task).arg("--app").arg(self.folder.path()).args(["--to", &self.to(user)]).args(more);
+        command
+    }
+
+    fn run(&self, task: &str, more: &[&str]) -> Output {
+        self.command(task, "postgres", more).output().unwrap()
+    }
+
+    fn ok(&self, task: &str) -> String {
+        let output = self.run(task, &[]);
+        assert!(output.status.success(), "{task}: {}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// What it complains of; it must fail.
+    fn fails(&self, task: &str) -> String {
+        let output = self.run(task, &[]);
+        assert_eq!(output.status.code(), Some(1), "{task}: {}", text(&output.stdout));
+        text(&output.stderr)
+    }
+
+    fn value(&self, query: &str) -> String {
+        self.platform.value(query).unwrap_or_default()
+    }
+
+    /// The schema, and what deployments have kept.
+    fn dump(&self) -> String {
+        dump(&self.platform, &["-n", "shop", "-n", "deploy"])
+    }
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn dump(platform: &Platform, more: &[&str]) -> String {
+    let program = platform.cluster.installation().program("pg_dump");
+    let to = platform.cluster.connection_string(DATABASE).unwrap();
+    let output = Command::new(program).args(["-d", &to]).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Newer ones have a random key.
+    let lines = text(&output.stdout);
+    lines.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
+}
+
+const ITEMS: (&str, &str) = (
+    "migrations/1-item.sql",
+    "create table item (id int generated always as identity primary key, name text, price numeric);
+     grant select, insert on item to howdah_web;\n",
+);
+
+#[test]
+fn plan_leaves_nothing_and_says_what_deploy_does() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "views/a_cheap.sql",
+            "create view cheap as select * from z_all where price < 10;\ngrant select on cheap to howdah_web;\n",
+        ),
+        ("views/z.sql", "create view z_all as select id, name, price from item;\n"),
+        (
+            "functions/names.sql",
+            "create function names() returns text language sql stable return (select string_agg(name, ' ') from cheap);\n",
+        ),
+        ("routes.sql", "select http.route('GET', '/names', 'names');\n"),
+        (
+            "tests/t.sql",
+            "insert into item (name, price) values ('pen', 1);\nselect convert_from(body, 'UTF8') = 'pen' from http.call('GET', '/names');\n",
+        ),
+    ]);
+    let before = dump(&shop.platform, &[]);
+    let planned = shop.ok("plan");
+    assert_eq!(dump(&shop.platform, &[]), before);
+    assert_eq!(shop.value("select count(*)::text from pg_roles where rolname = 'shop_owner'"), "0");
+    let deployed = shop.ok("deploy");
+    let steps = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("  ") && !line.contains("locked:"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(&planned), steps(&deployed));
+    assert!(steps(&planned).len() == 6, "{planned}");
+    assert_eq!(shop.platform.get("/names").status, 404, "no row is left of the test");
+    assert_eq!(shop.value("select count(*)::text from shop.item"), "0");
+    // Nothing changed, nothing done.
+    let before = shop.dump();
+    assert!(shop.ok("deploy").contains("Nothing has changed since deployment 1."));
+    assert_eq!(shop.dump(), before);
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_migration_goes_and_comes_back() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "views/priced.sql",
+            "create view priced as select id, price from item;\ngrant select on priced to howdah_web;\n",
+        ),
+        (
+            "functions/dear.sql",
+            "create function dear() returns setof priced language sql stable begin atomic select * from priced where price > 9; end;\n",
+        ),
+        ("routes.sql", "select http.route('GET', '/dear', 'dear');\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql("insert into shop.item (name, price) values ('lamp', 12.5)");
+    assert_eq!(shop.platform.get("/dear").text(), r#"[{"id":1,"price":12.5}]"#);
+    shop.write(
+        "migrations/2-cents.sql",
+        "alter table item alter column price type bigint using price * 100;\n",
+    );
+    shop.write("functions/dear.sql", "create function dear() returns setof priced language sql stable begin atomic select * from priced where price > 900; end;\n");
+    let told = shop.ok("deploy");
+    assert!(told.contains("locked: shop.item (AccessExclusiveLock, from migrations/2-cents.sql)"), "{told}");
+    assert_eq!(shop.platform.get("/dear").text(), r#"[{"id":1,"price":1250}]"#);
+    assert_eq!(shop.value("select has_table_privilege('howdah_web', 'shop.priced', 'select')::text"), "true");
+    // A column that the view has goes.
+    shop.write("migrations/3-name.sql", "alter table item drop column name;\n");
+    shop.ok("deploy");
+    // What nobody's file has made is in the way.
+    shop.platform.sql("create view public.outside as select price from shop.item");
+    shop.write("migrations/4-price.sql", "alter table item drop column price;\n");
+    let error = shop.fails("deploy");
+    assert!(
+        error.contains("migrations/4-price.sql:1: cannot drop column price")
+            && error.contains("view outside"),
+        "{error}"
+    );
+    assert_eq!(shop.platform.get("/dear").text(), r#"[{"id":1,"price":1250}]"#);
+}
+
+#[test]
+fn a_failing_migration_function_or_test_leaves_nothing() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("functions/one.sql", "create function one() returns int language sql immutable return 1;\n"),
+        ("tests/one.sql", "select one() = 1;\n"),
+    ]);
+    shop.ok("deploy");
+    let before = shop.dump();
+    for (path, text, told) in [
+        (
+            "migrations/2.sql",
+            "create table more (n int);\nalter table nothing add x int;\n",
+            "migrations/2.sql:2: relation \"nothing\" does not exist",
+        ),
+        (
+            "functions/one.sql",
+            "create function one() returns int language sql immutable return 1;\ncreate function two() returns int language sql return nowhere();\n",
+            "functions/one.sql:2: function nowhere() does not exist",
+        ),
+        (
+            "functions/one.sql",
+            "create function one() returns int language sql immutable return 2;\n",
+            "tests/one.sql:1: this is not true",
+        ),
+        ("functions/one.sql", "\n", "tests/one.sql:1: function one() does not exist"),
+        (
+            "functions/two.sql",
+            "create function one() returns int language sql immutable return 1;\n",
+            "is made by",
+        ),
+        ("routes.sql", "select http.route('GET', '/one', 'three');\n", "routes.sql:1:"),
+        (
+            "views/v.sql",
+            "create view v as select 1 as a;\ncommit;\n",
+            "views/v.sql:2: a file cannot begin or end a transaction",
+        ),
+        ("migrations/0.sql", "select 1;\n", "migrations/0.sql: it comes late"),
+        ("migrations/1-item.sql", "select 1;\n", "it has run and was changed"),
+        ("schema.sql", "select 1;\n", "this is in none of"),
+    ] {
+        let path_before = fs::read_to_string(shop.folder.path().join(path)).ok();
+        shop.write(path, text);
+        for task in ["plan", "deploy"] {
+            let error = shop.fails(task);
+            assert!(error.contains(told), "{path}, {task}: {error}");
+        }
+        match path_before {
+            Some(text) => shop.write(path, &text),
+            None => shop.remove(path),
+        }
+    }
+    assert_eq!(shop.dump(), before);
+    assert!(shop.ok("deploy").contains("Nothing has changed"));
+}
+
+#[test]
+fn two_people_with_other_settings_and_editors_make_the_same() {
+    let files = [
+        ITEMS,
+        (
+            "migrations/2-day.sql",
+            "create table day (d date default '02/03/2026', t text default E'a\\\\b', i interval default '1 day', x bytea default '\\x41');\ninsert into day default values;\n",
+        ),
+        (
+            "functions/f.sql",
+            "create function f() returns text language sql stable as $$\n  select 'one\n\n  two'::text;\n$$;\ncomment on function f() is 'a\nb';\n",
+        ),
+        ("views/caf\u{e9}.sql", "create view v as select d, t from day where d > '01/02/2026'::date;\n"),
+    ];
+    let unix = Application::of(&files);
+    unix.ok("deploy");
+    let other = Application::of(&[]);
+    for (path, text) in files {
+        other.write(&path.replace('\u{e9}', "e\u{301}"), &format!("\u{feff}{}", text.replace('\n', "\r\n")));
+    }
+    other.platform.sql(
+        "create role ada superuser login;
+         alter role ada set DateStyle = 'German, DMY'; alter role ada set standard_conforming_strings = off; alter role ada set search_path = nowhere;
+         alter role ada set check_function_bodies = off; alter role ada set quote_all_identifiers = on; alter role ada set TimeZone = 'Asia/Tokyo';
+         alter role ada set bytea_output = 'escape'; alter role ada set IntervalStyle = 'iso_8601'; alter role ada set default_toast_compression = 'pglz';
+         alter role ada set session_replication_role = 'replica'; alter role ada set role = 'howdah_admin'",
+    );
+    let mut command = other.command("deploy", "ada", &[]);
+    command.envs([
+        ("PGOPTIONS", "-c DateStyle=SQL,DMY -c lc_monetary=C"),
+        ("LC_ALL", "tr_TR.UTF-8"),
+        ("PGTZ", "America/Lima"),
+    ]);
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "howdah_admin may not become the owner");
+    other.platform.sql("alter role ada reset role");
+    let output = other.command("deploy", "ada", &[]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(dump(&unix.platform, &["-n", "shop"]), dump(&other.platform, &["-n", "shop"]));
+    let kept = "select string_agg(path || digest, ' ' order by path) from deploy.file";
+    assert_eq!(unix.value(kept), other.value(kept));
+}
+
+#[test]
+fn whoever_is_no_superuser_is_told_what_one_has_to_run_and_then_deploys() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("functions/one.sql", "create function one() returns int language sql immutable return 1;\n"),
+        ("routes.sql", "select http.route('GET', '/one', 'one');\n"),
+        ("tests/one.sql", "select status = 200 from http.call('GET', '/one');\n"),
+    ]);
+    shop.platform.sql("create role ada login");
+    let output = shop.command("deploy", "ada", &[]).output().unwrap();
+    let error = text(&output.stderr);
+    let told: Vec<&str> = error.lines().filter(|line| line.starts_with("    ")).collect();
+    assert_eq!(
+        told,
+        ["    select deploy.create_application('shop');", "    grant \"shop_owner\" to ada;"],
+        "{error}"
+    );
+    shop.platform.sql(&told.concat());
+    let output = shop.command("deploy", "ada", &["--json", "--message", "the first"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((all["outcome"].as_str(), all["number"].as_i64()), (Some("deployed"), Some(1)), "{all}");
+    assert_eq!(shop.platform.get("/one").text(), "1");
+    let history: Value =
+        serde_json::from_slice(&shop.command("history", "ada", &["--json"]).output().unwrap().stdout)
+            .unwrap();
+    assert_eq!(
+        (history[0]["deployed_by"].as_str(), history[0]["note"].as_str()),
+        (Some("ada"), Some("the first"))
+    );
+    let refused = shop.command("deploy", "nobody_at_all", &[]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let nowhere = Command::new(howdah_tests::command())
+        .args(["deploy", "--to", "staging", "--app"])
+        .arg(shop.folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        text(&nowhere.stderr).contains("neither a connection string nor an environment"),
+        "{}",
+        text(&nowhere.stderr)
+    );
+}
+
+#[test]
+fn who_holds_a_lock_has_it_undone_and_tried_again() {
+    let shop = Application::of(&[ITEMS]);
+    shop.ok("deploy");
+    shop.write("migrations/2.sql", "create table other (n int);\nalter table item add column stars int;\n");
+    let mut holder = shop.platform.session();
+    holder.batch_execute("begin; select * from shop.item").unwrap();
+    let output = shop.run("deploy", &["--lock-timeout", "0.1", "--tries", "2"]);
+    let (told, error) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        told.contains("Nothing was kept, as canceling statement due to lock timeout")
+            && error.contains("2 times"),
+        "{told}{error}"
+    );
+    assert_eq!(shop.value("select to_regclass('shop.other') is null"), "t");
+    let deploying = shop
+        .command("deploy", "postgres", &["--lock-timeout", "0.1", "--tries", "100"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("it has waited", || shop.platform.count("pg_locks where not granted") > 0);
+    holder.batch_execute("commit").unwrap();
+    let output = deploying.wait_with_output().unwrap();
+    assert!(
+        output.status.success() && text(&output.stdout).contains("Deployed as number 2."),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn a_deployment_that_is_killed_leaves_the_old_or_the_new_whole() {
+    let shop = Application::of(&[ITEMS]);
+    let version = |number: usize| {
+        shop.write(
+            &format!("migrations/{}.sql", number + 1),
+            &format!("alter table item add column c{number} int;\n"),
+        );
+        for name in ["one", "two"] {
+            shop.write(
+                &format!("functions/{name}.sql"),
+                &format!(
+                    "create function {name}() returns int language sql immutable as 'select {number}';\n"
+                ),
+            );
+        }
+        shop.write("routes.sql", &format!("select http.route('GET', '/v{number}', 'one');\n"));
+    };
+    version(1);
+    shop.ok("deploy");
+    let seen = "select shop.one() || ' ' || shop.two() || ' ' || (select string_agg(pattern, ' ') from http.route where pattern like '/v%')
+        || ' ' || (select max(number) from deploy.deployment) || ' ' || (select count(*) - 3 from pg_attribute where attrelid = 'shop.item'::regclass and attnum > 0)";
+    let mut number = 1;
+    for kill in 0..10 {
+        version(number + 1);
+        let mut deploying = shop
+            .command("deploy", "postgres", &[])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(10 + 12 * kill));
+        match kill % 2 {
+            0 => drop(deploying.kill()),
+            _ => {
+                shop.platform.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'howdah deploy'");
+            }
+        }
+        deploying.wait().unwrap();
+        wait_for("its session has ended", || {
+            shop.platform.count("pg_stat_activity where application_name = 'howdah deploy'") == 0
+        });
+        let now = shop.value(seen);
+        let whole = |number: usize| format!("{number} {number} /v{number} {number} {number}");
+        assert!(now == whole(number) || now == whole(number + 1), "killed at {kill}: {now}");
+        if now == whole(number + 1) {
+            number += 1;
+        }
+    }
+    version(number + 1);
+    shop.ok("deploy");
+}
