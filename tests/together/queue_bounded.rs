@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use cluster::postgres::Client;
 use howdah_tests::queues::{Queues, number};
@@ -50,6 +51,9 @@ fn free_rows_that_no_condition_wants_do_not_end_truncation() {
 
 /// Messages that are free at most: the producer waits for the consumers.
 const FREE: i64 = 20_000;
+/// A pause after 500 rows. What comes between two looks for little that stays, which are a quarter of a second apart, stays until
+/// then: on a machine that is fast enough that would be all that the test sends.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Rows that are sent and taken: 160 bytes each.
 const PASSES: i64 = if cfg!(feature = "long") { 1_000_000 } else { 300_000 };
 
@@ -70,6 +74,7 @@ fn a_queue_that_is_never_idle_is_truncated_beside_rows_that_wait_for_hours() {
                 if sent.load(Ordering::Relaxed) - taken.load(Ordering::Relaxed) < FREE {
                     send(&mut session, "passes", 500, 0);
                     sent.fetch_add(500, Ordering::Relaxed);
+                    thread::sleep(PAUSE);
                 }
             }
         })];
