@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
+use crate::deployments::Deployments;
 use crate::{Allowance, Lane, Text};
 
 /// What the supervisor knows of a listed database.
@@ -101,6 +102,8 @@ pub struct Database {
     pub announce_ms: AtomicU32,
     /// Requests that gateways have cut off when they left.
     pub cut_off: AtomicU64,
+    /// Deployments that become visible.
+    pub deployments: Deployments,
     /// What requests may make its workers write to the log, by [`LineKind`].
     pub log: [Allowance; LINE_KINDS.len()],
 }

@@ -16,6 +16,7 @@
 
 mod allowance;
 pub mod databases;
+pub mod deployments;
 pub mod intakes;
 mod lane;
 mod places;

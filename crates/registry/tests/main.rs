@@ -1,6 +1,7 @@
 //! Tables in shared memory.
 
 mod databases;
+mod deployments;
 mod intakes;
 mod places;
 mod ports;

@@ -6,7 +6,7 @@ use pgrx::pg_sys::SubXactEvent::{self, SUBXACT_EVENT_ABORT_SUB, SUBXACT_EVENT_CO
 use pgrx::pg_sys::XactEvent::{self, XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PREPARE};
 use pgrx::pg_sys::{self, SubTransactionId};
 
-use crate::entry::{enter_unfailing, infallible_callback};
+use crate::entry::{callback, enter_unfailing, infallible_callback};
 
 /// How a session's transaction has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,17 @@ impl TransactionEnd {
     }
 }
 
+/// A stage on the way to the end of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// It is about to commit; an error rolls it back.
+    BeforeCommit,
+    /// It is about to be prepared; an error rolls it back.
+    BeforePrepare,
+    /// Its locks are released: everybody has been told of what it has committed, or it was rolled back.
+    Released,
+}
+
 /// How a subtransaction has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SubtransactionEnd {
@@ -48,6 +59,7 @@ struct Told<T: 'static> {
 
 thread_local! {
     static OF_TRANSACTIONS: Told<TransactionEnd> = const { Told::nobody() };
+    static OF_STAGES: Cell<Option<fn(Stage)>> = const { Cell::new(None) };
     static OF_SUBTRANSACTIONS: Told<SubtransactionEnd> = const { Told::nobody() };
 }
 
@@ -88,6 +100,46 @@ pub fn at_transaction_end(tell: fn(TransactionEnd)) {
     // SAFETY: on the main thread; a callback for the life of this session, registered once.
     let follow = || unsafe { pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut()) };
     OF_TRANSACTIONS.with(|told| told.add(tell, follow));
+}
+
+/// Has the one function that needs them told of the stages of each transaction of this session, from the current one on. An error
+/// that it raises before the end rolls the transaction back; at [`Stage::Released`] it can raise none.
+pub fn at_stages(tell: fn(Stage)) {
+    if OF_STAGES.replace(Some(tell)).is_none() {
+        // SAFETY: as above.
+        unsafe {
+            pg_sys::RegisterXactCallback(Some(transaction_ends), std::ptr::null_mut());
+            pg_sys::RegisterResourceReleaseCallback(Some(resources_released), std::ptr::null_mut());
+        }
+    }
+}
+
+callback! {
+    unsafe fn transaction_ends(event: XactEvent::Type, _argument: *mut std::ffi::c_void) {
+        let stage = match event {
+            XactEvent::XACT_EVENT_PRE_COMMIT => Stage::BeforeCommit,
+            XactEvent::XACT_EVENT_PRE_PREPARE => Stage::BeforePrepare,
+            _ => return,
+        };
+        if let Some(tell) = OF_STAGES.get() {
+            tell(stage);
+        }
+    }
+}
+
+infallible_callback! {
+    unsafe fn resources_released(
+        phase: pg_sys::ResourceReleasePhase::Type,
+        _commits: bool,
+        is_top: bool,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS
+            && let Some(tell) = OF_STAGES.get()
+        {
+            tell(Stage::Released);
+        }
+    }
 }
 
 /// The same for the end of each subtransaction.

@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Begun, Outside, Scope};
-use session::{authority, changes, faults, leftovers, log_rate, watch};
+use session::{authority, changes, deployments, faults, leftovers, log_rate, watch};
 use shared::settings;
 
 use super::bound_value::Bound;
@@ -116,6 +116,11 @@ impl Job<'_, '_> {
     /// Whether the response to an error says what PostgreSQL says of it. Who calls `http.call` may become the role.
     fn shows_errors(&self) -> bool {
         self.is_called() || settings::SHOW_ERRORS.get()
+    }
+
+    /// Whether it runs in a transaction of its own, which may be rolled back and run again.
+    pub(crate) fn runs_in_executor(&self) -> bool {
+        matches!(self.scope, Scope::Own { .. }) && !self.shown
     }
 
     fn is_called(&self) -> bool {
@@ -232,6 +237,10 @@ impl Job<'_, '_> {
                     None => leftovers::abort(),
                 }
                 self.open.forget();
+                // Nothing of it is left, and nobody has had an answer.
+                if !self.is_called() && deployments::may_be_mixed() {
+                    *mishap = if self.shown { elsewhere() } else { mixed() };
+                }
                 if let Mishap::Error(error) = mishap
                     && Meaning::of(&error.sqlstate).is_of_catalogs()
                 {
@@ -409,6 +418,11 @@ fn refuse_invalid(answer: &Answer) {
     if let Answer::Invalid(reason) = answer {
         pg::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
+}
+
+/// Has the request run again, under one deployment.
+fn mixed() -> Mishap {
+    Mishap::Error(PgError { sqlstate: deployments::MIXED, ..PgError::default() })
 }
 
 /// Has an executor run what runs in a gateway now.

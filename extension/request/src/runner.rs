@@ -6,7 +6,7 @@ use message::Request;
 use problem::{Access, Meaning, Problem};
 use session::identity::Identity;
 use session::request_transaction::Scope;
-use session::{changes, compiled, log_rate, stored_settings};
+use session::{changes, compiled, deployments, log_rate, stored_settings};
 use shared::workers::WorkerEntry;
 
 use super::endpoint::Endpoint;
@@ -40,6 +40,9 @@ pub enum RunsIn {
     /// In the gateway, in a read-only transaction that several requests share.
     GatewayShared,
 }
+
+/// How often a request runs again because its application is deployed.
+const DEPLOYMENT_TRIES: u32 = 100;
 
 /// What became of a request. The response is in [`Runner::response`].
 #[derive(Clone, Copy, Debug)]
@@ -260,7 +263,7 @@ impl Runner {
     ) -> Done {
         let mut counters = None;
         // SAFETY: by contract.
-        let result = log_rate::for_client(|| unsafe { self.answer(request, runs_in, &mut counters) });
+        let result = unsafe { self.answer_of_one_deployment(request, runs_in, &mut counters) };
         let mut done = Done { counters, ..Done::nothing(started) };
         done.status = match result {
             Ok(status) => status,
@@ -276,6 +279,32 @@ impl Runner {
             log_request(request, done.status, waited, done.took);
         }
         done
+    }
+
+    /// Runs a request, and again if its application was deployed meanwhile: nobody gets an answer of two deployments.
+    unsafe fn answer_of_one_deployment(
+        &mut self,
+        request: &Request<'_>,
+        runs_in: RunsIn,
+        counters: &mut Option<u32>,
+    ) -> Result<u16, Problem> {
+        let is_mixed = |problem: &Problem| problem.sqlstate == Some(deployments::MIXED);
+        for _ in 0..DEPLOYMENT_TRIES {
+            // SAFETY: by contract.
+            let result = unsafe {
+                if runs_in != RunsIn::GatewayShared {
+                    deployments::note();
+                }
+                log_rate::for_client(|| self.answer(request, runs_in, counters))
+            };
+            if runs_in != RunsIn::Executor || !result.as_ref().is_err_and(is_mixed) {
+                return result;
+            }
+            if !deployments::wait() {
+                break;
+            }
+        }
+        Err(Problem::new(503, "the application is being deployed"))
     }
 
     /// Writes an error as the response.

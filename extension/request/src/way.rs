@@ -5,6 +5,7 @@ use std::ops::Range;
 use message::Request;
 use problem::{Access, Problem};
 use router::{Match, Router};
+use session::deployments;
 
 use super::endpoint::Endpoint;
 use super::receiver::Answer;
@@ -48,6 +49,7 @@ impl Job<'_, '_> {
                 self.finish(answer, true)
             }
             Way::Handlers(allow) => {
+                let has_no_handlers = handlers.is_empty();
                 for endpoint in &mut endpoints[handlers] {
                     tried(endpoint.number());
                     // SAFETY: by contract.
@@ -58,7 +60,12 @@ impl Job<'_, '_> {
                     }
                 }
                 tried(None);
-                Err(nothing_answers(request, allow))
+                let mut problem = nothing_answers(request, allow);
+                // There may be a route by now. What a handler has done is committed.
+                if has_no_handlers && self.runs_in_executor() && deployments::may_be_mixed() {
+                    problem.sqlstate = Some(deployments::MIXED);
+                }
+                Err(problem)
             }
         }
     }

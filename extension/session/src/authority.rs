@@ -130,7 +130,7 @@ pub fn value_as_owner<T: FromDatum + IntoDatum>(
     rows_as_owner(statement, arguments, |row| row.get::<T>(1).ok()?).into_iter().next()
 }
 
-/// The rows of a statement, run as the owner, as values.
+/// The rows of a statement, run as the owner, as values. The memory of a row ends with the statement: a `Datum` of it must be copied.
 pub fn rows_as_owner<T>(
     statement: &str,
     arguments: &[DatumWithOid<'_>],

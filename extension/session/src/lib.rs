@@ -4,7 +4,8 @@
 //! - [`identity`]: as whom requests run, with what settings; [`settings_in_force`]: how those are set; [`stored_settings`]: what is stored of them; [`user_settings`]: what those
 //!   that users may set do here.
 //! - [`authority`]: who asks, who may, and the one way to run something as somebody else.
-//! - [`deployer`]: as whom and with what settings the files of an application run.
+//! - [`deployer`]: as whom and with what settings the files of an application run; [`deployments`]: those that become visible while a request
+//!   runs.
 //! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction.
 //! - [`changes`]: what changes in the catalogs.
@@ -26,6 +27,7 @@ pub mod compiled;
 mod cursors;
 mod dblink;
 pub mod deployer;
+pub mod deployments;
 pub mod faults;
 pub mod handlers;
 pub mod identity;

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-use super::{changes, cursors, identity};
+use super::{changes, cursors, deployments, identity};
 use crate::{faults, leftovers, temporary, user_settings};
 
 /// In what a request runs.
@@ -167,6 +167,7 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
     unsafe {
         match begun.scope {
             Scope::Shared => {
+                deployments::refuse_mixed();
                 if left == Leftovers::Possible {
                     leftovers::give_up_in_transaction();
                 }
@@ -196,6 +197,8 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 leftovers::distrust_what_was_kept(user_settings::have_changed_meanings());
                 identity::leave_settings(begun.entered);
                 let temporary = leftovers::may_leave_temporary();
+                // What it has looked up was looked up by now.
+                deployments::refuse_mixed();
                 faults::interrupt_if_asked("before the commit");
                 // As the role: what has escaped the above has its rights, and may not become another.
                 pg::CommitTransactionCommand();

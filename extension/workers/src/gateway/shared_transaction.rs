@@ -12,7 +12,7 @@ use pg::guard::{Report, attempt};
 use pg::version;
 use pgrx::pg_sys;
 use request::Runner;
-use session::{leftovers, request_transaction};
+use session::{deployments, leftovers, request_transaction};
 
 /// How long it stays open.
 const LONGEST: Duration = Duration::from_millis(1);
@@ -51,6 +51,7 @@ impl SharedTransaction {
         let ended = ended();
         // SAFETY: by contract; nothing with a destructor is held.
         let begun = unsafe {
+            deployments::note();
             attempt(Report::Log, || {
                 pg::SetCurrentStatementStartTimestamp();
                 pg::StartTransactionCommand();

@@ -1,0 +1,44 @@
+//! Deployments that become visible while requests run.
+//!
+//! What a statement finds in the catalogs follows no snapshot: a request that runs across a deployment's commit may have called one
+//! function as it was and another as it is. So a deployment is under way from just before its commit until all can see it, and whoever
+//! runs a request asks at its end whether one has been under way since its beginning: then nobody gets the answer, and it runs again.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+/// The deployments of a database.
+#[repr(C)]
+#[derive(Default)]
+pub struct Deployments {
+    under_way: AtomicU32,
+    ended: AtomicU64,
+}
+
+impl Deployments {
+    /// One is about to commit.
+    pub fn begin(&self) {
+        self.under_way.fetch_add(1, SeqCst);
+    }
+
+    /// One that has begun has ended: everybody sees it, or it was rolled back.
+    pub fn end(&self) {
+        // In this order: who finds none under way finds it among those that have ended.
+        self.ended.fetch_add(1, SeqCst);
+        self.under_way.fetch_sub(1, SeqCst);
+    }
+
+    /// How many have ended. To be asked before a request looks anything up.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(SeqCst)
+    }
+
+    /// Whether one is under way.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.load(SeqCst) != 0
+    }
+
+    /// Whether what was looked up since so many had ended may be of two deployments.
+    pub fn may_be_mixed(&self, ended: u64) -> bool {
+        self.is_under_way() || self.ended() != ended
+    }
+}

@@ -1,0 +1,114 @@
+//! Deployments that become visible while a request runs. Who deploys says when; who runs a request asks at its end, before it commits.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use pg::guard::{PgError, Report, attempt};
+use pg::transaction_end::{Stage, at_stages};
+use pgrx::pg_sys;
+use shared::attached;
+use shared::databases::Database;
+
+use super::changes;
+
+/// The SQLSTATE of a request that is given up because of a deployment.
+pub const MIXED: [u8; 5] = *b"HDM01";
+
+/// How long a request waits for the commit of a deployment: one may wait for a standby.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// The entry of this process's database; none until it is first asked for, and in a database that is not served.
+    static DATABASE: Cell<Option<&'static Database>> = const { Cell::new(None) };
+    /// How many had ended when the request began.
+    static NOTED: Cell<u64> = const { Cell::new(0) };
+    /// Whether this transaction is one.
+    static DEPLOYS: Cell<bool> = const { Cell::new(false) };
+    /// Whether it is under way.
+    static UNDER_WAY: Cell<bool> = const { Cell::new(false) };
+}
+
+fn database() -> Option<&'static Database> {
+    DATABASE.get().or_else(|| {
+        // SAFETY: PostgreSQL's own variable.
+        let database = attached()?.database_of(unsafe { pg_sys::MyDatabaseId });
+        DATABASE.set(database);
+        database
+    })
+}
+
+/// A request begins, or begins anew, or a transaction that requests will share. What has become visible since the last is known before
+/// anything is looked up.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+pub unsafe fn note() {
+    let Some(database) = database() else { return };
+    let ended = database.deployments.ended();
+    if ended != NOTED.replace(ended) {
+        // SAFETY: by contract. Nothing is planned.
+        let _ = unsafe { attempt(Report::Log, || changes::accept()) };
+    }
+}
+
+/// Whether what was looked up since [`note`] may be of two deployments.
+pub fn may_be_mixed() -> bool {
+    database().is_some_and(|database| database.deployments.may_be_mixed(NOTED.get()))
+}
+
+/// The error of a request of which that is so. It runs again.
+pub(crate) fn refuse_mixed() {
+    if may_be_mixed() {
+        pg::guard::raise(PgError {
+            sqlstate: MIXED,
+            message: "the application was deployed while the request ran".into(),
+            ..PgError::default()
+        });
+    }
+}
+
+/// Waits until none is under way; false if that takes too long, or the request is cancelled.
+pub fn wait() -> bool {
+    let begun = Instant::now();
+    while database().is_some_and(|database| database.deployments.is_under_way()) {
+        // SAFETY: PostgreSQL's own variable.
+        if begun.elapsed() > PATIENCE || unsafe { pg_sys::QueryCancelPending } != 0 {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
+/// The transaction is a deployment from now on.
+pub fn announce() {
+    at_stages(at_stage);
+    DEPLOYS.set(true);
+}
+
+fn at_stage(stage: Stage) {
+    match stage {
+        Stage::BeforePrepare if DEPLOYS.get() => pg::guard::raise(PgError {
+            sqlstate: *b"0A000",
+            message: "a deployment cannot be prepared".into(),
+            ..PgError::default()
+        }),
+        Stage::BeforeCommit if DEPLOYS.get() => {
+            if let Some(database) = database() {
+                UNDER_WAY.set(true);
+                database.deployments.begin();
+            }
+        }
+        Stage::Released => {
+            DEPLOYS.set(false);
+            if UNDER_WAY.take()
+                && let Some(database) = database()
+            {
+                database.deployments.end();
+            }
+        }
+        Stage::BeforePrepare | Stage::BeforeCommit => {}
+    }
+}
