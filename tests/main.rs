@@ -15,6 +15,7 @@ mod together {
     mod changes;
     mod contrib;
     mod databases;
+    mod deployed_kinds;
     mod deployments;
     mod documentation;
     mod draining;

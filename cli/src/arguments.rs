@@ -37,6 +37,11 @@ pub(crate) enum Task {
     /// Migrations run once, in the order of their numbers. Functions and views run when their text has changed, and what is no
     /// longer in the folder goes. Then the tests run, inside the transaction.
     Deploy(Deploy),
+    /// Bring the code of an earlier deployment back: functions, views, routes.
+    ///
+    /// The server has kept it, so the folder is not needed. Migrations are never taken back: the tables stay as they are, and code
+    /// that cannot run on them is an error. It is a deployment of its own, tested like every other.
+    Rollback(Rollback),
     /// Show the deployments of an application.
     History(History),
     /// Show processes, listeners and routes.
@@ -151,9 +156,15 @@ pub(crate) struct Deploy {
     /// What the deployment is for, for howdah history.
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) message: Option<String>,
+    /// Deploy the folder although it is an earlier deployment again.
+    #[arg(long)]
+    pub(crate) back: bool,
     /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) lock_timeout: Duration,
+    /// How many seconds others may be kept from a relation. Then all is undone, and tried again.
+    #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, env = "HOWDAH_LOCKS")]
+    pub(crate) locks: Duration,
     /// How often it is tried.
     #[arg(long, value_name = "TIMES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tries: u32,
@@ -163,6 +174,21 @@ pub(crate) struct Deploy {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Rollback {
+    /// The number of the deployment (default: the one before the last).
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: Option<i32>,
+    /// The application's name (default: that of howdah.toml in --app).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Say what it would do: everything runs, and is undone.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) deploy: Deploy,
 }
 
 #[derive(Args, Debug)]

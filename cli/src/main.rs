@@ -6,7 +6,7 @@
 //!   `listeners` has it listen, `greeting` says where it serves, `log` shows requests, notices, warnings and errors meanwhile.
 //! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
 //!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
-//! - `deployment`: `new`, `plan`, `deploy` and `history`: folders that are applications.
+//! - `deployment`: `new`, `plan`, `deploy`, `rollback` and `history`: folders that are applications.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Task::New(options) => deployment::new::run(&options),
         Task::Plan(options) => deployment::run::run(&options, End::Undo),
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),
+        Task::Rollback(options) => deployment::run::roll_back(&options),
         Task::History(options) => deployment::history::run(&options),
         Task::Status { place, json } => status::run(&place.data, json),
         Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),

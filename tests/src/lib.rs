@@ -13,6 +13,7 @@
 //! - [`memory_faults`]: a process without memory.
 
 pub mod abilities;
+pub mod application;
 #[path = "../timing/bounds.rs"]
 pub mod bounds;
 pub mod client;

@@ -1,101 +1,16 @@
 //! `howdah plan` and `howdah deploy`, as a user runs them.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
+use howdah_tests::application::{Application, ITEMS, dump, text};
 use howdah_tests::platform::{DATABASE, Platform};
 use howdah_tests::wait_for;
 use serde_json::Value;
-
-/// A folder that is an application, and a platform that it goes to.
-struct Application {
-    platform: Platform,
-    folder: tempfile::TempDir,
-}
-
-impl Application {
-    /// The files below `files`, and `howdah.toml`.
-    fn of(files: &[(&str, &str)]) -> Application {
-        let application = Application { platform: Platform::start(), folder: tempfile::tempdir().unwrap() };
-        application.write("howdah.toml", "name = \"shop\"\n");
-        files.iter().for_each(|(path, text)| application.write(path, text));
-        application
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        write(self.folder.path(), path, text);
-    }
-
-    fn remove(&self, path: &str) {
-        fs::remove_file(self.folder.path().join(path)).unwrap();
-    }
-
-    fn to(&self, user: &str) -> String {
-        let text = self.platform.cluster.connection_string(DATABASE).unwrap();
-        text.replace("user=postgres", &format!("user={user}"))
-    }
-
-    fn command(&self, task: &str, user: &str, more: &[&str]) -> Command {
-        let mut command = Command::new(howdah_tests::command());
-        command.arg(task).arg("--app").arg(self.folder.path()).args(["--to", &self.to(user)]).args(more);
-        command
-    }
-
-    fn run(&self, task: &str, more: &[&str]) -> Output {
-        self.command(task, "postgres", more).output().unwrap()
-    }
-
-    fn ok(&self, task: &str) -> String {
-        let output = self.run(task, &[]);
-        assert!(output.status.success(), "{task}: {}{}", text(&output.stdout), text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// What it complains of; it must fail.
-    fn fails(&self, task: &str) -> String {
-        let output = self.run(task, &[]);
-        assert_eq!(output.status.code(), Some(1), "{task}: {}", text(&output.stdout));
-        text(&output.stderr)
-    }
-
-    fn value(&self, query: &str) -> String {
-        self.platform.value(query).unwrap_or_default()
-    }
-
-    /// The schema, and what deployments have kept.
-    fn dump(&self) -> String {
-        dump(&self.platform, &["-n", "shop", "-n", "deploy"])
-    }
-}
-
-fn write(folder: &Path, path: &str, text: &str) {
-    let path = folder.join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn dump(platform: &Platform, more: &[&str]) -> String {
-    let program = platform.cluster.installation().program("pg_dump");
-    let to = platform.cluster.connection_string(DATABASE).unwrap();
-    let output = Command::new(program).args(["-d", &to]).args(more).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    // Newer ones have a random key.
-    let lines = text(&output.stdout);
-    lines.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
-}
-
-const ITEMS: (&str, &str) = (
-    "migrations/1-item.sql",
-    "create table item (id int generated always as identity primary key, name text, price numeric);
-     grant select, insert on item to howdah_web;\n",
-);
 
 #[test]
 fn plan_leaves_nothing_and_says_what_deploy_does() {
@@ -302,7 +217,7 @@ fn whoever_is_no_superuser_is_told_what_one_has_to_run_and_then_deploys() {
         serde_json::from_slice(&shop.command("history", "ada", &["--json"]).output().unwrap().stdout)
             .unwrap();
     assert_eq!(
-        (history[0]["deployed_by"].as_str(), history[0]["note"].as_str()),
+        (history["deployments"][0]["deployed_by"].as_str(), history["deployments"][0]["note"].as_str()),
         (Some("ada"), Some("the first"))
     );
     let refused = shop.command("deploy", "nobody_at_all", &[]).output().unwrap();
@@ -328,12 +243,37 @@ fn who_holds_a_lock_has_it_undone_and_tried_again() {
     holder.batch_execute("begin; select * from shop.item").unwrap();
     let output = shop.run("deploy", &["--lock-timeout", "0.1", "--tries", "2"]);
     let (told, error) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        told.contains("Nothing was kept, as canceling statement due to lock timeout")
-            && error.contains("2 times"),
-        "{told}{error}"
-    );
+    let why = "migrations/2.sql: canceling statement due to lock timeout: postgres (process ";
+    assert!(told.contains(&format!("Nothing was kept, as {why}")), "{told}");
+    assert!(error.contains(why) && error.contains("idle in transaction since"), "{error}");
+    assert!(error.contains(" was in the way, 2 times"), "{error}");
     assert_eq!(shop.value("select to_regclass('shop.other') is null"), "t");
+    // What keeps others waiting for long is undone.
+    shop.write("migrations/3.sql", "select pg_sleep(60);\n");
+    let mut other = shop.platform.session();
+    holder.batch_execute("commit").unwrap();
+    let long = thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            wait_for("it is locked", || {
+                shop.platform
+                    .count("pg_locks where mode = 'AccessExclusiveLock' and relation = 'shop.item'::regclass")
+                    > 0
+            });
+            other.batch_execute("select * from shop.item").unwrap();
+        });
+        let long = shop.run("deploy", &["--locks", "0.3", "--tries", "1"]);
+        waits.join().unwrap();
+        long
+    });
+    assert!(
+        text(&long.stderr).contains(
+            "others were kept from shop.item (AccessExclusiveLock) for 0.3 s; --locks gives it more"
+        ),
+        "{}",
+        text(&long.stderr)
+    );
+    shop.remove("migrations/3.sql");
+    holder.batch_execute("begin; select * from shop.item").unwrap();
     let deploying = shop
         .command("deploy", "postgres", &["--lock-timeout", "0.1", "--tries", "100"])
         .stdout(std::process::Stdio::piped())
@@ -400,4 +340,197 @@ fn a_deployment_that_is_killed_leaves_the_old_or_the_new_whole() {
     }
     version(number + 1);
     shop.ok("deploy");
+}
+
+/// Says that it is over, after a failure as well.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[test]
+fn no_request_sees_half_of_a_deployment_and_none_fails() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/slowly.sql",
+            "create function slowly() returns text language plpgsql as $$
+           declare first int := one(); begin perform pg_sleep(0.01); return first || ' ' || two(); end $$;\n",
+        ),
+        (
+            "functions/quick.sql",
+            "create function quick() returns text language sql stable as 'select one() || '' '' || two()';\n",
+        ),
+        (
+            "functions/add.sql",
+            "create function add() returns text language sql as 'insert into item (name) values (''x'') returning one() || '' '' || two()';\n",
+        ),
+        (
+            "routes.sql",
+            "select http.route('GET', '/both', 'slowly');\nselect http.route('GET', '/quick', 'quick');\nselect http.route('POST', '/add', 'add');\n",
+        ),
+    ]);
+    let version = |number: usize| {
+        for name in ["one", "two"] {
+            shop.write(&format!("functions/{name}.sql"), &format!("create function {name}() returns int language plpgsql stable as $$ begin return {number}; end $$;\n"));
+        }
+    };
+    version(0);
+    shop.ok("deploy");
+    let done = AtomicBool::new(false);
+    let (answers, added) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for place in 0..6 {
+            let (shop, done, answers, added) = (&shop, &done, &answers, &added);
+            scope.spawn(move || {
+                let mut connection = shop.platform.connect();
+                while !done.load(Relaxed) {
+                    let (method, path) = [("GET", "/both"), ("GET", "/quick"), ("POST", "/add")][place % 3];
+                    let reply = connection.request(method, path, &[], b"");
+                    assert_eq!(reply.status, 200, "{}", reply.text());
+                    let text = reply.text();
+                    let (one, two) = text.split_once(' ').expect("two numbers");
+                    assert_eq!(one, two, "{path}");
+                    answers.fetch_add(1, Relaxed);
+                    thread::sleep(Duration::from_millis(2));
+                    added.fetch_add(usize::from(place % 3 == 2), Relaxed);
+                }
+            });
+        }
+        // Whatever fails here, the others end.
+        let _ended = Ended(&done);
+        for number in 1..=50 {
+            version(number);
+            if number % 5 == 0 {
+                shop.write(
+                    &format!("migrations/{}.sql", number + 1),
+                    &format!("alter table item add column c{number} int default {number};\n"),
+                );
+            }
+            shop.ok("deploy");
+        }
+    });
+    let (answers, added) = (answers.into_inner(), added.into_inner());
+    assert!(answers > 200, "{answers}");
+    assert_eq!(shop.value("select count(*)::text from shop.item"), added.to_string(), "each once");
+}
+
+#[test]
+fn an_earlier_deployment_comes_back_without_its_folder_and_tables_stay() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/names.sql",
+            "create function names() returns text language sql stable return (select string_agg(name, ' ') from item);\n",
+        ),
+        ("routes.sql", "select http.route('GET', '/names', 'names');\n"),
+        ("tests/names.sql", "select status = 404 from http.call('GET', '/names');\n"),
+    ]);
+    shop.ok("deploy");
+    shop.write("migrations/2-stars.sql", "alter table item add column stars int default 3;\n");
+    shop.write("functions/names.sql", "create function names() returns text language sql stable return (select string_agg(name || stars, ' ') from item);\n");
+    shop.write(
+        "functions/extra.sql",
+        "create function extra() returns int language sql immutable return 1;\n",
+    );
+    shop.write("routes.sql", "select http.route('GET', '/starred', 'names');\n");
+    shop.ok("deploy");
+    shop.platform.sql("insert into shop.item (name) values ('lamp')");
+    assert_eq!(shop.platform.get("/starred").text(), "lamp3");
+    let back = |more: &[&str]| {
+        let mut command = Command::new(howdah_tests::command());
+        command
+            .args(["rollback", "--name", "shop", "--locks", "60", "--to", &shop.to("postgres")])
+            .args(more);
+        command.output().unwrap()
+    };
+    // Its test says that there is nothing at /names, and there is a lamp by now.
+    let failed = back(&[]);
+    assert!(text(&failed.stderr).contains("tests/names.sql:1: this is not true"), "{}", text(&failed.stderr));
+    shop.platform.sql("delete from shop.item");
+    let planned = back(&["--plan"]);
+    assert!(
+        text(&planned.stdout).contains("no file  makes any more: function shop.extra()"),
+        "{}{}",
+        text(&planned.stdout),
+        text(&planned.stderr)
+    );
+    assert_eq!(shop.platform.get("/starred").status, 404, "there is nothing at the route");
+    assert!(shop.platform.get("/starred").text().contains("there is nothing at"));
+    let output = back(&["1", "--message", "stars were wrong"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    shop.platform.sql("insert into shop.item (name) values ('lamp')");
+    assert_eq!(shop.platform.get("/names").text(), "lamp");
+    assert!(shop.platform.get("/starred").text().contains("nothing answers"));
+    assert_eq!(
+        shop.value("select string_agg(number || kind, ' ' order by number) from deploy.history('shop')"),
+        "1deploy 2deploy 3rollback"
+    );
+    assert_eq!(shop.value("select count(*)::text from pg_attribute where attrelid = 'shop.item'::regclass and attname = 'stars'"), "1");
+    shop.platform.sql("delete from shop.item");
+    // The folder is deployment 2 again.
+    let error = shop.fails("deploy");
+    assert!(error.contains("the folder is deployment 2 again"), "{error}");
+    let output = shop.run("deploy", &["--back"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let wrong = back(&["9"]);
+    assert!(text(&wrong.stderr).contains("see howdah history"), "{}", text(&wrong.stderr));
+    let none = Command::new(howdah_tests::command())
+        .args(["rollback", "--name", "none", "--to", &shop.to("postgres")])
+        .output()
+        .unwrap();
+    assert!(text(&none.stderr).contains("there is no application none"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn what_was_changed_by_hand_is_shown_and_nothing_after_a_restore() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("views/v.sql", "create view v as select id from item;\ngrant select on v to howdah_web;\n"),
+        ("functions/one.sql", "create function one() returns int language sql immutable return 1;\ncreate function gone(n int) returns int language sql immutable return n;\n"),
+        ("functions/kinds.sql", "create type mood as enum ('sad', 'glad');\ncreate domain small as int check (value < 10);\ncreate aggregate total (int) (sfunc = int4pl, stype = int);
+           create function touch() returns trigger language plpgsql as $$ begin return new; end $$;
+           create trigger touches before update on item for each row execute function touch();
+           create policy everybody on item using (true);\n"),
+        ("routes.sql", "select http.route('GET', '/one', 'one');\nselect http.route('GET', '/two', 'one');\n"),
+    ]);
+    shop.ok("deploy");
+    let drift = |platform: &Platform| {
+        platform.value("select coalesce(string_agg(object || ' ' || change, '; ' order by object), 'none') from deploy.drift('shop')").unwrap()
+    };
+    assert_eq!(drift(&shop.platform), "none");
+    let restored = Platform::start();
+    restored.sql("drop extension howdah cascade; create role shop_owner; create role late");
+    let file = shop.folder.path().join("dump");
+    fs::write(&file, dump(&shop.platform, &[])).unwrap();
+    let psql = restored.cluster.installation().program("psql");
+    let to = restored.cluster.connection_string(DATABASE).unwrap();
+    let output = Command::new(psql)
+        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &to, "-f"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(drift(&restored), "none");
+    shop.platform.sql(
+        "create or replace function shop.one() returns int language sql immutable return 2; drop function shop.gone(int);
+         revoke select on shop.v from howdah_web; select http.unroute('GET', '/two');
+         alter type shop.mood add value 'mad'; alter table shop.item disable trigger touches; alter policy everybody on shop.item using (false);
+         alter domain shop.small add check (value > 0)",
+    );
+    assert_eq!(
+        drift(&shop.platform),
+        "function shop.gone(integer) is gone; function shop.one() was changed; policy shop.item.everybody was changed; \
+         route GET /two is gone; trigger shop.item.touches was changed; type shop.mood was changed; \
+         type shop.small was changed; view shop.v was changed"
+    );
+    let shown = shop.ok("history");
+    assert!(
+        shown.contains("Changed by hand since:\n  function shop.one() (functions/one.sql) was changed")
+            || shown.contains("function shop.one() (functions/one.sql) was changed"),
+        "{shown}"
+    );
 }

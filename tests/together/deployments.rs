@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cluster::postgres::Client;
+use howdah_tests::abilities::brings_extension;
 use howdah_tests::platform::Platform;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -360,4 +361,66 @@ fn a_function_whose_needs_are_gone_is_found() {
     assert_eq!(problem["path"], "functions/high.sql", "{finished:?}");
     assert!(problem["message"].as_str().unwrap_or_default().contains("low()"), "{finished:?}");
     ada.batch_execute("rollback").unwrap();
+}
+
+#[test]
+fn a_long_history_is_told_as_it_is_kept() {
+    let platform = platform();
+    platform.sql(
+        "insert into deploy.deployment (application, number, kind, deployed_at, deployed_by, note, key, fingerprint)
+         select 'shop', n, 'deploy', now(), 'ada', repeat('x', n), '', md5(n::text) from generate_series(1, 2000) n;
+         insert into deploy.file (application, number, path, digest) select 'shop', 1, 'views/' || n || '.sql', n::text from generate_series(1, 2000) n;
+         insert into deploy.content (application, digest, content) select 'shop', n::text, repeat(n::text, n) from generate_series(1, 2000) n",
+    );
+    let mut ada = session(&platform, "ada");
+    let mut right = |query: &str| ada.query_one(query, &[]).unwrap().get::<_, i64>(0);
+    assert_eq!(
+        right(
+            "select count(*) from deploy.history('shop') h
+             where h.deployed_by = 'ada' and h.note = repeat('x', h.number) and h.fingerprint = md5(h.number::text)"
+        ),
+        2000
+    );
+    assert_eq!(
+        right(
+            "select count(*) from deploy.files('shop', 1) f
+             where f.path = 'views/' || f.digest || '.sql' and f.content = repeat(f.digest, f.digest::int)"
+        ),
+        2000
+    );
+}
+
+#[test]
+fn functions_in_plpgsql_are_checked_where_somebody_can() {
+    if !brings_extension("plpgsql_check", "that functions in PL/pgSQL are checked") {
+        return;
+    }
+    let platform = platform();
+    let functions = "create function early() returns int language plpgsql as $$ begin return (select count(*) from nowhere); end $$;
+         create function forgiven() returns int language plpgsql as $$
+           begin perform 'pragma:disable:check'; return (select count(*) from nowhere); end $$;
+         create function touch() returns trigger language plpgsql as $$ begin new.missing := 1; return new; end $$;
+         create trigger touches before insert on note for each row execute function touch();
+         create function fine() returns int language plpgsql as $$ begin return 1; end $$;";
+    let files = [NOTES, ("functions/f.sql", functions)];
+    let mut ada = session(&platform, "ada");
+    let finished = deploy(&mut ada, &files).pop().unwrap();
+    assert_eq!(
+        finished["unchecked"],
+        json!(["shop.early()", "shop.fine()", "shop.forgiven()", "shop.touch()"])
+    );
+    assert_eq!(finished["problems"], json!([]));
+    platform.sql("create schema tools; create extension plpgsql_check schema tools; grant usage on schema tools to shop_owner");
+    let finished = deploy(&mut ada, &files).pop().unwrap();
+    assert_eq!(finished["unchecked"], json!([]), "{finished}");
+    let told: Vec<&str> =
+        finished["problems"].as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap()).collect();
+    assert_eq!(
+        told,
+        [
+            "function shop.early(), line 1 of its body: relation \"nowhere\" does not exist",
+            "function shop.touch() on shop.note, line 1 of its body: record \"new\" has no field \"missing\"",
+        ]
+    );
+    assert_eq!(finished["problems"][0]["path"], "functions/f.sql");
 }

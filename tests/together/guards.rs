@@ -74,7 +74,15 @@ fn no_source_defines_a_function_of_c_but_by_a_form_that_guards() {
         let text = std::fs::read_to_string(&file).expect("a source");
         for (number, line) in text.lines().enumerate() {
             let place = format!("{}:{}: {line}", file.display(), number + 1);
-            for word in ["pg_extern", "pg_trigger", "pg_guard]", "pg_guard(", "no_mangle", "export_name"] {
+            for word in [
+                "pg_extern",
+                "pg_trigger]",
+                "pg_trigger(",
+                "pg_guard]",
+                "pg_guard(",
+                "no_mangle",
+                "export_name",
+            ] {
                 assert!(!line.contains(word), "{place}");
             }
             let Some((_, rest)) = line.split_once("extern \"C") else { continue };

@@ -8,9 +8,12 @@ use folder::plan::Change;
 use folder::{Deployed, Folder, Plan};
 
 use super::code::Files;
+use super::locks::Locks;
 use super::report::Report;
 use super::server::{Finished, Ran, Stop, call, state};
-use super::target::said;
+use super::source::Source;
+use super::target::{Target, said};
+use super::watcher::Watcher;
 use crate::arguments::Deploy;
 use crate::failure::Failure;
 
@@ -25,45 +28,70 @@ pub(crate) enum Done {
 /// Runs a folder's files in a transaction, which the caller ends.
 pub(crate) fn run(
     transaction: &mut Transaction<'_>,
-    folder: &Folder,
+    target: &Target,
+    source: &Source,
     options: &Deploy,
     key: &str,
     report: &mut Report,
 ) -> Result<Done, Stop> {
+    let folder = &source.folder(transaction)?;
     let deployed = known(transaction, folder)?;
     let plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
     if plan.is_same {
         return Ok(Done::Same(deployed.number));
     }
+    if let (Source::Folder(_), false) = (source, options.back) {
+        refuse_earlier(transaction, folder, &deployed)?;
+    }
     // Files begin with other settings; this one is let through to them.
     let lock_timeout = format!("set local lock_timeout = {}", options.lock_timeout.as_millis());
     transaction.batch_execute(&lock_timeout)?;
-    let number = start(transaction, folder, options, key)?;
+    let number = start(transaction, folder, source, options, key)?;
     report.say(&format!("{} {number}:", folder.manifest.name));
-    let unfinished = {
-        let mut files = Files::new(transaction, folder, &plan, report)?;
-        for path in &plan.migrations {
-            files.run_one(path)?;
-        }
-        files.run_due()?;
-        files.sweep()?;
-        for (path, _) in
-            plan.code.iter().filter(|(path, change)| *path == "routes.sql" && **change != Change::Gone)
-        {
-            files.run_one(path)?;
-        }
-        files.sweep()?;
-        test(&mut files, &plan)?;
-        let finished: Finished = call(files.transaction, "select deploy.finish()::text", &[])?;
-        files.report.locks(&files.locks.seen);
-        finished
-    };
-    report.unchecked(unfinished.unchecked);
-    if unfinished.problems.is_empty() {
+    let locks = Locks::begin(transaction)?;
+    let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
+    let watcher = Watcher::start(
+        target.connect()?,
+        pid,
+        transaction.cancel_token(),
+        locks.before.clone(),
+        options.locks,
+    );
+    let ran = run_files(Files::new(transaction, folder, &plan, locks, report), &plan);
+    let seen = watcher.stop();
+    if let Some(lock) = seen.too_long {
+        let limit = options.locks.as_secs_f64();
+        return Err(Stop::Again(format!(
+            "others were kept from {lock} for {limit} s; --locks gives it more"
+        )));
+    }
+    let finished = ran.map_err(|stop| match (stop, seen.holder) {
+        (Stop::Again(why), Some(holder)) => Stop::Again(format!("{why}: {holder} was in the way")),
+        (stop, _) => stop,
+    })?;
+    report.unchecked(finished.unchecked);
+    if finished.problems.is_empty() {
         return Ok(Done::Ran(number));
     }
-    let told: Vec<String> = unfinished.problems.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = finished.problems.iter().map(ToString::to_string).collect();
     Err(Stop::Failed(Failure::Said(told.join("\n"))))
+}
+
+fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
+    for path in &plan.migrations {
+        files.run_one(path)?;
+    }
+    files.run_due()?;
+    files.sweep()?;
+    let is_routes = |(path, change): &(&String, &Change)| *path == "routes.sql" && **change != Change::Gone;
+    for (path, _) in plan.code.iter().filter(is_routes) {
+        files.run_one(path)?;
+    }
+    files.sweep()?;
+    test(&mut files, plan)?;
+    let finished: Finished = call(files.transaction, "select deploy.finish()::text", &[])?;
+    files.report.locks(&files.locks.seen);
+    Ok(finished)
 }
 
 fn test(files: &mut Files<'_, '_>, plan: &Plan) -> Result<(), Stop> {
@@ -126,19 +154,44 @@ fn administration(folder: &Folder, user: String) -> Vec<String> {
     ]
 }
 
+/// An error if the folder is what was deployed before: an old checkout would take back what came after.
+fn refuse_earlier(
+    transaction: &mut Transaction<'_>,
+    folder: &Folder,
+    deployed: &Deployed,
+) -> Result<(), Stop> {
+    if deployed.number == 0 {
+        return Ok(());
+    }
+    let query = "select max(h.number) from deploy.history($1) h where h.fingerprint = $2";
+    let earlier: Option<i32> =
+        transaction.query_one(query, &[&folder.manifest.name, &folder.fingerprint()])?.get(0);
+    match earlier {
+        None => Ok(()),
+        Some(earlier) => Err(Stop::Failed(Failure::Said(format!(
+            "the folder is deployment {earlier} again, and would take back what came after it, up to {}. Say --back if that is meant, or howdah rollback",
+            deployed.number
+        )))),
+    }
+}
+
 fn start(
     transaction: &mut Transaction<'_>,
     folder: &Folder,
+    source: &Source,
     options: &Deploy,
     key: &str,
 ) -> Result<i32, Stop> {
     let digests: BTreeMap<&String, &String> =
         folder.files.iter().map(|(path, file)| (path, &file.digest)).collect();
     let files = serde_json::json!(digests).to_string();
-    let source = options.destination.app.to_str().and_then(commit);
+    let of = match source {
+        Source::Folder(_) => options.destination.app.to_str().and_then(commit),
+        Source::Earlier { .. } => None,
+    };
     let row = transaction.query_one(
-        "select deploy.start($1, $2::text::json, 'deploy', $3, $4, $5)",
-        &[&folder.manifest.name, &files, &source, &options.message, &key],
+        "select deploy.start($1, $2::text::json, $3, $4, $5, $6)",
+        &[&folder.manifest.name, &files, &source.kind(), &of, &options.message, &key],
     )?;
     Ok(row.get(0))
 }

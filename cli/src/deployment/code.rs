@@ -31,14 +31,14 @@ impl<'a, 't> Files<'a, 't> {
         transaction: &'a mut Transaction<'t>,
         folder: &'a Folder,
         plan: &Plan,
+        locks: Locks,
         report: &'a mut Report,
-    ) -> Result<Self, Stop> {
-        let locks = Locks::begin(transaction)?;
+    ) -> Self {
         let is_due = |(path, change): &(&String, &Change)| {
             Kind::of(path) == Some(Kind::Code) && matches!(change, Change::New | Change::Changed)
         };
         let due = plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
-        Ok(Files { transaction, folder, report, locks, due, taken: BTreeSet::new() })
+        Files { transaction, folder, report, locks, due, taken: BTreeSet::new() }
     }
 
     fn text(&self, path: &str) -> &'a str {
@@ -48,15 +48,16 @@ impl<'a, 't> Files<'a, 't> {
     /// An error of a file, with the lines around.
     pub(crate) fn failed(&self, path: &str, error: &FileError) -> Stop {
         match error.passes() {
-            true => Stop::Again(error.message.clone()),
+            true => Stop::Again(format!("{path}:{}: {}", error.line, error.message)),
             false => Stop::Failed(Failure::Said(error.describe(path, self.text(path)))),
         }
     }
 
     fn run(&mut self, path: &str) -> Result<Ran, Stop> {
         let text = self.text(path);
-        let ran: Ran = call(self.transaction, "select deploy.run($1, $2)::text", &[&path, &text])?;
-        if let Some(error) = ran.error.as_ref().filter(|error| error.passes()) {
+        let ran: Ran = call(self.transaction, "select deploy.run($1, $2)::text", &[&path, &text])
+            .map_err(|stop| stop.at(path))?;
+        if let Some(error) = ran.error.as_ref().filter(|error| error.passes() || error.is_cancelled()) {
             return Err(self.failed(path, error));
         }
         self.locks.look(self.transaction, path)?;

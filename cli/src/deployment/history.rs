@@ -32,17 +32,26 @@ pub(crate) fn run(options: &History) -> Result<()> {
     let rows = client.query(&query, &[name])?;
     let rows: Vec<Vec<Option<String>>> =
         rows.iter().map(|row| (0..COLUMNS.len()).map(|place| row.get(place)).collect()).collect();
+    let drift = client.query("select d.path, d.object, d.change from deploy.drift($1) d", &[name])?;
+    let drift: Vec<[String; 3]> = drift.iter().map(|row| [row.get(0), row.get(1), row.get(2)]).collect();
     if options.json {
-        let all: Vec<Value> = rows
-            .iter()
-            .map(|row| {
-                COLUMNS.iter().zip(row).map(|(column, value)| ((*column).to_owned(), json!(value))).collect()
-            })
-            .collect();
-        say(&format!("{:#}", Value::Array(all)));
-    } else {
-        let table = Table { columns: COLUMNS.map(str::to_owned).to_vec(), rows };
-        say(table.render().trim_end());
+        let object = |row: &Vec<Option<String>>| -> Value {
+            COLUMNS.iter().zip(row).map(|(column, value)| ((*column).to_owned(), json!(value))).collect()
+        };
+        let changed = |[path, object, change]: &[String; 3]| json!({ "path": path, "object": object, "change": change });
+        let all = json!({
+            "application": name,
+            "deployments": rows.iter().map(object).collect::<Vec<_>>(),
+            "drift": drift.iter().map(changed).collect::<Vec<_>>(),
+        });
+        say(&format!("{all:#}"));
+        return Ok(());
+    }
+    let table = Table { columns: COLUMNS.map(str::to_owned).to_vec(), rows };
+    say(table.render().trim_end());
+    if !drift.is_empty() {
+        say("\nChanged by hand since:");
+        drift.iter().for_each(|[path, object, change]| say(&format!("  {object} ({path}) {change}")));
     }
     Ok(())
 }

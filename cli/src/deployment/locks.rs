@@ -26,13 +26,15 @@ impl Lock {
 
 /// The locks of a transaction on what was there before it.
 pub(crate) struct Locks {
-    before: Vec<u32>,
+    /// The relations that there were.
+    pub(crate) before: Vec<u32>,
     /// Those that were seen.
     pub(crate) seen: Vec<Lock>,
 }
 
 /// Modes that have others wait who read or write; from the weakest on.
-const MODES: [&str; 4] = ["ShareLock", "ShareRowExclusiveLock", "ExclusiveLock", "AccessExclusiveLock"];
+pub(crate) const MODES: [&str; 4] =
+    ["ShareLock", "ShareRowExclusiveLock", "ExclusiveLock", "AccessExclusiveLock"];
 
 impl Locks {
     /// Notes what relations there are.

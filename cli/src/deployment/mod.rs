@@ -1,10 +1,11 @@
-//! `howdah new`, `plan`, `deploy` and `history`: a folder is an application, and a transaction is a deployment.
+//! `howdah new`, `plan`, `deploy`, `rollback` and `history`: a folder is an application, and a transaction is a deployment.
 //!
 //! - [`new`]: makes a folder.
 //! - [`target`]: which folder goes to which database.
+//! - [`source`]: what is deployed: a folder, or an earlier deployment.
 //! - [`server`]: the functions of schema `deploy`, as this program calls them.
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
-//!   for meanwhile.
+//!   for meanwhile; [`watcher`]: looks at that from outside.
 //! - [`run`]: attempts until one succeeds, or fails for good.
 //! - [`report`]: what is told of it.
 //! - [`history`]: deployments that were.
@@ -17,4 +18,6 @@ pub(crate) mod new;
 mod report;
 pub(crate) mod run;
 mod server;
+mod source;
 mod target;
+mod watcher;

@@ -1,16 +1,17 @@
-//! `howdah plan` and `howdah deploy`: attempts until one succeeds, or fails for good.
+//! `howdah plan`, `howdah deploy` and `howdah rollback`: attempts until one succeeds, or fails for good.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use folder::Folder;
+use folder::Manifest;
 
 use super::attempt::{self, Done};
 use super::report::Report;
 use super::server::{Stop, require_extension};
+use super::source::Source;
 use super::target::{self, Target};
-use crate::arguments::Deploy;
+use crate::arguments::{Deploy, Rollback};
 use crate::failure::{Failure, Result};
 
 /// What becomes of what has run.
@@ -33,13 +34,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
     let folder = target::folder(&options.destination)?;
     let target = Target::of(&options.destination, &folder.manifest)?;
+    let from = options.destination.app.display().to_string();
+    until_done(options, &target, &Source::Folder(folder), end, &from)
+}
+
+/// Brings the code of an earlier deployment back.
+pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
+    let manifest = match &options.name {
+        Some(name) => Manifest::named(name),
+        None => target::folder(&options.deploy.destination)?.manifest,
+    };
+    let target = Target::of(&options.deploy.destination, &manifest)?;
+    let source = Source::Earlier { name: manifest.name.clone(), number: options.number };
+    let end = if options.plan { End::Undo } else { End::Commit };
+    until_done(&options.deploy, &target, &source, end, &manifest.name)
+}
+
+fn until_done(options: &Deploy, target: &Target, source: &Source, end: End, from: &str) -> Result<()> {
     let mut report = Report::new(options.json);
     require_extension(&mut target.connect()?, &target.shown)?;
-    report.say(&format!("{} to {}", options.destination.app.display(), target.shown));
+    report.say(&format!("{from} to {}", target.shown));
     let (mut tries, mut waited) = (0, Instant::now());
     let mut is_told = false;
     loop {
-        match deploy(&target, &folder, options, end, &mut report) {
+        match deploy(target, source, options, end, &mut report) {
             Ok(()) => return Ok(()),
             Err(Stop::Busy(who)) => {
                 if !is_told {
@@ -74,16 +92,16 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
 
 fn deploy(
     target: &Target,
-    folder: &Folder,
+    source: &Source,
     options: &Deploy,
     end: End,
     report: &mut Report,
 ) -> Result<(), Stop> {
-    let name = &folder.manifest.name;
+    let name = source.name();
     let mut client = target.connect()?;
     let key = format!("{:016x}", RandomState::new().build_hasher().finish());
     let mut transaction = client.transaction()?;
-    let number = match attempt::run(&mut transaction, folder, options, &key, report)? {
+    let number = match attempt::run(&mut transaction, target, source, options, &key, report)? {
         Done::Same(number) => {
             transaction.rollback()?;
             report.end(
@@ -101,6 +119,8 @@ fn deploy(
         report.end(name, None, "planned", "Nothing of it was kept: this is what howdah deploy would do.");
         return Ok(());
     }
+    // A late cancellation by the watcher meets this, not the commit.
+    transaction.batch_execute("")?;
     match transaction.commit() {
         Ok(()) => {}
         Err(error) if error.as_db_error().is_some() => return Err(error.into()),

@@ -22,6 +22,16 @@ pub(crate) enum Stop {
     Failed(Failure),
 }
 
+impl Stop {
+    /// The same, with the file in which others were in the way.
+    pub(crate) fn at(self, path: &str) -> Stop {
+        match self {
+            Self::Again(why) => Self::Again(format!("{path}: {why}")),
+            other => other,
+        }
+    }
+}
+
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
@@ -65,6 +75,11 @@ impl FileError {
     /// Whether the same again may succeed.
     pub(crate) fn passes(&self) -> bool {
         passes(&self.sqlstate, &self.message)
+    }
+
+    /// Whether somebody has cancelled it.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.sqlstate == "57014"
     }
 
     /// Whether PostgreSQL will not replace what is there: another result, other columns, another kind of object.

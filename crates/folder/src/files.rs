@@ -14,7 +14,7 @@ use crate::{Fault, Manifest, manifest, text};
 pub enum Kind {
     /// `migrations/`: runs once, in the order of the numbers.
     Migration,
-    /// `functions/` and `views/`: runs when it has changed, in any order.
+    /// `functions/`, `views/` and `grants.sql`: runs when it has changed, in any order.
     Code,
     /// `routes.sql`: the routes that there shall be.
     Routes,
@@ -32,6 +32,7 @@ impl Kind {
             Some("migrations") => Some(Kind::Migration),
             Some("functions" | "views") => Some(Kind::Code),
             Some("tests") => Some(Kind::Test),
+            None if path == "grants.sql" => Some(Kind::Code),
             None if path == "routes.sql" => Some(Kind::Routes),
             _ => None,
         }
@@ -67,6 +68,13 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// SHA-256 of the paths and digests: two of the same files have the same. As the server computes it.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        self.files.iter().for_each(|(path, file)| hash.update(format!("{path} {}\n", file.digest)));
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Reads a folder. All that is wrong with it is told.
     pub fn read(folder: &Path) -> Result<Folder, Vec<Fault>> {
         let mut faults = Vec::new();
@@ -95,8 +103,7 @@ impl Folder {
     }
 }
 
-const OUTSIDE: &str =
-    "this is in none of migrations/, functions/, views/ and tests/, and would not be deployed; move it there";
+const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and tests/, and is neither routes.sql nor grants.sql: it would not be deployed; move it";
 
 fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
     let path = folder.join(manifest::FILE);

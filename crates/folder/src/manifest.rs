@@ -41,6 +41,11 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// That of an application of which only the name is known.
+    pub fn named(name: &str) -> Manifest {
+        Manifest { name: name.to_owned(), schema: None, owner: None, environments: BTreeMap::new() }
+    }
+
     /// The schema of its objects.
     pub fn schema(&self) -> &str {
         self.schema.as_deref().unwrap_or(&self.name)

@@ -6,16 +6,20 @@ use std::collections::BTreeMap;
 use pg::entry::{Call, Returned, columns, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
-use pgrx::pg_sys::Oid;
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
+use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
 use session::authority::{refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
+use super::checks;
 use super::recorder::{Made, is_recording, recorded};
-use super::removal::take_away;
+use super::removal::{is_part, take_away};
+use super::rights;
 use super::statements::{self, Use, describe};
 
 /// An error where nothing of this may be done: in maintenance, and by a file that is deployed.
@@ -62,8 +66,8 @@ sql_function!(
         let files = files_of(call.need::<pgrx::Json>(1, "files").0);
         application.lock();
         let number = value_as_owner::<i32>(
-            "insert into deploy.deployment (application, number, kind, deployed_at, deployed_by, source, note, key)
-             select $1, coalesce(max(d.number), 0) + 1, $2, now(), session_user, $3, $4, $5
+            "insert into deploy.deployment (application, number, kind, deployed_at, deployed_by, source, note, key, fingerprint)
+             select $1, coalesce(max(d.number), 0) + 1, $2, now(), session_user, $3, $4, $5, $6
              from deploy.deployment d where d.application = $1 returning number",
             &[
                 application.name.as_str().into(),
@@ -71,6 +75,7 @@ sql_function!(
                 call.text(3).into(),
                 call.text(4).into(),
                 call.need_text(5, "key").into(),
+                fingerprint(&files).into(),
             ],
         );
         let Some(number) = number else {
@@ -83,6 +88,8 @@ sql_function!(
              select $1, $2, f.path, f.digest from unnest($3::text[], $4::text[]) f (path, digest)",
             &[name.into(), number.into(), paths.clone().into(), digests.into()],
         );
+        run_as_owner(NOTE_DRIFT, &[name.into()]);
+        rights::forget_kept();
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -92,6 +99,13 @@ sql_function!(
         call.give(number)
     }
 );
+
+/// SHA-256 of the paths and digests, a line each.
+fn fingerprint(files: &BTreeMap<String, String>) -> String {
+    let mut hash = Sha256::new();
+    files.iter().for_each(|(path, digest)| hash.update(format!("{path} {digest}\n")));
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Paths with their digests.
 fn files_of(files: Value) -> BTreeMap<String, String> {
@@ -186,6 +200,29 @@ impl File<'_> {
         );
     }
 
+    /// Runs it; what it has made. What a migration makes and gives lasts, what another file does only as long as that says so.
+    fn run(&self, using: Use) -> Result<Vec<Made>, PgError> {
+        let application = &self.deployment.application;
+        let run =
+            || as_deployer(application.owner, &application.schema, || statements::run(self.text, using));
+        if self.is_migration() {
+            let (ran, made) = recorded(run);
+            ran?;
+            self.note_migration();
+            return Ok(made);
+        }
+        rights::undo(application, Some(self.path), self.deployment.number)?;
+        let before = rights::is_about_rights(self.text).then(|| rights::now(application));
+        let (ran, made) = recorded(run);
+        ran?;
+        self.note_objects(&made);
+        if let Some(before) = before {
+            rights::note(application, self.path, &before);
+        }
+        rights::give_back(application)?;
+        Ok(made)
+    }
+
     /// Notes what it has made now; what it made before and has not made again is stale.
     fn note_objects(&self, made: &[Made]) {
         let name = self.deployment.application.name.as_str();
@@ -209,15 +246,19 @@ impl File<'_> {
             }
         }
         run_as_owner(
-            "insert into deploy.object (application, path, type, names, arguments)
-             select distinct $1, $2, i.type, i.object_names, i.object_args
-             from unnest($3::oid[], $4::oid[], $5::integer[]) o (class, number, part)
-             cross join lateral pg_identify_object_as_address(o.class, o.number, o.part) i
-             where i.object_names is not null
-             union
-             select $1, $2, 'route', array[r.method, r.pattern], '{}'::text[]
-             from unnest($6::text[], $7::text[]) r (method, pattern)
-             on conflict (application, path, type, names, arguments) do update set is_stale = false",
+            concat!(
+                "insert into deploy.object (application, path, type, names, arguments)
+                 select distinct $1, $2, i.type, i.object_names, i.object_args
+                 from unnest($3::oid[], $4::oid[], $5::integer[]) o (class, number, part)
+                 cross join lateral pg_identify_object_as_address(o.class, o.number, o.part) i
+                 where i.object_names is not null and not ",
+                is_part!("o.class", "o.number"),
+                "
+                 union
+                 select $1, $2, 'route', array[r.method, r.pattern], '{}'::text[]
+                 from unnest($6::text[], $7::text[]) r (method, pattern)
+                 on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
+            ),
             &[
                 name.into(),
                 self.path.into(),
@@ -237,24 +278,15 @@ sql_function!(
     |call| {
         let file = File::of(call);
         let replace: bool = call.need(2, "replace");
-        let is_migration = file.is_migration();
-        if is_migration {
+        if file.is_migration() {
             file.refuse_again();
         }
-        let using = if replace && !is_migration { Use::Replace } else { Use::Run };
-        let application = &file.deployment.application;
-        let (ran, made) = recorded(|| {
-            as_deployer(application.owner, &application.schema, || statements::run(file.text, using))
-        });
-        if let Err(error) = ran {
-            return call.give(json!({ "error": describe(&error, file.text) }).to_string());
-        }
+        let using = if replace && !file.is_migration() { Use::Replace } else { Use::Run };
+        let made = match file.run(using) {
+            Ok(made) => made,
+            Err(error) => return call.give(json!({ "error": describe(&error, file.text) }).to_string()),
+        };
         file.keep_text();
-        if is_migration {
-            file.note_migration();
-        } else {
-            file.note_objects(&made);
-        }
         call.give(json!({ "made": descriptions(&made) }).to_string())
     }
 );
@@ -264,8 +296,11 @@ fn descriptions(made: &[Made]) -> Vec<String> {
     let describe = |one: &Made| match one {
         Made::Route(method, pattern) => Some(format!("route {method} {pattern}")),
         Made::Object(class, number, part) => value_as_owner::<String>(
-            "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
-             from pg_identify_object($1, $2, $3) i where i.identity is not null",
+            concat!(
+                "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
+                 from pg_identify_object($1, $2, $3) i where i.identity is not null and not ",
+                is_part!("$1", "$2")
+            ),
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
     };
@@ -321,68 +356,101 @@ sql_function!(
         refuse_here();
         let deployment = Deployment::current();
         let application = &deployment.application;
-        let mut problems = rows_as_owner(
-            UNFINISHED,
-            &[application.name.as_str().into(), deployment.number.into()],
-            |row| Some(json!({ "path": row.get::<String>(1).ok()??, "message": row.get::<String>(2).ok()?? })),
-        );
-        problems.extend(invalid(&deployment));
-        let unchecked = rows_as_owner(
-            "select p.oid::regprocedure::text from pg_proc p join pg_language l on l.oid = p.prolang
-             join pg_namespace n on n.oid = p.pronamespace
-             where n.nspname = $1 and l.lanname not in ('sql', 'c', 'internal') order by 1",
-            &[application.schema.as_str().into()],
-            |row| row.get::<String>(1).ok()?,
-        );
+        let mut problems = checks::unfinished(&deployment);
+        problems.extend(checks::invalid(&deployment));
+        let unchecked = match checks::of_plpgsql(&deployment) {
+            Ok((wrong, unchecked)) => {
+                problems.extend(wrong);
+                unchecked
+            }
+            Err(error) => return call.give(json!({ "problems": [describe(&error, "")] }).to_string()),
+        };
+        run_as_owner(NOTE_DEFINITIONS, &[application.name.as_str().into()]);
         call.give(json!({ "problems": problems, "unchecked": unchecked }).to_string())
     }
 );
 
-/// What is wrong with the files as they were told: path and message.
-const UNFINISHED: &str = "select f.path, 'it has not run' from deploy.file f
-    where f.application = $1 and f.number = $2
-      and not exists (select from deploy.content c where c.application = f.application and c.digest = f.digest)
-  union all
-  select f.path, 'it has not run' from deploy.file f
-    where f.application = $1 and f.number = $2 and f.path like 'migrations/%'
-      and not exists (select from deploy.migration m where m.application = f.application and m.path = f.path)
-  union all
-  select max(o.path), format('%s %s is made by %s, too', o.type, array_to_string(o.names, '.'), min(o.path))
-    from deploy.object o where o.application = $1 and not o.is_stale
-    group by o.type, o.names, o.arguments having count(*) > 1
-  union all
-  select o.path, format('%s %s is still there', o.type, array_to_string(o.names, '.')) from deploy.object o
-    where o.application = $1 and o.is_stale
-  order by 1, 2";
+/// What an object `o` is now; null if it is gone.
+macro_rules! definition {
+    () => {
+        "case o.type
+           when 'route' then (
+             select md5(concat_ws(' ', r.function, r.role, r.search_path)) from http.route r
+             where r.method = o.names[1] and r.pattern = o.names[2])
+           else (
+             select deploy.definition(a.classid, a.objid) from deploy.address(o.type, o.names, o.arguments) a where a.objid is not null)
+         end"
+    };
+}
 
-/// SQL functions whose bodies, given as text, are wrong by now.
-fn invalid(deployment: &Deployment) -> Vec<Value> {
-    let application = &deployment.application;
-    let functions = rows_as_owner(
-        "select p.oid, p.oid::regprocedure::text, d.path
-         from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
-         cross join lateral pg_identify_object_as_address('pg_proc'::regclass, p.oid, 0) a
-         left join deploy.object d on d.application = $1 and d.type = a.type and d.names = a.object_names
-           and d.arguments = a.object_args
-         where n.nspname = $2 and p.proowner = $3 and l.lanname = 'sql' and p.prosqlbody is null order by 2",
-        &[application.name.as_str().into(), application.schema.as_str().into(), application.owner.into()],
-        |row| Some((row.get::<Oid>(1).ok()??, row.get::<String>(2).ok()??, row.get::<String>(3).ok()?)),
-    );
-    let mut problems = Vec::new();
-    for (function, name, path) in functions {
-        let statement = format!("select pg_catalog.fmgr_sql_validator({})", function.to_u32());
-        let validated =
-            as_deployer(application.owner, &application.schema, || statements::run(&statement, Use::Run));
-        if let Err(error) = validated {
-            let context = error.more.as_deref().and_then(|more| more.context.as_deref());
-            problems.push(json!({
-                "path": path,
-                "message": format!("function {name}: {}", error.message),
-                "detail": error.detail, "hint": error.hint, "context": context,
-            }));
-        }
+/// Notes what the objects are, for [`DRIFT`]. What was changed by hand stays so until its file runs again.
+const NOTE_DEFINITIONS: &str = concat!(
+    "update deploy.object o set definition = ",
+    definition!(),
+    " where o.application = $1 and not o.is_drifted"
+);
+
+/// What is not as it was noted. Another major version of PostgreSQL may tell the same in other words: then nothing is compared.
+macro_rules! drifted {
+    () => {
+        concat!(
+            "deploy.object o cross join lateral (select ",
+            definition!(),
+            ") now (definition)
+             where o.application = $1 and not o.is_stale and o.definition is not null
+               and (now.definition is null or now.definition <> o.definition
+                 and (o.type = 'route' or split_part(now.definition, ':', 1) = split_part(o.definition, ':', 1)))"
+        )
+    };
+}
+
+const DRIFT: &str = concat!(
+    "select o.path, o.type || ' ' || array_to_string(o.names, case o.type when 'route' then ' ' else '.' end)
+        || case when o.type in ('function', 'procedure', 'aggregate') then '(' || array_to_string(o.arguments, ',') || ')' else '' end,
+      case when now.definition is null then 'is gone' else 'was changed' end
+    from ",
+    drifted!(),
+    " order by 1, 2"
+);
+
+/// Notes what was changed by hand before a deployment.
+const NOTE_DRIFT: &str = concat!(
+    "update deploy.object d set is_drifted = e.is_drifted
+     from (select k.ctid as row, k.ctid in (select o.ctid from ",
+    drifted!(),
+    ") as is_drifted from deploy.object k where k.application = $1) e
+     where d.ctid = e.row and d.is_drifted <> e.is_drifted"
+);
+
+sql_function!(
+    /// `deploy.drift(application)`
+    deploy_drift_wrapper,
+    |call| {
+        let application = Application::required(call.need_text(0, "application"));
+        give_rows(call, DRIFT, &[application.name.as_str().into()], three_texts)
     }
-    problems
+);
+
+/// Returns the rows of a query of ours.
+fn give_rows<const COLUMNS: usize>(
+    call: Call,
+    query: &str,
+    arguments: &[DatumWithOid<'_>],
+    columns: impl Fn(&SpiHeapTupleData) -> spi::Result<[Option<Datum>; COLUMNS]>,
+) -> Datum {
+    let returned = Returned::declared(call);
+    rows_as_owner(query, arguments, |row| {
+        let mut values = columns(&row).unwrap_or_else(|error| error!("a row cannot be read: {error}"));
+        // Here: they are in memory that is gone when the query has ended.
+        // SAFETY: the declaration has these columns.
+        unsafe { returned.add_values(&mut values) };
+        None::<()>
+    });
+    returned.done()
+}
+
+fn three_texts(row: &SpiHeapTupleData) -> spi::Result<[Option<Datum>; 3]> {
+    Ok(columns![row.get::<String>(1)?, row.get::<String>(2)?, row.get::<String>(3)?])
 }
 
 sql_function!(
@@ -390,24 +458,25 @@ sql_function!(
     deploy_history_wrapper,
     |call| {
         let application = Application::required(call.need_text(0, "application"));
-        let rows = rows_as_owner(
+        give_rows(
+            call,
             "select d.number, d.kind, d.deployed_at, d.deployed_by, d.source, d.note,
-               (select count(*) from deploy.file f where f.application = d.application and f.number = d.number)
+               (select count(*) from deploy.file f where f.application = d.application and f.number = d.number), d.fingerprint
              from deploy.deployment d where d.application = $1 order by d.number desc",
             &[application.name.as_str().into()],
             |row| {
-                Some(columns![
-                    row.get::<i32>(1).ok()?,
-                    row.get::<String>(2).ok()?,
-                    row.get::<TimestampWithTimeZone>(3).ok()?,
-                    row.get::<String>(4).ok()?,
-                    row.get::<String>(5).ok()?,
-                    row.get::<String>(6).ok()?,
-                    row.get::<i64>(7).ok()?,
+                Ok(columns![
+                    row.get::<i32>(1)?,
+                    row.get::<String>(2)?,
+                    row.get::<TimestampWithTimeZone>(3)?,
+                    row.get::<String>(4)?,
+                    row.get::<String>(5)?,
+                    row.get::<String>(6)?,
+                    row.get::<i64>(7)?,
+                    row.get::<String>(8)?,
                 ])
             },
-        );
-        Returned::all(call, rows)
+        )
     }
 );
 
@@ -416,19 +485,13 @@ sql_function!(
     deploy_files_wrapper,
     |call| {
         let application = Application::required(call.need_text(0, "application"));
-        let rows = rows_as_owner(
+        give_rows(
+            call,
             "select f.path, f.digest, c.content
              from deploy.file f left join deploy.content c on c.application = f.application and c.digest = f.digest
              where f.application = $1 and f.number = $2 order by f.path",
             &[application.name.as_str().into(), call.need::<i32>(1, "number").into()],
-            |row| {
-                Some(columns![
-                    row.get::<String>(1).ok()?,
-                    row.get::<String>(2).ok()?,
-                    row.get::<String>(3).ok()?
-                ])
-            },
-        );
-        Returned::all(call, rows)
+            three_texts,
+        )
     }
 );

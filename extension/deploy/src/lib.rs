@@ -5,6 +5,8 @@
 //! - [`statements`]: a text, cut into its statements by PostgreSQL's parser and run; where in it an error is.
 //! - [`recorder`]: what a text has made.
 //! - [`removal`]: dropping what a file has made.
+//! - [`rights`]: what a file gives and takes.
+//! - [`checks`]: what is wrong with the whole.
 //! - [`functions`]: the functions of schema `deploy`.
 //!
 //! As whom and with what settings it runs is `session::deployer`'s. Whoever calls the functions must be allowed to become the owner;
@@ -12,7 +14,9 @@
 //! told to [`recorder`] by whoever registers them.
 
 mod application;
+mod checks;
 mod functions;
 pub mod recorder;
 mod removal;
+mod rights;
 mod statements;

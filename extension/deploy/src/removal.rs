@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use pg::guard::PgError;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
-use session::authority::{rows_as_owner, run_as_owner};
+use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
-use super::application::Deployment;
+use super::application::{Application, Deployment};
+use super::rights;
 use super::statements::{self, Use};
 
 /// An object, with the file that has made it; none if no file has.
@@ -22,6 +23,8 @@ struct Object {
     path: Option<String>,
     /// DROP, as a statement.
     statement: String,
+    /// What to ask before, for what is lost with it otherwise: statements of which none may be false, and what it means if one is.
+    loss: Option<(String, String)>,
     /// What it is, for people.
     description: String,
 }
@@ -40,7 +43,11 @@ const DESCRIBED: &str = "o.class::oid, o.number::oid, o.part,
     (select d.path from deploy.object d where d.application = $1 and d.type = a.type and d.names = a.object_names
        and d.arguments = a.object_args order by d.is_stale limit 1),
     format('drop %s %s', case i.type when 'composite type' then 'type' when 'table constraint' then 'constraint' else i.type end, i.identity),
-    format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
+    format('%s %s', i.type, replace(i.identity, 'pg_catalog.', '')),
+    case i.type
+      when 'table' then format('set row_security = off; lock table %1$s in access exclusive mode; select not exists (select from %1$s)', i.identity)
+      when 'sequence' then format('select not is_called from %s', i.identity) end,
+    case i.type when 'table' then 'has rows' else 'has given numbers out' end
   from objects o
   cross join lateral pg_identify_object(o.class, o.number, o.part) i
   cross join lateral pg_identify_object_as_address(o.class, o.number, o.part) a
@@ -56,21 +63,43 @@ fn objects(with: &str, arguments: &[DatumWithOid<'_>]) -> Vec<Object> {
             path: row.get(4).ok()?,
             statement: row.get(5).ok()??,
             description: row.get(6).ok()??,
+            loss: row.get(7).ok()?.zip(row.get(8).ok()?),
         })
     })
 }
 
+/// Whether an object of this class and number goes with another, and not without it, such as the sequence of a column.
+macro_rules! is_part {
+    ($class:literal, $number:literal) => {
+        concat!(
+            "exists (select from pg_depend p where p.classid = ",
+            $class,
+            " and p.objid = ",
+            $number,
+            " and (p.deptype = 'i' or p.deptype = 'a' and exists (
+                select from pg_class s where p.classid = 'pg_class'::regclass and s.oid = p.objid and s.relkind = 'S')))"
+        )
+    };
+}
+pub(crate) use is_part;
+
 /// What the recorded objects are now; those that are gone are left out.
-const RECORDED: &str = "select a.classid, a.objid, a.objsubid from deploy.object d
+const RECORDED: &str = concat!(
+    "select a.classid, a.objid, a.objsubid from deploy.object d
     cross join lateral deploy.address(d.type, d.names, d.arguments) a
-    where d.application = $1 and a.objid is not null
+    where d.application = $1 and a.objid is not null and not ",
+    is_part!("a.classid", "a.objid"),
+    "
       and case when $2 is null then d.is_stale and not exists (
         select from deploy.object again where again.application = d.application and again.type = d.type
           and again.names = d.names and again.arguments = d.arguments and not again.is_stale)
-      else d.path = $2 end";
+      else d.path = $2 end"
+);
 
-/// What depends on an object, or on a part of it such as the row type of a view.
-const DEPENDENTS: &str = "select distinct coalesce(r.class, d.classid), coalesce(r.relation, d.objid), case when r.class is null then d.objsubid else 0 end
+/// What depends on an object, or on a part of it such as the row type of a view. A column of a view or of a composite type is the whole. What goes with it by itself counts, too, if somebody has
+/// made it as an object of its own: a trigger, a rule, a policy, an index.
+const DEPENDENTS: &str = concat!(
+    "select distinct coalesce(v.class, d.classid), coalesce(v.number, d.objid), case when v.class is null then d.objsubid else 0 end
     from (
       with recursive parts (class, number) as (
         select $2::oid, $3::oid
@@ -78,11 +107,23 @@ const DEPENDENTS: &str = "select distinct coalesce(r.class, d.classid), coalesce
         select p.classid, p.objid from parts join pg_depend p
         on p.refclassid = parts.class and p.refobjid = parts.number and p.deptype = 'i')
       select class, number from parts) part
-    join pg_depend d on d.refclassid = part.class and d.refobjid = part.number and d.deptype = 'n'
+    join pg_depend d on d.refclassid = part.class and d.refobjid = part.number
     left join lateral (
       select 'pg_class'::regclass::oid, w.ev_class from pg_rewrite w
-      where d.classid = 'pg_rewrite'::regclass and w.oid = d.objid) r (class, relation) on true
-    where (coalesce(r.class, d.classid), coalesce(r.relation, d.objid)) <> ($2::oid, $3::oid)";
+      where d.classid = 'pg_rewrite'::regclass and w.oid = d.objid and w.rulename = '_RETURN'
+      union all
+      select case c.relkind when 'c' then 'pg_type'::regclass else 'pg_class'::regclass end::oid,
+        case c.relkind when 'c' then c.reltype else c.oid end
+      from pg_class c where d.classid = 'pg_class'::regclass and c.oid = d.objid and c.relkind in ('v', 'm', 'c')) v (class, number) on true
+    where (coalesce(v.class, d.classid), coalesce(v.number, d.objid)) <> ($2::oid, $3::oid)
+      and (d.deptype = 'n' or d.deptype = 'a' and not ",
+    is_part!("d.classid", "d.objid"),
+    "
+        and (d.classid in ('pg_policy'::regclass, 'pg_rewrite'::regclass, 'pg_trigger'::regclass)
+          or exists (
+            select from pg_index x join pg_class r on r.oid = x.indrelid
+            where d.classid = 'pg_class'::regclass and x.indexrelid = d.objid and r.relkind <> 't')))"
+);
 
 /// Drops what a file has made; without one, what files made before and have not since.
 pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<Removed, PgError> {
@@ -90,8 +131,17 @@ pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<R
     let name = application.name.as_str();
     let mut removed = Removed::default();
     let mut seen = BTreeSet::new();
-    for object in objects(RECORDED, &[name.into(), path.into()]) {
-        remove(deployment, &object, path, &mut removed, &mut seen)?;
+    let objects = objects(RECORDED, &[name.into(), path.into()]);
+    if path.is_none() {
+        rights::undo(application, None, deployment.number)?;
+    }
+    if !objects.is_empty() {
+        let before = rights::now(application);
+        for object in objects {
+            remove(deployment, &object, path, &mut removed, &mut seen)?;
+        }
+        let others = rights::lost(application, &before).into_iter();
+        removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
     }
     remove_routes(name, path, &mut removed);
     run_as_owner(
@@ -134,9 +184,38 @@ fn remove(
         }
         remove(deployment, &dependent, path, removed, seen)?;
     }
+    if is_gone(object) {
+        return Ok(());
+    }
+    refuse_loss(application, object)?;
     as_deployer(application.owner, &application.schema, || statements::run(&object.statement, Use::Run))?;
     removed.objects.push(object.description.clone());
     Ok(())
+}
+
+/// Whether it has gone with another.
+fn is_gone(object: &Object) -> bool {
+    let there = "select true from pg_identify_object($1, $2, $3) i where i.identity is not null";
+    let arguments = [Oid::from(object.class).into(), Oid::from(object.number).into(), object.part.into()];
+    value_as_owner::<bool>(there, &arguments).is_none()
+}
+
+/// An error if something would be lost that no file makes again.
+fn refuse_loss(application: &Application, object: &Object) -> Result<(), PgError> {
+    let Some((question, meaning)) = &object.loss else { return Ok(()) };
+    let asked = as_deployer(application.owner, &application.schema, || statements::run(question, Use::Test));
+    asked.map_err(|error| match &error.sqlstate {
+        b"P0004" => PgError {
+            sqlstate: *b"2BP01",
+            message: format!("cannot drop {0}: {0} {meaning}", object.description),
+            hint: Some(format!(
+                "What is to stay is made and changed by migrations. Move {} there, or drop it by one.",
+                object.description
+            )),
+            ..PgError::default()
+        },
+        _ => error,
+    })
 }
 
 fn remove_routes(application: &str, path: Option<&str>, removed: &mut Removed) {

@@ -22,10 +22,12 @@ create table deploy.deployment (
   source text,
   note text,
   key text not null,
+  fingerprint text not null,
   primary key (application, number));
 comment on table deploy.deployment is 'Deployments of applications';
 comment on column deploy.deployment.source is 'The commit that the folder was of';
 comment on column deploy.deployment.key is 'What the client has chosen for it, to ask later whether it was committed';
+comment on column deploy.deployment.fingerprint is 'SHA-256 of its paths and digests: two of the same files have the same';
 
 create table deploy.content (
   application text not null references deploy.application on delete cascade,
@@ -59,9 +61,28 @@ create table deploy.object (
   names text[] not null,
   arguments text[] not null,
   is_stale boolean not null default false,
+  is_drifted boolean not null default false,
+  definition text,
   primary key (application, path, type, names, arguments));
 comment on table deploy.object is 'What each file has made, as pg_identify_object_as_address names it; of a route method and pattern';
 comment on column deploy.object.is_stale is 'Whether its file made it before and has not since; during a deployment';
+comment on column deploy.object.is_drifted is 'Whether it was changed by hand since its file ran; during a deployment';
+comment on column deploy.object.definition is
+  'What it was when it was deployed: PostgreSQL''s major version and an MD5, of deploy.definition()';
+
+create table deploy.given (
+  application text not null references deploy.application on delete cascade,
+  path text not null,
+  object text not null,
+  part text,
+  grantee text not null,
+  privilege text not null,
+  is_grantable boolean not null,
+  is_taken boolean not null);
+create index given_application_path on deploy.given (application, path);
+comment on table deploy.given is 'Rights that each file has given, or taken from those that PostgreSQL gives; as GRANT names them';
+comment on column deploy.given.part is 'The column; null if it is the right to the whole object';
+comment on column deploy.given.is_taken is 'Whether the file has taken it away';
 
 create trigger changed after insert or update or delete or truncate on deploy.application
 for each statement execute function http.configuration_changed();
@@ -73,6 +94,7 @@ select pg_catalog.pg_extension_config_dump('deploy.content', '');
 select pg_catalog.pg_extension_config_dump('deploy.file', '');
 select pg_catalog.pg_extension_config_dump('deploy.migration', '');
 select pg_catalog.pg_extension_config_dump('deploy.object', '');
+select pg_catalog.pg_extension_config_dump('deploy.given', '');
 
 -- Whoever calls it makes roles, and grants. So nobody may but a superuser.
 create function deploy.create_application(name text, schema_name text default null, owner text default null)
@@ -136,6 +158,55 @@ end
 $body$;
 comment on function deploy.address(text, text[], text[]) is 'Where an object is in the catalogs; null if it is gone';
 
+create function deploy.privileges(privileges aclitem[], kind "char", owner oid) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select string_agg(format('%s %s %s', g.name, a.privilege_type, a.is_grantable), ', ' order by g.name, a.privilege_type)
+  from aclexplode(coalesce(privileges, acldefault(kind, owner))) a
+  cross join lateral (select case a.grantee when 0 then 'public' else pg_get_userbyid(a.grantee) end) g (name)
+$body$;
+comment on function deploy.privileges(aclitem[], "char", oid) is 'Rights as text, in an order that a restore keeps';
+
+create function deploy.definition(class oid, object oid) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select current_setting('server_version_num')::integer / 10000 || ':' || md5(coalesce(case class
+    when 'pg_proc'::regclass then (
+      select concat_ws(E'\n', case p.prokind when 'a' then null else pg_get_functiondef(p.oid) end, pg_get_userbyid(p.proowner),
+        deploy.privileges(p.proacl, 'f', p.proowner))
+      from pg_proc p where p.oid = object)
+    when 'pg_class'::regclass then (
+      select concat_ws(E'\n', pg_get_viewdef(c.oid), array_to_string(c.reloptions, ','), pg_get_userbyid(c.relowner),
+        deploy.privileges(c.relacl, 'r', c.relowner),
+        (select string_agg(t.attname || ' ' || deploy.privileges(t.attacl, 'c', c.relowner), ', ' order by t.attnum)
+         from pg_attribute t where t.attrelid = c.oid and t.attacl is not null))
+      from pg_class c where c.oid = object and c.relkind in ('v', 'm'))
+    when 'pg_trigger'::regclass then (
+      select pg_get_triggerdef(t.oid) || t.tgenabled::text from pg_trigger t where t.oid = object)
+    when 'pg_rewrite'::regclass then (
+      select pg_get_ruledef(r.oid) || r.ev_enabled::text from pg_rewrite r where r.oid = object)
+    when 'pg_policy'::regclass then (
+      select concat_ws(E'\n', p.polcmd, p.polpermissive, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid),
+        (select string_agg(case r.role when 0 then 'public' else pg_get_userbyid(r.role) end, ', ' order by 1) from unnest(p.polroles) r (role)))
+      from pg_policy p where p.oid = object)
+    when 'pg_type'::regclass then (
+      select concat_ws(E'\n', format_type(t.typbasetype, t.typtypmod), t.typnotnull, t.typdefault,
+        (select string_agg(e.enumlabel, ', ' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
+        (select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum)
+         from pg_attribute a where a.attrelid = t.typrelid and not a.attisdropped),
+        (select string_agg(pg_get_constraintdef(c.oid), ', ' order by c.conname) from pg_constraint c where c.contypid = t.oid))
+      from pg_type t where t.oid = object)
+    end, ''))
+$body$;
+comment on function deploy.definition(oid, oid) is 'PostgreSQL''s major version, and an MD5 of what an object is: text, owner, rights';
+
+create function deploy.drift(application text) returns table (path text, object text, change text)
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_drift_wrapper';
+comment on function deploy.drift(text) is 'What was changed by hand since an application was deployed';
+
 create function deploy.state(application text) returns json
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_state_wrapper';
@@ -173,7 +244,8 @@ as 'MODULE_PATHNAME', 'deploy_finish_wrapper';
 comment on function deploy.finish() is 'Checks that all of a deployment''s files have run, and what was made. What is wrong is returned';
 
 create function deploy.history(application text)
-returns table (number integer, kind text, deployed_at timestamptz, deployed_by text, source text, note text, files bigint)
+returns table (number integer, kind text, deployed_at timestamptz, deployed_by text, source text, note text, files bigint,
+  fingerprint text)
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_history_wrapper';
 comment on function deploy.history(text) is 'Deployments of an application, the last first';
@@ -195,5 +267,6 @@ comment on event trigger howdah_deploy_made is 'Notes what a file of a deploymen
 alter event trigger howdah_deploy_made enable always;
 
 revoke all on function
-  deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]), deploy.note()
+  deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]),
+  deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.note()
 from public;

@@ -130,6 +130,8 @@ pub(super) fn shell(folder: &Path, command: &str) -> String {
         // Settings of whoever runs the test must not change what curl does.
         .env("no_proxy", "*")
         .env("CURL_HOME", project().join("tests"))
+        // A machine that runs many tests at once may keep others waiting for longer.
+        .env("HOWDAH_LOCKS", "60")
         .output()
         .unwrap_or_else(|error| panic!("{command}: {error}"));
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,84 @@
+//! What is deployed: a folder, or the files of an earlier deployment, which the server has kept.
+
+use std::collections::BTreeMap;
+
+use cluster::postgres::Transaction;
+use folder::{Deployed, File, Folder, Kind, Manifest};
+
+use super::server::{Stop, state};
+use crate::failure::Failure;
+
+/// Where the files come from.
+pub(crate) enum Source {
+    /// A folder of this machine.
+    Folder(Folder),
+    /// The code of an earlier deployment: this one, or the one before the last.
+    Earlier { name: String, number: Option<i32> },
+}
+
+impl Source {
+    /// The application's name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Folder(folder) => &folder.manifest.name,
+            Self::Earlier { name, .. } => name,
+        }
+    }
+
+    /// The word for it in the history.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => "deploy",
+            Self::Earlier { .. } => "rollback",
+        }
+    }
+
+    /// The files. Migrations are never taken back: an earlier deployment's code comes with those of the last.
+    pub(crate) fn folder(&self, transaction: &mut Transaction<'_>) -> Result<Folder, Stop> {
+        let (name, number) = match self {
+            Self::Folder(folder) => return Ok(folder.clone()),
+            Self::Earlier { name, number } => (name, *number),
+        };
+        let failed = |text: String| Stop::Failed(Failure::Said(text));
+        let Some(Deployed { number: last, schema, owner, .. }) = state(transaction, name)? else {
+            return Err(failed(format!("there is no application {name}")));
+        };
+        let number = number.unwrap_or(last - 1);
+        if number < 1 || number >= last {
+            return Err(failed(format!(
+                "{name} is at deployment {last}, and {number} is none before it; see howdah history"
+            )));
+        }
+        let mut files = of_deployment(transaction, name, number, |kind| kind != Kind::Migration)?;
+        files.extend(of_deployment(transaction, name, last, |kind| kind == Kind::Migration)?);
+        let manifest = Manifest {
+            name: name.clone(),
+            schema: Some(schema),
+            owner: Some(owner.trim_matches('"').to_owned()),
+            environments: BTreeMap::new(),
+        };
+        Ok(Folder { manifest, files })
+    }
+}
+
+fn of_deployment(
+    transaction: &mut Transaction<'_>,
+    name: &str,
+    number: i32,
+    is_wanted: impl Fn(Kind) -> bool,
+) -> Result<BTreeMap<String, File>, Stop> {
+    let rows =
+        transaction.query("select f.path, f.content from deploy.files($1, $2) f", &[&name, &number])?;
+    let mut files = BTreeMap::new();
+    for row in rows {
+        let (path, content): (String, Option<String>) = (row.get(0), row.get(1));
+        let Some(kind) = Kind::of(&path).filter(|kind| is_wanted(*kind)) else { continue };
+        let Some(content) = content else {
+            return Err(Stop::Failed(Failure::Said(format!(
+                "the text of {path} of deployment {number} is not there"
+            ))));
+        };
+        files.insert(path, File::new(kind, content));
+    }
+    Ok(files)
+}

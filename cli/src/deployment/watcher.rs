@@ -1,0 +1,102 @@
+//! Looks from another session at what a deployment does to others: who keeps it from a lock, and for how long it keeps others from theirs.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use cluster::postgres::{CancelToken, Client};
+
+use super::locks::MODES;
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What was seen.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    /// Who has kept the deployment from a lock, last.
+    pub(crate) holder: Option<String>,
+    /// Which lock it has held for too long. It was cancelled.
+    pub(crate) too_long: Option<String>,
+}
+
+/// The session that looks. It ends with this.
+pub(crate) struct Watcher {
+    seen: Arc<Mutex<Seen>>,
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Watches the session of process `pid`. Once it has held a lock that has others wait for `longest`, on a relation of these, its
+    /// statements are cancelled.
+    pub(crate) fn start(
+        mut client: Client,
+        pid: i32,
+        cancel: CancelToken,
+        relations: Vec<u32>,
+        longest: Duration,
+    ) -> Watcher {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (end, ended) = mpsc::channel();
+        let watched = Arc::clone(&seen);
+        let thread = thread::spawn(move || {
+            let mut since: Option<Instant> = None;
+            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let Ok(look) = look(&mut client, pid, &relations) else { return };
+                let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.holder = look.holder.or(seen.holder.take());
+                let Some(lock) = look.lock else { continue };
+                if since.get_or_insert_with(Instant::now).elapsed() > longest {
+                    seen.too_long.get_or_insert(lock);
+                    drop(seen);
+                    // Again and again: between two statements it is lost.
+                    let _ = cancel.cancel_query(cluster::postgres::NoTls);
+                }
+            }
+        });
+        Watcher { seen, end: Some(end), thread: Some(thread) }
+    }
+
+    /// Stops; what was seen.
+    pub(crate) fn stop(mut self) -> Seen {
+        self.finish();
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn finish(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+struct Look {
+    holder: Option<String>,
+    lock: Option<String>,
+}
+
+fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluster::postgres::Error> {
+    let row = client.query_one(
+        "select
+           (select pg_catalog.format('%s (process %s, %s since %s)', coalesce(a.usename, a.backend_type), a.pid, coalesce(a.state, 'running'),
+              pg_catalog.to_char(coalesce(a.xact_start, a.query_start), 'HH24:MI:SS'))
+            from pg_catalog.pg_stat_activity a where a.pid = any (pg_catalog.pg_blocking_pids($1)) limit 1),
+           (select pg_catalog.format('%s (%s)', c.oid::pg_catalog.regclass, l.mode)
+            from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
+            where l.pid = $1 and l.locktype = 'relation' and l.granted and l.mode = any ($2::pg_catalog.text[])
+              and l.relation = any ($3::pg_catalog.oid[])
+            order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1)",
+        &[&pid, &&MODES[..], &relations],
+    )?;
+    Ok(Look { holder: row.get(0), lock: row.get(1) })
+}

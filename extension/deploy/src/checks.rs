@@ -1,0 +1,150 @@
+//! What is wrong with a deployment as a whole, once its files have run.
+
+use pg::guard::PgError;
+use pgrx::pg_sys::Oid;
+use pgrx::spi::Spi;
+use serde_json::{Value, json};
+use session::authority::{rows_as_owner, value_as_owner};
+use session::deployer::as_deployer;
+
+use super::application::Deployment;
+use super::statements::{self, Use};
+
+/// What is wrong with the files as they were told: path and message.
+const UNFINISHED: &str = "select f.path, 'it has not run' from deploy.file f
+    where f.application = $1 and f.number = $2
+      and not exists (select from deploy.content c where c.application = f.application and c.digest = f.digest)
+  union all
+  select f.path, 'it has not run' from deploy.file f
+    where f.application = $1 and f.number = $2 and f.path like 'migrations/%'
+      and not exists (select from deploy.migration m where m.application = f.application and m.path = f.path)
+  union all
+  select max(o.path), format('%s %s is made by %s, too', o.type, array_to_string(o.names, '.'), min(o.path))
+    from deploy.object o where o.application = $1 and not o.is_stale
+    group by o.type, o.names, o.arguments having count(*) > 1
+  union all
+  select o.path, format('%s %s is still there', o.type, array_to_string(o.names, '.')) from deploy.object o
+    where o.application = $1 and o.is_stale
+  order by 1, 2";
+
+/// Files that have not run, and what two have made.
+pub(crate) fn unfinished(deployment: &Deployment) -> Vec<Value> {
+    rows_as_owner(
+        UNFINISHED,
+        &[deployment.application.name.as_str().into(), deployment.number.into()],
+        |row| Some(json!({ "path": row.get::<String>(1).ok()??, "message": row.get::<String>(2).ok()?? })),
+    )
+}
+
+/// SQL functions whose bodies, given as text, are wrong by now.
+pub(crate) fn invalid(deployment: &Deployment) -> Vec<Value> {
+    let application = &deployment.application;
+    let functions = rows_as_owner(
+        "select p.oid, p.oid::regprocedure::text, d.path
+         from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
+         cross join lateral pg_identify_object_as_address('pg_proc'::regclass, p.oid, 0) a
+         left join deploy.object d on d.application = $1 and d.type = a.type and d.names = a.object_names
+           and d.arguments = a.object_args
+         where n.nspname = $2 and p.proowner = $3 and l.lanname = 'sql' and p.prosqlbody is null order by 2",
+        &[application.name.as_str().into(), application.schema.as_str().into(), application.owner.into()],
+        |row| Some((row.get::<Oid>(1).ok()??, row.get::<String>(2).ok()??, row.get::<String>(3).ok()?)),
+    );
+    let mut problems = Vec::new();
+    for (function, name, path) in functions {
+        let statement = format!("select pg_catalog.fmgr_sql_validator({})", function.to_u32());
+        let validated =
+            as_deployer(application.owner, &application.schema, || statements::run(&statement, Use::Run));
+        if let Err(error) = validated {
+            let context = error.more.as_deref().and_then(|more| more.context.as_deref());
+            problems.push(json!({
+                "path": path,
+                "message": format!("function {name}: {}", error.message),
+                "detail": error.detail, "hint": error.hint, "context": context,
+            }));
+        }
+    }
+    problems
+}
+
+/// The functions in PL/pgSQL, each with the relation whose trigger it is, and what their bodies are written in.
+const OF_OTHERS: &str = "select p.oid, p.oid::regprocedure::text, d.path, l.lanname = 'plpgsql', t.tgrelid, t.tgrelid::regclass::text
+    from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
+    cross join lateral pg_identify_object_as_address('pg_proc'::regclass, p.oid, 0) a
+    left join deploy.object d on d.application = $1 and d.type = a.type and d.names = a.object_names and d.arguments = a.object_args
+    left join (select distinct tgfoid, tgrelid from pg_trigger where not tgisinternal) t on t.tgfoid = p.oid
+    where n.nspname = $2 and p.proowner = $3 and l.lanname not in ('sql', 'c', 'internal') order by 2, 6";
+
+/// Where plpgsql_check is, if it is in this database and a role may use it: its schema, quoted.
+const CHECKER: &str =
+    "select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+    where e.extname = 'plpgsql_check' and has_schema_privilege($1, n.oid, 'usage')";
+
+struct Function {
+    number: Oid,
+    name: String,
+    path: Option<String>,
+    is_plpgsql: bool,
+    relation: Option<Oid>,
+    is_trigger_of: Option<String>,
+}
+
+/// What plpgsql_check finds wrong with functions in PL/pgSQL, and the functions that nobody checks: without it all of them, and those in
+/// other languages. It runs as the owner. A function says itself what is not to be told, as plpgsql_check has it.
+pub(crate) fn of_plpgsql(deployment: &Deployment) -> Result<(Vec<Value>, Vec<String>), PgError> {
+    let application = &deployment.application;
+    let functions = rows_as_owner(
+        OF_OTHERS,
+        &[application.name.as_str().into(), application.schema.as_str().into(), application.owner.into()],
+        |row| {
+            Some(Function {
+                number: row.get(1).ok()??,
+                name: row.get(2).ok()??,
+                path: row.get(3).ok()?,
+                is_plpgsql: row.get(4).ok()??,
+                relation: row.get(5).ok()?,
+                is_trigger_of: row.get(6).ok()?,
+            })
+        },
+    );
+    let checker = value_as_owner::<String>(CHECKER, &[application.owner.into()]);
+    let (mut problems, mut unchecked) = (Vec::new(), Vec::new());
+    for function in functions {
+        let Some(checker) = checker.as_ref().filter(|_| function.is_plpgsql) else {
+            unchecked.push(function.name);
+            continue;
+        };
+        let query = format!(
+            "select c.message, c.detail, c.hint, c.lineno
+             from {checker}.plpgsql_check_function_tb({}, relid => {}, fatal_errors => false, other_warnings => false,
+               extra_warnings => false, performance_warnings => false) c
+             where c.level operator(pg_catalog.=) 'error'",
+            function.number.to_u32(),
+            function.relation.map_or(0, |relation| relation.to_u32()),
+        );
+        let told = as_deployer(application.owner, &application.schema, || found(&query))?;
+        problems.extend(told.into_iter().map(|(message, detail, hint, line)| {
+            let of = function.is_trigger_of.as_ref().map(|table| format!(" on {table}")).unwrap_or_default();
+            let line = line.map(|line| format!(", line {line} of its body")).unwrap_or_default();
+            json!({
+                "path": function.path,
+                "message": format!("function {}{of}{line}: {message}", function.name),
+                "detail": detail, "hint": hint,
+            })
+        }));
+    }
+    unchecked.dedup();
+    Ok((problems, unchecked))
+}
+
+type Found = (String, Option<String>, Option<String>, Option<i32>);
+
+fn found(query: &str) -> Vec<Found> {
+    let found = Spi::connect(|client| {
+        let rows = client.select(query, None, &[])?;
+        let of_row = |row: pgrx::spi::SpiHeapTupleData| -> pgrx::spi::Result<Found> {
+            Ok((row.get(1)?.unwrap_or_default(), row.get(2)?, row.get(3)?, row.get(4)?))
+        };
+        rows.map(of_row).collect::<Result<Vec<_>, _>>()
+    });
+    found.unwrap_or_else(|error| pgrx::error!("what plpgsql_check says cannot be read: {error}"))
+}

@@ -1,0 +1,216 @@
+//! Rights that a file gives, or takes from what everybody has. What it no longer declares goes; what somebody has given by hand stays, also
+//! where the object is dropped and made again.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use pg::guard::PgError;
+use session::authority::{rows_as_owner, run_as_owner};
+use session::deployer::as_deployer;
+
+use super::application::Application;
+use super::statements::{self, Use};
+
+/// A right that is not as PostgreSQL gives it when an object is made.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Right {
+    /// The object, as GRANT names it.
+    object: String,
+    /// The column; none if it is the right to the whole.
+    part: Option<String>,
+    /// Who has it, or has it no longer, as GRANT names them.
+    grantee: String,
+    privilege: String,
+    is_grantable: bool,
+    /// Whether it was taken away.
+    is_taken: bool,
+}
+
+type Rights = BTreeSet<Right>;
+
+impl Right {
+    fn statement(&self, is_grant: bool) -> String {
+        let part = self.part.as_ref().map(|part| format!(" ({part})")).unwrap_or_default();
+        let Right { object, grantee, privilege, .. } = self;
+        match is_grant {
+            true => {
+                let option = if self.is_grantable { " with grant option" } else { "" };
+                format!("grant {privilege}{part} on {object} to {grantee}{option}")
+            }
+            false => format!("revoke {privilege}{part} on {object} from {grantee}"),
+        }
+    }
+
+    fn done(&self) -> String {
+        self.statement(!self.is_taken)
+    }
+
+    fn undone(&self) -> String {
+        self.statement(self.is_taken)
+    }
+}
+
+/// The rights to what is in a schema, and to it, but for those of its owner.
+const RIGHTS: &str = "with objects (object, part, acl, initial) as (
+      select format('%s %I.%I', case c.relkind when 'S' then 'sequence' else 'table' end, n.nspname, c.relname), null::text, c.relacl,
+        acldefault(case c.relkind when 'S' then 's'::\"char\" else 'r' end, c.relowner)
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      union all
+      select format('table %I.%I', n.nspname, c.relname), quote_ident(t.attname), t.attacl, acldefault('c', c.relowner)
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute t on t.attrelid = c.oid
+      where n.nspname = $1 and t.attacl is not null and not t.attisdropped
+      union all
+      select 'routine ' || p.oid::regprocedure, null, p.proacl, acldefault('f', p.proowner)
+      from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = $1
+      union all
+      select format('type %I.%I', n.nspname, t.typname), null, t.typacl, acldefault('T', t.typowner)
+      from pg_type t join pg_namespace n on n.oid = t.typnamespace where n.nspname = $1 and t.typacl is not null
+      union all
+      select format('schema %I', n.nspname), null, n.nspacl, acldefault('n', n.nspowner) from pg_namespace n where n.nspname = $1
+    ),
+    have as (select o.object, o.part, a.* from objects o cross join lateral aclexplode(coalesce(o.acl, o.initial)) a),
+    had as (select o.object, o.part, a.* from objects o cross join lateral aclexplode(o.initial) a),
+    given as (
+      select object, part, grantee, privilege_type, is_grantable from have
+      except select object, part, grantee, privilege_type, is_grantable from had),
+    taken as (
+      select object, part, grantee, privilege_type, is_grantable from had
+      except select object, part, grantee, privilege_type, is_grantable from have)
+    select e.object, e.part, case e.grantee when 0 then 'public' else quote_ident(r.rolname) end, e.privilege_type, e.is_grantable, e.is_taken
+    from (select *, false from given union all select *, true from taken) e (object, part, grantee, privilege_type, is_grantable, is_taken)
+    left join pg_roles r on r.oid = e.grantee
+    where e.grantee <> $2 and (e.grantee = 0 or r.oid is not null)";
+
+/// What the files have given and taken, as it was noted: of this file, or of those that the deployment has no more.
+const RECORDED: &str = "select g.object, g.part, g.grantee, g.privilege, g.is_grantable, g.is_taken from deploy.given g
+    where g.application = $1 and case when $2 is null then not exists (
+      select from deploy.file f where f.application = $1 and f.number = $3 and f.path = g.path) else g.path = $2 end";
+
+fn rights(query: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Rights {
+    let rights = rows_as_owner(query, arguments, |row| {
+        Some(Right {
+            object: row.get(1).ok()??,
+            part: row.get(2).ok()?,
+            grantee: row.get(3).ok()??,
+            privilege: row.get(4).ok()??,
+            is_grantable: row.get(5).ok()??,
+            is_taken: row.get(6).ok()??,
+        })
+    });
+    rights.into_iter().collect()
+}
+
+/// The rights as they are now.
+pub(crate) fn now(application: &Application) -> Rights {
+    rights(RIGHTS, &[application.schema.as_str().into(), application.owner.into()])
+}
+
+fn run(application: &Application, statement: &str) -> Result<(), PgError> {
+    as_deployer(application.owner, &application.schema, || statements::run(statement, Use::Run))
+}
+
+/// Takes back what a file has given, and gives what it has taken; without a path what files did that the deployment has no more.
+pub(crate) fn undo(application: &Application, path: Option<&str>, number: i32) -> Result<(), PgError> {
+    let name = application.name.as_str();
+    let recorded = rights(RECORDED, &[name.into(), path.into(), number.into()]);
+    if recorded.is_empty() {
+        return Ok(());
+    }
+    let now = now(application);
+    recorded.intersection(&now).try_for_each(|right| run(application, &right.undone()))?;
+    run_as_owner(
+        "delete from deploy.given g where g.application = $1 and case when $2 is null then not exists (
+           select from deploy.file f where f.application = $1 and f.number = $3 and f.path = g.path) else g.path = $2 end",
+        &[name.into(), path.into(), number.into()],
+    );
+    Ok(())
+}
+
+/// Whether a text may give or take rights.
+pub(crate) fn is_about_rights(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["grant", "revoke", "privileges"].iter().any(|word| text.contains(word))
+}
+
+/// Notes what a file has given and taken since `before`.
+pub(crate) fn note(application: &Application, path: &str, before: &Rights) {
+    for right in now(application).difference(before) {
+        run_as_owner(
+            "insert into deploy.given (application, path, object, part, grantee, privilege, is_grantable, is_taken)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)",
+            &[
+                application.name.as_str().into(),
+                path.into(),
+                right.object.as_str().into(),
+                right.part.as_deref().into(),
+                right.grantee.as_str().into(),
+                right.privilege.as_str().into(),
+                right.is_grantable.into(),
+                right.is_taken.into(),
+            ],
+        );
+    }
+}
+
+thread_local! {
+    /// Rights that no file has given, of objects that this deployment has dropped, by the object.
+    static KEPT: RefCell<BTreeMap<String, Vec<Right>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// A deployment begins.
+pub(crate) fn forget_kept() {
+    KEPT.take();
+}
+
+/// Sees to the rights that were gone with objects since `before`: keeps those that no file has given, and returns the files that have given
+/// the others. They have to run again.
+pub(crate) fn lost(application: &Application, before: &Rights) -> Vec<String> {
+    let after = now(application);
+    let mut paths = Vec::new();
+    for right in before.difference(&after) {
+        let files = rows_as_owner(
+            "delete from deploy.given g where g.application = $1 and g.object = $2 and g.part is not distinct from $3
+               and g.grantee = $4 and g.privilege = $5 and g.is_taken = $6 returning g.path",
+            &[
+                application.name.as_str().into(),
+                right.object.as_str().into(),
+                right.part.as_deref().into(),
+                right.grantee.as_str().into(),
+                right.privilege.as_str().into(),
+                right.is_taken.into(),
+            ],
+            |row| row.get::<String>(1).ok()?,
+        );
+        if files.is_empty() {
+            KEPT.with_borrow_mut(|kept| {
+                kept.entry(right.object.clone()).or_default().push(right.clone());
+            });
+        }
+        paths.extend(files);
+    }
+    paths
+}
+
+/// Gives back what was kept of objects that are there again.
+pub(crate) fn give_back(application: &Application) -> Result<(), PgError> {
+    for (object, rights) in KEPT.take() {
+        if is_there(&object) {
+            rights.iter().try_for_each(|right| run(application, &right.done()))?;
+        } else {
+            KEPT.with_borrow_mut(|kept| kept.insert(object, rights));
+        }
+    }
+    Ok(())
+}
+
+fn is_there(object: &str) -> bool {
+    let (kind, name) = object.split_once(' ').unwrap_or_default();
+    let there = rows_as_owner(
+        "select case $1 when 'routine' then to_regprocedure($2) is not null when 'type' then to_regtype($2) is not null
+           when 'schema' then true else to_regclass($2) is not null end",
+        &[kind.into(), name.into()],
+        |row| row.get::<bool>(1).ok()?,
+    );
+    there == [true]
+}
