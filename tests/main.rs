@@ -8,6 +8,7 @@
 
 mod together {
     mod admission;
+    mod adoption;
     mod applications;
     mod argument_ways;
     mod arguments;
@@ -17,6 +18,7 @@ mod together {
     mod databases;
     mod deployed_kinds;
     mod deployments;
+    mod deployments_by_tls;
     mod documentation;
     mod draining;
     mod dump_and_upgrade;

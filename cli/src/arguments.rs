@@ -42,12 +42,20 @@ pub(crate) enum Task {
     /// The server has kept it, so the folder is not needed. Migrations are never taken back: the tables stay as they are, and code
     /// that cannot run on them is an error. It is a deployment of its own, tested like every other.
     Rollback(Rollback),
+    /// Make an application of a schema that is there already, with its rows.
+    ///
+    /// The migrations are noted as done if they make in an empty schema what is there; else all differences are told. What is in the
+    /// schema becomes the owner's, and functions, views and routes are deployed. No row changes.
+    Adopt(Adopt),
     /// Show the deployments of an application.
     History(History),
-    /// Show processes, listeners and routes.
+    /// Show processes, listeners, applications and routes.
     Status {
         #[command(flatten)]
         place: Place,
+        /// A database to look at, as a connection string (default: the platform in --data). May be repeated.
+        #[arg(long, value_name = "CONNECTION")]
+        to: Vec<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -140,11 +148,12 @@ pub(crate) struct Destination {
     /// The folder of the application.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) app: PathBuf,
-    /// The database: a connection string, or an environment of howdah.toml (default: the platform in --data).
+    /// The database: a connection string, or an environment of howdah.toml (default: the platform in --data). May be repeated.
     ///
-    /// What the string leaves open comes from PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD and .pgpass.
+    /// It is read as libpq reads it, with PGHOST, PGPORT and the like, service files, .pgpass, and sslmode up to verify-full.
+    /// Several databases are deployed one after the other, until one fails.
     #[arg(long, value_name = "CONNECTION|ENVIRONMENT", env = "HOWDAH_TO", hide_env_values = true)]
-    pub(crate) to: Option<String>,
+    pub(crate) to: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -184,6 +193,15 @@ pub(crate) struct Rollback {
     /// The application's name (default: that of howdah.toml in --app).
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Say what it would do: everything runs, and is undone.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) deploy: Deploy,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Adopt {
     /// Say what it would do: everything runs, and is undone.
     #[arg(long)]
     pub(crate) plan: bool,

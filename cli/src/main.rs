@@ -20,6 +20,7 @@ mod application;
 mod arguments;
 mod authority;
 mod cert;
+mod connection;
 mod database;
 mod deployment;
 mod failure;
@@ -58,8 +59,9 @@ fn main() -> ExitCode {
         Task::Plan(options) => deployment::run::run(&options, End::Undo),
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),
         Task::Rollback(options) => deployment::run::roll_back(&options),
+        Task::Adopt(options) => deployment::adopt::run(&options),
         Task::History(options) => deployment::history::run(&options),
-        Task::Status { place, json } => status::run(&place.data, json),
+        Task::Status { place, to, json } => status::run(&place.data, &to, json),
         Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),
         Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),

@@ -6,6 +6,7 @@ use cluster::Cluster;
 use cluster::postgres::{Client, SimpleQueryMessage};
 use serde_json::{Value, json};
 
+use crate::connection::Address;
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
@@ -21,18 +22,42 @@ const OF_SERVER: [View; 4] = [
     ("Refused by gateways", "http.refusals"),
     ("Sizes", "http.sizes"),
 ];
+const APPLICATIONS: View = ("Applications", "deploy.applications");
 /// What each database has of its own.
-const OF_DATABASE: [View; 3] = [
+const OF_DATABASE: [View; 4] = [
+    APPLICATIONS,
     ("Listeners", "http.listeners"),
     ("Routes and handlers", "http.stats"),
     ("Listeners of queues and tables", "queue.listeners"),
 ];
 
-/// Prints what the platform does.
-pub(crate) fn run(data: &Path, json: bool) -> Result<()> {
+/// Prints what the platform does, or what is in the databases `to`.
+pub(crate) fn run(data: &Path, to: &[String], json: bool) -> Result<()> {
+    if !to.is_empty() {
+        return to.iter().try_for_each(|to| run_elsewhere(to, json));
+    }
     let cluster = Cluster::attach(data)?;
     let databases = database::served(&cluster)?;
     if json { print_json(&cluster, &databases) } else { print_tables(&cluster, &databases) }
+}
+
+/// Prints what is in a database; of what only its administrators may see, nothing to others.
+fn run_elsewhere(to: &str, json: bool) -> Result<()> {
+    let address = Address::of(to, "howdah status")?;
+    let mut client = address.connect()?;
+    let query = "select pg_catalog.pg_has_role('howdah_admin', 'usage') from pg_catalog.pg_roles where rolname = 'howdah_admin'";
+    let Some(row) = client.query_opt(query, &[])? else {
+        return Err(Failure::Said(format!("{} has no extension howdah", address.shown)));
+    };
+    let views = if row.get(0) { &OF_DATABASE[..] } else { &[APPLICATIONS] };
+    if json {
+        let mut status = json!({ "database": address.shown });
+        add_views(&mut client, views, &mut status)?;
+        say(&format!("{status:#}"));
+        return Ok(());
+    }
+    say(&address.shown);
+    print_views(&mut client, views)
 }
 
 fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {

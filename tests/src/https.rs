@@ -55,7 +55,12 @@ pub fn certify(folder: &Path, name: &str, subject: &str) {
 impl Https {
     /// With an authority, and nothing that listens by TLS.
     pub fn start() -> Self {
-        let platform = Platform::start();
+        Self::with(&[])
+    }
+
+    /// Likewise, on a server with these settings.
+    pub fn with(settings: &[(&str, &str)]) -> Self {
+        let platform = Platform::with(settings);
         platform.sql(
             "create function hello() returns text language sql stable return 'hello';
              select http.route('GET', '/hello', 'hello')",

@@ -12,9 +12,10 @@ use super::locks::Locks;
 use super::report::Report;
 use super::server::{Finished, Ran, Stop, call, state};
 use super::source::Source;
-use super::target::{Target, said};
+use super::target::said;
 use super::watcher::Watcher;
 use crate::arguments::Deploy;
+use crate::connection::Address;
 use crate::failure::Failure;
 
 /// What an attempt has come to.
@@ -28,7 +29,7 @@ pub(crate) enum Done {
 /// Runs a folder's files in a transaction, which the caller ends.
 pub(crate) fn run(
     transaction: &mut Transaction<'_>,
-    target: &Target,
+    address: &Address,
     source: &Source,
     options: &Deploy,
     key: &str,
@@ -51,9 +52,9 @@ pub(crate) fn run(
     let locks = Locks::begin(transaction)?;
     let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
     let watcher = Watcher::start(
-        target.connect()?,
+        address.connect()?,
         pid,
-        transaction.cancel_token(),
+        address.canceller(transaction.cancel_token()),
         locks.before.clone(),
         options.locks,
     );
@@ -77,7 +78,8 @@ pub(crate) fn run(
     Err(Stop::Failed(Failure::Said(told.join("\n"))))
 }
 
-fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
+/// Runs the files, routes and tests of a plan, and looks at the whole.
+pub(crate) fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
     for path in &plan.migrations {
         files.run_one(path)?;
     }
@@ -175,7 +177,8 @@ fn refuse_earlier(
     }
 }
 
-fn start(
+/// Begins a deployment: its number.
+pub(crate) fn start(
     transaction: &mut Transaction<'_>,
     folder: &Folder,
     source: &Source,

@@ -1,4 +1,4 @@
-//! `howdah new`, `plan`, `deploy`, `rollback` and `history`: a folder is an application, and a transaction is a deployment.
+//! `howdah new`, `plan`, `deploy`, `rollback`, `adopt` and `history`: a folder is an application, and a transaction is a deployment.
 //!
 //! - [`new`]: makes a folder.
 //! - [`target`]: which folder goes to which database.
@@ -8,8 +8,10 @@
 //!   for meanwhile; [`watcher`]: looks at that from outside.
 //! - [`run`]: attempts until one succeeds, or fails for good.
 //! - [`report`]: what is told of it.
+//! - [`adopt`]: what is there already becomes an application.
 //! - [`history`]: deployments that were.
 
+pub(crate) mod adopt;
 mod attempt;
 mod code;
 pub(crate) mod history;

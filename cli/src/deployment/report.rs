@@ -19,6 +19,11 @@ impl Report {
         Report { json, files: Vec::new(), unchecked: Vec::new(), locks: Vec::new() }
     }
 
+    /// One that nobody sees.
+    pub(crate) fn silent() -> Report {
+        Report::new(true)
+    }
+
     /// Says a line to people.
     pub(crate) fn say(&self, line: &str) {
         if !self.json {

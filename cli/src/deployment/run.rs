@@ -10,8 +10,9 @@ use super::attempt::{self, Done};
 use super::report::Report;
 use super::server::{Stop, require_extension};
 use super::source::Source;
-use super::target::{self, Target};
+use super::target;
 use crate::arguments::{Deploy, Rollback};
+use crate::connection::Address;
 use crate::failure::{Failure, Result};
 
 /// What becomes of what has run.
@@ -33,9 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Deploys the folder, or says what that would do.
 pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
     let folder = target::folder(&options.destination)?;
-    let target = Target::of(&options.destination, &folder.manifest)?;
-    let from = options.destination.app.display().to_string();
-    until_done(options, &target, &Source::Folder(folder), end, &from)
+    let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
+    let source = Source::Folder(folder);
+    target::each(&options.destination, &manifest, |address| until_done(options, address, &source, end, &from))
 }
 
 /// Brings the code of an earlier deployment back.
@@ -44,20 +45,20 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
         Some(name) => Manifest::named(name),
         None => target::folder(&options.deploy.destination)?.manifest,
     };
-    let target = Target::of(&options.deploy.destination, &manifest)?;
     let source = Source::Earlier { name: manifest.name.clone(), number: options.number };
     let end = if options.plan { End::Undo } else { End::Commit };
-    until_done(&options.deploy, &target, &source, end, &manifest.name)
+    let to = &options.deploy.destination;
+    target::each(to, &manifest, |address| until_done(&options.deploy, address, &source, end, &manifest.name))
 }
 
-fn until_done(options: &Deploy, target: &Target, source: &Source, end: End, from: &str) -> Result<()> {
+fn until_done(options: &Deploy, address: &Address, source: &Source, end: End, from: &str) -> Result<()> {
     let mut report = Report::new(options.json);
-    require_extension(&mut target.connect()?, &target.shown)?;
-    report.say(&format!("{from} to {}", target.shown));
+    require_extension(&mut address.connect()?, &address.shown)?;
+    report.say(&format!("{from} to {}", address.shown));
     let (mut tries, mut waited) = (0, Instant::now());
     let mut is_told = false;
     loop {
-        match deploy(target, source, options, end, &mut report) {
+        match deploy(address, source, options, end, &mut report) {
             Ok(()) => return Ok(()),
             Err(Stop::Busy(who)) => {
                 if !is_told {
@@ -91,17 +92,17 @@ fn until_done(options: &Deploy, target: &Target, source: &Source, end: End, from
 }
 
 fn deploy(
-    target: &Target,
+    address: &Address,
     source: &Source,
     options: &Deploy,
     end: End,
     report: &mut Report,
 ) -> Result<(), Stop> {
     let name = source.name();
-    let mut client = target.connect()?;
+    let mut client = address.connect()?;
     let key = format!("{:016x}", RandomState::new().build_hasher().finish());
     let mut transaction = client.transaction()?;
-    let number = match attempt::run(&mut transaction, target, source, options, &key, report)? {
+    let number = match attempt::run(&mut transaction, address, source, options, &key, report)? {
         Done::Same(number) => {
             transaction.rollback()?;
             report.end(
@@ -124,17 +125,17 @@ fn deploy(
     match transaction.commit() {
         Ok(()) => {}
         Err(error) if error.as_db_error().is_some() => return Err(error.into()),
-        Err(_) => ask(target, name, &key)?,
+        Err(_) => ask(address, name, &key)?,
     }
     report.end(name, Some(number), "deployed", &format!("Deployed as number {number}."));
     Ok(())
 }
 
 /// Finds out what became of a commit whose answer was lost.
-fn ask(target: &Target, name: &str, key: &str) -> Result<(), Stop> {
+fn ask(address: &Address, name: &str, key: &str) -> Result<(), Stop> {
     let begun = Instant::now();
     loop {
-        let answer = target
+        let answer = address
             .connect()
             .map_err(Stop::from)
             .and_then(|mut client| attempt::was_committed(&mut client, name, key));

@@ -8,7 +8,7 @@ use folder::Deployed;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::target::reason;
+use crate::connection::reason;
 use crate::failure::{Failure, Result};
 
 /// Why an attempt has failed.

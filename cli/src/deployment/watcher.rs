@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use cluster::postgres::{CancelToken, Client};
+use cluster::postgres::Client;
 
 use super::locks::MODES;
 
@@ -34,7 +34,7 @@ impl Watcher {
     pub(crate) fn start(
         mut client: Client,
         pid: i32,
-        cancel: CancelToken,
+        cancel: impl Fn() + Send + 'static,
         relations: Vec<u32>,
         longest: Duration,
     ) -> Watcher {
@@ -52,7 +52,7 @@ impl Watcher {
                     seen.too_long.get_or_insert(lock);
                     drop(seen);
                     // Again and again: between two statements it is lost.
-                    let _ = cancel.cancel_query(cluster::postgres::NoTls);
+                    cancel();
                 }
             }
         });

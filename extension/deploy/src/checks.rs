@@ -2,12 +2,12 @@
 
 use pg::guard::PgError;
 use pgrx::pg_sys::Oid;
-use pgrx::spi::Spi;
 use serde_json::{Value, json};
 use session::authority::{rows_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
 use super::application::Deployment;
+use super::checker;
 use super::statements::{self, Use};
 
 /// What is wrong with the files as they were told: path and message.
@@ -113,15 +113,10 @@ pub(crate) fn of_plpgsql(deployment: &Deployment) -> Result<(Vec<Value>, Vec<Str
             unchecked.push(function.name);
             continue;
         };
-        let query = format!(
-            "select c.message, c.detail, c.hint, c.lineno
-             from {checker}.plpgsql_check_function_tb({}, relid => {}, fatal_errors => false, other_warnings => false,
-               extra_warnings => false, performance_warnings => false) c
-             where c.level operator(pg_catalog.=) 'error'",
-            function.number.to_u32(),
-            function.relation.map_or(0, |relation| relation.to_u32()),
-        );
-        let told = as_deployer(application.owner, &application.schema, || found(&query))?;
+        let relation = function.relation.unwrap_or(Oid::INVALID);
+        let told = as_deployer(application.owner, &application.schema, || {
+            checker::errors(checker, function.number, relation)
+        })?;
         problems.extend(told.into_iter().map(|(message, detail, hint, line)| {
             let of = function.is_trigger_of.as_ref().map(|table| format!(" on {table}")).unwrap_or_default();
             let line = line.map(|line| format!(", line {line} of its body")).unwrap_or_default();
@@ -134,17 +129,4 @@ pub(crate) fn of_plpgsql(deployment: &Deployment) -> Result<(Vec<Value>, Vec<Str
     }
     unchecked.dedup();
     Ok((problems, unchecked))
-}
-
-type Found = (String, Option<String>, Option<String>, Option<i32>);
-
-fn found(query: &str) -> Vec<Found> {
-    let found = Spi::connect(|client| {
-        let rows = client.select(query, None, &[])?;
-        let of_row = |row: pgrx::spi::SpiHeapTupleData| -> pgrx::spi::Result<Found> {
-            Ok((row.get(1)?.unwrap_or_default(), row.get(2)?, row.get(3)?, row.get(4)?))
-        };
-        rows.map(of_row).collect::<Result<Vec<_>, _>>()
-    });
-    found.unwrap_or_else(|error| pgrx::error!("what plpgsql_check says cannot be read: {error}"))
 }

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
-use session::authority::{refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
+use session::authority::{current_user, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use sha2::{Digest, Sha256};
 
@@ -392,12 +392,14 @@ const NOTE_DEFINITIONS: &str = concat!(
 
 /// What is not as it was noted. Another major version of PostgreSQL may tell the same in other words: then nothing is compared.
 macro_rules! drifted {
-    () => {
+    ($application:literal) => {
         concat!(
             "deploy.object o cross join lateral (select ",
             definition!(),
             ") now (definition)
-             where o.application = $1 and not o.is_stale and o.definition is not null
+             where o.application = ",
+            $application,
+            " and not o.is_stale and o.definition is not null
                and (now.definition is null or now.definition <> o.definition
                  and (o.type = 'route' or split_part(now.definition, ':', 1) = split_part(o.definition, ':', 1)))"
         )
@@ -409,7 +411,7 @@ const DRIFT: &str = concat!(
         || case when o.type in ('function', 'procedure', 'aggregate') then '(' || array_to_string(o.arguments, ',') || ')' else '' end,
       case when now.definition is null then 'is gone' else 'was changed' end
     from ",
-    drifted!(),
+    drifted!("$1"),
     " order by 1, 2"
 );
 
@@ -417,7 +419,7 @@ const DRIFT: &str = concat!(
 const NOTE_DRIFT: &str = concat!(
     "update deploy.object d set is_drifted = e.is_drifted
      from (select k.ctid as row, k.ctid in (select o.ctid from ",
-    drifted!(),
+    drifted!("$1"),
     ") as is_drifted from deploy.object k where k.application = $1) e
      where d.ctid = e.row and d.is_drifted <> e.is_drifted"
 );
@@ -477,6 +479,40 @@ sql_function!(
                 ])
             },
         )
+    }
+);
+
+/// Applications with their last deployments; how many routes their files have made, and how much was changed by hand.
+const APPLICATIONS: &str = concat!(
+    "select a.name, a.schema_name, a.owner::regrole::text, last.number, last.kind, last.deployed_at, last.deployed_by, last.source, last.note,
+       (select count(*) from deploy.object r where r.application = a.name and r.type = 'route'),
+       (select count(*) from ",
+    drifted!("a.name"),
+    ")
+     from deploy.application a
+     left join lateral (select * from deploy.deployment d where d.application = a.name order by d.number desc limit 1) last on true
+     where pg_has_role($1, a.owner::oid, 'member') order by a.name"
+);
+
+sql_function!(
+    /// `deploy.read_applications()`
+    deploy_read_applications_wrapper,
+    |call| {
+        give_rows(call, APPLICATIONS, &[current_user().into()], |row| {
+            Ok(columns![
+                row.get::<String>(1)?,
+                row.get::<String>(2)?,
+                row.get::<String>(3)?,
+                row.get::<i32>(4)?,
+                row.get::<String>(5)?,
+                row.get::<TimestampWithTimeZone>(6)?,
+                row.get::<String>(7)?,
+                row.get::<String>(8)?,
+                row.get::<String>(9)?,
+                row.get::<i64>(10)?,
+                row.get::<i64>(11)?,
+            ])
+        })
     }
 );
 

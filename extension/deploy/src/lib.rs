@@ -6,7 +6,7 @@
 //! - [`recorder`]: what a text has made.
 //! - [`removal`]: dropping what a file has made.
 //! - [`rights`]: what a file gives and takes.
-//! - [`checks`]: what is wrong with the whole.
+//! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
 //! - [`functions`]: the functions of schema `deploy`.
 //!
 //! As whom and with what settings it runs is `session::deployer`'s. Whoever calls the functions must be allowed to become the owner;
@@ -14,6 +14,7 @@
 //! told to [`recorder`] by whoever registers them.
 
 mod application;
+mod checker;
 mod checks;
 mod functions;
 pub mod recorder;

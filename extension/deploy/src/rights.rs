@@ -16,8 +16,8 @@ use super::statements::{self, Use};
 pub(crate) struct Right {
     /// The object, as GRANT names it.
     object: String,
-    /// The column; none if it is the right to the whole.
-    part: Option<String>,
+    /// The column; empty if it is the right to the whole.
+    part: String,
     /// Who has it, or has it no longer, as GRANT names them.
     grantee: String,
     privilege: String,
@@ -30,7 +30,7 @@ type Rights = BTreeSet<Right>;
 
 impl Right {
     fn statement(&self, is_grant: bool) -> String {
-        let part = self.part.as_ref().map(|part| format!(" ({part})")).unwrap_or_default();
+        let part = if self.part.is_empty() { String::new() } else { format!(" ({})", self.part) };
         let Right { object, grantee, privilege, .. } = self;
         match is_grant {
             true => {
@@ -52,7 +52,7 @@ impl Right {
 
 /// The rights to what is in a schema, and to it, but for those of its owner.
 const RIGHTS: &str = "with objects (object, part, acl, initial) as (
-      select format('%s %I.%I', case c.relkind when 'S' then 'sequence' else 'table' end, n.nspname, c.relname), null::text, c.relacl,
+      select format('%s %I.%I', case c.relkind when 'S' then 'sequence' else 'table' end, n.nspname, c.relname), '', c.relacl,
         acldefault(case c.relkind when 'S' then 's'::\"char\" else 'r' end, c.relowner)
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
@@ -61,13 +61,13 @@ const RIGHTS: &str = "with objects (object, part, acl, initial) as (
       from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute t on t.attrelid = c.oid
       where n.nspname = $1 and t.attacl is not null and not t.attisdropped
       union all
-      select 'routine ' || p.oid::regprocedure, null, p.proacl, acldefault('f', p.proowner)
+      select 'routine ' || p.oid::regprocedure, '', p.proacl, acldefault('f', p.proowner)
       from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = $1
       union all
-      select format('type %I.%I', n.nspname, t.typname), null, t.typacl, acldefault('T', t.typowner)
+      select format('type %I.%I', n.nspname, t.typname), '', t.typacl, acldefault('T', t.typowner)
       from pg_type t join pg_namespace n on n.oid = t.typnamespace where n.nspname = $1 and t.typacl is not null
       union all
-      select format('schema %I', n.nspname), null, n.nspacl, acldefault('n', n.nspowner) from pg_namespace n where n.nspname = $1
+      select format('schema %I', n.nspname), '', n.nspacl, acldefault('n', n.nspowner) from pg_namespace n where n.nspname = $1
     ),
     have as (select o.object, o.part, a.* from objects o cross join lateral aclexplode(coalesce(o.acl, o.initial)) a),
     had as (select o.object, o.part, a.* from objects o cross join lateral aclexplode(o.initial) a),
@@ -91,7 +91,7 @@ fn rights(query: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Rights {
     let rights = rows_as_owner(query, arguments, |row| {
         Some(Right {
             object: row.get(1).ok()??,
-            part: row.get(2).ok()?,
+            part: row.get(2).ok()??,
             grantee: row.get(3).ok()??,
             privilege: row.get(4).ok()??,
             is_grantable: row.get(5).ok()??,
@@ -143,7 +143,7 @@ pub(crate) fn note(application: &Application, path: &str, before: &Rights) {
                 application.name.as_str().into(),
                 path.into(),
                 right.object.as_str().into(),
-                right.part.as_deref().into(),
+                right.part.as_str().into(),
                 right.grantee.as_str().into(),
                 right.privilege.as_str().into(),
                 right.is_grantable.into(),
@@ -170,12 +170,12 @@ pub(crate) fn lost(application: &Application, before: &Rights) -> Vec<String> {
     let mut paths = Vec::new();
     for right in before.difference(&after) {
         let files = rows_as_owner(
-            "delete from deploy.given g where g.application = $1 and g.object = $2 and g.part is not distinct from $3
+            "delete from deploy.given g where g.application = $1 and g.object = $2 and g.part = $3
                and g.grantee = $4 and g.privilege = $5 and g.is_taken = $6 returning g.path",
             &[
                 application.name.as_str().into(),
                 right.object.as_str().into(),
-                right.part.as_deref().into(),
+                right.part.as_str().into(),
                 right.grantee.as_str().into(),
                 right.privilege.as_str().into(),
                 right.is_taken.into(),

@@ -74,14 +74,14 @@ create table deploy.given (
   application text not null references deploy.application on delete cascade,
   path text not null,
   object text not null,
-  part text,
+  part text not null,
   grantee text not null,
   privilege text not null,
   is_grantable boolean not null,
-  is_taken boolean not null);
-create index given_application_path on deploy.given (application, path);
+  is_taken boolean not null,
+  primary key (application, path, object, part, grantee, privilege, is_taken));
 comment on table deploy.given is 'Rights that each file has given, or taken from those that PostgreSQL gives; as GRANT names them';
-comment on column deploy.given.part is 'The column; null if it is the right to the whole object';
+comment on column deploy.given.part is 'The column; empty if it is the right to the whole object';
 comment on column deploy.given.is_taken is 'Whether the file has taken it away';
 
 create trigger changed after insert or update or delete or truncate on deploy.application
@@ -249,6 +249,17 @@ returns table (number integer, kind text, deployed_at timestamptz, deployed_by t
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_history_wrapper';
 comment on function deploy.history(text) is 'Deployments of an application, the last first';
+
+create function deploy.read_applications()
+returns table (application text, schema_name text, owner text, number integer, kind text, deployed_at timestamptz, deployed_by text,
+  source text, note text, routes bigint, changed_by_hand bigint)
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_read_applications_wrapper';
+comment on function deploy.read_applications() is 'What the view deploy.applications shows';
+
+create view deploy.applications with (security_barrier = true) as
+select * from deploy.read_applications();
+comment on view deploy.applications is 'Applications that the current user may deploy, with their last deployments';
 
 create function deploy.files(application text, number integer) returns table (path text, digest text, content text)
 language c stable strict

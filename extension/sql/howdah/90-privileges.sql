@@ -36,10 +36,11 @@ end
 $privileges$;
 
 grant usage on schema http, queue, deploy to public;
-grant select on queue.queue, queue.permission, queue.dead_letters to public;
+grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications to public;
 grant select on
   http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
-  deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object
+  deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object,
+  deploy.given
 to howdah_admin;

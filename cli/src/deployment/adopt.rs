@@ -1,0 +1,206 @@
+//! `howdah adopt`: a schema that is there already, with its rows, becomes an application. Its migrations are noted as done once they have made
+//! the same in an empty schema, beside which the other one stood for a moment under another name. No row changes.
+
+use std::collections::BTreeMap;
+
+use cluster::postgres::{Client, Transaction};
+use folder::{Deployed, Folder, Plan};
+use serde_json::{Value, json};
+
+use super::attempt::{run_files, start};
+use super::code::Files;
+use super::locks::Locks;
+use super::report::Report;
+use super::server::{Stop, require_extension, state};
+use super::source::Source;
+use super::target::{self, said};
+use crate::arguments::Adopt;
+use crate::connection::Address;
+use crate::failure::{Failure, Result};
+
+/// What the schema is called while another is made beside it.
+const ASIDE: &str = "howdah_before";
+
+/// Adopts what is in a database, or says what that would do.
+pub(crate) fn run(options: &Adopt) -> Result<()> {
+    let folder = target::folder(&options.deploy.destination)?;
+    let manifest = folder.manifest.clone();
+    let source = Source::Folder(folder.clone());
+    target::each(&options.deploy.destination, &manifest, |address| {
+        let adoption = Adoption { options, folder: &folder, source: &source };
+        adoption.run(address).map_err(|stop| match stop {
+            Stop::Failed(failure) => failure,
+            Stop::Again(why) | Stop::Busy(why) => {
+                Failure::Said(format!("{why}; nothing was adopted, try again"))
+            }
+        })
+    })
+}
+
+struct Adoption<'a> {
+    options: &'a Adopt,
+    folder: &'a Folder,
+    source: &'a Source,
+}
+
+impl Adoption<'_> {
+    fn run(&self, address: &Address) -> Result<(), Stop> {
+        let mut report = Report::new(self.options.deploy.json);
+        let mut client = address.connect()?;
+        require_extension(&mut client, &address.shown)?;
+        let name = &self.folder.manifest.name;
+        report.say(&format!("{} of {} becomes {name}", self.folder.manifest.schema(), address.shown));
+        self.refuse(&mut client)?;
+        let mut transaction = client.transaction()?;
+        let timeout = self.options.deploy.lock_timeout.as_millis();
+        transaction.batch_execute(&format!("set local lock_timeout = {timeout}"))?;
+        self.make_owner(&mut transaction)?;
+        let mut plan = Plan::of(self.folder, &Deployed::default()).map_err(|faults| said(&faults))?;
+        let (made, objects) = self.make_aside(&mut transaction, &plan)?;
+        let there = describe(&mut transaction, self.folder.manifest.schema())?;
+        self.compare(&made, &there, &report)?;
+
+        transaction.execute("select deploy.hand_over($1)", &[name])?;
+        let number = start(&mut transaction, self.folder, self.source, &self.options.deploy, "")?;
+        let texts: BTreeMap<&String, &String> =
+            self.folder.files.iter().map(|(path, file)| (path, &file.text)).collect();
+        let (texts, objects) = (json!(texts).to_string(), objects.to_string());
+        let adopt = "select deploy.adopt($1, $2::text::json, $3::text::json)";
+        transaction.execute(adopt, &[name, &texts, &objects])?;
+        for path in std::mem::take(&mut plan.migrations) {
+            report.file(&path, "was done already", &[]);
+        }
+        let locks = Locks::begin(&mut transaction)?;
+        let files = Files::new(&mut transaction, self.folder, &plan, locks, &mut report);
+        let finished = run_files(files, &plan)?;
+        report.unchecked(finished.unchecked);
+        if !finished.problems.is_empty() {
+            let told: Vec<String> = finished.problems.iter().map(ToString::to_string).collect();
+            return Err(Stop::Failed(Failure::Said(told.join("\n"))));
+        }
+        if self.options.plan {
+            transaction.rollback()?;
+            report.end(name, None, "planned", "Nothing of it was kept: this is what howdah adopt would do.");
+        } else {
+            transaction.commit()?;
+            report.end(name, Some(number), "adopted", &format!("Adopted as number {number}."));
+        }
+        Ok(())
+    }
+
+    /// An error where there is nothing to adopt, or it was adopted already.
+    fn refuse(&self, client: &mut Client) -> Result<(), Stop> {
+        let failed = |text: String| Err(Stop::Failed(Failure::Said(text)));
+        let (name, schema) = (&self.folder.manifest.name, self.folder.manifest.schema());
+        let row = client.query_one(
+            "select rolsuper, exists (select from pg_catalog.pg_namespace where nspname = $1), exists (
+               select from pg_catalog.pg_namespace where nspname = $2)
+             from pg_catalog.pg_roles where rolname = current_user",
+            &[&schema, &ASIDE],
+        )?;
+        if !row.get::<_, bool>(0) {
+            return failed("only a superuser adopts: what is there belongs to others".into());
+        }
+        if state(client, name)?.is_some() {
+            return failed(format!("{name} is an application of this database already: howdah deploy"));
+        }
+        if !row.get::<_, bool>(1) {
+            return failed(format!("there is no schema {schema} to adopt: howdah deploy makes it"));
+        }
+        if row.get::<_, bool>(2) {
+            return failed(format!(
+                "there is a schema {ASIDE}, which is what the other one is called meanwhile"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes the owner and the application; the schema is the owner's.
+    fn make_owner(&self, transaction: &mut Transaction<'_>) -> Result<(), Stop> {
+        let manifest = &self.folder.manifest;
+        let statements = transaction.query_one(
+            "select case when pg_catalog.to_regrole(pg_catalog.quote_ident($1)) is null then pg_catalog.format('create role %I nologin', $1::text) else '' end,
+               pg_catalog.format('alter schema %I owner to %I', $2::text, $1::text)",
+            &[&manifest.owner(), &manifest.schema()],
+        )?;
+        transaction.batch_execute(statements.get(0))?;
+        transaction.batch_execute(statements.get(1))?;
+        let make = "select deploy.create_application($1, $2, $3)";
+        transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
+        Ok(())
+    }
+
+    /// Runs all in an empty schema of the same name, and undoes it: what it has made, and which file has made what.
+    fn make_aside(&self, transaction: &mut Transaction<'_>, plan: &Plan) -> Result<(Described, Value), Stop> {
+        let manifest = &self.folder.manifest;
+        let mut aside = transaction.savepoint("aside")?;
+        let statements: String = aside
+            .query_one(
+                "select pg_catalog.format('alter schema %1$I rename to %3$I; create schema %1$I authorization %2$I;
+                   grant usage on schema %1$I to howdah_web', $1::text, $2::text, $3::text)",
+                &[&manifest.schema(), &manifest.owner(), &ASIDE],
+            )?
+            .get(0);
+        aside.batch_execute(&statements)?;
+        start(&mut aside, self.folder, self.source, &self.options.deploy, "")?;
+        let mut silent = Report::silent();
+        let locks = Locks::begin(&mut aside)?;
+        let mut files = Files::new(&mut aside, self.folder, plan, locks, &mut silent);
+        for path in &plan.migrations {
+            files.run_one(path).map_err(in_empty_schema)?;
+        }
+        files.run_due().map_err(in_empty_schema)?;
+        let made = describe(&mut aside, manifest.schema())?;
+        let objects: String = aside
+            .query_one(
+                "select coalesce(pg_catalog.json_agg(o), '[]')::text from deploy.object o where o.application = $1",
+                &[&manifest.name],
+            )?
+            .get(0);
+        aside.rollback()?;
+        let objects = serde_json::from_str(&objects)
+            .map_err(|error| Failure::Said(format!("the server's answer cannot be read: {error}")))?;
+        Ok((made, objects))
+    }
+
+    /// An error that tells all that the migrations make and is not so in the database. What only the database has stays.
+    fn compare(&self, made: &Described, there: &Described, report: &Report) -> Result<(), Stop> {
+        let mut wrong = Vec::new();
+        for (object, definition) in made {
+            match there.get(object) {
+                None => wrong.push(format!("  {object} is missing: {definition}")),
+                Some(other) if other != definition => {
+                    wrong.push(format!("  {object} is {other}, and would be {definition}"));
+                }
+                Some(_) => {}
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(Stop::Failed(Failure::Said(format!(
+                "the database is not what the migrations make:\n{}\nChange the one or the others, and adopt then. Nothing was changed.",
+                wrong.join("\n")
+            ))));
+        }
+        for object in there.keys().filter(|object| !made.contains_key(*object)) {
+            report.say(&format!("  {object} stays, though no migration makes it"));
+        }
+        Ok(())
+    }
+}
+
+/// Definitions by what they are of.
+type Described = BTreeMap<String, String>;
+
+fn describe(transaction: &mut Transaction<'_>, schema: &str) -> Result<Described, Stop> {
+    let rows = transaction.query("select d.object, d.definition from deploy.describe($1) d", &[&schema])?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default())).collect())
+}
+
+fn in_empty_schema(stop: Stop) -> Stop {
+    match stop {
+        Stop::Failed(Failure::Said(text)) => {
+            Stop::Failed(Failure::Said(format!("in an empty schema, to compare it with:\n{text}")))
+        }
+        other => other,
+    }
+}

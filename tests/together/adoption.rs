@@ -1,0 +1,107 @@
+//! `howdah adopt`: what is there already becomes an application.
+
+use howdah_tests::application::{Application, dump, text};
+
+const MIGRATION: &str = "create type kind as enum ('tool', 'toy');
+create domain amount as numeric(10, 2) check (value >= 0);
+create table item (id int generated always as identity primary key, name text not null unique, kind kind default 'toy', price amount);
+create index item_kind on item (kind, lower(name));
+alter table item enable row level security;
+";
+
+/// A schema as somebody has made it by hand, with rows.
+fn application() -> Application {
+    let shop = Application::of(&[
+        ("migrations/1.sql", MIGRATION),
+        (
+            "migrations/2.sql",
+            "create table sale (item int references item, at timestamptz default now(), constraint sale_when check (at > '2020-01-01'));\n",
+        ),
+        (
+            "views/priced.sql",
+            "create view priced as select id::text as id, price from item;\ngrant select on priced to howdah_web;\n",
+        ),
+        (
+            "functions/names.sql",
+            "create function names() returns text language sql stable security definer set search_path = shop as $$ select string_agg(name, ' ' order by id) from item $$;\n",
+        ),
+        ("functions/few.sql", "create policy few on item using (id < 100);\n"),
+        ("routes.sql", "select http.route('GET', '/names', 'names');\n"),
+        (
+            "tests/names.sql",
+            "select convert_from(body, 'UTF8') = 'saw ball' from http.call('GET', '/names');\n",
+        ),
+    ]);
+    shop.platform.sql(&format!(
+        "create role old; create schema shop authorization old; set role old; set search_path = shop; {MIGRATION}
+         create table sale (item int references item, at timestamptz default now(), constraint sale_when check (at > '2020-01-01'));
+         create view priced as select id, price from item;
+         create function names() returns int language sql stable return 1;
+         create policy few on item using (id < 10);
+         create table archive (n int);
+         insert into item (name, kind, price) values ('saw', 'tool', 9.5), ('ball', 'toy', 3);
+         insert into sale (item) values (1), (2), (2)"
+    ));
+    shop
+}
+
+#[test]
+fn a_schema_with_rows_becomes_an_application_and_no_row_changes() {
+    let shop = application();
+    let rows = "select (select string_agg(i.xmin || ' ' || i.ctid || i::text, ',') from shop.item i) || (select string_agg(s.xmin || ' ' || s.ctid, ',') from shop.sale s)";
+    let (rows_before, before) = (shop.value(rows), dump(&shop.platform, &[]));
+    let planned = shop.run("adopt", &["--plan"]);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    assert_eq!(dump(&shop.platform, &[]), before);
+    assert_eq!(shop.value("select count(*)::text from pg_roles where rolname = 'shop_owner'"), "0");
+    let told = shop.ok("adopt");
+    assert!(
+        told.contains("  migrations/1.sql  was done already\n")
+            && told.contains("table archive stays, though no migration makes it")
+            && told.ends_with("Adopted as number 1.\n"),
+        "{told}"
+    );
+    assert_eq!(shop.value(rows), rows_before);
+    assert_eq!(
+        shop.value("select string_agg(distinct tableowner, ' ') || ' ' || nspowner::regrole from pg_tables, pg_namespace where schemaname = 'shop' and nspname = 'shop' group by nspowner"),
+        "shop_owner shop_owner"
+    );
+    assert_eq!(
+        shop.value("select string_agg(distinct proowner::regrole || ' ' || typowner::regrole, ', ') from pg_proc, pg_type where pronamespace = 'shop'::regnamespace and typname in ('kind', 'amount')"),
+        "shop_owner shop_owner"
+    );
+    assert_eq!(shop.platform.get("/names").text(), "saw ball");
+    assert!(shop.ok("deploy").contains("Nothing has changed since deployment 1."));
+    // What is a file's now goes with it.
+    shop.remove("functions/few.sql");
+    shop.write("migrations/3.sql", "alter table item alter price type numeric;\n");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select count(*)::text from pg_policy"), "0");
+    assert!(shop.fails("adopt").contains("is an application of this database already"));
+}
+
+#[test]
+fn what_is_not_as_the_migrations_make_it_is_told_and_nothing_changes() {
+    let shop = application();
+    shop.platform.sql(
+        "alter table shop.item alter name drop not null; alter table shop.sale drop constraint sale_when;
+         drop index shop.item_kind; alter type shop.kind add value 'book'; alter domain shop.amount set default 1;
+         alter table shop.item alter kind drop default",
+    );
+    let before = dump(&shop.platform, &[]);
+    let error = shop.fails("adopt");
+    for told in [
+        "table item, column name is text, and would be text not null",
+        "table sale, constraint sale_when is missing: CHECK ((at > '2020-01-01",
+        "table item, index item_kind is missing: CREATE INDEX",
+        "type kind is tool, toy, book, and would be tool, toy",
+        "domain amount is numeric(10,2) default 1 CHECK",
+        "table item, column kind is shop.kind, and would be shop.kind default 'toy'::shop.kind",
+    ] {
+        assert!(error.contains(told), "{told}: {error}");
+    }
+    assert_eq!(error.matches("\n  ").count(), 6, "{error}");
+    assert_eq!(dump(&shop.platform, &[]), before);
+    let nobody = shop.command("adopt", "postgres", &[]).args(["--to", "host=/nowhere"]).output().unwrap();
+    assert!(!nobody.status.success());
+}
