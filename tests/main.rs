@@ -19,6 +19,7 @@ mod together {
     mod deployed_kinds;
     mod deployments;
     mod deployments_by_tls;
+    mod deployments_under_load;
     mod documentation;
     mod draining;
     mod dump_and_upgrade;

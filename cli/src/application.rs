@@ -21,6 +21,11 @@ struct Script {
     text: String,
 }
 
+/// Whether a folder is deployed, and not loaded.
+pub(crate) fn is_deployed(folder: &Path) -> bool {
+    folder.join(folder::manifest::FILE).exists()
+}
+
 /// Runs the files that are new or have changed since they were last run on this database. Returns their names.
 pub(crate) fn load(cluster: &Cluster, database: &str, folder: &Path) -> Result<Vec<String>> {
     let mut loaded = Loaded::read(cluster.path());
@@ -50,7 +55,15 @@ pub(crate) fn suggestions(folder: &Path, port: u16) -> Result<Vec<String>> {
         let lines = script.text.lines().filter_map(|line| line.trim().strip_prefix(TRY));
         lines.map(|line| line.trim().replace(ADDRESS, &address)).collect::<Vec<_>>()
     };
-    Ok(scripts(folder)?.into_iter().flat_map(lines).collect())
+    let scripts = if is_deployed(folder) { files(folder)? } else { scripts(folder)? };
+    Ok(scripts.into_iter().flat_map(lines).collect())
+}
+
+/// The files of a folder that is deployed.
+fn files(folder: &Path) -> Result<Vec<Script>> {
+    let read = folder::Folder::read(folder).map_err(|faults| Failure::Said(faults[0].to_string()))?;
+    let script = |(path, file): (String, folder::File)| Script { path: folder.join(path), text: file.text };
+    Ok(read.files.into_iter().map(script).collect())
 }
 
 fn scripts(folder: &Path) -> Result<Vec<Script>> {

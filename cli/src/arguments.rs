@@ -1,6 +1,6 @@
 //! What can be said on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -125,7 +125,7 @@ pub(crate) struct Announcement {
 }
 
 /// Where a platform is.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Place {
     /// The folder of the platform's data.
     #[arg(long, value_name = "FOLDER", default_value = ".howdah")]
@@ -143,7 +143,7 @@ pub(crate) struct New {
 }
 
 /// Which application, and where.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Destination {
     /// The folder of the application.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
@@ -158,7 +158,7 @@ pub(crate) struct Destination {
     pub(crate) place: Place,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Deploy {
     #[command(flatten)]
     pub(crate) destination: Destination,
@@ -177,12 +177,32 @@ pub(crate) struct Deploy {
     /// How often it is tried.
     #[arg(long, value_name = "TIMES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tries: u32,
+    /// For how many seconds to look, after the commit, whether requests fail.
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    pub(crate) watch: Duration,
+    /// Bring the code of the deployment before back if requests fail meanwhile.
+    #[arg(long, requires = "watch")]
+    pub(crate) undo_on_errors: bool,
     /// How many seconds to wait while somebody else deploys.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub(crate) wait: Duration,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Deploy {
+    /// As if nothing but the folder was said.
+    pub(crate) fn of(folder: &Path) -> Deploy {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            deploy: Deploy,
+        }
+        let mut alone = Alone::parse_from(["deploy"]);
+        alone.deploy.destination.app = folder.to_owned();
+        alone.deploy
+    }
 }
 
 #[derive(Args, Debug)]
@@ -235,9 +255,9 @@ pub(crate) struct Up {
     /// The port for HTTPS, on localhost.
     #[arg(long, default_value_t = 9443, requires = "tls", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) tls_port: u16,
-    /// A folder of SQL files that make an application.
+    /// An application: a folder with howdah.toml, which is deployed as by howdah deploy, or a folder of SQL files.
     ///
-    /// They are run in the order of their names, each in one transaction, when they are new or have changed:
+    /// SQL files are run in the order of their names, each in one transaction, when they are new or have changed:
     /// write them so that they can run again (create or replace, if not exists). Lines that begin with
     /// "-- try:" are shown. Commands of psql do not work in them.
     #[arg(long, value_name = "FOLDER")]

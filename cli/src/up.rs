@@ -11,12 +11,13 @@ use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::Up;
+use crate::connection::Address;
 use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
 use crate::https::{self, Certificates};
 use crate::log::Follower;
 use crate::screen::say;
-use crate::{application, greeting, listeners, settings, stop};
+use crate::{application, deployment, greeting, listeners, settings, stop};
 
 /// How often the log and the signals are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -104,7 +105,11 @@ fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
 /// Database, extension, application, certificates, listeners.
 fn serve(cluster: &Cluster, options: &Up, started: bool, stop: &AtomicBool) -> Result<Option<Certificates>> {
     database::prepare(cluster, &options.database)?;
-    if let Some(folder) = &options.app {
+    if let Some(folder) = options.app.as_deref().filter(|folder| application::is_deployed(folder)) {
+        let shown = format!("{} of {}", options.database, options.place.data.display());
+        let address = Address::local(&cluster.connection_string(&options.database)?, shown, "howdah up")?;
+        deployment::run::run_here(folder, &address)?;
+    } else if let Some(folder) = &options.app {
         for name in application::load(cluster, &options.database, folder)? {
             say(&format!("Loaded {}.", folder.join(name).display()));
         }

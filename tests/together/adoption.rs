@@ -105,3 +105,30 @@ fn what_is_not_as_the_migrations_make_it_is_told_and_nothing_changes() {
     let nobody = shop.command("adopt", "postgres", &[]).args(["--to", "host=/nowhere"]).output().unwrap();
     assert!(!nobody.status.success());
 }
+
+#[test]
+fn the_dump_of_a_schema_can_be_its_first_migration() {
+    let shop = application();
+    let text = dump(&shop.platform, &["-n", "shop", "-s", "-O", "-x"]);
+    assert!(text.contains("CREATE SCHEMA shop;") && text.contains("CREATE FUNCTION shop.names()"), "{text}");
+    for path in [
+        "migrations/2.sql",
+        "views/priced.sql",
+        "functions/names.sql",
+        "functions/few.sql",
+        "tests/names.sql",
+    ] {
+        shop.remove(path);
+    }
+    shop.write("migrations/1.sql", &text);
+    let told = shop.ok("adopt");
+    assert!(told.ends_with("Adopted as number 1.\n") && !told.contains("stays"), "{told}");
+    assert_eq!(shop.platform.get("/names").text(), "1");
+    // And it makes the same in a new database.
+    let new = Application::of(&[
+        ("migrations/1.sql", &text),
+        ("routes.sql", "select http.route('GET', '/names', 'names');\n"),
+    ]);
+    new.ok("deploy");
+    assert_eq!(dump(&new.platform, &["-n", "shop", "-s", "-O", "-x"]), text);
+}

@@ -7,6 +7,7 @@
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
 //!   for meanwhile; [`watcher`]: looks at that from outside.
 //! - [`run`]: attempts until one succeeds, or fails for good.
+//! - [`errors`]: what goes wrong once it is in force.
 //! - [`report`]: what is told of it.
 //! - [`adopt`]: what is there already becomes an application.
 //! - [`history`]: deployments that were.
@@ -14,6 +15,7 @@
 pub(crate) mod adopt;
 mod attempt;
 mod code;
+mod errors;
 pub(crate) mod history;
 mod locks;
 pub(crate) mod new;

@@ -1,12 +1,14 @@
 //! `howdah plan`, `howdah deploy` and `howdah rollback`: attempts until one succeeds, or fails for good.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use folder::Manifest;
 
 use super::attempt::{self, Done};
+use super::errors::Errors;
 use super::report::Report;
 use super::server::{Stop, require_extension};
 use super::source::Source;
@@ -39,6 +41,14 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
     target::each(&options.destination, &manifest, |address| until_done(options, address, &source, end, &from))
 }
 
+/// Deploys a folder to a database of the platform on this machine.
+pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
+    let options = Deploy::of(folder);
+    let from = folder.display().to_string();
+    let source = Source::Folder(target::folder(&options.destination)?);
+    until_done(&options, address, &source, End::Commit, &from)
+}
+
 /// Brings the code of an earlier deployment back.
 pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
     let manifest = match &options.name {
@@ -59,7 +69,10 @@ fn until_done(options: &Deploy, address: &Address, source: &Source, end: End, fr
     let mut is_told = false;
     loop {
         match deploy(address, source, options, end, &mut report) {
-            Ok(()) => return Ok(()),
+            Ok(Some(number)) if !options.watch.is_zero() => {
+                return watch(options, address, source.name(), number);
+            }
+            Ok(_) => return Ok(()),
             Err(Stop::Busy(who)) => {
                 if !is_told {
                     report.say(&format!("{who}; waiting."));
@@ -97,7 +110,7 @@ fn deploy(
     options: &Deploy,
     end: End,
     report: &mut Report,
-) -> Result<(), Stop> {
+) -> Result<Option<i32>, Stop> {
     let name = source.name();
     let mut client = address.connect()?;
     let key = format!("{:016x}", RandomState::new().build_hasher().finish());
@@ -111,14 +124,14 @@ fn deploy(
                 "unchanged",
                 &format!("Nothing has changed since deployment {number}."),
             );
-            return Ok(());
+            return Ok(None);
         }
         Done::Ran(number) => number,
     };
     if end == End::Undo {
         transaction.rollback()?;
         report.end(name, None, "planned", "Nothing of it was kept: this is what howdah deploy would do.");
-        return Ok(());
+        return Ok(None);
     }
     // A late cancellation by the watcher meets this, not the commit.
     transaction.batch_execute("")?;
@@ -128,7 +141,25 @@ fn deploy(
         Err(_) => ask(address, name, &key)?,
     }
     report.end(name, Some(number), "deployed", &format!("Deployed as number {number}."));
-    Ok(())
+    Ok(Some(number))
+}
+
+/// Looks whether requests fail that did not before, and takes the deployment back if that is wanted.
+fn watch(options: &Deploy, address: &Address, name: &str, number: i32) -> Result<()> {
+    let failed = Errors::begin(address, name)?.within(options.watch)?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let told = format!("deployment {number} is in force, and requests fail:\n{}", failed.join("\n"));
+    if !options.undo_on_errors || number < 2 {
+        return Err(Failure::Said(told));
+    }
+    let options =
+        Deploy { watch: Duration::ZERO, message: Some(format!("errors of {number}")), ..options.clone() };
+    let source = Source::Earlier { name: name.to_owned(), number: Some(number - 1) };
+    until_done(&options, address, &source, End::Commit, name)
+        .map_err(|failure| Failure::Said(format!("{told}\nIt could not be taken back: {failure}")))?;
+    Err(Failure::Said(format!("{told}\nThe code of deployment {} is back.", number - 1)))
 }
 
 /// Finds out what became of a commit whose answer was lost.

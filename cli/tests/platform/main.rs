@@ -400,6 +400,36 @@ fn the_example_answers_as_it_was_published() {
 }
 
 #[test]
+fn a_folder_with_a_manifest_is_deployed_and_status_shows_it() {
+    let platform = Platform::new();
+    let port = platform.port.to_string();
+    platform.ok(&["new", "notes"]);
+    let up = || platform.ok(&["up", "--app", "notes", "--port", &port, "--detach"]);
+    assert!(up().contains("Deployed as number 1."));
+    assert!(up().contains("Nothing has changed since deployment 1."));
+    assert!(answer(platform.ask("/entries")).starts_with("HTTP/1.1 200"));
+    let applications = |status: &str| {
+        let status: serde_json::Value = serde_json::from_str(status).unwrap();
+        let all = status.get("served").map_or(&status, |served| &served["app"]);
+        all["deploy_applications"].clone()
+    };
+    let here = applications(&platform.ok(&["status", "--json"]));
+    assert_eq!(
+        (here[0]["application"].as_str(), here[0]["number"].as_i64()),
+        (Some("notes"), Some(1)),
+        "{here}"
+    );
+    platform.query("create role ada superuser; create role eve login; alter function notes.entries() cost 7");
+    let folder = platform.query("select current_setting('unix_socket_directories')");
+    let there = |user: &str| {
+        let to = format!("host={folder} user={user} dbname=app");
+        applications(&platform.ok(&["status", "--to", &to, "--json"]))
+    };
+    assert_eq!(there("postgres")[0]["changed_by_hand"], 1);
+    assert_eq!(there("eve"), serde_json::json!([]), "it is none that eve may deploy");
+}
+
+#[test]
 fn files_are_loaded_into_a_queue() {
     let platform = Platform::new();
     let lines = Platform::new().port;

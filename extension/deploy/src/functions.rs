@@ -482,6 +482,22 @@ sql_function!(
     }
 );
 
+sql_function!(
+    /// `deploy.counts(application)`
+    deploy_counts_wrapper,
+    |call| {
+        let application = Application::required(call.need_text(0, "application"));
+        give_rows(
+            call,
+            "select s.method || ' ' || s.pattern, s.requests, s.server_errors from http.stats s join deploy.object o
+               on o.type = 'route' and o.names[1] = s.method and o.names[2] = s.pattern
+             where o.application = $1 and s.kind = 'route'",
+            &[application.name.as_str().into()],
+            |row| Ok(columns![row.get::<String>(1)?, row.get::<i64>(2)?, row.get::<i64>(3)?]),
+        )
+    }
+);
+
 /// Applications with their last deployments; how many routes their files have made, and how much was changed by hand.
 const APPLICATIONS: &str = concat!(
     "select a.name, a.schema_name, a.owner::regrole::text, last.number, last.kind, last.deployed_at, last.deployed_by, last.source, last.note,

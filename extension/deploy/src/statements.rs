@@ -47,6 +47,9 @@ pub(crate) fn run(text: &str, using: Use) {
             let begin = begin_of(&text, (*statement).stmt_location);
             STATEMENT.set(begin);
             refuse_unfit((*statement).stmt);
+            if makes_own_schema((*statement).stmt) {
+                continue;
+            }
             if using == Use::Replace {
                 let_replace((*statement).stmt);
             }
@@ -132,6 +135,22 @@ unsafe fn refuse_unfit(statement: *mut pg_sys::Node) {
             ),
             _ => {}
         }
+    }
+}
+
+/// Whether a statement makes nothing but a schema that is there and the current user's: a dump of an application begins with that.
+unsafe fn makes_own_schema(statement: *mut pg_sys::Node) -> bool {
+    // SAFETY: a statement of the parser; the tag tells the type. A look-up inside a transaction.
+    unsafe {
+        if (*statement).type_ != NodeTag::T_CreateSchemaStmt {
+            return false;
+        }
+        let create = &*statement.cast::<pg_sys::CreateSchemaStmt>();
+        if create.schemaname.is_null() || !create.authrole.is_null() || list_length(create.schemaElts) > 0 {
+            return false;
+        }
+        let schema = pg_sys::get_namespace_oid(create.schemaname, true);
+        schema != pg_sys::InvalidOid && version::owns_schema(schema, pg_sys::GetUserId())
     }
 }
 

@@ -86,6 +86,20 @@ pub unsafe fn owns_database(database: Oid, user: Oid) -> bool {
     }
 }
 
+/// Whether a user owns a schema.
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn owns_schema(schema: Oid, user: Oid) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_namespace_ownercheck(schema, user);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::NamespaceRelationId, schema, user);
+    }
+}
+
 /// What a planned statement needs of tables: a list for [`permission`].
 ///
 /// # Safety

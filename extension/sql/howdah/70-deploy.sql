@@ -250,6 +250,11 @@ language c stable strict
 as 'MODULE_PATHNAME', 'deploy_history_wrapper';
 comment on function deploy.history(text) is 'Deployments of an application, the last first';
 
+create function deploy.counts(application text) returns table (route text, requests bigint, server_errors bigint)
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_counts_wrapper';
+comment on function deploy.counts(text) is 'Requests to an application''s routes since the server was started, and those of them that it has failed at';
+
 create function deploy.read_applications()
 returns table (application text, schema_name text, owner text, number integer, kind text, deployed_at timestamptz, deployed_by text,
   source text, note text, routes bigint, changed_by_hand bigint)

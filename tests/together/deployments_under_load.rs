@@ -1,0 +1,215 @@
+//! Deployments while requests run, that are killed, and that turn out to be wrong.
+
+use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread;
+use std::time::Duration;
+
+use howdah_tests::application::{Application, ITEMS, text};
+use howdah_tests::client::Connection;
+use howdah_tests::platform::DATABASE;
+use howdah_tests::wait_for;
+
+/// Deployments that are killed.
+const KILLS: u64 = if cfg!(feature = "long") { 200 } else { 10 };
+
+#[test]
+fn a_deployment_that_is_killed_leaves_the_old_or_the_new_whole() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/agree.sql",
+            "create function agree() returns text language sql stable as 'select one() || '' '' || two()';\n",
+        ),
+    ]);
+    let version = |number: usize| {
+        shop.write(
+            &format!("migrations/{}.sql", number + 1),
+            &format!("alter table item add column c{number} int;\n"),
+        );
+        for name in ["one", "two"] {
+            shop.write(
+                &format!("functions/{name}.sql"),
+                &format!("create function {name}() returns int language sql stable as 'select {number}';\n"),
+            );
+        }
+        shop.write(
+            "routes.sql",
+            &format!(
+                "select http.route('GET', '/both', 'agree');\nselect http.route('GET', '/v{number}', 'one');\n"
+            ),
+        );
+    };
+    version(1);
+    shop.ok("deploy");
+    let seen = "select shop.one() || ' ' || shop.two() || ' ' || (select string_agg(pattern, ' ') from http.route where pattern like '/v%')
+        || ' ' || (select max(number) from deploy.deployment) || ' ' || (select count(*) - 3 from pg_attribute where attrelid = 'shop.item'::regclass and attnum > 0)";
+    let (done, answers) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    // The server may be starting again.
+                    let mut connection = Connection::try_open(shop.platform.port);
+                    while let Some(reply) =
+                        connection.as_mut().and_then(|connection| connection.try_request("GET", "/both", b""))
+                        && !done.load(Relaxed)
+                    {
+                        if reply.status == 200 {
+                            let text = reply.text();
+                            assert!(text.split_once(' ').is_some_and(|(one, two)| one == two), "{text}");
+                            answers.fetch_add(1, Relaxed);
+                        }
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        let _ended = Ended(&done);
+        let mut number = 1;
+        for kill in 0..KILLS {
+            version(number + 1);
+            let mut deploying = shop
+                .command("deploy", "postgres", &[])
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            thread::sleep(Duration::from_millis(10 + kill * 12 % 240));
+            let its = "pg_stat_activity where application_name = 'howdah deploy'";
+            match kill % 10 {
+                // The server: all of its processes end, and it recovers from what is on disk.
+                4 => {
+                    let pids = shop.platform.value(&format!("select string_agg(pid::text, ' ') from {its}"));
+                    for pid in pids.unwrap_or_default().split_whitespace() {
+                        Command::new("kill").args(["-9", pid]).status().unwrap();
+                    }
+                }
+                kill if kill % 2 == 0 => drop(deploying.kill()),
+                _ => shop.platform.sql(&format!("select pg_terminate_backend(pid) from {its}")),
+            }
+            deploying.wait().unwrap();
+            wait_for("the server takes connections", || shop.platform.cluster.connect(DATABASE).is_ok());
+            wait_for("its session has ended", || shop.platform.count(its) == 0);
+            let now = shop.value(seen);
+            let whole = |number: usize| format!("{number} {number} /v{number} {number} {number}");
+            assert!(now == whole(number) || now == whole(number + 1), "killed at {kill}: {now}");
+            if now == whole(number + 1) {
+                number += 1;
+            }
+        }
+        version(number + 1);
+        shop.ok("deploy");
+    });
+    assert!(answers.into_inner() > 20);
+}
+
+#[test]
+fn requests_that_fail_after_a_deployment_take_it_back() {
+    let shop = Application::of(&[
+        ("functions/f.sql", "create function f() returns int language sql stable return 1;\n"),
+        ("routes.sql", "select http.route('GET', '/f', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    // Nobody has tried it.
+    shop.write(
+        "functions/f.sql",
+        "create function f() returns int language plpgsql stable as 'begin return (select count(*) from nowhere); end';\n",
+    );
+    let done = AtomicBool::new(false);
+    let failed = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                shop.platform.get("/f");
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let _ended = Ended(&done);
+        shop.run("deploy", &["--watch", "60", "--undo-on-errors"])
+    });
+    let error = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{error}");
+    assert!(error.contains("deployment 2 is in force, and requests fail:\n  GET /f: "), "{error}");
+    assert!(error.contains("The code of deployment 1 is back."), "{error}");
+    assert_eq!(shop.platform.get("/f").text(), "1");
+    let quiet = shop.run("deploy", &["--back", "--watch", "0.3"]);
+    assert!(quiet.status.success(), "{}", text(&quiet.stderr));
+}
+
+/// Says that it is over, after a failure as well.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[test]
+fn no_request_sees_half_of_a_deployment_and_none_fails() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/slowly.sql",
+            "create function slowly() returns text language plpgsql as $$
+           declare first int := one(); begin perform pg_sleep(0.01); return first || ' ' || two(); end $$;\n",
+        ),
+        (
+            "functions/quick.sql",
+            "create function quick() returns text language sql stable as 'select one() || '' '' || two()';\n",
+        ),
+        (
+            "functions/add.sql",
+            "create function add() returns text language sql as 'insert into item (name) values (''x'') returning one() || '' '' || two()';\n",
+        ),
+        (
+            "routes.sql",
+            "select http.route('GET', '/both', 'slowly');\nselect http.route('GET', '/quick', 'quick');\nselect http.route('POST', '/add', 'add');\n",
+        ),
+    ]);
+    let version = |number: usize| {
+        for name in ["one", "two"] {
+            shop.write(&format!("functions/{name}.sql"), &format!("create function {name}() returns int language plpgsql stable as $$ begin return {number}; end $$;\n"));
+        }
+    };
+    version(0);
+    shop.ok("deploy");
+    let done = AtomicBool::new(false);
+    let (answers, added) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for place in 0..6 {
+            let (shop, done, answers, added) = (&shop, &done, &answers, &added);
+            scope.spawn(move || {
+                let mut connection = shop.platform.connect();
+                while !done.load(Relaxed) {
+                    let (method, path) = [("GET", "/both"), ("GET", "/quick"), ("POST", "/add")][place % 3];
+                    let reply = connection.request(method, path, &[], b"");
+                    assert_eq!(reply.status, 200, "{}", reply.text());
+                    let text = reply.text();
+                    let (one, two) = text.split_once(' ').expect("two numbers");
+                    assert_eq!(one, two, "{path}");
+                    answers.fetch_add(1, Relaxed);
+                    thread::sleep(Duration::from_millis(2));
+                    added.fetch_add(usize::from(place % 3 == 2), Relaxed);
+                }
+            });
+        }
+        // Whatever fails here, the others end.
+        let _ended = Ended(&done);
+        for number in 1..=50 {
+            version(number);
+            if number % 5 == 0 {
+                shop.write(
+                    &format!("migrations/{}.sql", number + 1),
+                    &format!("alter table item add column c{number} int default {number};\n"),
+                );
+            }
+            shop.ok("deploy");
+        }
+    });
+    let (answers, added) = (answers.into_inner(), added.into_inner());
+    assert!(answers > 200, "{answers}");
+    assert_eq!(shop.value("select count(*)::text from shop.item"), added.to_string(), "each once");
+}
