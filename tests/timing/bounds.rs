@@ -269,6 +269,12 @@ bounds! {
     /// A message that was settled a million times is settled once more, in twice the time at most.
     SETTLED_OFTEN: 1000 ms,
         "together::queue_retries::a_message_that_was_settled_a_million_times_is_settled_as_soon_as_before";
+    /// A deployment of two hundred files of which none has changed.
+    DEPLOYED_UNCHANGED: 1000 ms,
+        "together::applications::two_hundred_files_are_deployed_soon";
+    /// A deployment of two hundred files of which one has changed.
+    DEPLOYED_ONE_CHANGE: 1500 ms,
+        "together::applications::two_hundred_files_are_deployed_soon";
     /// Create or drop database beside a hundred.
     DATABASE_AMONG_MANY: 1000 ms,
         "alone::many_databases::idle_workers_delay_no_command_on_another_database";

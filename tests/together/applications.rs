@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 use howdah_tests::application::{Application, ITEMS, dump, text};
+use howdah_tests::bounds::{Bound, DEPLOYED_ONE_CHANGE, DEPLOYED_UNCHANGED};
 use howdah_tests::platform::{DATABASE, Platform};
 use howdah_tests::wait_for;
 use serde_json::Value;
@@ -401,4 +403,30 @@ fn what_was_changed_by_hand_is_shown_and_nothing_after_a_restore() {
             || shown.contains("function shop.one() (functions/one.sql) was changed"),
         "{shown}"
     );
+}
+
+#[test]
+fn two_hundred_files_are_deployed_soon() {
+    let shop = Application::of(&[ITEMS]);
+    for number in 0..100 {
+        shop.write(&format!("functions/f{number}.sql"), &format!("create function f{number}(n int) returns text language sql stable return (select name from item where id = n);\n"));
+        shop.write(
+            &format!("views/v{number}.sql"),
+            &format!("create view v{number} as select id, f{number}(id) as f from item;\ngrant select on v{number} to howdah_web;\n"),
+        );
+    }
+    shop.write("routes.sql", "select http.route('GET', '/f/{n}', 'f7');\n");
+    shop.ok("deploy");
+    let timed = |bound: &Bound, told: &str| {
+        let begun = Instant::now();
+        let said = shop.ok("deploy");
+        bound.check(begun.elapsed());
+        assert!(said.contains(told), "{said}");
+    };
+    timed(&DEPLOYED_UNCHANGED, "Nothing has changed");
+    shop.write(
+        "functions/f7.sql",
+        "create function f7(n int) returns text language sql stable return (select name || '!' from item where id = n);\n",
+    );
+    timed(&DEPLOYED_ONE_CHANGE, "  functions/f7.sql  ran: function shop.f7(integer)\n  routes.sql  ran\n");
 }

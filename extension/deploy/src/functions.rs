@@ -287,14 +287,20 @@ sql_function!(
             Err(error) => return call.give(json!({ "error": describe(&error, file.text) }).to_string()),
         };
         file.keep_text();
-        call.give(json!({ "made": descriptions(&made) }).to_string())
+        call.give(json!({ "made": descriptions(&file.deployment.application, &made) }).to_string())
     }
 );
 
-/// What was made, for people.
-fn descriptions(made: &[Made]) -> Vec<String> {
-    let describe = |one: &Made| match one {
-        Made::Route(method, pattern) => Some(format!("route {method} {pattern}")),
+/// What was made, for people. Routes are registered in each deployment: those that are as before are left out.
+fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
+    let describe = |one: &Made| {
+        match one {
+        Made::Route(method, pattern) => value_as_owner::<String>(
+            "select format('route %s %s', r.method, r.pattern) from http.route r where r.method = $2 and r.pattern = $3
+               and not exists (select from deploy.object o where o.application = $1 and o.type = 'route'
+                 and o.names = array[r.method, r.pattern] and o.definition = md5(concat_ws(' ', r.function, r.role, r.search_path)))",
+            &[application.name.as_str().into(), method.as_str().into(), pattern.as_str().into()],
+        ),
         Made::Object(class, number, part) => value_as_owner::<String>(
             concat!(
                 "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
@@ -303,6 +309,7 @@ fn descriptions(made: &[Made]) -> Vec<String> {
             ),
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
+    }
     };
     made.iter().filter_map(describe).collect()
 }
