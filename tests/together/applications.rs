@@ -40,7 +40,7 @@ fn plan_leaves_nothing_and_says_what_deploy_does() {
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(steps(&planned), steps(&deployed));
-    assert!(steps(&planned).len() == 6, "{planned}");
+    assert!(steps(&planned).len() == 8, "{planned}");
     assert_eq!(shop.platform.get("/names").status, 404, "no row is left of the test");
     assert_eq!(shop.value("select count(*)::text from shop.item"), "0");
     // Nothing changed, nothing done.

@@ -424,3 +424,91 @@ fn functions_in_plpgsql_are_checked_where_somebody_can() {
     );
     assert_eq!(finished["problems"][0]["path"], "functions/f.sql");
 }
+
+#[test]
+fn a_plan_cannot_be_committed_and_sets_no_sequence() {
+    let platform = platform();
+    let mut ada = session(&platform, "ada");
+    let text = "create sequence numbers;\nselect setval('numbers', 7);\n";
+    ada.batch_execute("begin").unwrap();
+    start(&mut ada, &[("migrations/1.sql", text)]);
+    ada.batch_execute("select deploy.plan()").unwrap();
+    let error = run(&mut ada, "migrations/1.sql", text)["error"].clone();
+    assert_eq!(error["message"], "a plan does not call setval(): nothing would undo it");
+    assert_eq!(error["line"], 2);
+    let refused = ada.batch_execute("commit").unwrap_err();
+    assert!(refused.as_db_error().unwrap().message().contains("only tried"), "{refused:?}");
+    assert_eq!(platform.value("select count(*)::text from deploy.deployment").as_deref(), Some("0"));
+    // The next transaction is none.
+    deploy(&mut ada, &[("migrations/1.sql", text)]);
+    assert_eq!(platform.value("select last_value::text from shop.numbers").as_deref(), Some("7"));
+    ada.batch_execute("begin; select setval('shop.numbers', 9) where false; commit").unwrap();
+}
+
+#[test]
+fn who_may_what_the_owner_may_not_is_told_and_what_a_failing_test_was_answered() {
+    let platform = platform();
+    let mut ada = session(&platform, "ada");
+    for (text, told) in [
+        ("create extension pgcrypto;\n", "permission denied to create extension"),
+        ("create type odd;\n", "must be superuser to create a base type"),
+        ("create table public.mine (n int);\n", "permission denied for schema public"),
+    ] {
+        ada.batch_execute("begin").unwrap();
+        start(&mut ada, &[("migrations/1.sql", text)]);
+        let error = run(&mut ada, "migrations/1.sql", text)["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("superuser"), "{error}");
+        ada.batch_execute("rollback").unwrap();
+    }
+    let test = "select 1 = 1;\nselect status = 200 from http.call('GET', '/nothing');\n";
+    ada.batch_execute("begin").unwrap();
+    start(&mut ada, &[("tests/t.sql", test)]);
+    let failed =
+        call(&mut ada, "select deploy.test($1, $2)::text", &[&"tests/t.sql", &test])["error"].clone();
+    assert_eq!((failed["message"].as_str(), failed["line"].as_i64()), (Some("this is not true"), Some(2)));
+    let detail = failed["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("GET /nothing was answered with 404: ") && detail.contains("nothing answers GET"),
+        "{detail}"
+    );
+    ada.batch_execute("rollback").unwrap();
+}
+
+#[test]
+fn what_is_rewritten_and_which_rights_change_is_told() {
+    let platform = platform();
+    let mut ada = session(&platform, "ada");
+    let view = (
+        "views/v.sql",
+        "create view v as select id from note;\ngrant select, insert on v to howdah_web;\nrevoke execute on function f() from public;\n",
+    );
+    let function = ("functions/f.sql", "create function f() returns int language sql stable return 1;\n");
+    let answers = deploy(&mut ada, &[NOTES, function, view]);
+    assert_eq!(
+        answers.last().unwrap()["rights"],
+        json!([
+            "revoke EXECUTE on routine shop.f() from public",
+            "grant INSERT, SELECT on table shop.note to howdah_web",
+            "grant INSERT, SELECT on table shop.v to howdah_web",
+        ])
+    );
+    let wider = ("migrations/002.sql", "alter table note alter id type bigint;\n");
+    let view = ("views/v.sql", "create view v as select text from note;\n");
+    ada.batch_execute("begin").unwrap();
+    start(&mut ada, &[NOTES, wider, function, view]);
+    call(&mut ada, "select deploy.take_away('views/v.sql')::text", &[]);
+    let rewritten = run(&mut ada, wider.0, wider.1)["rewritten"].clone();
+    assert!(rewritten[0]["table"].as_str().unwrap().starts_with("shop.note ("), "{rewritten}");
+    run(&mut ada, view.0, view.1);
+    let finished = call(&mut ada, "select deploy.finish()::text", &[]);
+    ada.batch_execute("commit").unwrap();
+    assert_eq!(
+        finished["rights"],
+        json!([
+            "grant EXECUTE on routine shop.f() to public",
+            "revoke INSERT, SELECT on table shop.v from howdah_web",
+        ]),
+        "{finished}"
+    );
+}

@@ -64,6 +64,9 @@ impl Adoption<'_> {
         let number = start(&mut transaction, self.folder, self.source, &self.options.deploy, "")?;
         let texts: BTreeMap<&String, &String> =
             self.folder.files.iter().map(|(path, file)| (path, &file.text)).collect();
+        if self.options.plan {
+            transaction.execute("select deploy.plan()", &[])?;
+        }
         let (texts, objects) = (json!(texts).to_string(), objects.to_string());
         let adopt = "select deploy.adopt($1, $2::text::json, $3::text::json)";
         transaction.execute(adopt, &[name, &texts, &objects])?;
@@ -73,6 +76,7 @@ impl Adoption<'_> {
         let locks = Locks::begin(&mut transaction)?;
         let files = Files::new(&mut transaction, self.folder, &plan, locks, &mut report);
         let finished = run_files(files, &plan)?;
+        report.rights(finished.rights);
         report.unchecked(finished.unchecked);
         if !finished.problems.is_empty() {
             let told: Vec<String> = finished.problems.iter().map(ToString::to_string).collect();

@@ -18,6 +18,15 @@ use crate::arguments::Deploy;
 use crate::connection::Address;
 use crate::failure::Failure;
 
+/// What becomes of what has run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It is undone.
+    Undo,
+    /// It is committed.
+    Commit,
+}
+
 /// What an attempt has come to.
 pub(crate) enum Done {
     /// The folder is what is deployed.
@@ -32,6 +41,7 @@ pub(crate) fn run(
     address: &Address,
     source: &Source,
     options: &Deploy,
+    end: End,
     key: &str,
     report: &mut Report,
 ) -> Result<Done, Stop> {
@@ -48,6 +58,9 @@ pub(crate) fn run(
     let lock_timeout = format!("set local lock_timeout = {}", options.lock_timeout.as_millis());
     transaction.batch_execute(&lock_timeout)?;
     let number = start(transaction, folder, source, options, key)?;
+    if end == End::Undo {
+        transaction.execute("select deploy.plan()", &[])?;
+    }
     report.say(&format!("{} {number}:", folder.manifest.name));
     let locks = Locks::begin(transaction)?;
     let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
@@ -70,6 +83,7 @@ pub(crate) fn run(
         (Stop::Again(why), Some(holder)) => Stop::Again(format!("{why}: {holder} was in the way")),
         (stop, _) => stop,
     })?;
+    report.rights(finished.rights);
     report.unchecked(finished.unchecked);
     if finished.problems.is_empty() {
         return Ok(Done::Ran(number));

@@ -10,7 +10,7 @@ use folder::{Folder, Kind, Plan};
 
 use super::locks::Locks;
 use super::report::Report;
-use super::server::{FileError, Ran, Stop, Taken, call};
+use super::server::{FileError, Ran, Rewritten, Stop, Taken, call};
 use crate::failure::Failure;
 
 /// The files of a deployment, run in a transaction.
@@ -78,6 +78,10 @@ impl<'a, 't> Files<'a, 't> {
             return Err(self.failed(path, error));
         }
         self.report.file(path, "ran", &ran.made);
+        let was_there = |table: &&Rewritten| self.locks.before.contains(&table.oid);
+        for table in ran.rewritten.iter().filter(was_there) {
+            self.report.rewritten(path, &table.table);
+        }
         Ok(())
     }
 

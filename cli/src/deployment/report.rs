@@ -11,12 +11,21 @@ pub(crate) struct Report {
     files: Vec<Value>,
     unchecked: Vec<String>,
     locks: Vec<Value>,
+    rewritten: Vec<Value>,
+    rights: Vec<String>,
 }
 
 impl Report {
     /// Nothing yet.
     pub(crate) fn new(json: bool) -> Report {
-        Report { json, files: Vec::new(), unchecked: Vec::new(), locks: Vec::new() }
+        Report {
+            json,
+            files: Vec::new(),
+            unchecked: Vec::new(),
+            locks: Vec::new(),
+            rewritten: Vec::new(),
+            rights: Vec::new(),
+        }
     }
 
     /// One that nobody sees.
@@ -35,6 +44,7 @@ impl Report {
     pub(crate) fn again(&mut self, why: &str) {
         self.files.clear();
         self.locks.clear();
+        self.rewritten.clear();
         self.say(&format!("Nothing was kept, as {why}. Again:"));
     }
 
@@ -43,6 +53,18 @@ impl Report {
         let list = if objects.is_empty() { String::new() } else { format!(": {}", objects.join(", ")) };
         self.say(&format!("  {path}  {what}{list}"));
         self.files.push(json!({ "path": path, "what": what, "objects": objects }));
+    }
+
+    /// A table that was there, and whose rows a file has written anew.
+    pub(crate) fn rewritten(&mut self, path: &str, table: &str) {
+        self.say(&format!("  rewritten: {table}, by {path}"));
+        self.rewritten.push(json!({ "path": path, "table": table }));
+    }
+
+    /// Rights that were given and taken, as statements.
+    pub(crate) fn rights(&mut self, rights: Vec<String>) {
+        rights.iter().for_each(|right| self.say(&format!("  rights: {right}")));
+        self.rights = rights;
     }
 
     /// Functions of which nobody knows whether their bodies are right.
@@ -77,7 +99,7 @@ impl Report {
         if self.json {
             let all = json!({
                 "application": application, "number": number, "outcome": outcome, "files": self.files,
-                "unchecked": self.unchecked, "locks": self.locks,
+                "unchecked": self.unchecked, "locks": self.locks, "rewritten": self.rewritten, "rights": self.rights,
             });
             say(&format!("{all:#}"));
         }

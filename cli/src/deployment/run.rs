@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use folder::Manifest;
 
+pub(crate) use super::attempt::End;
 use super::attempt::{self, Done};
 use super::errors::Errors;
 use super::report::Report;
@@ -16,15 +17,6 @@ use super::target;
 use crate::arguments::{Deploy, Rollback};
 use crate::connection::Address;
 use crate::failure::{Failure, Result};
-
-/// What becomes of what has run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It is undone.
-    Undo,
-    /// It is committed.
-    Commit,
-}
 
 /// Time before the second attempt; each further one waits twice as long.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -115,7 +107,7 @@ fn deploy(
     let mut client = address.connect()?;
     let key = format!("{:016x}", RandomState::new().build_hasher().finish());
     let mut transaction = client.transaction()?;
-    let number = match attempt::run(&mut transaction, address, source, options, &key, report)? {
+    let number = match attempt::run(&mut transaction, address, source, options, end, &key, report)? {
         Done::Same(number) => {
             transaction.rollback()?;
             report.end(

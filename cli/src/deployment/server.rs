@@ -118,6 +118,15 @@ impl FileError {
 pub(crate) struct Ran {
     pub(crate) error: Option<FileError>,
     pub(crate) made: Vec<String>,
+    pub(crate) rewritten: Vec<Rewritten>,
+}
+
+/// A table whose rows were all written anew.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Rewritten {
+    pub(crate) oid: u32,
+    pub(crate) table: String,
 }
 
 /// What was dropped.
@@ -135,6 +144,8 @@ pub(crate) struct Taken {
 pub(crate) struct Finished {
     pub(crate) problems: Vec<Problem>,
     pub(crate) unchecked: Vec<String>,
+    /// What was given and taken, as statements.
+    pub(crate) rights: Vec<String>,
 }
 
 /// Something that is wrong.

@@ -3,24 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use pg::entry::{Call, Returned, columns, sql_function};
+use pg::entry::{Call, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
-use pgrx::datum::DatumWithOid;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
-use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
-use session::authority::{current_user, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
+use session::authority::{name_of, refuse_restricted, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::checks;
+use super::drift::{NOTE_DEFINITIONS, NOTE_DRIFT};
 use super::recorder::{Made, is_recording, recorded};
 use super::removal::{is_part, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
+use super::trial;
 
 /// An error where nothing of this may be done: in maintenance, and by a file that is deployed.
 fn refuse_here() {
@@ -89,7 +89,7 @@ sql_function!(
             &[name.into(), number.into(), paths.clone().into(), digests.into()],
         );
         run_as_owner(NOTE_DRIFT, &[name.into()]);
-        rights::forget_kept();
+        rights::begin(&application);
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -97,6 +97,17 @@ sql_function!(
         );
         Deployment::begin(application, number);
         call.give(number)
+    }
+);
+
+sql_function!(
+    /// `deploy.plan()`
+    deploy_plan_wrapper,
+    |call| {
+        refuse_here();
+        Deployment::current();
+        trial::begin();
+        call.null()
     }
 );
 
@@ -243,6 +254,7 @@ impl File<'_> {
                     methods.push(method.clone());
                     patterns.push(pattern.clone());
                 }
+                Made::Rewritten(_) => {}
             }
         }
         run_as_owner(
@@ -284,12 +296,44 @@ sql_function!(
         let using = if replace && !file.is_migration() { Use::Replace } else { Use::Run };
         let made = match file.run(using) {
             Ok(made) => made,
-            Err(error) => return call.give(json!({ "error": describe(&error, file.text) }).to_string()),
+            Err(error) => {
+                let error = with_who_may(error, &file.deployment.application);
+                return call.give(json!({ "error": describe(&error, file.text) }).to_string());
+            }
         };
         file.keep_text();
-        call.give(json!({ "made": descriptions(&file.deployment.application, &made) }).to_string())
+        let made_and = json!({ "made": descriptions(&file.deployment.application, &made), "rewritten": rewritten(&made) });
+        call.give(made_and.to_string())
     }
 );
+
+/// An error with who may do what the application's owner may not.
+fn with_who_may(mut error: PgError, application: &Application) -> PgError {
+    if error.sqlstate == *b"42501" {
+        let hint = error.hint.map(|hint| hint + " ").unwrap_or_default();
+        error.hint = Some(format!(
+            "{hint}Files run as {}. Have a superuser run this statement once, by hand, or give the role what it needs.",
+            name_of(application.owner)
+        ));
+    }
+    error
+}
+
+/// Tables whose rows were all written anew: oids and names with sizes.
+fn rewritten(made: &[Made]) -> Vec<Value> {
+    let tables = made.iter().filter_map(|one| match one {
+        Made::Rewritten(table) => Some(*table),
+        _ => None,
+    });
+    let describe = |table: Oid| {
+        let name = value_as_owner::<String>(
+            "select format('%s (%s)', c.oid::regclass, pg_size_pretty(pg_table_size(c.oid))) from pg_class c where c.oid = $1",
+            &[table.into()],
+        )?;
+        Some(json!({ "oid": table.to_u32(), "table": name }))
+    };
+    tables.filter_map(describe).collect()
+}
 
 /// What was made, for people. Routes are registered in each deployment: those that are as before are left out.
 fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
@@ -309,6 +353,7 @@ fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
             ),
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
+        Made::Rewritten(_) => None,
     }
     };
     made.iter().filter_map(describe).collect()
@@ -373,184 +418,7 @@ sql_function!(
             Err(error) => return call.give(json!({ "problems": [describe(&error, "")] }).to_string()),
         };
         run_as_owner(NOTE_DEFINITIONS, &[application.name.as_str().into()]);
-        call.give(json!({ "problems": problems, "unchecked": unchecked }).to_string())
-    }
-);
-
-/// What an object `o` is now; null if it is gone.
-macro_rules! definition {
-    () => {
-        "case o.type
-           when 'route' then (
-             select md5(concat_ws(' ', r.function, r.role, r.search_path)) from http.route r
-             where r.method = o.names[1] and r.pattern = o.names[2])
-           else (
-             select deploy.definition(a.classid, a.objid) from deploy.address(o.type, o.names, o.arguments) a where a.objid is not null)
-         end"
-    };
-}
-
-/// Notes what the objects are, for [`DRIFT`]. What was changed by hand stays so until its file runs again.
-const NOTE_DEFINITIONS: &str = concat!(
-    "update deploy.object o set definition = ",
-    definition!(),
-    " where o.application = $1 and not o.is_drifted"
-);
-
-/// What is not as it was noted. Another major version of PostgreSQL may tell the same in other words: then nothing is compared.
-macro_rules! drifted {
-    ($application:literal) => {
-        concat!(
-            "deploy.object o cross join lateral (select ",
-            definition!(),
-            ") now (definition)
-             where o.application = ",
-            $application,
-            " and not o.is_stale and o.definition is not null
-               and (now.definition is null or now.definition <> o.definition
-                 and (o.type = 'route' or split_part(now.definition, ':', 1) = split_part(o.definition, ':', 1)))"
-        )
-    };
-}
-
-const DRIFT: &str = concat!(
-    "select o.path, o.type || ' ' || array_to_string(o.names, case o.type when 'route' then ' ' else '.' end)
-        || case when o.type in ('function', 'procedure', 'aggregate') then '(' || array_to_string(o.arguments, ',') || ')' else '' end,
-      case when now.definition is null then 'is gone' else 'was changed' end
-    from ",
-    drifted!("$1"),
-    " order by 1, 2"
-);
-
-/// Notes what was changed by hand before a deployment.
-const NOTE_DRIFT: &str = concat!(
-    "update deploy.object d set is_drifted = e.is_drifted
-     from (select k.ctid as row, k.ctid in (select o.ctid from ",
-    drifted!("$1"),
-    ") as is_drifted from deploy.object k where k.application = $1) e
-     where d.ctid = e.row and d.is_drifted <> e.is_drifted"
-);
-
-sql_function!(
-    /// `deploy.drift(application)`
-    deploy_drift_wrapper,
-    |call| {
-        let application = Application::required(call.need_text(0, "application"));
-        give_rows(call, DRIFT, &[application.name.as_str().into()], three_texts)
-    }
-);
-
-/// Returns the rows of a query of ours.
-fn give_rows<const COLUMNS: usize>(
-    call: Call,
-    query: &str,
-    arguments: &[DatumWithOid<'_>],
-    columns: impl Fn(&SpiHeapTupleData) -> spi::Result<[Option<Datum>; COLUMNS]>,
-) -> Datum {
-    let returned = Returned::declared(call);
-    rows_as_owner(query, arguments, |row| {
-        let mut values = columns(&row).unwrap_or_else(|error| error!("a row cannot be read: {error}"));
-        // Here: they are in memory that is gone when the query has ended.
-        // SAFETY: the declaration has these columns.
-        unsafe { returned.add_values(&mut values) };
-        None::<()>
-    });
-    returned.done()
-}
-
-fn three_texts(row: &SpiHeapTupleData) -> spi::Result<[Option<Datum>; 3]> {
-    Ok(columns![row.get::<String>(1)?, row.get::<String>(2)?, row.get::<String>(3)?])
-}
-
-sql_function!(
-    /// `deploy.history(application)`
-    deploy_history_wrapper,
-    |call| {
-        let application = Application::required(call.need_text(0, "application"));
-        give_rows(
-            call,
-            "select d.number, d.kind, d.deployed_at, d.deployed_by, d.source, d.note,
-               (select count(*) from deploy.file f where f.application = d.application and f.number = d.number), d.fingerprint
-             from deploy.deployment d where d.application = $1 order by d.number desc",
-            &[application.name.as_str().into()],
-            |row| {
-                Ok(columns![
-                    row.get::<i32>(1)?,
-                    row.get::<String>(2)?,
-                    row.get::<TimestampWithTimeZone>(3)?,
-                    row.get::<String>(4)?,
-                    row.get::<String>(5)?,
-                    row.get::<String>(6)?,
-                    row.get::<i64>(7)?,
-                    row.get::<String>(8)?,
-                ])
-            },
-        )
-    }
-);
-
-sql_function!(
-    /// `deploy.counts(application)`
-    deploy_counts_wrapper,
-    |call| {
-        let application = Application::required(call.need_text(0, "application"));
-        give_rows(
-            call,
-            "select s.method || ' ' || s.pattern, s.requests, s.server_errors from http.stats s join deploy.object o
-               on o.type = 'route' and o.names[1] = s.method and o.names[2] = s.pattern
-             where o.application = $1 and s.kind = 'route'",
-            &[application.name.as_str().into()],
-            |row| Ok(columns![row.get::<String>(1)?, row.get::<i64>(2)?, row.get::<i64>(3)?]),
-        )
-    }
-);
-
-/// Applications with their last deployments; how many routes their files have made, and how much was changed by hand.
-const APPLICATIONS: &str = concat!(
-    "select a.name, a.schema_name, a.owner::regrole::text, last.number, last.kind, last.deployed_at, last.deployed_by, last.source, last.note,
-       (select count(*) from deploy.object r where r.application = a.name and r.type = 'route'),
-       (select count(*) from ",
-    drifted!("a.name"),
-    ")
-     from deploy.application a
-     left join lateral (select * from deploy.deployment d where d.application = a.name order by d.number desc limit 1) last on true
-     where pg_has_role($1, a.owner::oid, 'member') order by a.name"
-);
-
-sql_function!(
-    /// `deploy.read_applications()`
-    deploy_read_applications_wrapper,
-    |call| {
-        give_rows(call, APPLICATIONS, &[current_user().into()], |row| {
-            Ok(columns![
-                row.get::<String>(1)?,
-                row.get::<String>(2)?,
-                row.get::<String>(3)?,
-                row.get::<i32>(4)?,
-                row.get::<String>(5)?,
-                row.get::<TimestampWithTimeZone>(6)?,
-                row.get::<String>(7)?,
-                row.get::<String>(8)?,
-                row.get::<String>(9)?,
-                row.get::<i64>(10)?,
-                row.get::<i64>(11)?,
-            ])
-        })
-    }
-);
-
-sql_function!(
-    /// `deploy.files(application, number)`
-    deploy_files_wrapper,
-    |call| {
-        let application = Application::required(call.need_text(0, "application"));
-        give_rows(
-            call,
-            "select f.path, f.digest, c.content
-             from deploy.file f left join deploy.content c on c.application = f.application and c.digest = f.digest
-             where f.application = $1 and f.number = $2 order by f.path",
-            &[application.name.as_str().into(), call.need::<i32>(1, "number").into()],
-            three_texts,
-        )
+        let rights = rights::changes(application);
+        call.give(json!({ "problems": problems, "unchecked": unchecked, "rights": rights }).to_string())
     }
 );

@@ -7,7 +7,9 @@
 //! - [`removal`]: dropping what a file has made.
 //! - [`rights`]: what a file gives and takes.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
-//! - [`functions`]: the functions of schema `deploy`.
+//! - [`trial`]: a deployment that is only tried.
+//! - [`drift`]: what was changed by hand.
+//! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
 //!
 //! As whom and with what settings it runs is `session::deployer`'s. Whoever calls the functions must be allowed to become the owner;
 //! rows are written as the extension's owner, so that nobody else writes history. This crate knows no folders and no HTTP: routes are
@@ -16,8 +18,11 @@
 mod application;
 mod checker;
 mod checks;
+mod drift;
 mod functions;
+mod reading;
 pub mod recorder;
 mod removal;
 mod rights;
 mod statements;
+mod trial;

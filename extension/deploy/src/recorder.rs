@@ -13,9 +13,16 @@ pub(crate) enum Made {
     Object(Oid, Oid, i32),
     /// A route: method, pattern.
     Route(String, String),
+    /// A table whose rows were all written anew.
+    Rewritten(Oid),
 }
 
+/// Answers of [`note_answer`] that are kept.
+const ANSWERS: usize = 3;
+
 thread_local! {
+    /// What requests of the statement that runs were answered.
+    static ANSWERS_GIVEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// What the text that runs has made; none if none runs.
     static MADE: RefCell<Option<Vec<Made>>> = const { RefCell::new(None) };
 }
@@ -47,6 +54,22 @@ pub fn note_route(method: &str, pattern: &str) {
     note([Made::Route(method.to_owned(), pattern.to_owned())]);
 }
 
+/// Notes how a request was answered, if a text runs: whoever has written a test that fails wants to know.
+pub fn note_answer(describe: impl FnOnce() -> String) {
+    if is_recording() {
+        ANSWERS_GIVEN.with_borrow_mut(|answers| {
+            if answers.len() < ANSWERS {
+                answers.push(describe());
+            }
+        });
+    }
+}
+
+/// The answers that were noted since this was last called.
+pub(crate) fn answers() -> Vec<String> {
+    ANSWERS_GIVEN.take()
+}
+
 fn note(made: impl IntoIterator<Item = Made>) {
     MADE.with_borrow_mut(|known| {
         for one in made {
@@ -64,6 +87,19 @@ sql_function!(
         call.need_event();
         if is_recording() {
             note(commands());
+        }
+        call.null()
+    }
+);
+
+sql_function!(
+    /// `deploy.note_rewrite()`: before the rows of a table are written anew.
+    deploy_note_rewrite,
+    |call| {
+        call.need_event();
+        if is_recording() {
+            let table = Spi::get_one::<Oid>("select pg_catalog.pg_event_trigger_table_rewrite_oid()");
+            note(table.ok().flatten().map(Made::Rewritten));
         }
         call.null()
     }

@@ -41,6 +41,12 @@ impl Right {
         }
     }
 
+    /// Whether it differs in the privilege alone.
+    fn is_beside(&self, other: &Right) -> bool {
+        let but_privilege = |right: &Right| Right { privilege: String::new(), ..right.clone() };
+        but_privilege(self) == but_privilege(other)
+    }
+
     fn done(&self) -> String {
         self.statement(!self.is_taken)
     }
@@ -154,13 +160,35 @@ pub(crate) fn note(application: &Application, path: &str, before: &Rights) {
 }
 
 thread_local! {
+    /// The rights before the deployment.
+    static BEFORE: RefCell<Rights> = const { RefCell::new(Rights::new()) };
     /// Rights that no file has given, of objects that this deployment has dropped, by the object.
     static KEPT: RefCell<BTreeMap<String, Vec<Right>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// A deployment begins.
-pub(crate) fn forget_kept() {
+pub(crate) fn begin(application: &Application) {
     KEPT.take();
+    BEFORE.set(now(application));
+}
+
+/// What has changed since [`begin`], as statements; those that differ in the privilege alone are one.
+pub(crate) fn changes(application: &Application) -> Vec<String> {
+    let now = now(application);
+    BEFORE.with_borrow(|before| {
+        let given = now.difference(before).map(|right| (right, !right.is_taken));
+        let taken = before.difference(&now).map(|right| (right, right.is_taken));
+        let mut changes: Vec<(Right, bool)> = Vec::new();
+        for (right, is_grant) in given.chain(taken) {
+            match changes.last_mut() {
+                Some((last, grants)) if *grants == is_grant && last.is_beside(right) => {
+                    last.privilege.push_str(&format!(", {}", right.privilege));
+                }
+                _ => changes.push((right.clone(), is_grant)),
+            }
+        }
+        changes.iter().map(|(right, is_grant)| right.statement(*is_grant)).collect()
+    })
 }
 
 /// Sees to the rights that were gone with objects since `before`: keeps those that no file has given, and returns the files that have given

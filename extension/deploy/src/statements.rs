@@ -13,6 +13,8 @@ use pgrx::pg_sys::{self, Datum, NodeTag, RawStmt};
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
+use super::recorder;
+
 thread_local! {
     /// Where in the text the statement begins that runs, in bytes.
     static STATEMENT: Cell<usize> = const { Cell::new(0) };
@@ -46,6 +48,7 @@ pub(crate) fn run(text: &str, using: Use) {
             let statement = nth(statements, place).cast::<RawStmt>();
             let begin = begin_of(&text, (*statement).stmt_location);
             STATEMENT.set(begin);
+            recorder::answers();
             refuse_unfit((*statement).stmt);
             if makes_own_schema((*statement).stmt) {
                 continue;
@@ -239,7 +242,14 @@ unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement
         });
     }
     if failed.is_some() {
-        refuse_with_hint(PgSqlErrorCode::ERRCODE_ASSERT_FAILURE, "this is not true", &statement);
+        let answers = recorder::answers();
+        pg::guard::unwind(PgError {
+            sqlstate: *b"P0004",
+            message: "this is not true".into(),
+            detail: (!answers.is_empty()).then(|| answers.join("\n")),
+            hint: Some(statement),
+            ..PgError::default()
+        });
     }
 }
 

@@ -26,6 +26,8 @@ thread_local! {
     static NOTED: Cell<u64> = const { Cell::new(0) };
     /// Whether this transaction is one.
     static DEPLOYS: Cell<bool> = const { Cell::new(false) };
+    /// Whether it is only tried.
+    static TRIES: Cell<bool> = const { Cell::new(false) };
     /// Whether it is under way.
     static UNDER_WAY: Cell<bool> = const { Cell::new(false) };
 }
@@ -88,8 +90,18 @@ pub fn announce() {
     DEPLOYS.set(true);
 }
 
+/// The transaction, which is a deployment, can only be rolled back.
+pub fn forbid_commit() {
+    TRIES.set(true);
+}
+
 fn at_stage(stage: Stage) {
     match stage {
+        Stage::BeforeCommit | Stage::BeforePrepare if TRIES.get() => pg::guard::raise(PgError {
+            sqlstate: *b"25000",
+            message: "a deployment that is only tried cannot be committed".into(),
+            ..PgError::default()
+        }),
         Stage::BeforePrepare if DEPLOYS.get() => pg::guard::raise(PgError {
             sqlstate: *b"0A000",
             message: "a deployment cannot be prepared".into(),
@@ -103,6 +115,7 @@ fn at_stage(stage: Stage) {
         }
         Stage::Released => {
             DEPLOYS.set(false);
+            TRIES.set(false);
             if UNDER_WAY.take()
                 && let Some(database) = database()
             {

@@ -220,6 +220,11 @@ as 'MODULE_PATHNAME', 'deploy_start_wrapper';
 comment on function deploy.start(text, json, text, text, text, text) is
   'Begins a deployment, which lasts until the transaction ends: its number. The files by path, each with its SHA-256';
 
+create function deploy.plan() returns void
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_plan_wrapper';
+comment on function deploy.plan() is 'The deployment is only tried: it cannot be committed, and setval() is refused';
+
 create function deploy.run(path text, content text, replace boolean default true) returns json
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_run_wrapper';
@@ -282,7 +287,17 @@ execute function deploy.note();
 comment on event trigger howdah_deploy_made is 'Notes what a file of a deployment makes';
 alter event trigger howdah_deploy_made enable always;
 
+create function deploy.note_rewrite() returns event_trigger
+language c
+as 'MODULE_PATHNAME', 'deploy_note_rewrite';
+comment on function deploy.note_rewrite() is 'Notes which tables a file of a deployment has rewritten';
+
+create event trigger howdah_deploy_rewritten on table_rewrite -- noqa: PRS
+execute function deploy.note_rewrite();
+comment on event trigger howdah_deploy_rewritten is 'Notes which tables a file of a deployment has rewritten';
+alter event trigger howdah_deploy_rewritten enable always;
+
 revoke all on function
   deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]),
-  deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.note()
+  deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.note(), deploy.note_rewrite()
 from public;

@@ -1,5 +1,6 @@
 //! `http.call`: a request in the caller's transaction.
 
+use deploy::recorder;
 use http1::Target;
 use message::{Request, RequestBuilder, RequestLine, Response, Scheme};
 use pg::entry::{Call, sql_function};
@@ -29,12 +30,27 @@ sql_function!(
         // SAFETY: in a session, inside the transaction of the call, whose snapshot is active.
         let answer = unsafe { request::call::call(&request) };
         match Response::parse(&answer) {
-            // SAFETY: as above; what is owned is dropped if it raises.
-            Ok(response) => unsafe { direct(|| params::response_row(&response, &types)) },
+            Ok(response) => {
+                recorder::note_answer(|| described(&request, &response));
+                // SAFETY: as above; what is owned is dropped if it raises.
+                unsafe { direct(|| params::response_row(&response, &types)) }
+            }
             Err(error) => refuse(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, &error.to_string()),
         }
     }
 );
+
+/// Bytes of a body that are shown.
+const SHOWN: usize = 300;
+
+/// A request and its answer, for people.
+fn described(request: &Request<'_>, response: &Response<'_>) -> String {
+    let body = response.body();
+    let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let more = if body.len() > SHOWN { "…" } else { "" };
+    let (method, path) = (request.method(), request.path());
+    format!("{method} {path} was answered with {}: {}{more}", response.status(), shown.trim_end())
+}
 
 /// The request that the arguments describe.
 fn message(call: Call, types: &Types) -> Vec<u8> {
