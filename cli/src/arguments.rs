@@ -52,10 +52,7 @@ pub(crate) enum Task {
     /// Show processes, listeners, applications and routes.
     Status {
         #[command(flatten)]
-        place: Place,
-        /// A database to look at, as a connection string (default: the platform in --data). May be repeated.
-        #[arg(long, value_name = "CONNECTION")]
-        to: Vec<String>,
+        destination: Destination,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -168,6 +165,9 @@ pub(crate) struct Deploy {
     /// Deploy the folder although it is an earlier deployment again.
     #[arg(long)]
     pub(crate) back: bool,
+    /// Run the files again of which something was changed by hand, too.
+    #[arg(long)]
+    pub(crate) repair: bool,
     /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) lock_timeout: Duration,
@@ -231,6 +231,9 @@ pub(crate) struct Adopt {
 
 #[derive(Args, Debug)]
 pub(crate) struct History {
+    /// The application's name (default: that of howdah.toml in --app).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) destination: Destination,
     /// Print JSON.

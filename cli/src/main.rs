@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Task::Rollback(options) => deployment::run::roll_back(&options),
         Task::Adopt(options) => deployment::adopt::run(&options),
         Task::History(options) => deployment::history::run(&options),
-        Task::Status { place, to, json } => status::run(&place.data, &to, json),
+        Task::Status { destination, json } => status::run(&destination, json),
         Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),
         Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),

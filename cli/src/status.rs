@@ -1,13 +1,12 @@
 //! `howdah status`.
 
-use std::path::Path;
-
 use cluster::Cluster;
 use cluster::postgres::{Client, SimpleQueryMessage};
 use serde_json::{Value, json};
 
-use crate::connection::Address;
+use crate::arguments::Destination;
 use crate::database;
+use crate::deployment::target;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
 use crate::table::Table;
@@ -31,19 +30,19 @@ const OF_DATABASE: [View; 4] = [
     ("Listeners of queues and tables", "queue.listeners"),
 ];
 
-/// Prints what the platform does, or what is in the databases `to`.
-pub(crate) fn run(data: &Path, to: &[String], json: bool) -> Result<()> {
-    if !to.is_empty() {
-        return to.iter().try_for_each(|to| run_elsewhere(to, json));
+/// Prints what the platform does, or what is in databases elsewhere.
+pub(crate) fn run(options: &Destination, json: bool) -> Result<()> {
+    if !options.to.is_empty() {
+        return options.to.iter().try_for_each(|to| run_elsewhere(options, to, json));
     }
-    let cluster = Cluster::attach(data)?;
+    let cluster = Cluster::attach(&options.place.data)?;
     let databases = database::served(&cluster)?;
     if json { print_json(&cluster, &databases) } else { print_tables(&cluster, &databases) }
 }
 
 /// Prints what is in a database; of what only its administrators may see, nothing to others.
-fn run_elsewhere(to: &str, json: bool) -> Result<()> {
-    let address = Address::of(to, "howdah status")?;
+fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
+    let address = target::address_of(options, to, "howdah status")?;
     let mut client = address.connect()?;
     let query = "select pg_catalog.pg_has_role('howdah_admin', 'usage') from pg_catalog.pg_roles where rolname = 'howdah_admin'";
     let Some(row) = client.query_opt(query, &[])? else {

@@ -38,7 +38,8 @@ fn application() -> Application {
          create view priced as select id, price from item;
          create function names() returns int language sql stable return 1;
          create policy few on item using (id < 10);
-         create table archive (n int);
+         create table archive (n int); create view total as select count(*) from item;
+         create function by_hand(n int) returns int language sql immutable return n;
          insert into item (name, kind, price) values ('saw', 'tool', 9.5), ('ball', 'toy', 3);
          insert into sale (item) values (1), (2), (2)"
     ));
@@ -57,7 +58,11 @@ fn a_schema_with_rows_becomes_an_application_and_no_row_changes() {
     let told = shop.ok("adopt");
     assert!(
         told.contains("  migrations/1.sql  was done already\n")
-            && told.contains("table archive stays, though no migration makes it")
+            && told.contains("table shop.archive stays, though no file makes it")
+            && told.contains("view shop.total stays")
+            && told.contains("function shop.by_hand(integer) stays")
+            && !told.contains("column n stays")
+            && !told.contains("names() stays")
             && told.ends_with("Adopted as number 1.\n"),
         "{told}"
     );
@@ -91,12 +96,12 @@ fn what_is_not_as_the_migrations_make_it_is_told_and_nothing_changes() {
     let before = dump(&shop.platform, &[]);
     let error = shop.fails("adopt");
     for told in [
-        "table item, column name is text, and would be text not null",
-        "table sale, constraint sale_when is missing: CHECK ((at > '2020-01-01",
-        "table item, index item_kind is missing: CREATE INDEX",
-        "type kind is tool, toy, book, and would be tool, toy",
-        "domain amount is numeric(10,2) default 1 CHECK",
-        "table item, column kind is shop.kind, and would be shop.kind default 'toy'::shop.kind",
+        "table shop.item, column name is text, and would be text not null",
+        "table shop.sale, constraint sale_when is missing: CHECK ((at > '2020-01-01",
+        "table shop.item, index item_kind is missing: CREATE INDEX",
+        "type shop.kind is tool, toy, book, and would be tool, toy",
+        "type shop.amount is numeric(10,2) default 1 CHECK",
+        "table shop.item, column kind is shop.kind, and would be shop.kind default 'toy'::shop.kind",
     ] {
         assert!(error.contains(told), "{told}: {error}");
     }

@@ -245,7 +245,7 @@ fn who_holds_a_lock_has_it_undone_and_tried_again() {
     let why = "migrations/2.sql: canceling statement due to lock timeout: postgres (process ";
     assert!(told.contains(&format!("Nothing was kept, as {why}")), "{told}");
     assert!(error.contains(why) && error.contains("idle in transaction since"), "{error}");
-    assert!(error.contains(" was in the way, 2 times"), "{error}");
+    assert!(error.contains("nothing is deployed after 2 tries"), "{error}");
     assert_eq!(shop.value("select to_regclass('shop.other') is null"), "t");
     // What keeps others waiting for long is undone.
     shop.write("migrations/3.sql", "select pg_sleep(60);\n");
@@ -266,7 +266,7 @@ fn who_holds_a_lock_has_it_undone_and_tried_again() {
     });
     assert!(
         text(&long.stderr).contains(
-            "others were kept from shop.item (AccessExclusiveLock) for 0.3 s; --locks gives it more"
+            "others were kept from shop.item (AccessExclusiveLock) for 0.3 s\nSee --tries, --lock-timeout and --locks."
         ),
         "{}",
         text(&long.stderr)
@@ -323,7 +323,7 @@ fn an_earlier_deployment_comes_back_without_its_folder_and_tables_stay() {
     shop.platform.sql("delete from shop.item");
     let planned = back(&["--plan"]);
     assert!(
-        text(&planned.stdout).contains("no file  makes any more: function shop.extra()"),
+        text(&planned.stdout).contains("gone, as no file makes it any more: function shop.extra()"),
         "{}{}",
         text(&planned.stdout),
         text(&planned.stderr)
@@ -429,4 +429,178 @@ fn two_hundred_files_are_deployed_soon() {
         "create function f7(n int) returns text language sql stable return (select name || '!' from item where id = n);\n",
     );
     timed(&DEPLOYED_ONE_CHANGE, "  functions/f7.sql  ran: function shop.f7(integer)\n  routes.sql  ran\n");
+}
+
+#[test]
+fn only_what_is_in_the_way_of_a_migration_goes_and_what_it_drops_comes_back() {
+    let shop = Application::of(&[
+        ("migrations/1.sql", "create table t (v text, n int);\ncreate table other (a int);\n"),
+        (
+            "functions/slug.sql",
+            "create function slug(t text) returns text language sql immutable return lower(t);\n",
+        ),
+        ("functions/lost.sql", "create function lost() returns int language sql immutable return 1;\n"),
+        ("views/of_t.sql", "create view of_t as select v, n from t;\n"),
+        (
+            "functions/sum_of_t.sql",
+            "create function sum_of_t() returns bigint language sql stable return (select sum(n) from of_t);\n",
+        ),
+    ]);
+    shop.ok("deploy");
+    // An index that hangs on a function has nothing to do with the other table.
+    shop.write("migrations/2.sql", "create index on other (slug(a::text));\n");
+    shop.ok("deploy");
+    shop.write("migrations/3.sql", "alter table t alter column n type bigint;\ndrop function lost();\n");
+    let told = shop.ok("deploy");
+    assert!(told.contains("functions/lost.sql  ran: function shop.lost()"), "{told}");
+    assert!(told.contains("views/of_t.sql  ran") && told.contains("functions/sum_of_t.sql  ran"), "{told}");
+    assert!(!told.contains("functions/slug.sql"), "{told}");
+    shop.write("migrations/4.sql", "alter table t drop column n;\n");
+    let error = shop.fails("deploy");
+    assert!(error.starts_with("howdah: views/of_t.sql:1: column \"n\" does not exist"), "{error}");
+    assert!(
+        error.contains("note: this file has not changed; it ran again because what it uses has"),
+        "{error}"
+    );
+    shop.write("migrations/4.sql", "set role postgres;\n");
+    assert!(shop.fails("deploy").contains("migrations/4.sql:1: a file cannot become another role"));
+}
+
+#[test]
+fn one_application_has_no_rights_of_another() {
+    let shop = Application::of(&[ITEMS, ("routes.sql", "\n")]);
+    shop.ok("deploy");
+    shop.write("howdah.toml", "name = \"other\"\n");
+    for text in [
+        "insert into shop.item (name) values ('x');\n",
+        "select * from shop.item;\n",
+        "set local role howdah_web;\n",
+    ] {
+        shop.write("migrations/1-item.sql", text);
+        let error = shop.fails("deploy");
+        assert!(
+            error.contains("permission denied") || error.contains("cannot become another role"),
+            "{error}"
+        );
+    }
+    shop.platform.sql("create schema taken; create table taken.t (n int)");
+    shop.write("howdah.toml", "name = \"taken\"\n");
+    assert!(shop.fails("deploy").contains("howdah adopt makes one of what is in it"));
+    for (name, told) in [
+        ("mine\"\nschema = \"shop", "there is a schema shop already"),
+        ("mine\"\nschema = \"pg_catalog", "there is a schema"),
+    ] {
+        shop.write("howdah.toml", &format!("name = \"{name}\"\n"));
+        assert!(shop.fails("deploy").contains(told));
+        let error = shop.fails("adopt");
+        assert!(error.contains("application's"), "{error}");
+    }
+}
+
+#[test]
+fn what_was_changed_by_hand_is_told_and_repaired() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("functions/f.sql", "create function f() returns int language sql immutable return 1;\n"),
+        ("functions/g.sql", "create function g() returns int language sql immutable return 1;\n"),
+        ("routes.sql", "select http.route('GET', '/f', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql(
+        "create or replace function shop.f() returns int language sql immutable return 2; drop function shop.g();
+         alter table shop.item add column extra int; create index by_hand on shop.item (name); grant delete on shop.item to public;
+         create function shop.new() returns int language sql immutable return 1; create table shop.fresh (n int);
+         select http.route('GET', '/hand', 'shop.new')",
+    );
+    let drift = [
+        "function shop.f() (functions/f.sql) was changed",
+        "function shop.g() (functions/g.sql) is gone",
+        "function shop.new() was made by hand",
+        "route GET /hand was made by hand",
+        "table shop.fresh was made by hand",
+        "table shop.fresh, column n was made by hand",
+        "table shop.fresh, rights was made by hand",
+        "table shop.item, column extra was made by hand",
+        "table shop.item, index by_hand was made by hand",
+        "table shop.item, rights was changed",
+    ];
+    let told = |text: &str| {
+        let (_, list) = text.split_once("(--repair runs its files again):\n").expect("drift is told");
+        list.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let said = shop.ok("deploy");
+    assert!(said.contains("Nothing has changed since deployment 1."), "{said}");
+    let mut sorted = told(&said);
+    sorted.sort();
+    assert_eq!(sorted, drift);
+    // A deployment of something else leaves it as it is, but for what is gone.
+    shop.write("functions/h.sql", "create function h() returns int language sql immutable return 1;\n");
+    assert!(shop.ok("deploy").contains("functions/g.sql  ran: function shop.g()"));
+    let mut sorted = told(&shop.ok("plan"));
+    sorted.sort();
+    assert_eq!(sorted, drift.into_iter().filter(|line| !line.contains("shop.g()")).collect::<Vec<_>>());
+    let repaired = shop.run("deploy", &["--repair"]);
+    assert!(
+        text(&repaired.stdout).contains("functions/f.sql  ran: function shop.f()"),
+        "{}",
+        text(&repaired.stdout)
+    );
+    assert_eq!(shop.value("select shop.f()::text"), "1");
+    let left = told(&shop.ok("deploy"));
+    assert!(left.len() == 8 && !left.iter().any(|line| line.contains("functions/")), "{left:?}");
+}
+
+#[test]
+fn programs_are_told_of_failures_too() {
+    let shop = Application::of(&[ITEMS, ("routes.sql", "select http.route('GET', '/f', 'nowhere');\n")]);
+    let output = shop.run("deploy", &["--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["outcome"], "failed");
+    assert!(told["error"].as_str().unwrap().starts_with("routes.sql:1: "), "{told}");
+    for (text, why) in [
+        (
+            "select http.route('GET', '/f', 'f');\nselect http.route('GET', '/f', 'g');\n",
+            "routes.sql:2: the route GET /f stands here twice",
+        ),
+        ("create table odd (n int);\n", "routes.sql:1: routes.sql makes table shop.odd"),
+    ] {
+        shop.write("routes.sql", text);
+        shop.write("functions/f.sql", "create function f() returns int language sql immutable return 1;\ncreate function g() returns int language sql immutable return 1;\n");
+        let error = shop.fails("deploy");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_commit_that_takes_something_back_is_no_old_folder_and_rolling_back_goes_on_back() {
+    let shop = Application::of(&[ITEMS]);
+    let git = |arguments: &[&str]| {
+        let identity =
+            ["-c", "user.name=a", "-c", "user.email=a@b", "-C", shop.folder.path().to_str().unwrap()];
+        let output = Command::new("git").args(identity).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    let version = |number: usize| {
+        let function = format!("create function f() returns int language sql immutable return {number};\n");
+        shop.write("functions/f.sql", &function);
+        git(&["add", "-A"]);
+        git(&["commit", "-q", "-m", "x", "--allow-empty"]);
+        shop.ok("deploy")
+    };
+    git(&["init", "-q"]);
+    for number in 1..=3 {
+        version(number);
+    }
+    assert!(version(2).contains("Deployed as number 4."), "a later commit");
+    git(&["checkout", "-q", "HEAD~1"]);
+    assert!(shop.fails("deploy").contains("the folder is deployment 3 again"));
+    for (back, value) in [("3", "3"), ("2", "2"), ("1", "1")] {
+        let output = shop.run("rollback", &[]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(shop.value("select shop.f()::text"), value);
+        let source = shop.value("select source from deploy.deployment order by number desc limit 1");
+        assert_eq!(source, format!("deployment {back}"));
+    }
+    assert!(text(&shop.run("rollback", &[]).stderr).contains("shop has no deployment before this one"));
 }

@@ -331,7 +331,8 @@ fn what_another_file_needs_goes_with_it_and_what_nobody_has_made_is_in_the_way()
     let error = run(&mut ada, other.0, other.1)["error"].clone();
     assert_eq!(error["sqlstate"], "42P16", "{error:?}");
     let taken = call(&mut ada, "select deploy.take_away($1)::text", &[&other.0]);
-    assert_eq!(taken, json!({ "removed": ["view shop.b", "view shop.a"], "paths": ["views/b.sql"] }));
+    let gone = json!({ "removed": ["view shop.b", "view shop.a"], "paths": ["views/b.sql"], "problems": [] });
+    assert_eq!(taken, gone);
     assert!(run(&mut ada, other.0, other.1)["error"].is_null());
     ada.batch_execute("rollback").unwrap();
 

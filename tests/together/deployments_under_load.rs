@@ -131,7 +131,7 @@ fn requests_that_fail_after_a_deployment_take_it_back() {
     });
     let error = text(&failed.stderr);
     assert_eq!(failed.status.code(), Some(1), "{error}");
-    assert!(error.contains("deployment 2 is in force, and requests fail:\n  GET /f: "), "{error}");
+    assert!(error.contains("requests fail under deployment 2:\n  GET /f: "), "{error}");
     assert!(error.contains("The code of deployment 1 is back."), "{error}");
     assert_eq!(shop.platform.get("/f").text(), "1");
     let quiet = shop.run("deploy", &["--back", "--watch", "0.3"]);
@@ -212,4 +212,31 @@ fn no_request_sees_half_of_a_deployment_and_none_fails() {
     let (answers, added) = (answers.into_inner(), added.into_inner());
     assert!(answers > 200, "{answers}");
     assert_eq!(shop.value("select count(*)::text from shop.item"), added.to_string(), "each once");
+}
+
+#[test]
+fn who_interrupts_a_deployment_keeps_nothing_and_holds_nothing() {
+    let shop = Application::of(&[ITEMS]);
+    shop.ok("deploy");
+    shop.write("migrations/2.sql", "alter table item add column n int;\nselect pg_sleep(600);\n");
+    let sleeps = "pg_stat_activity where wait_event = 'PgSleep'";
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let deploying = shop
+            .command("deploy", "postgres", &["--locks", "600"])
+            .stderr(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for("it sleeps", || shop.platform.count(sleeps) == 1);
+        Command::new("kill").args([signal, &deploying.id().to_string()]).status().unwrap();
+        let output = deploying.wait_with_output().unwrap();
+        if signal != "-KILL" {
+            assert_eq!(output.status.code(), Some(1));
+            assert!(text(&output.stderr).contains("interrupted; nothing of it was deployed"));
+        }
+        // Also if nobody could tell the server.
+        wait_for("it sleeps no more", || shop.platform.count(sleeps) == 0);
+    }
+    assert_eq!(shop.platform.get("/nothing").status, 404);
+    assert_eq!(shop.value("select max(number)::text from deploy.deployment"), "1");
 }

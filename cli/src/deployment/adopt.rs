@@ -11,8 +11,7 @@ use super::attempt::{run_files, start};
 use super::code::Files;
 use super::locks::Locks;
 use super::report::Report;
-use super::server::{Stop, require_extension, state};
-use super::source::Source;
+use super::server::{Stop, refuse_problems, require_extension, state};
 use super::target::{self, said};
 use crate::arguments::Adopt;
 use crate::connection::Address;
@@ -25,9 +24,8 @@ const ASIDE: &str = "howdah_before";
 pub(crate) fn run(options: &Adopt) -> Result<()> {
     let folder = target::folder(&options.deploy.destination)?;
     let manifest = folder.manifest.clone();
-    let source = Source::Folder(folder.clone());
     target::each(&options.deploy.destination, &manifest, |address| {
-        let adoption = Adoption { options, folder: &folder, source: &source };
+        let adoption = Adoption { options, folder: &folder };
         adoption.run(address).map_err(|stop| match stop {
             Stop::Failed(failure) => failure,
             Stop::Again(why) | Stop::Busy(why) => {
@@ -40,7 +38,6 @@ pub(crate) fn run(options: &Adopt) -> Result<()> {
 struct Adoption<'a> {
     options: &'a Adopt,
     folder: &'a Folder,
-    source: &'a Source,
 }
 
 impl Adoption<'_> {
@@ -56,12 +53,12 @@ impl Adoption<'_> {
         transaction.batch_execute(&format!("set local lock_timeout = {timeout}"))?;
         self.make_owner(&mut transaction)?;
         let mut plan = Plan::of(self.folder, &Deployed::default()).map_err(|faults| said(&faults))?;
-        let (made, objects) = self.make_aside(&mut transaction, &plan)?;
+        let Aside { made, code, objects } = self.make_aside(&mut transaction, &plan)?;
         let there = describe(&mut transaction, self.folder.manifest.schema())?;
-        self.compare(&made, &there, &report)?;
+        Self::compare(&made, &code, &there, &report)?;
 
         transaction.execute("select deploy.hand_over($1)", &[name])?;
-        let number = start(&mut transaction, self.folder, self.source, &self.options.deploy, "")?;
+        let number = start(&mut transaction, self.folder, None, &self.options.deploy, "")?;
         let texts: BTreeMap<&String, &String> =
             self.folder.files.iter().map(|(path, file)| (path, &file.text)).collect();
         if self.options.plan {
@@ -78,10 +75,7 @@ impl Adoption<'_> {
         let finished = run_files(files, &plan)?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
-        if !finished.problems.is_empty() {
-            let told: Vec<String> = finished.problems.iter().map(ToString::to_string).collect();
-            return Err(Stop::Failed(Failure::Said(told.join("\n"))));
-        }
+        refuse_problems(&finished.problems)?;
         if self.options.plan {
             transaction.rollback()?;
             report.end(name, None, "planned", "Nothing of it was kept: this is what howdah adopt would do.");
@@ -123,7 +117,7 @@ impl Adoption<'_> {
     fn make_owner(&self, transaction: &mut Transaction<'_>) -> Result<(), Stop> {
         let manifest = &self.folder.manifest;
         let statements = transaction.query_one(
-            "select case when pg_catalog.to_regrole(pg_catalog.quote_ident($1)) is null then pg_catalog.format('create role %I nologin', $1::text) else '' end,
+            "select case when pg_catalog.to_regrole(pg_catalog.quote_ident($1)) is null then pg_catalog.format('create role %I nologin noinherit', $1::text) else '' end,
                pg_catalog.format('alter schema %I owner to %I', $2::text, $1::text)",
             &[&manifest.owner(), &manifest.schema()],
         )?;
@@ -135,7 +129,7 @@ impl Adoption<'_> {
     }
 
     /// Runs all in an empty schema of the same name, and undoes it: what it has made, and which file has made what.
-    fn make_aside(&self, transaction: &mut Transaction<'_>, plan: &Plan) -> Result<(Described, Value), Stop> {
+    fn make_aside(&self, transaction: &mut Transaction<'_>, plan: &Plan) -> Result<Aside, Stop> {
         let manifest = &self.folder.manifest;
         let mut aside = transaction.savepoint("aside")?;
         let statements: String = aside
@@ -146,15 +140,16 @@ impl Adoption<'_> {
             )?
             .get(0);
         aside.batch_execute(&statements)?;
-        start(&mut aside, self.folder, self.source, &self.options.deploy, "")?;
+        start(&mut aside, self.folder, None, &self.options.deploy, "")?;
         let mut silent = Report::silent();
         let locks = Locks::begin(&mut aside)?;
         let mut files = Files::new(&mut aside, self.folder, plan, locks, &mut silent);
         for path in &plan.migrations {
             files.run_one(path).map_err(in_empty_schema)?;
         }
+        let made = describe(files.transaction, manifest.schema())?;
         files.run_due().map_err(in_empty_schema)?;
-        let made = describe(&mut aside, manifest.schema())?;
+        let code = describe(files.transaction, manifest.schema())?;
         let objects: String = aside
             .query_one(
                 "select coalesce(pg_catalog.json_agg(o), '[]')::text from deploy.object o where o.application = $1",
@@ -164,11 +159,11 @@ impl Adoption<'_> {
         aside.rollback()?;
         let objects = serde_json::from_str(&objects)
             .map_err(|error| Failure::Said(format!("the server's answer cannot be read: {error}")))?;
-        Ok((made, objects))
+        Ok(Aside { made, code, objects })
     }
 
     /// An error that tells all that the migrations make and is not so in the database. What only the database has stays.
-    fn compare(&self, made: &Described, there: &Described, report: &Report) -> Result<(), Stop> {
+    fn compare(made: &Described, code: &Described, there: &Described, report: &Report) -> Result<(), Stop> {
         let mut wrong = Vec::new();
         for (object, definition) in made {
             match there.get(object) {
@@ -181,15 +176,27 @@ impl Adoption<'_> {
         }
         if !wrong.is_empty() {
             return Err(Stop::Failed(Failure::Said(format!(
-                "the database is not what the migrations make:\n{}\nChange the one or the others, and adopt then. Nothing was changed.",
+                "the database is not what the migrations make:\n{}\nChange the one or the others, and adopt then.",
                 wrong.join("\n")
             ))));
         }
-        for object in there.keys().filter(|object| !made.contains_key(*object)) {
-            report.say(&format!("  {object} stays, though no migration makes it"));
+        let is_made = |object: &str| made.contains_key(object) || code.contains_key(object);
+        let whole = |object: &&String| object.split_once(", ").is_none_or(|(whole, _)| is_made(whole));
+        for object in there.keys().filter(|object| !is_made(object)).filter(whole) {
+            report.say(&format!("  {object} stays, though no file makes it"));
         }
         Ok(())
     }
+}
+
+/// What was made in an empty schema.
+struct Aside {
+    /// What the migrations have made.
+    made: Described,
+    /// That, and what the code has.
+    code: Described,
+    /// Which file of code has made what, as JSON.
+    objects: Value,
 }
 
 /// Definitions by what they are of.

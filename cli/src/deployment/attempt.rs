@@ -1,6 +1,7 @@
 //! One deployment, in one transaction.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use cluster::postgres::{Client, Transaction};
@@ -10,10 +11,10 @@ use folder::{Deployed, Folder, Plan};
 use super::code::Files;
 use super::locks::Locks;
 use super::report::Report;
-use super::server::{Finished, Ran, Stop, call, state};
+use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
 use super::target::said;
-use super::watcher::Watcher;
+use super::watcher::{Seen, Watcher};
 use crate::arguments::Deploy;
 use crate::connection::Address;
 use crate::failure::Failure;
@@ -35,61 +36,74 @@ pub(crate) enum Done {
     Ran(i32),
 }
 
-/// Runs a folder's files in a transaction, which the caller ends.
-pub(crate) fn run(
-    transaction: &mut Transaction<'_>,
-    address: &Address,
-    source: &Source,
-    options: &Deploy,
-    end: End,
-    key: &str,
-    report: &mut Report,
-) -> Result<Done, Stop> {
-    let folder = &source.folder(transaction)?;
-    let deployed = known(transaction, folder)?;
-    let plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
-    if plan.is_same {
-        return Ok(Done::Same(deployed.number));
+/// What is deployed where, once.
+pub(crate) struct Attempt<'a> {
+    pub(crate) address: &'a Address,
+    pub(crate) source: &'a Source,
+    pub(crate) options: &'a Deploy,
+    pub(crate) end: End,
+    /// By which it is asked later whether it was committed.
+    pub(crate) key: &'a str,
+}
+
+impl Attempt<'_> {
+    /// Runs the files in a transaction, which the caller ends.
+    pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
+        let (folder, of) = &self.source.folder(transaction)?;
+        let deployed = known(transaction, folder)?;
+        let plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
+        let name = &folder.manifest.name;
+        let drift = if deployed.number > 0 { drift(transaction, name)? } else { Vec::new() };
+        let (repaired, drift): (Vec<Drift>, Vec<Drift>) =
+            drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
+        if plan.is_same && repaired.is_empty() {
+            report.drift(drift);
+            return Ok(Done::Same(deployed.number));
+        }
+        if !plan.is_same && !self.options.back && matches!(self.source, Source::Folder(_)) {
+            refuse_earlier(transaction, folder, &deployed, self.options)?;
+        }
+        // Files begin with other settings; these are let through to them.
+        transaction.batch_execute(&format!(
+            "set local lock_timeout = {}; set local client_connection_check_interval = 1000",
+            self.options.lock_timeout.as_millis()
+        ))?;
+        let number = start(transaction, folder, of.as_deref(), self.options, self.key)?;
+        if self.end == End::Undo {
+            transaction.execute("select deploy.plan()", &[])?;
+        }
+        report.say(&format!("{name} {number}:"));
+        let locks = Locks::begin(transaction)?;
+        let watcher = self.watch(transaction, &locks)?;
+        let mut files = Files::new(transaction, folder, &plan, locks, report);
+        files.run_again(repaired.into_iter().map(|one| one.path));
+        let ran = run_files(files, &plan);
+        let finished = self.judge(ran, watcher.stop())?;
+        report.rights(finished.rights);
+        report.unchecked(finished.unchecked);
+        report.drift(drift);
+        refuse_problems(&finished.problems)?;
+        Ok(Done::Ran(number))
     }
-    if let (Source::Folder(_), false) = (source, options.back) {
-        refuse_earlier(transaction, folder, &deployed)?;
+
+    fn watch(&self, transaction: &mut Transaction<'_>, locks: &Locks) -> Result<Watcher, Stop> {
+        let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
+        let cancel = self.address.canceller(transaction.cancel_token());
+        let relations = locks.before.clone();
+        Ok(Watcher::start(self.address.connect()?, pid, cancel, relations, self.options.locks))
     }
-    // Files begin with other settings; this one is let through to them.
-    let lock_timeout = format!("set local lock_timeout = {}", options.lock_timeout.as_millis());
-    transaction.batch_execute(&lock_timeout)?;
-    let number = start(transaction, folder, source, options, key)?;
-    if end == End::Undo {
-        transaction.execute("select deploy.plan()", &[])?;
+
+    /// What has become of it, by what was seen from outside.
+    fn judge(&self, ran: Result<Finished, Stop>, seen: Seen) -> Result<Finished, Stop> {
+        if let Some(lock) = seen.too_long {
+            let limit = self.options.locks.as_secs_f64();
+            return Err(Stop::Again(format!("others were kept from {lock} for {limit} s")));
+        }
+        ran.map_err(|stop| match (stop, seen.holder) {
+            (Stop::Again(why), Some(holder)) => Stop::Again(format!("{why}: {holder} was in the way")),
+            (stop, _) => stop,
+        })
     }
-    report.say(&format!("{} {number}:", folder.manifest.name));
-    let locks = Locks::begin(transaction)?;
-    let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
-    let watcher = Watcher::start(
-        address.connect()?,
-        pid,
-        address.canceller(transaction.cancel_token()),
-        locks.before.clone(),
-        options.locks,
-    );
-    let ran = run_files(Files::new(transaction, folder, &plan, locks, report), &plan);
-    let seen = watcher.stop();
-    if let Some(lock) = seen.too_long {
-        let limit = options.locks.as_secs_f64();
-        return Err(Stop::Again(format!(
-            "others were kept from {lock} for {limit} s; --locks gives it more"
-        )));
-    }
-    let finished = ran.map_err(|stop| match (stop, seen.holder) {
-        (Stop::Again(why), Some(holder)) => Stop::Again(format!("{why}: {holder} was in the way")),
-        (stop, _) => stop,
-    })?;
-    report.rights(finished.rights);
-    report.unchecked(finished.unchecked);
-    if finished.problems.is_empty() {
-        return Ok(Done::Ran(number));
-    }
-    let told: Vec<String> = finished.problems.iter().map(ToString::to_string).collect();
-    Err(Stop::Failed(Failure::Said(told.join("\n"))))
 }
 
 /// Runs the files, routes and tests of a plan, and looks at the whole.
@@ -149,6 +163,13 @@ fn known(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<Deployed,
             administration(folder, row.get(1)).join("\n    ")
         ))));
     }
+    let there = "select exists (select from pg_catalog.pg_namespace where nspname = $1)";
+    if transaction.query_one(there, &[&manifest.schema()])?.get(0) {
+        return Err(Stop::Failed(Failure::Said(format!(
+            "there is a schema {} already, and no application of it. howdah adopt makes one of what is in it; or name another schema in howdah.toml",
+            manifest.schema()
+        ))));
+    }
     let make = "select deploy.create_application($1, $2, $3)";
     transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
     Ok(Deployed::default())
@@ -175,8 +196,10 @@ fn refuse_earlier(
     transaction: &mut Transaction<'_>,
     folder: &Folder,
     deployed: &Deployed,
+    options: &Deploy,
 ) -> Result<(), Stop> {
-    if deployed.number == 0 {
+    let app = &options.destination.app;
+    if deployed.number == 0 || deployed.source.as_deref().is_some_and(|last| is_later(app, last)) {
         return Ok(());
     }
     let query = "select max(h.number) from deploy.history($1) h where h.fingerprint = $2";
@@ -191,26 +214,37 @@ fn refuse_earlier(
     }
 }
 
-/// Begins a deployment: its number.
+/// Begins a deployment, of the folder or of an earlier deployment's files: its number.
 pub(crate) fn start(
     transaction: &mut Transaction<'_>,
     folder: &Folder,
-    source: &Source,
+    earlier: Option<&str>,
     options: &Deploy,
     key: &str,
 ) -> Result<i32, Stop> {
     let digests: BTreeMap<&String, &String> =
         folder.files.iter().map(|(path, file)| (path, &file.digest)).collect();
     let files = serde_json::json!(digests).to_string();
-    let of = match source {
-        Source::Folder(_) => options.destination.app.to_str().and_then(commit),
-        Source::Earlier { .. } => None,
+    let kind = if earlier.is_some() { "rollback" } else { "deploy" };
+    let of = match earlier {
+        Some(earlier) => Some(earlier.to_owned()),
+        None => options.destination.app.to_str().and_then(commit),
     };
     let row = transaction.query_one(
         "select deploy.start($1, $2::text::json, $3, $4, $5, $6)",
-        &[&folder.manifest.name, &files, &source.kind(), &of, &options.message, &key],
+        &[&folder.manifest.name, &files, &kind, &of, &options.message, &key],
     )?;
     Ok(row.get(0))
+}
+
+/// Whether a folder is of a commit that came after this one, such as one that takes it back.
+fn is_later(folder: &Path, commit: &str) -> bool {
+    let commit = commit.split(' ').next().unwrap_or_default();
+    let git = |arguments: &[&str]| Command::new("git").arg("-C").arg(folder).args(arguments).output().ok();
+    let head =
+        git(&["rev-parse", "HEAD"]).map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let is_ancestor = git(&["merge-base", "--is-ancestor", commit, "HEAD"]);
+    head.is_some_and(|head| head != commit) && is_ancestor.is_some_and(|output| output.status.success())
 }
 
 /// The commit that a folder is of, as git has it.

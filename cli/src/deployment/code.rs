@@ -10,7 +10,7 @@ use folder::{Folder, Kind, Plan};
 
 use super::locks::Locks;
 use super::report::Report;
-use super::server::{FileError, Ran, Rewritten, Stop, Taken, call};
+use super::server::{FileError, Ran, Rewritten, Stop, Taken, call, refuse_problems};
 use crate::failure::Failure;
 
 /// The files of a deployment, run in a transaction.
@@ -23,6 +23,8 @@ pub(crate) struct Files<'a, 't> {
     due: BTreeSet<String>,
     /// Those of which what they had made was dropped already.
     taken: BTreeSet<String>,
+    /// Those that are as they were.
+    unchanged: BTreeSet<String>,
 }
 
 impl<'a, 't> Files<'a, 't> {
@@ -38,7 +40,14 @@ impl<'a, 't> Files<'a, 't> {
             Kind::of(path) == Some(Kind::Code) && matches!(change, Change::New | Change::Changed)
         };
         let due = plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
-        Files { transaction, folder, report, locks, due, taken: BTreeSet::new() }
+        let is_unchanged = |(_, change): &(&String, &Change)| **change == Change::Unchanged;
+        let unchanged = plan.code.iter().filter(is_unchanged).map(|(path, _)| path.clone()).collect();
+        Files { transaction, folder, report, locks, due, taken: BTreeSet::new(), unchanged }
+    }
+
+    /// Has files of code run that have not changed.
+    pub(crate) fn run_again(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.due.extend(paths.into_iter().filter(|path| Kind::of(path) == Some(Kind::Code)));
     }
 
     fn text(&self, path: &str) -> &'a str {
@@ -67,11 +76,7 @@ impl<'a, 't> Files<'a, 't> {
     /// Runs a file that runs once, or as a whole.
     pub(crate) fn run_one(&mut self, path: &str) -> Result<(), Stop> {
         let mut ran = self.run(path)?;
-        let is_migration = Kind::of(path) == Some(Kind::Migration);
-        if is_migration
-            && ran.error.as_ref().is_some_and(FileError::is_of_dependents)
-            && self.take_all_code()?
-        {
+        while ran.error.is_some() && self.make_way(&ran.in_the_way)? {
             ran = self.run(path)?;
         }
         if let Some(error) = &ran.error {
@@ -85,18 +90,16 @@ impl<'a, 't> Files<'a, 't> {
         Ok(())
     }
 
-    /// Drops what all files of code have made, so that a migration may change what it stands on. Whether there was anything.
-    fn take_all_code(&mut self) -> Result<bool, Stop> {
-        let paths: Vec<String> =
-            self.folder.files.keys().filter(|path| Kind::of(path) == Some(Kind::Code)).cloned().collect();
-        let mut removed = Vec::new();
-        for path in paths {
+    /// Drops what these files have made, so that a migration may change what it stands on; they run after it. Whether there was anything.
+    fn make_way(&mut self, paths: &[String]) -> Result<bool, Stop> {
+        let mut is_cleared = false;
+        for path in paths.iter().filter(|path| Kind::of(path) == Some(Kind::Code)) {
             if self.taken.insert(path.clone()) {
-                removed.extend(self.take_away(&path)?);
-                self.due.insert(path);
+                is_cleared |= !self.take_away(path)?.is_empty();
+                self.due.extend(self.folder.files.contains_key(path).then(|| path.clone()));
             }
         }
-        Ok(!removed.is_empty())
+        Ok(is_cleared)
     }
 
     /// Drops what a file has made. Others whose objects go with it are due.
@@ -110,7 +113,7 @@ impl<'a, 't> Files<'a, 't> {
         let taken: Taken = call(self.transaction, "select deploy.take_away()::text", &[])?;
         let removed = self.after_taking("", taken)?;
         if !removed.is_empty() {
-            self.report.file("no file", "makes any more", &removed);
+            self.report.gone(&removed);
         }
         self.run_due()
     }
@@ -123,6 +126,7 @@ impl<'a, 't> Files<'a, 't> {
                 false => Stop::Failed(Failure::Said(error.describe(path, ""))),
             });
         }
+        refuse_problems(&taken.problems)?;
         self.locks.look(self.transaction, path)?;
         let is_here = |path: &String| self.folder.files.contains_key(path);
         self.due.extend(taken.paths.into_iter().filter(is_here));
@@ -160,8 +164,20 @@ impl<'a, 't> Files<'a, 't> {
     }
 
     fn all_failed(&self, failed: &BTreeMap<String, FileError>) -> Stop {
-        let told: Vec<String> =
-            failed.iter().map(|(path, error)| error.describe(path, self.text(path))).collect();
+        let is_unchanged = |path: &String| self.unchanged.contains(path);
+        // What is missing may be what another of them would have made.
+        let mut failed: Vec<_> = failed.iter().collect();
+        failed.sort_by_key(|(path, error)| (error.is_of_missing(), is_unchanged(path)));
+        let told: Vec<String> = failed
+            .into_iter()
+            .map(|(path, error)| {
+                let told = error.describe(path, self.text(path));
+                match is_unchanged(path) {
+                    true => told + "\nnote: this file has not changed; it ran again because what it uses has",
+                    false => told,
+                }
+            })
+            .collect();
         Stop::Failed(Failure::Said(told.join("\n\n")))
     }
 }

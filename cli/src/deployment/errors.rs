@@ -15,6 +15,14 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Requests to a route, and those of them that have failed.
 type Counts = BTreeMap<String, (i64, i64)>;
 
+/// What was seen.
+pub(crate) struct Seen {
+    /// How many requests there were.
+    pub(crate) requests: i64,
+    /// The routes of which requests have failed, each as a line.
+    pub(crate) failed: Vec<String>,
+}
+
 /// Counts requests to an application's routes from now on.
 pub(crate) struct Errors {
     client: Client,
@@ -30,26 +38,26 @@ impl Errors {
         Ok(Errors { client, name: name.to_owned(), before })
     }
 
-    /// Looks until it has been looked for so long, or enough have failed to know: the routes of which requests have failed, each as a line.
-    pub(crate) fn within(&mut self, time: Duration) -> Result<Vec<String>> {
+    /// Looks until it has been looked for so long, or enough have failed to know.
+    pub(crate) fn within(&mut self, time: Duration) -> Result<Seen> {
         let begun = Instant::now();
         loop {
             let now = counts(&mut self.client, &self.name)?;
-            let failed: Vec<(&String, i64, i64)> = now
+            let since: Vec<(&String, i64, i64)> = now
                 .iter()
                 .map(|(route, (requests, failed))| {
                     let before = self.before.get(route).copied().unwrap_or_default();
                     (route, requests - before.0, failed - before.1)
                 })
-                .filter(|(_, _, failed)| *failed > 0)
                 .collect();
-            let is_clear =
-                failed.iter().any(|(_, requests, failed)| *failed >= 3 && failed * 10 >= *requests);
+            let failed = || since.iter().filter(|(_, _, failed)| *failed > 0);
+            let is_clear = failed().any(|(_, requests, failed)| *failed >= 3 && failed * 10 >= *requests);
             if is_clear || begun.elapsed() >= time {
                 let line = |(route, requests, failed): &(&String, i64, i64)| {
                     format!("  {route}: {failed} of {requests} requests failed")
                 };
-                return Ok(failed.iter().map(line).collect());
+                let requests = since.iter().map(|(_, requests, _)| requests).sum();
+                return Ok(Seen { requests, failed: failed().map(line).collect() });
             }
             thread::sleep(LOOK);
         }

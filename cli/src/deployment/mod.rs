@@ -8,6 +8,7 @@
 //!   for meanwhile; [`watcher`]: looks at that from outside.
 //! - [`run`]: attempts until one succeeds, or fails for good.
 //! - [`errors`]: what goes wrong once it is in force.
+//! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
 //! - [`adopt`]: what is there already becomes an application.
 //! - [`history`]: deployments that were.
@@ -17,11 +18,12 @@ mod attempt;
 mod code;
 mod errors;
 pub(crate) mod history;
+mod interrupt;
 mod locks;
 pub(crate) mod new;
 mod report;
 pub(crate) mod run;
 mod server;
 mod source;
-mod target;
+pub(crate) mod target;
 mod watcher;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::locks::Lock;
+use super::server::Drift;
 use crate::screen::say;
 
 /// Collects what is told.
@@ -13,6 +14,7 @@ pub(crate) struct Report {
     locks: Vec<Value>,
     rewritten: Vec<Value>,
     rights: Vec<String>,
+    drift: Vec<Drift>,
 }
 
 impl Report {
@@ -25,6 +27,7 @@ impl Report {
             locks: Vec::new(),
             rewritten: Vec::new(),
             rights: Vec::new(),
+            drift: Vec::new(),
         }
     }
 
@@ -53,6 +56,12 @@ impl Report {
         let list = if objects.is_empty() { String::new() } else { format!(": {}", objects.join(", ")) };
         self.say(&format!("  {path}  {what}{list}"));
         self.files.push(json!({ "path": path, "what": what, "objects": objects }));
+    }
+
+    /// What was dropped, as no file makes it any more.
+    pub(crate) fn gone(&mut self, objects: &[String]) {
+        self.say(&format!("  gone, as no file makes it any more: {}", objects.join(", ")));
+        self.files.push(json!({ "path": null, "what": "gone", "objects": objects }));
     }
 
     /// A table that was there, and whose rows a file has written anew.
@@ -93,13 +102,34 @@ impl Report {
         }
     }
 
+    /// What was changed by hand, and stays so.
+    pub(crate) fn drift(&mut self, drift: Vec<Drift>) {
+        if !drift.is_empty() {
+            self.say("Changed by hand, and left as it is (--repair runs its files again):");
+            drift.iter().for_each(|one| self.say(&format!("  {one}")));
+        }
+        self.drift = drift;
+    }
+
+    /// Says why it has failed, to programs; people are told otherwise.
+    pub(crate) fn failed(&self, application: &str, why: &str) {
+        if self.json {
+            let all =
+                json!({ "application": application, "outcome": "failed", "error": why, "files": self.files });
+            say(&format!("{all:#}"));
+        }
+    }
+
     /// Says how it has ended; with it all that was told, as JSON.
     pub(crate) fn end(&self, application: &str, number: Option<i32>, outcome: &str, line: &str) {
-        self.say(line);
+        if !line.is_empty() {
+            self.say(line);
+        }
         if self.json {
             let all = json!({
                 "application": application, "number": number, "outcome": outcome, "files": self.files,
                 "unchecked": self.unchecked, "locks": self.locks, "rewritten": self.rewritten, "rights": self.rights,
+                "drift": self.drift,
             });
             say(&format!("{all:#}"));
         }

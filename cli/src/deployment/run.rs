@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use folder::Manifest;
 
 pub(crate) use super::attempt::End;
-use super::attempt::{self, Done};
+use super::attempt::{self, Attempt, Done};
 use super::errors::Errors;
+use super::interrupt;
 use super::report::Report;
 use super::server::{Stop, require_extension};
 use super::source::Source;
@@ -30,15 +31,16 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
     let folder = target::folder(&options.destination)?;
     let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
     let source = Source::Folder(folder);
-    target::each(&options.destination, &manifest, |address| until_done(options, address, &source, end, &from))
+    target::each(&options.destination, &manifest, |address| {
+        Run { options, address, source: &source, end }.until_done(&from)
+    })
 }
 
 /// Deploys a folder to a database of the platform on this machine.
 pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
-    let options = Deploy::of(folder);
-    let from = folder.display().to_string();
-    let source = Source::Folder(target::folder(&options.destination)?);
-    until_done(&options, address, &source, End::Commit, &from)
+    let options = &Deploy::of(folder);
+    let source = &Source::Folder(target::folder(&options.destination)?);
+    Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
 }
 
 /// Brings the code of an earlier deployment back.
@@ -47,130 +49,168 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
         Some(name) => Manifest::named(name),
         None => target::folder(&options.deploy.destination)?.manifest,
     };
-    let source = Source::Earlier { name: manifest.name.clone(), number: options.number };
-    let end = if options.plan { End::Undo } else { End::Commit };
-    let to = &options.deploy.destination;
-    target::each(to, &manifest, |address| until_done(&options.deploy, address, &source, end, &manifest.name))
+    let source = &Source::Earlier { name: manifest.name.clone(), number: options.number };
+    let (options, end) = (&options.deploy, if options.plan { End::Undo } else { End::Commit });
+    target::each(&options.destination, &manifest, |address| {
+        Run { options, address, source, end }.until_done("")
+    })
 }
 
-fn until_done(options: &Deploy, address: &Address, source: &Source, end: End, from: &str) -> Result<()> {
-    let mut report = Report::new(options.json);
-    require_extension(&mut address.connect()?, &address.shown)?;
-    report.say(&format!("{from} to {}", address.shown));
-    let (mut tries, mut waited) = (0, Instant::now());
-    let mut is_told = false;
-    loop {
-        match deploy(address, source, options, end, &mut report) {
-            Ok(Some(number)) if !options.watch.is_zero() => {
-                return watch(options, address, source.name(), number);
+/// What goes where.
+struct Run<'a> {
+    options: &'a Deploy,
+    address: &'a Address,
+    source: &'a Source,
+    end: End,
+}
+
+impl Run<'_> {
+    /// Tries until it has succeeded, and says so.
+    fn until_done(&self, from: &str) -> Result<()> {
+        let mut report = Report::new(self.options.json);
+        let name = self.source.name();
+        let done = self.attempts(from, &mut report).and_then(|done| match done {
+            Done::Same(number) => {
+                let line = format!("Nothing has changed since deployment {number}.");
+                report.end(name, Some(number), "unchanged", &line);
+                Ok(())
             }
-            Ok(_) => return Ok(()),
-            Err(Stop::Busy(who)) => {
-                if !is_told {
-                    report.say(&format!("{who}; waiting."));
-                    (is_told, waited) = (true, Instant::now());
-                }
-                if waited.elapsed() > options.wait {
-                    return Err(Failure::Said(format!("{who}; gave up after {} s", options.wait.as_secs())));
-                }
-                thread::sleep(LOOK);
+            Done::Ran(_) if self.end == End::Undo => {
+                let command = if from.is_empty() { "rollback" } else { "deploy" };
+                let line = format!("Nothing of it was kept: this is what howdah {command} would do.");
+                report.end(name, None, "planned", &line);
+                Ok(())
             }
-            Err(Stop::Again(why)) => {
-                tries += 1;
-                if tries >= options.tries {
-                    return Err(Failure::Said(format!(
-                        "nothing is deployed: {why}, {tries} times; see --tries and --lock-timeout"
+            Done::Ran(number) => {
+                report.say(&format!("Deployed as number {number}."));
+                let watched = self.watch(number, &mut report)?;
+                report.end(name, Some(number), "deployed", &watched);
+                Ok(())
+            }
+        });
+        if let Err(failure) = &done {
+            report.failed(name, &failure.to_string());
+        }
+        done
+    }
+
+    fn attempts(&self, from: &str, report: &mut Report) -> Result<Done> {
+        interrupt::notice();
+        require_extension(&mut self.address.connect()?, &self.address.shown)?;
+        let from = if from.is_empty() { String::new() } else { format!(" from {from}") };
+        report.say(&format!("{}{from} to {}", self.source.name(), self.address.shown));
+        let (mut tries, mut waited) = (0, None);
+        loop {
+            match self.deploy(report) {
+                Ok(done) => return Ok(done),
+                Err(_) if interrupt::was_noticed() => break,
+                Err(Stop::Busy(who)) => {
+                    let since = *waited.get_or_insert_with(|| {
+                        report.say(&format!("{who}; waiting."));
+                        Instant::now()
+                    });
+                    if since.elapsed() > self.options.wait {
+                        let seconds = self.options.wait.as_secs();
+                        return Err(Failure::Said(format!("{who}; gave up after {seconds} s")));
+                    }
+                    thread::sleep(LOOK);
+                }
+                Err(Stop::Again(why)) => {
+                    tries += 1;
+                    if tries >= self.options.tries {
+                        return Err(Failure::Said(format!(
+                            "nothing is deployed after {tries} tries: {why}\nSee --tries, --lock-timeout and --locks."
+                        )));
+                    }
+                    report.again(&why);
+                    thread::sleep(PAUSE * 2u32.pow(tries.min(6) - 1));
+                }
+                Err(Stop::Failed(Failure::Said(text))) => {
+                    let end = if self.end == End::Commit { "deployed" } else { "kept" };
+                    return Err(Failure::Said(format!("{text}\nNothing of it was {end}.")));
+                }
+                Err(Stop::Failed(failure)) => return Err(failure),
+            }
+            if interrupt::was_noticed() {
+                break;
+            }
+        }
+        Err(Failure::Said("interrupted; nothing of it was deployed".into()))
+    }
+
+    fn deploy(&self, report: &mut Report) -> std::result::Result<Done, Stop> {
+        let mut client = self.address.connect()?;
+        let key = format!("{:016x}", RandomState::new().build_hasher().finish());
+        let mut transaction = client.transaction()?;
+        let attempt = Attempt {
+            address: self.address,
+            source: self.source,
+            options: self.options,
+            end: self.end,
+            key: &key,
+        };
+        let done = attempt.run(&mut transaction, report)?;
+        if self.end == End::Undo || matches!(done, Done::Same(_)) {
+            transaction.rollback()?;
+            return Ok(done);
+        }
+        // A late cancellation by the watcher meets this, not the commit.
+        transaction.batch_execute("")?;
+        match transaction.commit() {
+            Ok(()) => {}
+            Err(error) if error.as_db_error().is_some() => return Err(error.into()),
+            Err(_) => self.ask(&key)?,
+        }
+        Ok(done)
+    }
+
+    /// Finds out what became of a commit whose answer was lost.
+    fn ask(&self, key: &str) -> std::result::Result<(), Stop> {
+        let begun = Instant::now();
+        loop {
+            let answer = self
+                .address
+                .connect()
+                .map_err(Stop::from)
+                .and_then(|mut client| attempt::was_committed(&mut client, self.source.name(), key));
+            match answer {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(Stop::Again("the connection was lost before the commit".into())),
+                Err(_) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
+                Err(_) => {
+                    return Err(Stop::Failed(Failure::Said(
+                        "the connection was lost at the commit, and the server does not answer: howdah history says whether it is deployed".into(),
                     )));
                 }
-                report.again(&why);
-                thread::sleep(PAUSE * 2u32.pow(tries.min(6) - 1));
-            }
-            Err(Stop::Failed(failure)) => {
-                let nothing = if end == End::Commit { "\nNothing of it was deployed." } else { "" };
-                return Err(match failure {
-                    Failure::Said(text) => Failure::Said(text + nothing),
-                    other => other,
-                });
             }
         }
     }
-}
 
-fn deploy(
-    address: &Address,
-    source: &Source,
-    options: &Deploy,
-    end: End,
-    report: &mut Report,
-) -> Result<Option<i32>, Stop> {
-    let name = source.name();
-    let mut client = address.connect()?;
-    let key = format!("{:016x}", RandomState::new().build_hasher().finish());
-    let mut transaction = client.transaction()?;
-    let number = match attempt::run(&mut transaction, address, source, options, end, &key, report)? {
-        Done::Same(number) => {
-            transaction.rollback()?;
-            report.end(
-                name,
-                Some(number),
-                "unchanged",
-                &format!("Nothing has changed since deployment {number}."),
-            );
-            return Ok(None);
+    /// Looks whether requests fail that did not before, and takes the deployment back if that is wanted. What was seen if none did.
+    fn watch(&self, number: i32, report: &mut Report) -> Result<String> {
+        let (options, name) = (self.options, self.source.name());
+        if options.watch.is_zero() {
+            return Ok(String::new());
         }
-        Done::Ran(number) => number,
-    };
-    if end == End::Undo {
-        transaction.rollback()?;
-        report.end(name, None, "planned", "Nothing of it was kept: this is what howdah deploy would do.");
-        return Ok(None);
-    }
-    // A late cancellation by the watcher meets this, not the commit.
-    transaction.batch_execute("")?;
-    match transaction.commit() {
-        Ok(()) => {}
-        Err(error) if error.as_db_error().is_some() => return Err(error.into()),
-        Err(_) => ask(address, name, &key)?,
-    }
-    report.end(name, Some(number), "deployed", &format!("Deployed as number {number}."));
-    Ok(Some(number))
-}
-
-/// Looks whether requests fail that did not before, and takes the deployment back if that is wanted.
-fn watch(options: &Deploy, address: &Address, name: &str, number: i32) -> Result<()> {
-    let failed = Errors::begin(address, name)?.within(options.watch)?;
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let told = format!("deployment {number} is in force, and requests fail:\n{}", failed.join("\n"));
-    if !options.undo_on_errors || number < 2 {
-        return Err(Failure::Said(told));
-    }
-    let options =
-        Deploy { watch: Duration::ZERO, message: Some(format!("errors of {number}")), ..options.clone() };
-    let source = Source::Earlier { name: name.to_owned(), number: Some(number - 1) };
-    until_done(&options, address, &source, End::Commit, name)
-        .map_err(|failure| Failure::Said(format!("{told}\nIt could not be taken back: {failure}")))?;
-    Err(Failure::Said(format!("{told}\nThe code of deployment {} is back.", number - 1)))
-}
-
-/// Finds out what became of a commit whose answer was lost.
-fn ask(address: &Address, name: &str, key: &str) -> Result<(), Stop> {
-    let begun = Instant::now();
-    loop {
-        let answer = address
-            .connect()
-            .map_err(Stop::from)
-            .and_then(|mut client| attempt::was_committed(&mut client, name, key));
-        match answer {
-            Ok(true) => return Ok(()),
-            Ok(false) => return Err(Stop::Again("the connection was lost before the commit".into())),
-            Err(_) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
-            Err(_) => {
-                return Err(Stop::Failed(Failure::Said(
-                    "the connection was lost at the commit, and the server does not answer: howdah history says whether it is deployed".into(),
-                )));
-            }
+        let seen = Errors::begin(self.address, name)?.within(options.watch)?;
+        if seen.failed.is_empty() {
+            return Ok(format!("Of {} requests to its routes none has failed.", seen.requests));
+        }
+        let told = format!("requests fail under deployment {number}:\n{}", seen.failed.join("\n"));
+        if !options.undo_on_errors || number < 2 {
+            return Err(Failure::Said(told));
+        }
+        let before = number - 1;
+        let options = &Deploy {
+            watch: Duration::ZERO,
+            message: Some(format!("errors of {number}")),
+            ..options.clone()
+        };
+        let source = &Source::Earlier { name: name.to_owned(), number: Some(before) };
+        let back = Run { options, address: self.address, source, end: End::Commit };
+        match back.attempts("", report) {
+            Ok(_) => Err(Failure::Said(format!("{told}\nThe code of deployment {before} is back."))),
+            Err(failure) => Err(Failure::Said(format!("{told}\nIt could not be taken back: {failure}"))),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use cluster::postgres::types::ToSql;
-use cluster::postgres::{Client, GenericClient, Transaction};
+use cluster::postgres::{Client, GenericClient, Row, Transaction};
 use folder::Deployed;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::connection::reason;
 use crate::failure::{Failure, Result};
@@ -35,6 +35,15 @@ impl Stop {
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Failed(failure) => failure,
+            Stop::Again(why) | Stop::Busy(why) => Failure::Said(why),
+        }
     }
 }
 
@@ -77,6 +86,11 @@ impl FileError {
         passes(&self.sqlstate, &self.message)
     }
 
+    /// Whether a relation, function or type is missing.
+    pub(crate) fn is_of_missing(&self) -> bool {
+        matches!(&*self.sqlstate, "42P01" | "42883" | "42704")
+    }
+
     /// Whether somebody has cancelled it.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.sqlstate == "57014"
@@ -90,14 +104,12 @@ impl FileError {
         )
     }
 
-    /// Whether other objects are in the way of a change: they depend on what it changes.
-    pub(crate) fn is_of_dependents(&self) -> bool {
-        matches!(&*self.sqlstate, "2BP01" | "0A000" | "42P16")
-    }
-
     /// As a compiler tells it: file, line, message, the lines around.
     pub(crate) fn describe(&self, path: &str, text: &str) -> String {
-        let mut told = format!("{path}:{}: {}", self.line, self.message);
+        let mut told = match text {
+            "" => format!("{path}: {}", self.message),
+            _ => format!("{path}:{}: {}", self.line, self.message),
+        };
         let lines = text.lines().enumerate().skip(self.line.saturating_sub(2)).take(3);
         for (place, line) in lines {
             let mark = if place + 1 == self.line { '>' } else { ' ' };
@@ -119,6 +131,8 @@ pub(crate) struct Ran {
     pub(crate) error: Option<FileError>,
     pub(crate) made: Vec<String>,
     pub(crate) rewritten: Vec<Rewritten>,
+    /// Files whose objects are in the way of what has failed.
+    pub(crate) in_the_way: Vec<String>,
 }
 
 /// A table whose rows were all written anew.
@@ -136,6 +150,7 @@ pub(crate) struct Taken {
     pub(crate) error: Option<FileError>,
     pub(crate) removed: Vec<String>,
     pub(crate) paths: Vec<String>,
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// What is wrong with the whole.
@@ -173,6 +188,42 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Something that was changed by hand.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Drift {
+    /// Its file; empty if that is a migration, or none.
+    pub(crate) path: String,
+    pub(crate) object: String,
+    /// What became of it.
+    pub(crate) change: String,
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Drift { path, object, change } = self;
+        match path.as_str() {
+            "" => write!(formatter, "{object} {change}"),
+            path => write!(formatter, "{object} ({path}) {change}"),
+        }
+    }
+}
+
+/// What was changed by hand since an application was deployed.
+pub(crate) fn drift(client: &mut impl GenericClient, name: &str) -> Result<Vec<Drift>, Stop> {
+    let rows = client.query("select d.path, d.object, d.change from deploy.drift($1) d", &[&name])?;
+    let drift = |row: &Row| Drift { path: row.get(0), object: row.get(1), change: row.get(2) };
+    Ok(rows.iter().map(drift).collect())
+}
+
+/// An error that tells all that is wrong with the whole; none if nothing is.
+pub(crate) fn refuse_problems(problems: &[Problem]) -> Result<(), Stop> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Err(Stop::Failed(Failure::Said(told.join("\n"))))
+}
+
 /// Calls a function that returns JSON.
 pub(crate) fn call<T: DeserializeOwned>(
     transaction: &mut Transaction<'_>,
@@ -183,7 +234,8 @@ pub(crate) fn call<T: DeserializeOwned>(
     Ok(read(&text)?)
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+/// Reads what the server has written as JSON.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
         Failure::Said(format!(
             "the server's answer cannot be read: {error}; is this howdah of the same version?"

@@ -25,25 +25,23 @@ impl Source {
         }
     }
 
-    /// The word for it in the history.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Folder(_) => "deploy",
-            Self::Earlier { .. } => "rollback",
-        }
-    }
-
-    /// The files. Migrations are never taken back: an earlier deployment's code comes with those of the last.
-    pub(crate) fn folder(&self, transaction: &mut Transaction<'_>) -> Result<Folder, Stop> {
+    /// The files, and which deployment they are of, if they are. Migrations are never taken back: an earlier deployment's code comes with
+    /// those of the last.
+    pub(crate) fn folder(&self, transaction: &mut Transaction<'_>) -> Result<(Folder, Option<String>), Stop> {
         let (name, number) = match self {
-            Self::Folder(folder) => return Ok(folder.clone()),
+            Self::Folder(folder) => return Ok((folder.clone(), None)),
             Self::Earlier { name, number } => (name, *number),
         };
         let failed = |text: String| Stop::Failed(Failure::Said(text));
-        let Some(Deployed { number: last, schema, owner, .. }) = state(transaction, name)? else {
+        let Some(Deployed { number: last, schema, owner, source, .. }) = state(transaction, name)? else {
             return Err(failed(format!("there is no application {name}")));
         };
-        let number = number.unwrap_or(last - 1);
+        // After a rollback the one before is that before the one that is back.
+        let back = source.and_then(|source| source.strip_prefix("deployment ")?.parse().ok());
+        let number = number.unwrap_or_else(|| back.unwrap_or(last) - 1);
+        if number == 0 {
+            return Err(failed(format!("{name} has no deployment before this one")));
+        }
         if number < 1 || number >= last {
             return Err(failed(format!(
                 "{name} is at deployment {last}, and {number} is none before it; see howdah history"
@@ -57,7 +55,7 @@ impl Source {
             owner: Some(owner.trim_matches('"').to_owned()),
             environments: BTreeMap::new(),
         };
-        Ok(Folder { manifest, files })
+        Ok((Folder { manifest, files }, Some(format!("deployment {number}"))))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn addresses(options: &Destination, manifest: &Manifest) -> Result<Ve
     if options.to.is_empty() {
         return Ok(vec![platform(options)?]);
     }
-    options.to.iter().map(|to| address(to, manifest)).collect()
+    options.to.iter().map(|to| address(to, manifest, NAME)).collect()
 }
 
 /// Does something with each database, one after the other, until it fails.
@@ -50,10 +50,22 @@ pub(crate) fn each(
     Ok(())
 }
 
-fn address(to: &str, manifest: &Manifest) -> Result<Address> {
+/// One of them; the folder is read if it is an environment's name.
+pub(crate) fn address_of(options: &Destination, to: &str, program: &str) -> Result<Address> {
+    match is_connection(to) {
+        true => Address::of(to, program),
+        false => address(to, &folder(options)?.manifest, program),
+    }
+}
+
+fn is_connection(to: &str) -> bool {
+    to.contains("://") || to.contains('=')
+}
+
+fn address(to: &str, manifest: &Manifest, program: &str) -> Result<Address> {
     match manifest.environments.get(to) {
-        Some(text) => Address::of(text, NAME),
-        None if to.contains("://") || to.contains('=') => Address::of(to, NAME),
+        Some(text) => Address::of(text, program),
+        None if is_connection(to) => Address::of(to, program),
         None => {
             let known: Vec<&str> = manifest.environments.keys().map(String::as_str).collect();
             Err(Failure::Said(format!(

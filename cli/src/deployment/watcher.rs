@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
 
+use super::interrupt;
 use super::locks::MODES;
 
 /// How often it looks.
@@ -44,6 +45,10 @@ impl Watcher {
         let thread = thread::spawn(move || {
             let mut since: Option<Instant> = None;
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                if interrupt::was_noticed() {
+                    cancel();
+                    continue;
+                }
                 let Ok(look) = look(&mut client, pid, &relations) else { return };
                 let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.holder = look.holder.or(seen.holder.take());

@@ -19,6 +19,8 @@ pub struct Deployed {
     pub owner: String,
     /// What the client of the last deployment has chosen for it.
     pub key: Option<String>,
+    /// What the last deployment was of: a commit, or an earlier deployment.
+    pub source: Option<String>,
     /// The files of the last deployment, with the SHA-256 of their texts.
     pub files: BTreeMap<String, String>,
     /// The migrations that have run, likewise.

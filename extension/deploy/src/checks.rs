@@ -2,6 +2,7 @@
 
 use pg::guard::PgError;
 use pgrx::pg_sys::Oid;
+use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
 use session::authority::{rows_as_owner, value_as_owner};
 use session::deployer::as_deployer;
@@ -19,21 +20,31 @@ const UNFINISHED: &str = "select f.path, 'it has not run' from deploy.file f
     where f.application = $1 and f.number = $2 and f.path like 'migrations/%'
       and not exists (select from deploy.migration m where m.application = f.application and m.path = f.path)
   union all
-  select max(o.path), format('%s %s is made by %s, too', o.type, array_to_string(o.names, '.'), min(o.path))
-    from deploy.object o where o.application = $1 and not o.is_stale
-    group by o.type, o.names, o.arguments having count(*) > 1
-  union all
-  select o.path, format('%s %s is still there', o.type, array_to_string(o.names, '.')) from deploy.object o
+  select o.path, format('%s is still there', deploy.label(o)) from deploy.object o
     where o.application = $1 and o.is_stale
   order by 1, 2";
 
-/// Files that have not run, and what two have made.
+/// What two files have made.
+const DOUBLE: &str = "select max(o.path), format('%s is made by %s, too', max(deploy.label(o)), min(o.path))
+    from deploy.object o where o.application = $1 and not o.is_stale
+    group by o.type, o.names, o.arguments having count(*) > 1 order by 1, 2";
+
+fn problem(row: SpiHeapTupleData) -> Option<Value> {
+    Some(json!({ "path": row.get::<String>(1).ok()??, "message": row.get::<String>(2).ok()?? }))
+}
+
+/// Files that have not run.
 pub(crate) fn unfinished(deployment: &Deployment) -> Vec<Value> {
     rows_as_owner(
         UNFINISHED,
         &[deployment.application.name.as_str().into(), deployment.number.into()],
-        |row| Some(json!({ "path": row.get::<String>(1).ok()??, "message": row.get::<String>(2).ok()?? })),
+        problem,
     )
+}
+
+/// What two files have made.
+pub(crate) fn double(deployment: &Deployment) -> Vec<Value> {
+    rows_as_owner(DOUBLE, &[deployment.application.name.as_str().into()], problem)
 }
 
 /// SQL functions whose bodies, given as text, are wrong by now.

@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::checks;
-use super::drift::{NOTE_DEFINITIONS, NOTE_DRIFT};
+use super::drift;
 use super::recorder::{Made, is_recording, recorded};
-use super::removal::{is_part, take_away};
+use super::removal::{in_the_way, is_part, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
 use super::trial;
@@ -88,7 +88,7 @@ sql_function!(
              select $1, $2, f.path, f.digest from unnest($3::text[], $4::text[]) f (path, digest)",
             &[name.into(), number.into(), paths.clone().into(), digests.into()],
         );
-        run_as_owner(NOTE_DRIFT, &[name.into()]);
+        drift::note(&application);
         rights::begin(&application);
         // What their files made goes, unless another file makes it.
         run_as_owner(
@@ -226,12 +226,30 @@ impl File<'_> {
         let before = rights::is_about_rights(self.text).then(|| rights::now(application));
         let (ran, made) = recorded(run);
         ran?;
+        self.refuse_objects(&made)?;
         self.note_objects(&made);
         if let Some(before) = before {
             rights::note(application, self.path, &before);
         }
         rights::give_back(application)?;
         Ok(made)
+    }
+
+    /// An error if it is for routes or grants alone, and has made something else, which would be made again each time.
+    fn refuse_objects(&self, made: &[Made]) -> Result<(), PgError> {
+        let is_object = |one: &Made| matches!(one, Made::Object(..));
+        if !matches!(self.path, "routes.sql" | "grants.sql") || !made.iter().any(is_object) {
+            return Ok(());
+        }
+        let what = descriptions(&self.deployment.application, made);
+        Err(PgError {
+            sqlstate: *b"0A000",
+            message: format!("{} makes {}", self.path, what.first().map_or("something", String::as_str)),
+            hint: Some(
+                "Tables are made in migrations/, all else in functions/ or views/. Move it there.".into(),
+            ),
+            ..PgError::default()
+        })
     }
 
     /// Notes what it has made now; what it made before and has not made again is stale.
@@ -297,8 +315,11 @@ sql_function!(
         let made = match file.run(using) {
             Ok(made) => made,
             Err(error) => {
-                let error = with_who_may(error, &file.deployment.application);
-                return call.give(json!({ "error": describe(&error, file.text) }).to_string());
+                let application = &file.deployment.application;
+                let error = with_who_may(error, application);
+                let in_the_way = if file.is_migration() { in_the_way(application, &error) } else { Vec::new() };
+                let failed = json!({ "error": describe(&error, file.text), "in_the_way": in_the_way });
+                return call.give(failed.to_string());
             }
         };
         file.keep_text();
@@ -367,7 +388,10 @@ sql_function!(
         let deployment = Deployment::current();
         let taken = take_away(&deployment, call.text(0));
         let answer = match taken {
-            Ok(removed) => json!({ "removed": removed.objects, "paths": removed.paths }),
+            Ok(removed) => {
+                let problems = if call.text(0).is_none() { checks::double(&deployment) } else { Vec::new() };
+                json!({ "removed": removed.objects, "paths": removed.paths, "problems": problems })
+            }
             Err(error) => json!({ "error": describe(&error, "") }),
         };
         call.give(answer.to_string())
@@ -409,6 +433,7 @@ sql_function!(
         let deployment = Deployment::current();
         let application = &deployment.application;
         let mut problems = checks::unfinished(&deployment);
+        problems.extend(checks::double(&deployment));
         problems.extend(checks::invalid(&deployment));
         let unchecked = match checks::of_plpgsql(&deployment) {
             Ok((wrong, unchecked)) => {
@@ -417,7 +442,7 @@ sql_function!(
             }
             Err(error) => return call.give(json!({ "problems": [describe(&error, "")] }).to_string()),
         };
-        run_as_owner(NOTE_DEFINITIONS, &[application.name.as_str().into()]);
+        drift::note_what_is_there(application);
         let rights = rights::changes(application);
         call.give(json!({ "problems": problems, "unchecked": unchecked, "rights": rights }).to_string())
     }

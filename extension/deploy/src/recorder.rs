@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use pg::entry::sql_function;
+use pg::refuse::refuse;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 
@@ -49,9 +50,17 @@ pub fn is_recording() -> bool {
     MADE.with_borrow(Option::is_some)
 }
 
-/// Notes a route that the text that runs has registered, if one runs.
+/// Notes a route that the text that runs has registered, if one runs. It registers each once: the later would replace the earlier.
 pub fn note_route(method: &str, pattern: &str) {
-    note([Made::Route(method.to_owned(), pattern.to_owned())]);
+    let route = Made::Route(method.to_owned(), pattern.to_owned());
+    let is_known = MADE.with_borrow(|known| known.as_ref().is_some_and(|known| known.contains(&route)));
+    if is_known {
+        refuse(
+            PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+            &format!("the route {method} {pattern} stands here twice"),
+        );
+    }
+    note([route]);
 }
 
 /// Notes how a request was answered, if a text runs: whoever has written a test that fails wants to know.

@@ -125,6 +125,26 @@ const DEPENDENTS: &str = concat!(
             where d.classid = 'pg_class'::regclass and x.indexrelid = d.objid and r.relkind <> 't')))"
 );
 
+/// Files of which something is gone that they have made: a migration has dropped it, or somebody by hand.
+const MISSING: &str = "select distinct o.path from deploy.object o
+    join deploy.file f on f.application = o.application and f.number = $2 and f.path = o.path
+    where o.application = $1 and not o.is_stale and o.type <> 'route'
+      and (deploy.address(o.type, o.names, o.arguments)).objid is null";
+
+/// Files that have made what an error names as in its way.
+const NAMED: &str = "select distinct o.path from deploy.object o
+    where o.application = $1 and o.type <> 'route' and $2 ~ ('\\m' || regexp_replace(
+      o.names[array_upper(o.names, 1)], '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\M')";
+
+/// Files whose objects are in the way of a migration that has failed.
+pub(crate) fn in_the_way(application: &Application, error: &PgError) -> Vec<String> {
+    if !matches!(&error.sqlstate, b"2BP01" | b"0A000" | b"42P16") {
+        return Vec::new();
+    }
+    let told = format!("{} {}", error.message, error.detail.as_deref().unwrap_or_default());
+    rows_as_owner(NAMED, &[application.name.as_str().into(), told.into()], |row| row.get::<String>(1).ok()?)
+}
+
 /// Drops what a file has made; without one, what files made before and have not since.
 pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<Removed, PgError> {
     let application = &deployment.application;
@@ -144,6 +164,12 @@ pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<R
         removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
     }
     remove_routes(name, path, &mut removed);
+    if path.is_none() {
+        let number = deployment.number;
+        removed.paths.extend(rows_as_owner(MISSING, &[name.into(), number.into()], |row| {
+            row.get::<String>(1).ok()?
+        }));
+    }
     run_as_owner(
         "delete from deploy.object d where d.application = $1 and case when $2 is null then d.is_stale else d.path = $2 end",
         &[name.into(), path.into()],

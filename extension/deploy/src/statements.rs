@@ -222,7 +222,7 @@ unsafe fn statement_text(statement: *mut RawStmt, text: &CStr, begin: usize) -> 
     String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default()).trim().to_owned()
 }
 
-/// An error if a column of truth values has a row without true.
+/// An error if a column of truth values has a row without true, or no row.
 unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement: String) {
     // SAFETY: the description of the rows.
     let columns: Vec<usize> = unsafe {
@@ -230,10 +230,11 @@ unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement
             .filter(|place| attribute(description, *place).atttypid == pg_sys::BOOLOID)
             .collect()
     };
-    let mut failed = None;
+    let (mut failed, mut count) = (None, 0);
     // SAFETY: the rows are apart; a column that is null has the value 0.
     unsafe {
         rows.show(|values: &[Datum], _| {
+            count += 1;
             if let Some(place) = columns.iter().find(|place| values[**place].value() as u8 == 0) {
                 failed = Some(*place);
                 return std::ops::ControlFlow::Break(());
@@ -241,11 +242,12 @@ unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement
             std::ops::ControlFlow::Continue(())
         });
     }
-    if failed.is_some() {
+    let says_nothing = count == 0 && !columns.is_empty();
+    if failed.is_some() || says_nothing {
         let answers = recorder::answers();
         pg::guard::unwind(PgError {
             sqlstate: *b"P0004",
-            message: "this is not true".into(),
+            message: if says_nothing { "this has no row" } else { "this is not true" }.into(),
             detail: (!answers.is_empty()).then(|| answers.join("\n")),
             hint: Some(statement),
             ..PgError::default()

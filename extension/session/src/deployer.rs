@@ -35,6 +35,9 @@ pub const SETTINGS: &[(&CStr, &CStr)] = &[
     (c"xmloption", c"content"),
 ];
 
+/// What the deployer's session says, and no stored setting.
+const OF_DEPLOYER: [&CStr; 2] = [c"lock_timeout", c"client_connection_check_interval"];
+
 /// Runs `work` as the owner in a subtransaction; what it has deferred runs at its end. Names are looked up in the schema, then in public.
 /// An error undoes it.
 ///
@@ -57,8 +60,8 @@ fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         let level = pg_sys::NewGUCNestLevel();
         let stored = with_path(SAFE_PATH, || stored_settings::without_session());
-        // How long to wait for a lock is the deployer's to say: it changes nothing that is made.
-        let of_session = stored.iter().filter(|(name, _)| name.as_c_str() != c"lock_timeout");
+        // How long to wait, for a lock and for a client that has gone, is the deployer's to say: it changes nothing that is made.
+        let of_session = stored.iter().filter(|(name, _)| !OF_DEPLOYER.contains(&name.as_c_str()));
         of_session.for_each(|(name, value)| set_local(name, value));
         SETTINGS.iter().for_each(|(name, value)| set_local(name, value));
         set_local(c"search_path", &path);

@@ -84,6 +84,18 @@ comment on table deploy.given is 'Rights that each file has given, or taken from
 comment on column deploy.given.part is 'The column; empty if it is the right to the whole object';
 comment on column deploy.given.is_taken is 'Whether the file has taken it away';
 
+create table deploy.shape (
+  application text not null references deploy.application on delete cascade,
+  object text not null,
+  definition text,
+  seen text,
+  version integer not null,
+  primary key (application, object));
+comment on table deploy.shape is 'What migrations have made of an application''s schema, when it was last deployed';
+comment on column deploy.shape.definition is 'What it was; null if there was no such thing';
+comment on column deploy.shape.seen is 'What it had become by hand before a deployment; during one';
+comment on column deploy.shape.version is 'PostgreSQL''s major version';
+
 create trigger changed after insert or update or delete or truncate on deploy.application
 for each statement execute function http.configuration_changed();
 alter table deploy.application enable always trigger changed;
@@ -95,6 +107,7 @@ select pg_catalog.pg_extension_config_dump('deploy.file', '');
 select pg_catalog.pg_extension_config_dump('deploy.migration', '');
 select pg_catalog.pg_extension_config_dump('deploy.object', '');
 select pg_catalog.pg_extension_config_dump('deploy.given', '');
+select pg_catalog.pg_extension_config_dump('deploy.shape', '');
 
 -- Whoever calls it makes roles, and grants. So nobody may but a superuser.
 create function deploy.create_application(name text, schema_name text default null, owner text default null)
@@ -107,11 +120,21 @@ declare
   owner_of text := coalesce(create_application.owner, create_application.name || '_owner');
 begin
   if to_regrole(quote_ident(owner_of)) is null then
-    execute format('create role %I nologin', owner_of);
+    execute format('create role %I nologin noinherit', owner_of);
+  end if;
+  if current_setting('server_version_num')::integer < 160000 and (select rolinherit from pg_roles where rolname = owner_of) then
+    raise 'role % inherits, and would have all rights of howdah_web', owner_of
+    using errcode = 'invalid_parameter_value', hint = format('alter role %I noinherit', owner_of);
   end if;
   if (select rolsuper or rolcanlogin from pg_roles where rolname = owner_of) then
     raise 'role % cannot own an application', owner_of
     using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';
+  end if;
+  if schema_of in ('http', 'queue', 'deploy', 'information_schema') or starts_with(schema_of, 'pg_') then
+    raise 'schema % is no application''s', schema_of using errcode = 'invalid_parameter_value', hint = 'Name another.';
+  end if;
+  if exists (select from deploy.application a where a.schema_name = schema_of) then
+    raise 'schema % is another application''s', schema_of using errcode = 'invalid_parameter_value', hint = 'Name another.';
   end if;
   if to_regnamespace(quote_ident(schema_of)) is null then
     execute format('create schema %I authorization %I', schema_of, owner_of);
@@ -120,7 +143,9 @@ begin
     using errcode = 'invalid_parameter_value', hint = format('alter schema %I owner to %I, or name another schema', schema_of, owner_of);
   end if;
   execute format('grant usage on schema %I to howdah_web', schema_of);
-  execute format('grant howdah_web to %I', owner_of);
+  -- The owner may have requests run as howdah_web. What that may do with other applications' tables is not the owner's.
+  execute format('grant howdah_web to %I%s', owner_of,
+    case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text) to %I', owner_of);
@@ -157,50 +182,6 @@ exception
 end
 $body$;
 comment on function deploy.address(text, text[], text[]) is 'Where an object is in the catalogs; null if it is gone';
-
-create function deploy.privileges(privileges aclitem[], kind "char", owner oid) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $body$
-  select string_agg(format('%s %s %s', g.name, a.privilege_type, a.is_grantable), ', ' order by g.name, a.privilege_type)
-  from aclexplode(coalesce(privileges, acldefault(kind, owner))) a
-  cross join lateral (select case a.grantee when 0 then 'public' else pg_get_userbyid(a.grantee) end) g (name)
-$body$;
-comment on function deploy.privileges(aclitem[], "char", oid) is 'Rights as text, in an order that a restore keeps';
-
-create function deploy.definition(class oid, object oid) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $body$
-  select current_setting('server_version_num')::integer / 10000 || ':' || md5(coalesce(case class
-    when 'pg_proc'::regclass then (
-      select concat_ws(E'\n', case p.prokind when 'a' then null else pg_get_functiondef(p.oid) end, pg_get_userbyid(p.proowner),
-        deploy.privileges(p.proacl, 'f', p.proowner))
-      from pg_proc p where p.oid = object)
-    when 'pg_class'::regclass then (
-      select concat_ws(E'\n', pg_get_viewdef(c.oid), array_to_string(c.reloptions, ','), pg_get_userbyid(c.relowner),
-        deploy.privileges(c.relacl, 'r', c.relowner),
-        (select string_agg(t.attname || ' ' || deploy.privileges(t.attacl, 'c', c.relowner), ', ' order by t.attnum)
-         from pg_attribute t where t.attrelid = c.oid and t.attacl is not null))
-      from pg_class c where c.oid = object and c.relkind in ('v', 'm'))
-    when 'pg_trigger'::regclass then (
-      select pg_get_triggerdef(t.oid) || t.tgenabled::text from pg_trigger t where t.oid = object)
-    when 'pg_rewrite'::regclass then (
-      select pg_get_ruledef(r.oid) || r.ev_enabled::text from pg_rewrite r where r.oid = object)
-    when 'pg_policy'::regclass then (
-      select concat_ws(E'\n', p.polcmd, p.polpermissive, pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid),
-        (select string_agg(case r.role when 0 then 'public' else pg_get_userbyid(r.role) end, ', ' order by 1) from unnest(p.polroles) r (role)))
-      from pg_policy p where p.oid = object)
-    when 'pg_type'::regclass then (
-      select concat_ws(E'\n', format_type(t.typbasetype, t.typtypmod), t.typnotnull, t.typdefault,
-        (select string_agg(e.enumlabel, ', ' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid),
-        (select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum)
-         from pg_attribute a where a.attrelid = t.typrelid and not a.attisdropped),
-        (select string_agg(pg_get_constraintdef(c.oid), ', ' order by c.conname) from pg_constraint c where c.contypid = t.oid))
-      from pg_type t where t.oid = object)
-    end, ''))
-$body$;
-comment on function deploy.definition(oid, oid) is 'PostgreSQL''s major version, and an MD5 of what an object is: text, owner, rights';
 
 create function deploy.drift(application text) returns table (path text, object text, change text)
 language c stable strict
@@ -299,5 +280,5 @@ alter event trigger howdah_deploy_rewritten enable always;
 
 revoke all on function
   deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]),
-  deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.note(), deploy.note_rewrite()
+  deploy.note(), deploy.note_rewrite()
 from public;

@@ -41,6 +41,6 @@ grant select on
   http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
-  deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object,
+  deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,
   deploy.given
 to howdah_admin;
