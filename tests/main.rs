@@ -18,10 +18,12 @@ mod together {
     mod databases;
     mod deployed_kinds;
     mod deployments;
+    mod deployments_by_pooler;
     mod deployments_by_tls;
     mod deployments_under_load;
     mod documentation;
     mod draining;
+    mod drift;
     mod dump_and_upgrade;
     mod errors;
     mod example;

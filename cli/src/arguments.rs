@@ -168,6 +168,9 @@ pub(crate) struct Deploy {
     /// Run the files again of which something was changed by hand, too.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Whether tests are left out: in a rollback alone.
+    #[arg(skip)]
+    pub(crate) no_tests: bool,
     /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) lock_timeout: Duration,
@@ -216,6 +219,9 @@ pub(crate) struct Rollback {
     /// Say what it would do: everything runs, and is undone.
     #[arg(long)]
     pub(crate) plan: bool,
+    /// Run no tests: those of an earlier deployment may expect rows that have changed since.
+    #[arg(long)]
+    pub(crate) no_tests: bool,
     #[command(flatten)]
     pub(crate) deploy: Deploy,
 }
@@ -391,8 +397,18 @@ pub(crate) struct Load {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds, at most 3600".to_owned())
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 0.001),
+        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
+    };
+    let seconds = number
+        .parse()
+        .ok()
+        .map(|number: f64| number * unit)
+        .filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds, at most 3600, such as 0.5, 30s or 200ms".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -1,7 +1,7 @@
 //! The platform's database and the extension in it.
 
 use cluster::Cluster;
-use cluster::postgres::Client;
+use cluster::postgres::GenericClient;
 
 use crate::application;
 use crate::failure::Result;
@@ -44,7 +44,7 @@ pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
 }
 
 /// Whether a table or view exists.
-pub(crate) fn has_relation(client: &mut Client, name: &str) -> Result<bool> {
+pub(crate) fn has_relation(client: &mut impl GenericClient, name: &str) -> Result<bool> {
     Ok(client.query_one("select to_regclass($1) is not null", &[&name])?.get(0))
 }
 

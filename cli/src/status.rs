@@ -1,7 +1,7 @@
 //! `howdah status`.
 
 use cluster::Cluster;
-use cluster::postgres::{Client, SimpleQueryMessage};
+use cluster::postgres::{GenericClient, SimpleQueryMessage};
 use serde_json::{Value, json};
 
 use crate::arguments::Destination;
@@ -44,6 +44,8 @@ pub(crate) fn run(options: &Destination, json: bool) -> Result<()> {
 fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
     let address = target::address_of(options, to, "howdah status")?;
     let mut client = address.connect()?;
+    // As a pooler may give each transaction to another session.
+    let mut client = client.transaction()?;
     let query = "select pg_catalog.pg_has_role('howdah_admin', 'usage') from pg_catalog.pg_roles where rolname = 'howdah_admin'";
     let Some(row) = client.query_opt(query, &[])? else {
         return Err(Failure::Said(format!("{} has no extension howdah", address.shown)));
@@ -85,7 +87,7 @@ fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn print_views(client: &mut Client, views: &[View]) -> Result<()> {
+fn print_views(client: &mut impl GenericClient, views: &[View]) -> Result<()> {
     for (title, view) in views {
         match rows(client, view)? {
             Some(table) if table.rows.is_empty() => say(&format!("{title}: none")),
@@ -116,7 +118,7 @@ fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
 }
 
 /// Adds the rows of each view under its name: http.stats as stats, queue.listeners as queue_listeners.
-fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> {
+fn add_views(client: &mut impl GenericClient, views: &[View], to: &mut Value) -> Result<()> {
     for (_, view) in views {
         to[view.trim_start_matches("http.").replace('.', "_")] = rows_as_json(client, view)?;
     }
@@ -124,7 +126,7 @@ fn add_views(client: &mut Client, views: &[View], to: &mut Value) -> Result<()> 
 }
 
 /// All rows of a view as texts, or `None` if there is no such view.
-fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
+fn rows(client: &mut impl GenericClient, view: &str) -> Result<Option<Table>> {
     if !database::has_relation(client, view)? {
         return Ok(None);
     }
@@ -144,7 +146,7 @@ fn rows(client: &mut Client, view: &str) -> Result<Option<Table>> {
 }
 
 /// All rows of a view as an array of objects, or null if there is no such view.
-fn rows_as_json(client: &mut Client, view: &str) -> Result<Value> {
+fn rows_as_json(client: &mut impl GenericClient, view: &str) -> Result<Value> {
     if !database::has_relation(client, view)? {
         return Ok(Value::Null);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cluster::postgres::{Client, Transaction};
+use cluster::postgres::Transaction;
 use folder::{Deployed, Folder, Plan};
 use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ impl Adoption<'_> {
         require_extension(&mut client, &address.shown)?;
         let name = &self.folder.manifest.name;
         report.say(&format!("{} of {} becomes {name}", self.folder.manifest.schema(), address.shown));
-        self.refuse(&mut client)?;
         let mut transaction = client.transaction()?;
+        self.refuse(&mut transaction)?;
         let timeout = self.options.deploy.lock_timeout.as_millis();
         transaction.batch_execute(&format!("set local lock_timeout = {timeout}"))?;
         self.make_owner(&mut transaction)?;
@@ -87,7 +87,7 @@ impl Adoption<'_> {
     }
 
     /// An error where there is nothing to adopt, or it was adopted already.
-    fn refuse(&self, client: &mut Client) -> Result<(), Stop> {
+    fn refuse(&self, client: &mut Transaction<'_>) -> Result<(), Stop> {
         let failed = |text: String| Err(Stop::Failed(Failure::Said(text)));
         let (name, schema) = (&self.folder.manifest.name, self.folder.manifest.schema());
         let row = client.query_one(

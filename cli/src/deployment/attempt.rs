@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use cluster::postgres::{Client, Transaction};
+use cluster::postgres::{Client, Row, Transaction};
 use folder::plan::Change;
 use folder::{Deployed, Folder, Plan};
 
@@ -51,7 +51,11 @@ impl Attempt<'_> {
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
         let (folder, of) = &self.source.folder(transaction)?;
         let deployed = known(transaction, folder)?;
-        let plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
+        refuse_missing(transaction, &folder.manifest.extensions)?;
+        let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
+        if self.options.no_tests {
+            plan.tests.clear();
+        }
         let name = &folder.manifest.name;
         let drift = if deployed.number > 0 { drift(transaction, name)? } else { Vec::new() };
         let (repaired, drift): (Vec<Drift>, Vec<Drift>) =
@@ -175,6 +179,29 @@ fn known(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<Deployed,
     Ok(Deployed::default())
 }
 
+/// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file.
+fn refuse_missing(transaction: &mut Transaction<'_>, extensions: &[String]) -> Result<(), Stop> {
+    let rows = transaction.query(
+        "select pg_catalog.format('create extension %I;', w.name), exists (
+           select from pg_catalog.pg_available_extensions a where a.name operator(pg_catalog.=) w.name)
+         from pg_catalog.unnest($1::pg_catalog.text[]) w (name)
+         where not exists (select from pg_catalog.pg_extension e where e.extname operator(pg_catalog.=) w.name)",
+        &[&extensions],
+    )?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let line = |row: &Row| match row.get(1) {
+        true => row.get::<_, String>(0),
+        false => format!("{} -- this server does not have its files", row.get::<_, String>(0)),
+    };
+    let lines: Vec<String> = rows.iter().map(line).collect();
+    Err(Stop::Failed(Failure::Said(format!(
+        "howdah.toml: extensions are missing. An administrator makes them, once:\n\n    {}\n",
+        lines.join("\n    ")
+    ))))
+}
+
 /// What a superuser has to do before somebody else deploys for the first time.
 fn administration(folder: &Folder, user: String) -> Vec<String> {
     let (manifest, quoted) = (&folder.manifest, |text: &str| format!("'{}'", text.replace('\'', "''")));
@@ -260,5 +287,8 @@ fn commit(folder: &str) -> Option<String> {
 
 /// Whether a deployment that was sent was committed.
 pub(crate) fn was_committed(client: &mut Client, name: &str, key: &str) -> Result<bool, Stop> {
-    Ok(state(client, name)?.is_some_and(|deployed| deployed.key.as_deref() == Some(key)))
+    let mut transaction = client.transaction()?;
+    let state = state(&mut transaction, name)?;
+    transaction.commit()?;
+    Ok(state.is_some_and(|deployed| deployed.key.as_deref() == Some(key)))
 }

@@ -65,7 +65,9 @@ impl Errors {
 }
 
 fn counts(client: &mut Client, name: &str) -> Result<Counts> {
-    let rows =
-        client.query("select c.route, c.requests, c.server_errors from deploy.counts($1) c", &[&name])?;
+    let mut transaction = client.transaction()?;
+    let rows = transaction
+        .query("select c.route, c.requests, c.server_errors from deploy.counts($1) c", &[&name])?;
+    transaction.commit()?;
     Ok(rows.iter().map(|row| (row.get(0), (row.get(1), row.get(2)))).collect())
 }

@@ -26,6 +26,7 @@ pub(crate) fn run(options: &History) -> Result<()> {
 fn print(name: &str, address: &Address, json: bool) -> Result<()> {
     let mut client = address.connect()?;
     require_extension(&mut client, &address.shown)?;
+    let mut client = client.transaction()?;
     if state(&mut client, name)?.is_none() {
         return Err(Failure::Said(format!("{} has no application {name}", address.shown)));
     }

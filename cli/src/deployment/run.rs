@@ -50,7 +50,8 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
         None => target::folder(&options.deploy.destination)?.manifest,
     };
     let source = &Source::Earlier { name: manifest.name.clone(), number: options.number };
-    let (options, end) = (&options.deploy, if options.plan { End::Undo } else { End::Commit });
+    let end = if options.plan { End::Undo } else { End::Commit };
+    let options = &Deploy { no_tests: options.no_tests, ..options.deploy.clone() };
     target::each(&options.destination, &manifest, |address| {
         Run { options, address, source, end }.until_done("")
     })
@@ -110,7 +111,7 @@ impl Run<'_> {
                         Instant::now()
                     });
                     if since.elapsed() > self.options.wait {
-                        let seconds = self.options.wait.as_secs();
+                        let seconds = self.options.wait.as_secs_f64();
                         return Err(Failure::Said(format!("{who}; gave up after {seconds} s")));
                     }
                     thread::sleep(LOOK);

@@ -251,8 +251,11 @@ pub(crate) fn state(client: &mut impl GenericClient, name: &str) -> Result<Optio
 
 /// An error unless the extension is there.
 pub(crate) fn require_extension(client: &mut Client, shown: &str) -> Result<()> {
-    let is_there: bool =
-        client.query_one("select pg_catalog.to_regprocedure('deploy.state(text)') is not null", &[])?.get(0);
+    // In a transaction, as a pooler may give each to another session.
+    let mut transaction = client.transaction()?;
+    let query = "select pg_catalog.to_regprocedure('deploy.drifted(text)') is not null";
+    let is_there: bool = transaction.query_one(query, &[])?.get(0);
+    transaction.commit()?;
     if is_there {
         return Ok(());
     }

@@ -53,6 +53,7 @@ impl Source {
             name: name.clone(),
             schema: Some(schema),
             owner: Some(owner.trim_matches('"').to_owned()),
+            extensions: Vec::new(),
             environments: BTreeMap::new(),
         };
         Ok((Folder { manifest, files }, Some(format!("deployment {number}"))))

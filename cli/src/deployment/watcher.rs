@@ -91,7 +91,9 @@ struct Look {
 }
 
 fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluster::postgres::Error> {
-    let row = client.query_one(
+    // In a transaction, as a pooler may give each to another session.
+    let mut transaction = client.transaction()?;
+    let row = transaction.query_one(
         "select
            (select pg_catalog.format('%s (process %s, %s since %s)', coalesce(a.usename, a.backend_type), a.pid, coalesce(a.state, 'running'),
               pg_catalog.to_char(coalesce(a.xact_start, a.query_start), 'HH24:MI:SS'))
@@ -103,5 +105,6 @@ fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluste
             order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1)",
         &[&pid, &&MODES[..], &relations],
     )?;
+    transaction.commit()?;
     Ok(Look { holder: row.get(0), lock: row.get(1) })
 }

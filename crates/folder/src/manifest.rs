@@ -19,6 +19,9 @@ pub struct Manifest {
     pub schema: Option<String>,
     /// The role that owns them; `NAME_owner` unless it is given.
     pub owner: Option<String>,
+    /// Extensions that it needs; an administrator makes them.
+    #[serde(default)]
+    pub extensions: Vec<String>,
     /// Databases by a name of one's own, each as a connection string.
     #[serde(default)]
     pub environments: BTreeMap<String, String>,
@@ -43,7 +46,13 @@ impl Manifest {
 
     /// That of an application of which only the name is known.
     pub fn named(name: &str) -> Manifest {
-        Manifest { name: name.to_owned(), schema: None, owner: None, environments: BTreeMap::new() }
+        Manifest {
+            name: name.to_owned(),
+            schema: None,
+            owner: None,
+            extensions: Vec::new(),
+            environments: BTreeMap::new(),
+        }
     }
 
     /// The schema of its objects.

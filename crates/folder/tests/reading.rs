@@ -69,7 +69,7 @@ fn all_that_is_wrong_is_told_at_once() {
 #[test]
 fn a_manifest_says_where_it_is_wrong() {
     let read = Manifest::parse(
-        "name = \"a-b_9\"\nschema = \"s\"\nowner = \"o\"\n[environments]\nlive = \"host=x\"\n",
+        "name = \"a-b_9\"\nschema = \"s\"\nowner = \"o\"\nextensions = [\"pgcrypto\"]\n[environments]\nlive = \"host=x\"\n",
     )
     .unwrap();
     assert_eq!(
