@@ -17,6 +17,7 @@ mod together {
     mod contrib;
     mod databases;
     mod deployed_kinds;
+    mod deployment_attacks;
     mod deployments;
     mod deployments_by_pooler;
     mod deployments_by_tls;

@@ -21,7 +21,7 @@ pub(crate) mod history;
 mod interrupt;
 mod locks;
 pub(crate) mod new;
-mod report;
+pub(crate) mod report;
 pub(crate) mod run;
 mod server;
 mod source;

@@ -39,7 +39,7 @@ impl Report {
     /// Says a line to people.
     pub(crate) fn say(&self, line: &str) {
         if !self.json {
-            say(line);
+            say(&harmless(line));
         }
     }
 
@@ -134,4 +134,11 @@ impl Report {
             say(&format!("{all:#}"));
         }
     }
+}
+
+/// Names of objects are anybody's to choose: what would steer a terminal is left out.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && !matches!(letter, '\n' | '\t') { '\u{fffd}' } else { letter })
+        .collect()
 }

@@ -4,7 +4,7 @@
 //! function as it was and another as it is. So a deployment is under way from just before its commit until all can see it, and whoever
 //! runs a request asks at its end whether one has been under way since its beginning: then nobody gets the answer, and it runs again.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The deployments of a database.
 #[repr(C)]
@@ -12,9 +12,25 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 pub struct Deployments {
     under_way: AtomicU32,
     ended: AtomicU64,
+    /// When the next may commit, in microseconds, if those before it had come one after the other.
+    next: AtomicI64,
 }
 
+/// Deployments that may come at once.
+const AT_ONCE: i64 = 10;
+/// Microseconds between two of those that come after them.
+const GAP: i64 = 1_000_000;
+
 impl Deployments {
+    /// Takes a turn at committing, at this time: how many microseconds later it is. Requests that deployments come across run again, and
+    /// must come to an end.
+    pub fn turn(&self, now: i64) -> i64 {
+        let turn_after = |next: i64| next.max(now - (AT_ONCE - 1) * GAP);
+        let taken = self.next.fetch_update(SeqCst, SeqCst, |next| Some(turn_after(next) + GAP));
+        let turn = turn_after(taken.unwrap_or_else(|next| next));
+        (turn - now).max(0)
+    }
+
     /// One is about to commit.
     pub fn begin(&self) {
         self.under_way.fetch_add(1, SeqCst);

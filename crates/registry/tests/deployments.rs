@@ -59,3 +59,15 @@ fn nobody_takes_half_for_whole() {
     done.store(true, SeqCst);
     readers.into_iter().for_each(|reader| reader.join().unwrap());
 }
+
+#[test]
+fn ten_may_come_at_once_and_then_one_each_second() {
+    const SECOND: i64 = 1_000_000;
+    let deployments = Deployments::default();
+    let now = 1_000 * SECOND;
+    let waits: Vec<i64> = (0..13).map(|_| deployments.turn(now)).collect();
+    assert_eq!(waits, [vec![0; 10], vec![SECOND, 2 * SECOND, 3 * SECOND]].concat());
+    // Three seconds later those have had their turns.
+    assert_eq!(deployments.turn(now + 3 * SECOND), SECOND);
+    assert_eq!(deployments.turn(now + 60 * SECOND), 0);
+}

@@ -142,6 +142,17 @@ impl Deployment {
                 "this transaction is no deployment: call deploy.start() before",
             );
         };
+        // A savepoint may have taken it back, with its lock.
+        let is_begun = value_as_owner::<bool>(
+            "select true from deploy.deployment d where d.application = $1 and d.number = $2",
+            &[deployment.application.name.as_str().into(), deployment.number.into()],
+        );
+        if is_begun.is_none() {
+            refuse(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the deployment was rolled back: call deploy.start() again",
+            );
+        }
         deployment.application.check();
         deployment
     }

@@ -1,22 +1,25 @@
 //! The functions of schema `deploy`. What a text does wrong is returned, as JSON, so that the client can go on; what the caller does wrong is
 //! raised.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use pg::entry::{Call, sql_function};
-use pg::guard::{PgError, unwind};
+use pg::guard::{PgError, direct, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 use session::authority::{name_of, refuse_restricted, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
+use session::deploying;
+use session::request_transaction::check_constraints;
 use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::checks;
 use super::drift;
-use super::recorder::{Made, is_recording, recorded};
+use super::recorder::{Made, recorded};
 use super::removal::{in_the_way, is_part, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
@@ -25,7 +28,7 @@ use super::trial;
 /// An error where nothing of this may be done: in maintenance, and by a file that is deployed.
 fn refuse_here() {
     refuse_restricted();
-    if is_recording() {
+    if deploying::is_running() {
         refuse(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "a file that is deployed cannot deploy",
@@ -286,7 +289,8 @@ impl File<'_> {
                 "
                  union
                  select $1, $2, 'route', array[r.method, r.pattern], '{}'::text[]
-                 from unnest($6::text[], $7::text[]) r (method, pattern)
+                 from unnest($6::text[], $7::text[]) n (method, pattern)
+                 join http.route r on r.method = n.method and r.pattern = n.pattern and r.owner = $8
                  on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
             ),
             &[
@@ -297,6 +301,7 @@ impl File<'_> {
                 parts.into(),
                 methods.into(),
                 patterns.into(),
+                name_of(self.deployment.application.owner).into(),
             ],
         );
     }
@@ -401,6 +406,11 @@ sql_function!(
 /// The SQLSTATE by which a test that has passed is undone.
 const PASSED: [u8; 5] = *b"HDT00";
 
+thread_local! {
+    /// Whether the test has passed: anybody can raise an error.
+    static HAS_PASSED: Cell<bool> = const { Cell::new(false) };
+}
+
 sql_function!(
     /// `deploy.test(path, content)`
     deploy_test_wrapper,
@@ -409,7 +419,11 @@ sql_function!(
         let application = &file.deployment.application;
         let (ran, _) = recorded(|| {
             as_deployer(application.owner, &application.schema, || {
+                HAS_PASSED.set(false);
                 statements::run(file.text, Use::Test);
+                // SAFETY: inside a transaction; an error unwinds.
+                unsafe { direct(|| check_constraints()) };
+                HAS_PASSED.set(true);
                 unwind(PgError { sqlstate: PASSED, ..PgError::default() })
             })
         });
@@ -417,7 +431,7 @@ sql_function!(
             Ok(never) => never,
             Err(error) => error,
         };
-        if error.sqlstate != PASSED {
+        if error.sqlstate != PASSED || !HAS_PASSED.take() {
             return call.give(json!({ "error": describe(&error, file.text) }).to_string());
         }
         file.keep_text();

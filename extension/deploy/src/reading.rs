@@ -5,7 +5,7 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
-use session::authority::{current_user, rows_as_owner};
+use session::authority::{current_user, name_of, rows_as_owner};
 
 use super::application::Application;
 use super::drift::{APPLICATIONS, DRIFT};
@@ -77,8 +77,9 @@ sql_function!(
             call,
             "select s.method || ' ' || s.pattern, s.requests, s.server_errors from http.stats s join deploy.object o
                on o.type = 'route' and o.names[1] = s.method and o.names[2] = s.pattern
+             join http.route r on r.method = s.method and r.pattern = s.pattern and r.owner = $2
              where o.application = $1 and s.kind = 'route'",
-            &[application.name.as_str().into()],
+            &[application.name.as_str().into(), name_of(application.owner).into()],
             |row| Ok(columns![row.get::<String>(1)?, row.get::<i64>(2)?, row.get::<i64>(3)?]),
         )
     }

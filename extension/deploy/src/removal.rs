@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use pg::guard::PgError;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
-use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
+use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
 use super::application::{Application, Deployment};
@@ -42,7 +42,9 @@ pub(crate) struct Removed {
 const DESCRIBED: &str = "o.class::oid, o.number::oid, o.part,
     (select d.path from deploy.object d where d.application = $1 and d.type = a.type and d.names = a.object_names
        and d.arguments = a.object_args order by d.is_stale limit 1),
-    format('drop %s %s', case i.type when 'composite type' then 'type' when 'table constraint' then 'constraint' else i.type end, i.identity),
+    format('drop %s %s', case i.type when 'composite type' then 'type' when 'table constraint' then 'constraint'
+        when 'statistics object' then 'statistics' else i.type end,
+      case when i.type = 'aggregate' and i.identity like '%()' then left(i.identity, -1) || '*)' else i.identity end),
     format('%s %s', i.type, replace(i.identity, 'pg_catalog.', '')),
     case i.type
       when 'table' then format('set row_security = off; lock table %1$s in access exclusive mode; select not exists (select from %1$s)', i.identity)
@@ -106,7 +108,7 @@ const DEPENDENTS: &str = concat!(
         union
         select p.classid, p.objid from parts join pg_depend p
         on p.refclassid = parts.class and p.refobjid = parts.number and p.deptype = 'i')
-      select class, number from parts) part
+      select class, number, array_agg(class || ' ' || number) over () as whole from parts) part
     join pg_depend d on d.refclassid = part.class and d.refobjid = part.number
     left join lateral (
       select 'pg_class'::regclass::oid, w.ev_class from pg_rewrite w
@@ -116,6 +118,7 @@ const DEPENDENTS: &str = concat!(
         case c.relkind when 'c' then c.reltype else c.oid end
       from pg_class c where d.classid = 'pg_class'::regclass and c.oid = d.objid and c.relkind in ('v', 'm', 'c')) v (class, number) on true
     where (coalesce(v.class, d.classid), coalesce(v.number, d.objid)) <> ($2::oid, $3::oid)
+      and d.classid || ' ' || d.objid <> all (part.whole)
       and (d.deptype = 'n' or d.deptype = 'a' and not ",
     is_part!("d.classid", "d.objid"),
     "
@@ -163,7 +166,7 @@ pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<R
         let others = rights::lost(application, &before).into_iter();
         removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
     }
-    remove_routes(name, path, &mut removed);
+    remove_routes(application, path, &mut removed);
     if path.is_none() {
         let number = deployment.number;
         removed.paths.extend(rows_as_owner(MISSING, &[name.into(), number.into()], |row| {
@@ -244,16 +247,17 @@ fn refuse_loss(application: &Application, object: &Object) -> Result<(), PgError
     })
 }
 
-fn remove_routes(application: &str, path: Option<&str>, removed: &mut Removed) {
+/// Removes routes of the application: whoever has one of that name now may be another.
+fn remove_routes(application: &Application, path: Option<&str>, removed: &mut Removed) {
     let routes = rows_as_owner(
         "delete from http.route r using deploy.object d
-         where d.application = $1 and d.type = 'route' and r.method = d.names[1] and r.pattern = d.names[2]
+         where d.application = $1 and d.type = 'route' and r.method = d.names[1] and r.pattern = d.names[2] and r.owner = $3
            and case when $2 is null then d.is_stale and not exists (
              select from deploy.object again where again.application = d.application and again.type = d.type
                and again.names = d.names and not again.is_stale)
            else d.path = $2 end
          returning format('route %s %s', r.method, r.pattern)",
-        &[application.into(), path.into()],
+        &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
         |row| row.get::<String>(1).ok()?,
     );
     removed.objects.extend(routes);

@@ -234,11 +234,8 @@ pub(crate) fn give_back(application: &Application) -> Result<(), PgError> {
 
 fn is_there(object: &str) -> bool {
     let (kind, name) = object.split_once(' ').unwrap_or_default();
-    let there = rows_as_owner(
-        "select case $1 when 'routine' then to_regprocedure($2) is not null when 'type' then to_regtype($2) is not null
-           when 'schema' then true else to_regclass($2) is not null end",
-        &[kind.into(), name.into()],
-        |row| row.get::<bool>(1).ok()?,
-    );
+    let there = rows_as_owner("select deploy.is_there($1, $2)", &[kind.into(), name.into()], |row| {
+        row.get::<bool>(1).ok()?
+    });
     there == [true]
 }

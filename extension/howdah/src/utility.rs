@@ -13,7 +13,7 @@ use pg::transaction_end::{TransactionEnd, at_transaction_end};
 use pg::version;
 use pgrx::pg_sys;
 use queue::wake;
-use session::{authority, changes};
+use session::{authority, changes, deploying};
 use shared::{Shared, attached, now_us};
 
 use crate::functions::configuration;
@@ -67,6 +67,7 @@ callback! {
             if (*(*statement).utilityStmt).type_ == pg_sys::NodeTag::T_ConstraintsSetStmt {
                 authority::refuse_set_constraints();
             }
+            deploying::refuse_command((*(*statement).utilityStmt).type_);
             let updates = updates_extension((*statement).utilityStmt);
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);

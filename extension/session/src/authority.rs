@@ -4,13 +4,14 @@
 //! the owner of the table. What runs as another role runs restricted, with PostgreSQL's own schema alone on the search path, and
 //! every text of it is ours: what users have made must not be in it. ARCHITECTURE.md, "Whose code runs as whom", lists all of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 
 use pg::catalog::attributes;
 use pg::refuse::{refuse, refuse_with_hint};
 use pg::text::string;
+use pg::transaction_end::{SubtransactionEnd, at_subtransaction_end, at_transaction_end};
 use pg::version;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -63,9 +64,37 @@ pub fn runs_restricted() -> bool {
     RESTRICTED.get()
 }
 
+thread_local! {
+    /// The transaction levels in which triggers run that were left to the end of a request, or of a file.
+    static FINAL: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs the triggers that were left to the end: none of them can put others off again. An error may jump over this frame.
+pub(crate) fn as_final_triggers(run: impl FnOnce()) {
+    at_transaction_end(|_| FINAL.with_borrow_mut(Vec::clear));
+    at_subtransaction_end(|end| {
+        if let SubtransactionEnd::RolledBack(_) = end {
+            // SAFETY: PostgreSQL's own state; it is the level that ends.
+            let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+            FINAL.with_borrow_mut(|levels| levels.retain(|known| *known < level));
+        }
+    });
+    // SAFETY: PostgreSQL's own state.
+    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    FINAL.with_borrow_mut(|levels| levels.push(level));
+    run();
+    FINAL.with_borrow_mut(Vec::pop);
+}
+
 /// An error if something runs as somebody else: `SET CONSTRAINTS` would have the triggers that wait for the end of the user's
 /// transaction fire as whoever it is. PostgreSQL refuses what else would change the session.
 pub fn refuse_set_constraints() {
+    if FINAL.with_borrow(|levels| !levels.is_empty()) {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            "triggers that were left to the end cannot execute SET CONSTRAINTS",
+        );
+    }
     if RESTRICTED.get() {
         refuse(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,

@@ -22,7 +22,7 @@ use pg::version::compiled as layout;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::process_tables::{ProcessTable, unknown_layout};
-use super::{changes, kept_domains, temporary};
+use super::{changes, deploying, kept_domains, temporary};
 
 /// An entry of the table.
 #[repr(C)]
@@ -118,6 +118,9 @@ callback! {
         unsafe {
             if access == pg_sys::ObjectAccessType::OAT_FUNCTION_EXECUTE && GUARDED.get() {
                 refuse_validator(object);
+            }
+            if access == pg_sys::ObjectAccessType::OAT_FUNCTION_EXECUTE {
+                deploying::refuse_function(object);
             }
             if access == pg_sys::ObjectAccessType::OAT_DROP {
                 temporary::refuse_emptying((*argument.cast::<pg_sys::ObjectAccessDrop>()).dropflags);

@@ -7,6 +7,7 @@ use pg::guard::{PgError, direct};
 use pgrx::pg_sys::{self, Oid};
 
 use crate::authority::{NothingOpen, with_path};
+use crate::deploying::Running;
 use crate::request_transaction::check_constraints;
 use crate::settings_in_force::{SAFE_PATH, set_local};
 use crate::subtransaction::attempted;
@@ -48,6 +49,7 @@ pub fn as_deployer<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> Res
     // What the session has deferred is not the owner's.
     // SAFETY: inside a transaction.
     unsafe { direct(|| check_constraints()) };
+    let _running = Running::begin();
     temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))))
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use pg::guard::{PgError, Report, attempt};
 use pg::transaction_end::{Stage, at_stages};
 use pgrx::pg_sys;
-use shared::attached;
 use shared::databases::Database;
+use shared::{attached, now_us};
 
 use super::changes;
 
@@ -95,6 +95,28 @@ pub fn forbid_commit() {
     TRIES.set(true);
 }
 
+/// Waits for its turn, unless a superuser deploys.
+fn take_turn(database: &Database) {
+    // SAFETY: PostgreSQL's own state.
+    if unsafe { pg_sys::superuser() } {
+        return;
+    }
+    let wait = Duration::from_micros(database.deployments.turn(now_us().cast_signed()).unsigned_abs());
+    if wait > PATIENCE {
+        pg::guard::raise(PgError {
+            sqlstate: *b"53400",
+            message: "there are too many deployments in this database".into(),
+            hint: Some("Try again later, or deploy as a superuser.".into()),
+            ..PgError::default()
+        });
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < wait {
+        pgrx::check_for_interrupts!();
+        std::thread::sleep(LOOK);
+    }
+}
+
 fn at_stage(stage: Stage) {
     match stage {
         Stage::BeforeCommit | Stage::BeforePrepare if TRIES.get() => pg::guard::raise(PgError {
@@ -109,6 +131,7 @@ fn at_stage(stage: Stage) {
         }),
         Stage::BeforeCommit if DEPLOYS.get() => {
             if let Some(database) = database() {
+                take_turn(database);
                 UNDER_WAY.set(true);
                 database.deployments.begin();
             }

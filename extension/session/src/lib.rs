@@ -27,6 +27,7 @@ pub mod compiled;
 mod cursors;
 mod dblink;
 pub mod deployer;
+pub mod deploying;
 pub mod deployments;
 pub mod faults;
 pub mod handlers;

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-use super::{changes, cursors, deployments, identity};
+use super::{authority, changes, cursors, deployments, identity};
 use crate::{faults, leftovers, temporary, user_settings};
 
 /// In what a request runs.
@@ -216,6 +216,8 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
 /// Runs the triggers that were left to the transaction's end: SET CONSTRAINTS ALL IMMEDIATE, which holds from now on. What only runs
 /// them ([`pg::AfterTriggerFireDeferred`]) must not be called in a subtransaction.
 ///
+/// A trigger that it runs cannot put off others again: they would run later, as whoever is current then.
+///
 /// # Safety
 /// Inside a guard and a transaction.
 pub unsafe fn check_constraints() {
@@ -225,7 +227,7 @@ pub unsafe fn check_constraints() {
         deferred: false,
     };
     // SAFETY: by contract.
-    unsafe { pg::AfterTriggerSetState(&raw mut statement) };
+    authority::as_final_triggers(|| unsafe { pg::AfterTriggerSetState(&raw mut statement) });
 }
 
 /// Gives up what would run or begin in the commit, as whoever is current then: the queries of held cursors, LISTEN.

@@ -119,6 +119,13 @@ declare
   schema_of text := coalesce(create_application.schema_name, create_application.name);
   owner_of text := coalesce(create_application.owner, create_application.name || '_owner');
 begin
+  if octet_length(owner_of) > 63 or octet_length(schema_of) > 63 then
+    raise 'a name is longer than 63 bytes' using errcode = 'name_too_long', hint = 'Name the schema and the owner in howdah.toml.';
+  end if;
+  if exists (select from deploy.application a where a.owner = to_regrole(quote_ident(owner_of))) then
+    raise 'role % owns another application', owner_of
+    using errcode = 'invalid_parameter_value', hint = 'Name another owner: whoever deploys the one would deploy the other.';
+  end if;
   if to_regrole(quote_ident(owner_of)) is null then
     execute format('create role %I nologin noinherit', owner_of);
   end if;

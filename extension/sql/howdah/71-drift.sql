@@ -79,6 +79,20 @@ as $body$
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
 
+create function deploy.is_there(kind text, name text) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  return case is_there.kind when 'routine' then to_regprocedure(is_there.name) is not null
+    when 'type' then to_regtype(is_there.name) is not null when 'schema' then true else to_regclass(is_there.name) is not null end;
+exception
+  -- The type of an argument may be gone.
+  when others then return false;
+end
+$body$;
+comment on function deploy.is_there(text, text) is 'Whether there is an object, as GRANT names it';
+
 create function deploy.describe(schema_name text) returns table (object text, definition text)
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -207,8 +221,7 @@ as $body$
   union all
   select '', format('route %s %s', r.method, r.pattern), 'was made by hand'
   from deploy.application a
-  join http.route r on true
-  join pg_proc p on p.oid = to_regprocedure(r.function) and p.pronamespace = to_regnamespace(quote_ident(a.schema_name))
+  join http.route r on r.owner = pg_get_userbyid(a.owner::oid) or starts_with(r.function, quote_ident(a.schema_name) || '.')
   where a.name = drifted.application and not exists (
     select from deploy.object o where o.application = a.name and o.type = 'route' and o.names = array[r.method, r.pattern])
   order by 1, 2
@@ -217,6 +230,6 @@ comment on function deploy.drifted(text) is 'What deploy.drift() returns';
 
 revoke all on function
   deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.definition_of(deploy.object),
-  deploy.is_drifted(deploy.object, text), deploy.label(deploy.object), deploy.describe(text), deploy.shape_now(text),
+  deploy.is_drifted(deploy.object, text), deploy.label(deploy.object), deploy.is_there(text, text), deploy.describe(text), deploy.shape_now(text),
   deploy.note_shape(text), deploy.note_drift(text), deploy.drifted(text)
 from public;

@@ -1,0 +1,204 @@
+//! What whoever writes the files of an application tries against whoever deploys it, and against the others.
+
+use cluster::postgres::Client;
+use howdah_tests::application::{Application, ITEMS};
+
+/// An application whose author is mallory, deployed by a superuser.
+fn application(files: &[(&str, &str)]) -> Application {
+    let shop = Application::of(&[ITEMS]);
+    shop.platform.sql("create role mallory login; create role bob login");
+    files.iter().for_each(|(path, text)| shop.write(path, text));
+    shop
+}
+
+/// Constraint triggers that put each other off when the first runs.
+const PUT_OFF: &str = "create table u (x int); create table t (x int);
+create function second() returns trigger language plpgsql as $$ begin
+  if current_user = 'postgres' then execute 'alter role mallory superuser'; end if; return null; end $$;
+create function first() returns trigger language plpgsql security definer as $$ begin
+  begin perform 1 / 0; exception when others then null; end;
+  set constraints all deferred; insert into shop.u values (1); return null; end $$;
+create constraint trigger u after insert on u deferrable initially deferred for each row execute function second();
+create constraint trigger t after insert on t deferrable initially deferred for each row execute function first();
+grant insert on t, u to howdah_web;
+";
+
+#[test]
+fn no_trigger_is_put_off_until_somebody_else_runs_it() {
+    let refused = "triggers that were left to the end cannot execute SET CONSTRAINTS";
+    let shop = application(&[("migrations/2.sql", PUT_OFF)]);
+    let is_safe =
+        || shop.value("select (not rolsuper)::text from pg_roles where rolname = 'mallory'") == "true";
+    let run = "set constraints all deferred; insert into t values (1);\n";
+    for (path, text) in [("migrations/3.sql", run), ("functions/f.sql", run), ("tests/t.sql", run)] {
+        shop.write(path, text);
+        for task in ["plan", "deploy"] {
+            assert!(shop.fails(task).contains(refused), "{path}");
+            assert!(is_safe(), "{path}, {task}");
+        }
+        shop.remove(path);
+    }
+    shop.write(
+        "functions/evil.sql",
+        "create function evil() returns text language plpgsql as $$ begin set constraints all deferred; insert into shop.t values (1); return 'x'; end $$;\n",
+    );
+    shop.write("routes.sql", "select http.route('POST', '/evil', 'evil');\n");
+    shop.ok("deploy");
+    let mut session = shop.platform.session();
+    session.batch_execute("begin").unwrap();
+    let status: i32 =
+        session.query_one("select status::int from http.call('POST', '/evil')", &[]).unwrap().get(0);
+    assert!(status >= 400, "{status}");
+    session.batch_execute("commit").unwrap();
+    assert!(is_safe());
+    // What the caller puts off is the caller's, before and after.
+    session.batch_execute("begin; set constraints all deferred; select http.call('POST', '/nothing'); set constraints all deferred; commit").unwrap();
+    assert_eq!(
+        shop.platform.post("/evil", "text/plain", b"").status,
+        200,
+        "where it ends with the request, as the role"
+    );
+    assert!(is_safe());
+}
+
+#[test]
+fn the_session_of_whoever_deploys_stays_as_it_is() {
+    let shop = application(&[]);
+    shop.ok("deploy");
+    let mut session = shop.platform.session();
+    session.batch_execute("prepare mine as select 'mine'; listen mine; select pg_advisory_lock(7)").unwrap();
+    let kept = |session: &mut Client| -> String {
+        let query = "select (select count(*) from pg_prepared_statements where name = 'mine' and statement like '%''mine''%') || ' '
+              || (select string_agg(c, ',') from pg_listening_channels() c) || ' ' || (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())";
+        session.query_one(query, &[]).unwrap().get(0)
+    };
+    assert_eq!(kept(&mut session), "1 mine 1");
+    for statement in [
+        "deallocate mine",
+        "deallocate all",
+        "prepare yours as select 1",
+        "execute mine",
+        "listen yours",
+        "unlisten *",
+        "load 'plpgsql'",
+        "select pg_advisory_lock(8)",
+        "select pg_try_advisory_lock_shared(8, 9)",
+        "select pg_advisory_unlock_all()",
+    ] {
+        let quoted = statement.replace('\'', "''");
+        let text = format!("do $$ begin execute '{quoted}'; end $$;\n");
+        for call in ["run", "test"] {
+            let path = if call == "run" { "functions/f.sql" } else { "tests/f.sql" };
+            session.batch_execute("begin").unwrap();
+            let start = "select deploy.start('shop', pg_catalog.json_build_object($1::text, pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($2, 'UTF8')), 'hex')))";
+            session.execute(start, &[&path, &text]).unwrap();
+            let answer: String = session
+                .query_one(&format!("select deploy.{call}($1, $2)::text"), &[&path, &text])
+                .unwrap()
+                .get(0);
+            assert!(answer.contains("a file cannot"), "{statement}: {answer}");
+            session.batch_execute("commit").unwrap();
+        }
+        assert_eq!(kept(&mut session), "1 mine 1", "{statement}");
+    }
+    let locks = "do $$ begin perform pg_advisory_xact_lock(8); end $$;\n";
+    shop.write("functions/f.sql", locks);
+    shop.ok("deploy");
+}
+
+#[test]
+fn a_route_that_is_anothers_by_now_stays() {
+    let shop = application(&[
+        (
+            "routes.sql",
+            "do $$ begin begin perform http.route('GET', '/squat', 'g'); raise 'x'; exception when others then null; end; end $$;\nselect http.route('GET', '/left', 'g');\n",
+        ),
+        ("functions/g.sql", "create function g() returns int language sql immutable return 1;\n"),
+    ]);
+    shop.ok("deploy");
+    assert_eq!(shop.value("select count(*)::text from deploy.object where type = 'route'"), "1");
+    shop.platform.sql("select http.unroute('GET', '/left')");
+    let files = ["howdah.toml", "migrations/1-item.sql", "functions/g.sql", "routes.sql"];
+    let texts = files.map(|path| std::fs::read_to_string(shop.folder.path().join(path)).unwrap());
+    shop.write("howdah.toml", "name = \"other\"\n");
+    shop.write(
+        "routes.sql",
+        "select http.route('GET', '/squat', 'g');\nselect http.route('GET', '/left', 'g');\n",
+    );
+    shop.ok("deploy");
+    assert_eq!(shop.platform.get("/left").text(), "1");
+    files.iter().zip(texts).for_each(|(path, text)| shop.write(path, &text));
+    shop.write("routes.sql", "\n");
+    shop.ok("deploy");
+    assert_eq!((shop.platform.get("/left").status, shop.platform.get("/squat").status), (200, 200));
+    assert_eq!(shop.value("select count(*)::text from deploy.counts('shop')"), "0");
+}
+
+#[test]
+fn no_application_keeps_others_from_deploying() {
+    let shop = application(&[
+        (
+            "functions/f.sql",
+            "create domain d as text;\ncreate function f(n d) returns text language sql immutable return n;\n",
+        ),
+        ("routes.sql", "select http.route('GET', '/f/{n}', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql(
+        "grant execute on function shop.f(shop.d) to bob; drop function shop.f(shop.d); drop domain shop.d",
+    );
+    shop.write("howdah.toml", "name = \"other\"\n");
+    shop.remove("functions/f.sql");
+    shop.remove("routes.sql");
+    shop.ok("deploy");
+    shop.write("views/v.sql", "create view v as select id from item;\n");
+    shop.ok("deploy");
+    shop.ok("history");
+    assert_eq!(shop.value("select count(*)::text from deploy.applications"), "2");
+}
+
+#[test]
+fn what_runs_when_a_deployment_is_checked_deploys_nothing() {
+    let trap = "set check_function_bodies = off;
+create function boom(t text) returns bool language plpgsql as $$ begin perform deploy.start('shop', '{}', 'deploy', 'forged'); return true; end $$;
+create domain trap as text check (boom(value));
+create type comp as (a trap);
+create function later() returns comp language sql as $$ select '(x)'::comp $$;\n";
+    let shop = application(&[("functions/f.sql", trap)]);
+    assert!(shop.fails("deploy").contains("a file that is deployed cannot deploy"));
+    assert_eq!(shop.value("select count(*)::text from deploy.deployment"), "0");
+    shop.write("functions/f.sql", "\n");
+    shop.write("tests/t.sql", "do $$ begin raise 'over' using errcode = 'HDT00'; end $$;\nselect false;\n");
+    assert!(shop.fails("deploy").contains("tests/t.sql:1: over"));
+    shop.remove("tests/t.sql");
+    shop.ok("deploy");
+    let mut session = shop.platform.session();
+    session.batch_execute("begin; savepoint s; select deploy.start('shop', '{}'); rollback to s").unwrap();
+    for call in ["take_away()", "finish()", "plan()"] {
+        let error = session.batch_execute(&format!("savepoint t; select deploy.{call}")).unwrap_err();
+        assert!(error.as_db_error().unwrap().message().contains("was rolled back"), "{error:?}");
+        session.batch_execute("rollback to t").unwrap();
+    }
+}
+
+#[test]
+fn an_application_is_made_of_nobody_elses_role_or_schema() {
+    let shop = application(&[]);
+    shop.ok("deploy");
+    let long = "x".repeat(63);
+    shop.platform.sql(&format!("create role {long} superuser"));
+    let mut session = shop.platform.session();
+    for (arguments, told) in [
+        ("'e', owner => 'shop_owner'", "role shop_owner owns another application"),
+        ("'e', schema_name => 'shop'", "schema shop is another application's"),
+        ("'e', schema_name => 'pg_catalog'", "schema pg_catalog is no application's"),
+        ("'e', owner => 'postgres'", "role postgres"),
+        ("'e', owner => 'mallory'", "mallory"),
+        (&format!("'e', owner => '{long}y'"), "longer than 63 bytes"),
+        (&format!("'{long}'"), "longer than 63 bytes"),
+    ] {
+        let error =
+            session.batch_execute(&format!("select deploy.create_application({arguments})")).unwrap_err();
+        assert!(error.as_db_error().unwrap().message().contains(told), "{arguments}: {error:?}");
+    }
+}
