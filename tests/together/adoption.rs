@@ -39,7 +39,7 @@ fn application() -> Application {
          create function names() returns int language sql stable return 1;
          create policy few on item using (id < 10);
          create table archive (n int); create view total as select count(*) from item;
-         create function by_hand(n int) returns int language sql immutable return n;
+         create function by_hand(n int) returns int language sql immutable security definer return n;
          insert into item (name, kind, price) values ('saw', 'tool', 9.5), ('ball', 'toy', 3);
          insert into sale (item) values (1), (2), (2)"
     ));
@@ -61,6 +61,9 @@ fn a_schema_with_rows_becomes_an_application_and_no_row_changes() {
             && told.contains("table shop.archive stays, though no file makes it")
             && told.contains("view shop.total stays")
             && told.contains("function shop.by_hand(integer) stays")
+            && told.contains(
+                "shop.by_hand(integer) is SECURITY DEFINER: it ran as old, and runs as shop_owner from now on"
+            )
             && !told.contains("column n stays")
             && !told.contains("names() stays")
             && told.ends_with("Adopted as number 1.\n"),

@@ -25,7 +25,7 @@ grant insert on t, u to howdah_web;
 
 #[test]
 fn no_trigger_is_put_off_until_somebody_else_runs_it() {
-    let refused = "triggers that were left to the end cannot execute SET CONSTRAINTS";
+    let refused = "SET CONSTRAINTS cannot be executed here";
     let shop = application(&[("migrations/2.sql", PUT_OFF)]);
     let is_safe =
         || shop.value("select (not rolsuper)::text from pg_roles where rolname = 'mallory'") == "true";
@@ -96,7 +96,10 @@ fn the_session_of_whoever_deploys_stays_as_it_is() {
                 .query_one(&format!("select deploy.{call}($1, $2)::text"), &[&path, &text])
                 .unwrap()
                 .get(0);
-            assert!(answer.contains("a file cannot"), "{statement}: {answer}");
+            assert!(
+                answer.contains("this cannot") || answer.contains("a file cannot"),
+                "{statement}: {answer}"
+            );
             session.batch_execute("commit").unwrap();
         }
         assert_eq!(kept(&mut session), "1 mine 1", "{statement}");
@@ -186,7 +189,7 @@ fn an_application_is_made_of_nobody_elses_role_or_schema() {
     let shop = application(&[]);
     shop.ok("deploy");
     let long = "x".repeat(63);
-    shop.platform.sql(&format!("create role {long} superuser"));
+    shop.platform.sql(&format!("create role {long} superuser; create role maker noinherit createrole; create role reader noinherit in role pg_read_all_data"));
     let mut session = shop.platform.session();
     for (arguments, told) in [
         ("'e', owner => 'shop_owner'", "role shop_owner owns another application"),
@@ -194,6 +197,8 @@ fn an_application_is_made_of_nobody_elses_role_or_schema() {
         ("'e', schema_name => 'pg_catalog'", "schema pg_catalog is no application's"),
         ("'e', owner => 'postgres'", "role postgres"),
         ("'e', owner => 'mallory'", "mallory"),
+        ("'e', owner => 'maker'", "role maker may do more"),
+        ("'e', owner => 'reader'", "role reader may do more"),
         (&format!("'e', owner => '{long}y'"), "longer than 63 bytes"),
         (&format!("'{long}'"), "longer than 63 bytes"),
     ] {
@@ -201,4 +206,95 @@ fn an_application_is_made_of_nobody_elses_role_or_schema() {
             session.batch_execute(&format!("select deploy.create_application({arguments})")).unwrap_err();
         assert!(error.as_db_error().unwrap().message().contains(told), "{arguments}: {error:?}");
     }
+}
+
+#[test]
+fn no_application_changes_the_settings_of_the_role_that_all_run_as() {
+    let shop = application(&[
+        (
+            "functions/f.sql",
+            "create function f() returns text language plpgsql as $$ begin alter role howdah_web set statement_timeout = 1; return 'x'; end $$;\n",
+        ),
+        ("routes.sql", "select http.route('POST', '/f', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    assert_eq!(shop.platform.post("/f", "text/plain", b"").status, 403);
+    shop.platform.sql("grant shop_owner to mallory");
+    let mut session = shop.platform.session();
+    session.batch_execute("set session authorization mallory; set role howdah_web").unwrap();
+    for statement in [
+        "alter role howdah_web set statement_timeout = 1",
+        "alter role current_user set statement_timeout = 1",
+        "alter role session_user set statement_timeout = 1; alter role howdah_web reset all",
+        "alter role howdah_web in database app set statement_timeout = 1",
+        "do $$ begin execute 'alter role howdah_web set statement_timeout = 1'; end $$",
+    ] {
+        assert!(session.batch_execute(statement).is_err(), "{statement}");
+    }
+    assert_eq!(
+        shop.value("select count(*)::text from pg_db_role_setting where setrole = 'howdah_web'::regrole"),
+        "0"
+    );
+    shop.platform.sql("alter role howdah_web set statement_timeout = '9s'");
+}
+
+#[test]
+fn a_request_of_http_call_leaves_the_callers_session_and_constraints_alone() {
+    let shop = application(&[
+        ("migrations/2.sql", PUT_OFF),
+        (
+            "functions/f.sql",
+            "create function read_only() returns text language plpgsql as $$ begin set constraints all deferred; insert into shop.u values (1);
+               set transaction read only; return 'x'; end $$;
+             create function at_once() returns text language plpgsql stable as $$ begin set constraints all immediate; return 'x'; end $$;
+             create function prepares() returns text language plpgsql as $$ begin execute 'deallocate mine'; return 'x'; end $$;
+             create function locks() returns text language plpgsql stable as $$ begin perform pg_advisory_unlock_all(); return 'x'; end $$;\n",
+        ),
+        (
+            "routes.sql",
+            "select http.route('POST', '/read_only', 'read_only');\nselect http.route('GET', '/at_once', 'at_once');\nselect http.route('POST', '/prepares', 'prepares');\nselect http.route('GET', '/locks', 'locks');\n",
+        ),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql("create table public.late (n int unique deferrable initially deferred)");
+    let mut session = shop.platform.session();
+    session.batch_execute("prepare mine as select 1; select pg_advisory_lock(7)").unwrap();
+    for (method, path) in
+        [("POST", "/read_only"), ("GET", "/at_once"), ("POST", "/prepares"), ("GET", "/locks")]
+    {
+        session.batch_execute("begin; insert into public.late values (1)").unwrap();
+        let call = format!("select status::int from http.call('{method}', '{path}')");
+        let status: i32 = session.query_one(&call, &[]).unwrap().get(0);
+        // What it has put off itself runs at its end, as the role.
+        assert!(status >= 400 || path == "/read_only", "{path}: {status}");
+        session.batch_execute("rollback").unwrap();
+        session.batch_execute(&format!("begin; {call}; commit")).unwrap();
+        assert_eq!(
+            shop.value("select (not rolsuper)::text from pg_roles where rolname = 'mallory'"),
+            "true",
+            "{path}"
+        );
+    }
+    let kept = "select (select count(*) from pg_prepared_statements where name = 'mine') + (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())";
+    assert_eq!(session.query_one(kept, &[]).unwrap().get::<_, i64>(0), 2);
+}
+
+#[test]
+fn a_schema_is_adopted_by_its_own_name_and_one_application_hides_no_other() {
+    let shop = application(&[]);
+    shop.ok("deploy");
+    shop.platform.sql("create schema \"Shop\"; create table \"Shop\".t (n int)");
+    shop.write("howdah.toml", "name = \"second\"\nschema = \"Shop\"\n");
+    shop.write("migrations/1-item.sql", "create table t (n int);\n");
+    shop.ok("adopt");
+    let owners = "select string_agg(schemaname || ' ' || tableowner, ', ' order by schemaname) from pg_tables where schemaname ilike 'shop'";
+    assert_eq!(shop.value(owners), "Shop second_owner, shop shop_owner");
+    // A check so deep that nobody can print it.
+    let deep = format!("{}x{}", "abs(".repeat(4900), ")".repeat(4900));
+    shop.platform
+        .sql(&format!("set max_stack_depth = '7MB'; create table \"Shop\".deep (x int, check ({deep} = 0))"));
+    assert_eq!(
+        shop.value("select string_agg(application, ' ' order by application) from deploy.applications"),
+        "second shop"
+    );
 }

@@ -57,6 +57,7 @@ impl Adoption<'_> {
         let there = describe(&mut transaction, self.folder.manifest.schema())?;
         Self::compare(&made, &code, &there, &report)?;
 
+        self.tell_definers(&mut transaction, &report)?;
         transaction.execute("select deploy.hand_over($1)", &[name])?;
         let number = start(&mut transaction, self.folder, None, &self.options.deploy, "")?;
         let texts: BTreeMap<&String, &String> =
@@ -125,6 +126,24 @@ impl Adoption<'_> {
         transaction.batch_execute(statements.get(1))?;
         let make = "select deploy.create_application($1, $2, $3)";
         transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
+        Ok(())
+    }
+
+    /// Tells whose rights functions have had that will have the owner's.
+    fn tell_definers(&self, transaction: &mut Transaction<'_>, report: &Report) -> Result<(), Stop> {
+        let rows = transaction.query(
+            "select p.oid::pg_catalog.regprocedure::text, p.proowner::pg_catalog.regrole::text
+             from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+             where n.nspname = $1 and p.prosecdef and p.proowner <> pg_catalog.to_regrole(pg_catalog.quote_ident($2)) order by 1",
+            &[&self.folder.manifest.schema(), &self.folder.manifest.owner()],
+        )?;
+        for row in rows {
+            let (function, before): (String, String) = (row.get(0), row.get(1));
+            report.say(&format!(
+                "  {function} is SECURITY DEFINER: it ran as {before}, and runs as {} from now on, for whoever may execute it",
+                self.folder.manifest.owner()
+            ));
+        }
         Ok(())
     }
 

@@ -53,14 +53,14 @@ impl Report {
 
     /// What a file has done.
     pub(crate) fn file(&mut self, path: &str, what: &str, objects: &[String]) {
-        let list = if objects.is_empty() { String::new() } else { format!(": {}", objects.join(", ")) };
+        let list = if objects.is_empty() { String::new() } else { format!(": {}", in_line(objects)) };
         self.say(&format!("  {path}  {what}{list}"));
         self.files.push(json!({ "path": path, "what": what, "objects": objects }));
     }
 
     /// What was dropped, as no file makes it any more.
     pub(crate) fn gone(&mut self, objects: &[String]) {
-        self.say(&format!("  gone, as no file makes it any more: {}", objects.join(", ")));
+        self.say(&format!("  gone, as no file makes it any more: {}", in_line(objects)));
         self.files.push(json!({ "path": null, "what": "gone", "objects": objects }));
     }
 
@@ -72,7 +72,7 @@ impl Report {
 
     /// Rights that were given and taken, as statements.
     pub(crate) fn rights(&mut self, rights: Vec<String>) {
-        rights.iter().for_each(|right| self.say(&format!("  rights: {right}")));
+        rights.iter().for_each(|right| self.say(&format!("  rights: {}", right.replace('\n', " "))));
         self.rights = rights;
     }
 
@@ -134,6 +134,11 @@ impl Report {
             say(&format!("{all:#}"));
         }
     }
+}
+
+/// Names in one line, whatever they have in them.
+fn in_line(objects: &[String]) -> String {
+    objects.join(", ").replace('\n', " ")
 }
 
 /// Names of objects are anybody's to choose: what would steer a terminal is left out.

@@ -26,7 +26,7 @@ pub(crate) const DRIFT: &str = "select d.path, d.object, d.change from deploy.dr
 pub(crate) const APPLICATIONS: &str =
     "select a.name, a.schema_name, a.owner::regrole::text, last.number, last.kind, last.deployed_at, last.deployed_by, last.source, last.note,
        (select count(*) from deploy.object r where r.application = a.name and r.type = 'route'),
-       (select count(*) from deploy.drifted(a.name))
+       deploy.count_drift(a.name)
      from deploy.application a
      left join lateral (select * from deploy.deployment d where d.application = a.name order by d.number desc limit 1) last on true
      where pg_has_role($1, a.owner::oid, 'member') order by a.name";

@@ -9,9 +9,11 @@ use std::ffi::{CStr, c_char};
 use std::time::Duration;
 
 use pg::entry::{callback, unfailing_callback};
+use pg::refuse::refuse_with_hint;
 use pg::transaction_end::{TransactionEnd, at_transaction_end};
 use pg::version;
 use pgrx::pg_sys;
+use pgrx::prelude::*;
 use queue::wake;
 use session::{authority, changes, deploying};
 use shared::{Shared, attached, now_us};
@@ -62,6 +64,7 @@ callback! {
             }
             use pg_sys::NodeTag::{T_AlterDatabaseSetStmt, T_AlterRoleSetStmt};
             if matches!((*(*statement).utilityStmt).type_, T_AlterDatabaseSetStmt | T_AlterRoleSetStmt) {
+                refuse_own_settings((*statement).utilityStmt);
                 note_settings();
             }
             if (*(*statement).utilityStmt).type_ == pg_sys::NodeTag::T_ConstraintsSetStmt {
@@ -78,6 +81,29 @@ callback! {
             if ends_prepared {
                 prepared_ended();
             }
+        }
+    }
+}
+
+/// An error if howdah_web changes what is stored for itself, as a role may: requests of all applications run as that.
+///
+/// # Safety
+/// `statement` is a utility statement, inside a transaction.
+unsafe fn refuse_own_settings(statement: *mut pg_sys::Node) {
+    // SAFETY: by contract; the tag tells the type.
+    unsafe {
+        if (*statement).type_ != pg_sys::NodeTag::T_AlterRoleSetStmt {
+            return;
+        }
+        let role = (*statement.cast::<pg_sys::AlterRoleSetStmt>()).role;
+        let web = authority::web_role();
+        if !role.is_null() && authority::current_user() == web && pg_sys::get_rolespec_oid(role, true) == web
+        {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                "howdah_web cannot change its own settings",
+                "Requests of everybody run as howdah_web. A superuser changes its settings.",
+            );
         }
     }
 }

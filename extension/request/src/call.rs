@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use message::Request;
 use problem::Access;
+use session::authority::as_final_triggers;
 use session::changes;
+use session::deploying::Running;
 use session::identity::Identity;
 use session::request_transaction::{Scope, check_constraints};
 
@@ -56,8 +58,12 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
         scope: Scope::Caller { read_only },
         client: proxies::client(request),
     };
+    // What the caller has in the session, and has put off, is the caller's.
+    let _running = Running::begin();
+    let handlers = table.handlers.clone();
     // SAFETY: by contract.
-    let answered = unsafe { job.answer(&mut table.endpoints, table.handlers.clone(), &table.router, |_| ()) };
+    let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.router, |_| ()) };
+    let answered = if read_only { as_final_triggers(answer) } else { answer() };
     // A read that would wait for rows has answered that there are none.
     later::take();
     let buffer = std::mem::take(&mut receiver.buffer);

@@ -69,8 +69,9 @@ thread_local! {
     static FINAL: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs the triggers that were left to the end: none of them can put others off again. An error may jump over this frame.
-pub(crate) fn as_final_triggers(run: impl FnOnce()) {
+/// Runs the triggers that were left to the end, or what finds those of others: none of it can put any off, or have them run. An error may
+/// jump over this frame.
+pub fn as_final_triggers<T>(run: impl FnOnce() -> T) -> T {
     at_transaction_end(|_| FINAL.with_borrow_mut(Vec::clear));
     at_subtransaction_end(|end| {
         if let SubtransactionEnd::RolledBack(_) = end {
@@ -82,8 +83,9 @@ pub(crate) fn as_final_triggers(run: impl FnOnce()) {
     // SAFETY: PostgreSQL's own state.
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     FINAL.with_borrow_mut(|levels| levels.push(level));
-    run();
+    let result = run();
     FINAL.with_borrow_mut(Vec::pop);
+    result
 }
 
 /// An error if something runs as somebody else: `SET CONSTRAINTS` would have the triggers that wait for the end of the user's
@@ -92,7 +94,7 @@ pub fn refuse_set_constraints() {
     if FINAL.with_borrow(|levels| !levels.is_empty()) {
         refuse(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            "triggers that were left to the end cannot execute SET CONSTRAINTS",
+            "SET CONSTRAINTS cannot be executed here: triggers that were left to the end are somebody else's",
         );
     }
     if RESTRICTED.get() {

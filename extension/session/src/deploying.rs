@@ -1,5 +1,5 @@
-//! Whether a file of an application runs, and what it may not do in the session of whoever deploys: what would last there, and run later
-//! as somebody else.
+//! Whether a file of an application runs, or a request of `http.call`, and what it may not do in the session of somebody else: what would
+//! last there, and run later as that.
 
 use std::cell::Cell;
 
@@ -11,11 +11,13 @@ thread_local! {
     static RUNS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A file runs until this is dropped.
-pub(crate) struct Running(bool);
+/// A file or a request runs until this is dropped.
+pub struct Running(bool);
 
 impl Running {
-    pub(crate) fn begin() -> Running {
+    /// Begins.
+    #[must_use]
+    pub fn begin() -> Running {
         Running(RUNS.replace(true))
     }
 }
@@ -31,7 +33,7 @@ pub fn is_running() -> bool {
     RUNS.get()
 }
 
-/// An error if a file runs and this command would change the session, wherever it stands: in a DO block, or in a function.
+/// An error if one runs and this command would change the session, wherever it stands: in a DO block, or in a function.
 pub fn refuse_command(tag: NodeTag) {
     use NodeTag::{
         T_DeallocateStmt, T_DiscardStmt, T_ExecuteStmt, T_ListenStmt, T_LoadStmt, T_PrepareStmt,
@@ -50,8 +52,8 @@ pub fn refuse_command(tag: NodeTag) {
     if is_of_session && RUNS.get() {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "a file cannot change the session",
-            "LISTEN, PREPARE, EXECUTE, DEALLOCATE, DISCARD and LOAD are of the session that deploys. Take the statement out.",
+            "this cannot change the session",
+            "LISTEN, PREPARE, EXECUTE, DEALLOCATE, DISCARD and LOAD are of the session in which it runs. Take the statement out.",
         );
     }
 }
@@ -59,13 +61,13 @@ pub fn refuse_command(tag: NodeTag) {
 /// `pg_advisory_lock` and its kin that last beyond the transaction; those of a transaction are others.
 const ADVISORY: std::ops::RangeInclusive<u32> = 2880..=2892;
 
-/// An error if a file runs and this function would change the session.
+/// An error if one runs and this function would change the session.
 pub(crate) fn refuse_function(function: Oid) {
     if RUNS.get() && ADVISORY.contains(&function.to_u32()) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "a file cannot lock for the session",
-            "Use pg_advisory_xact_lock(), which ends with the deployment.",
+            "this cannot lock for the session",
+            "Use pg_advisory_xact_lock(), which ends with the transaction.",
         );
     }
 }

@@ -175,10 +175,10 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 identity::leave_settings(begun.entered);
                 identity::leave_role(begun.entered);
             }
-            Scope::Caller { .. } => {
+            Scope::Caller { read_only } => {
                 pg::PopActiveSnapshot();
-                // While role and settings still hold, as before a commit.
-                if !pg_sys::XactReadOnly {
+                // While role and settings still hold, as before a commit. By what the request began as: it may have changed that.
+                if !read_only {
                     check_constraints();
                 }
                 cursors::close_own();

@@ -133,6 +133,13 @@ begin
     raise 'role % inherits, and would have all rights of howdah_web', owner_of
     using errcode = 'invalid_parameter_value', hint = format('alter role %I noinherit', owner_of);
   end if;
+  if (select rolcreaterole or rolcreatedb or rolreplication or rolbypassrls from pg_roles where rolname = owner_of) or exists (
+    select from pg_auth_members m join pg_roles r on r.oid = m.member
+    where r.rolname = owner_of and m.roleid <> 'howdah_web'::regrole) then
+    raise 'role % may do more than own an application', owner_of
+    using errcode = 'invalid_parameter_value',
+      hint = 'Files run as the owner. Name a role without attributes that is no member of others, or leave it to be made.';
+  end if;
   if (select rolsuper or rolcanlogin from pg_roles where rolname = owner_of) then
     raise 'role % cannot own an application', owner_of
     using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';

@@ -118,7 +118,7 @@ as $body$
   where r.relkind in ('r', 'p', 'f')
   union all
   select format('%s, constraint %I', r.object, c.conname), pg_get_constraintdef(c.oid)
-  from relations r join pg_constraint c on c.conrelid = r.oid where r.relkind in ('r', 'p', 'f') and c.contype <> 't'
+  from relations r join pg_constraint c on c.conrelid = r.oid where r.relkind in ('r', 'p', 'f') and c.contype not in ('t', 'n')
   union all
   select format('%s, index %I', r.object, (select i.relname from pg_class i where i.oid = x.indexrelid)), pg_get_indexdef(x.indexrelid)
   from relations r join pg_index x on x.indrelid = r.oid
@@ -228,8 +228,21 @@ as $body$
 $body$;
 comment on function deploy.drifted(text) is 'What deploy.drift() returns';
 
+create function deploy.count_drift(application text) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  return (select count(*) from deploy.drifted(count_drift.application));
+exception
+  -- One application must not hide the others.
+  when others then return null;
+end
+$body$;
+comment on function deploy.count_drift(text) is 'How much was changed by hand; null if that cannot be told';
+
 revoke all on function
-  deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.definition_of(deploy.object),
+  deploy.count_drift(text), deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.definition_of(deploy.object),
   deploy.is_drifted(deploy.object, text), deploy.label(deploy.object), deploy.is_there(text, text), deploy.describe(text), deploy.shape_now(text),
   deploy.note_shape(text), deploy.note_drift(text), deploy.drifted(text)
 from public;

@@ -13,21 +13,21 @@ begin
   for given in
     select d.class, d.number from (
       select 'pg_class'::regclass::oid, c.oid from pg_class c
-      where c.relnamespace = app.schema_name::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and c.relowner <> app.owner
+      where c.relnamespace = to_regnamespace(quote_ident(app.schema_name)) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and c.relowner <> app.owner
       union all
-      select 'pg_proc'::regclass, p.oid from pg_proc p where p.pronamespace = app.schema_name::regnamespace and p.proowner <> app.owner
+      select 'pg_proc'::regclass, p.oid from pg_proc p where p.pronamespace = to_regnamespace(quote_ident(app.schema_name)) and p.proowner <> app.owner
       union all
       select 'pg_type'::regclass, t.oid from pg_type t left join pg_class c on c.oid = t.typrelid
-      where t.typnamespace = app.schema_name::regnamespace and t.typowner <> app.owner and coalesce(c.relkind, 'c') = 'c'
+      where t.typnamespace = to_regnamespace(quote_ident(app.schema_name)) and t.typowner <> app.owner and coalesce(c.relkind, 'c') = 'c'
         and t.typtype <> 'm' and not exists (select from pg_type e where e.typarray = t.oid)
       union all
-      select 'pg_operator'::regclass, o.oid from pg_operator o where o.oprnamespace = app.schema_name::regnamespace and o.oprowner <> app.owner
+      select 'pg_operator'::regclass, o.oid from pg_operator o where o.oprnamespace = to_regnamespace(quote_ident(app.schema_name)) and o.oprowner <> app.owner
       union all
       select 'pg_collation'::regclass, l.oid from pg_collation l
-      where l.collnamespace = app.schema_name::regnamespace and l.collowner <> app.owner
+      where l.collnamespace = to_regnamespace(quote_ident(app.schema_name)) and l.collowner <> app.owner
       union all
       select 'pg_statistic_ext'::regclass, s.oid from pg_statistic_ext s
-      where s.stxnamespace = app.schema_name::regnamespace and s.stxowner <> app.owner) d (class, number)
+      where s.stxnamespace = to_regnamespace(quote_ident(app.schema_name)) and s.stxowner <> app.owner) d (class, number)
     where not exists (
       select from pg_depend e where e.classid = d.class and e.objid = d.number
         and (e.deptype in ('e', 'i') or e.deptype = 'a' and e.refclassid = 'pg_class'::regclass and e.refobjsubid > 0))
