@@ -1,7 +1,12 @@
 //! What whoever writes the files of an application tries against whoever deploys it, and against the others.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
 use cluster::postgres::Client;
 use howdah_tests::application::{Application, ITEMS};
+use howdah_tests::wait_for;
 
 /// An application whose author is mallory, deployed by a superuser.
 fn application(files: &[(&str, &str)]) -> Application {
@@ -297,4 +302,31 @@ fn a_schema_is_adopted_by_its_own_name_and_one_application_hides_no_other() {
         shop.value("select string_agg(application, ' ' order by application) from deploy.applications"),
         "second shop"
     );
+}
+
+#[test]
+fn a_loop_of_deployments_keeps_no_request_from_its_end() {
+    let shop = application(&[
+        (
+            "functions/f.sql",
+            "create function f() returns text language plpgsql as $$ begin perform pg_sleep(0.3); return 'x'; end $$;\n",
+        ),
+        ("routes.sql", "select http.route('POST', '/f', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql("grant shop_owner to mallory");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = shop.platform.session();
+            session.batch_execute("set session authorization mallory").unwrap();
+            while !done.load(Relaxed) {
+                session.batch_execute("begin; select deploy.start('shop', '{}'); commit").unwrap();
+            }
+        });
+        wait_for("the loop runs", || shop.platform.count("deploy.deployment") > 5);
+        let reply = std::panic::catch_unwind(|| shop.platform.post("/f", "text/plain", b""));
+        done.store(true, Relaxed);
+        assert_eq!(reply.unwrap().status, 200);
+    });
 }

@@ -62,9 +62,11 @@ impl From<cluster::postgres::Error> for Stop {
     }
 }
 
-/// Whether an error comes of what others do just now: a lock that is not had, a deadlock, a catalog's row that two have changed.
+/// Whether an error comes of what others do just now: a lock that is not had, a deadlock, too many deployments, a catalog's row that two
+/// have changed.
 fn passes(sqlstate: &str, message: &str) -> bool {
-    matches!(sqlstate, "55P03" | "40P01" | "40001") || message.contains("tuple concurrently updated")
+    matches!(sqlstate, "55P03" | "40P01" | "40001" | "53400")
+        || message.contains("tuple concurrently updated")
 }
 
 /// An error of a file.

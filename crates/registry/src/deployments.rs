@@ -22,13 +22,14 @@ const AT_ONCE: i64 = 10;
 const GAP: i64 = 1_000_000;
 
 impl Deployments {
-    /// Takes a turn at committing, at this time: how many microseconds later it is. Requests that deployments come across run again, and
-    /// must come to an end.
-    pub fn turn(&self, now: i64) -> i64 {
+    /// Takes a turn at committing, at this time: how many microseconds later it is. None is taken if that is more than `most`, so that
+    /// nobody takes all of the future. Requests that deployments come across run again, and must come to an end.
+    pub fn turn(&self, now: i64, most: i64) -> Option<i64> {
         let turn_after = |next: i64| next.max(now - (AT_ONCE - 1) * GAP);
-        let taken = self.next.fetch_update(SeqCst, SeqCst, |next| Some(turn_after(next) + GAP));
-        let turn = turn_after(taken.unwrap_or_else(|next| next));
-        (turn - now).max(0)
+        let take =
+            |next: i64| Some(turn_after(next)).filter(|turn| turn - now <= most).map(|turn| turn + GAP);
+        let before = self.next.fetch_update(SeqCst, SeqCst, take).ok()?;
+        Some((turn_after(before) - now).max(0))
     }
 
     /// One is about to commit.

@@ -65,9 +65,11 @@ fn ten_may_come_at_once_and_then_one_each_second() {
     const SECOND: i64 = 1_000_000;
     let deployments = Deployments::default();
     let now = 1_000 * SECOND;
-    let waits: Vec<i64> = (0..13).map(|_| deployments.turn(now)).collect();
-    assert_eq!(waits, [vec![0; 10], vec![SECOND, 2 * SECOND, 3 * SECOND]].concat());
-    // Three seconds later those have had their turns.
-    assert_eq!(deployments.turn(now + 3 * SECOND), SECOND);
-    assert_eq!(deployments.turn(now + 60 * SECOND), 0);
+    let most = 3 * SECOND;
+    let waits: Vec<Option<i64>> = (0..15).map(|_| deployments.turn(now, most)).collect();
+    let later = [Some(SECOND), Some(2 * SECOND), Some(3 * SECOND), None, None];
+    assert_eq!(waits, [vec![Some(0); 10], later.to_vec()].concat());
+    // Those that got none have taken nothing: three seconds later the others have had their turns.
+    assert_eq!(deployments.turn(now + 3 * SECOND, most), Some(SECOND));
+    assert_eq!(deployments.turn(now + 60 * SECOND, most), Some(0));
 }

@@ -101,15 +101,16 @@ fn take_turn(database: &Database) {
     if unsafe { pg_sys::superuser() } {
         return;
     }
-    let wait = Duration::from_micros(database.deployments.turn(now_us().cast_signed()).unsigned_abs());
-    if wait > PATIENCE {
+    let turn = database.deployments.turn(now_us().cast_signed(), PATIENCE.as_micros() as i64);
+    let Some(wait) = turn else {
         pg::guard::raise(PgError {
             sqlstate: *b"53400",
             message: "there are too many deployments in this database".into(),
             hint: Some("Try again later, or deploy as a superuser.".into()),
             ..PgError::default()
         });
-    }
+    };
+    let wait = Duration::from_micros(wait.unsigned_abs());
     let begun = Instant::now();
     while begun.elapsed() < wait {
         pgrx::check_for_interrupts!();
