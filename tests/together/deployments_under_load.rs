@@ -138,8 +138,10 @@ fn requests_that_fail_after_a_deployment_take_it_back() {
             }
         });
         let _ended = Ended(&done);
-        shop.run("deploy", &["--watch", "60", "--undo-on-errors"])
+        shop.run("deploy", &["--watch", "60", "--undo-on-errors", "--json"])
     });
+    let told: serde_json::Value = serde_json::from_slice(&failed.stdout).expect("one document");
+    assert_eq!(told["outcome"], "undone");
     let error = text(&failed.stderr);
     assert_eq!(failed.status.code(), Some(1), "{error}");
     assert!(error.contains("requests fail under deployment 2:\n  GET /f: "), "{error}");

@@ -29,15 +29,16 @@ pub(super) fn of(
         )));
     };
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match is_over_network {
-        true => verifier(text, parameters.get("sslrootcert"), &provider, &home)?,
-        false => Arc::new(Anybody(Arc::clone(&provider))),
+    let signers = match is_over_network {
+        true => signers(text, parameters.get("sslrootcert"), &provider, &home)?,
+        false => None,
     };
+    let verifier = Verifier { signers, checks_name: text == "verify-full", provider: Arc::clone(&provider) };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::Said(format!("TLS cannot be used: {error}")))?
         .dangerous()
-        .with_custom_certificate_verifier(verifier);
+        .with_custom_certificate_verifier(Arc::new(verifier));
     let own = |name: &str, file: &str| {
         let default = || home(&format!(".postgresql/{file}")).filter(|path| is_over_network && path.exists());
         parameters.get(name).map(PathBuf::from).or_else(default)
@@ -52,12 +53,13 @@ pub(super) fn of(
     Ok((mode, config))
 }
 
-fn verifier(
+/// Who may have signed; none if anybody may.
+fn signers(
     mode: &str,
     roots: Option<&String>,
     provider: &Arc<CryptoProvider>,
     home: impl Fn(&str) -> Option<PathBuf>,
-) -> Result<Arc<dyn ServerCertVerifier>> {
+) -> Result<Option<Arc<WebPkiServerVerifier>>> {
     let default = || home(".postgresql/root.crt").filter(|path| path.exists());
     let roots = match roots.map(String::as_str) {
         Some("system") if mode != "verify-full" => {
@@ -77,11 +79,10 @@ fn verifier(
                 "sslmode={mode} needs to know who may sign: sslrootcert=FILE, sslrootcert=system, or ~/.postgresql/root.crt"
             )));
         }
-        return Ok(Arc::new(Anybody(Arc::clone(provider))));
+        return Ok(None);
     };
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    let verifier = verifier.map_err(|error| Failure::Said(format!("sslrootcert cannot be used: {error}")))?;
-    Ok(if mode == "verify-full" { verifier } else { Arc::new(AnyName(verifier)) })
+    let signers = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+    signers.map(Some).map_err(|error| Failure::Said(format!("sslrootcert cannot be used: {error}")))
 }
 
 fn of_system() -> Result<RootCertStore> {
@@ -123,50 +124,16 @@ fn of_file(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::Said(format!("cannot use {}: {error}", path.display()))
 }
 
-/// Takes the certificate of anybody, who must have its key.
+/// Who may have signed a server's certificate, and whether it must name the server. The server must have its key in any case.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-/// Takes a certificate that was signed by somebody known, whatever it names.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Verifier {
+    /// None if anybody may.
+    signers: Option<Arc<WebPkiServerVerifier>>,
+    checks_name: bool,
+    provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -175,10 +142,11 @@ impl ServerCertVerifier for AnyName {
         status: &[u8],
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, others, name, status, now) {
+        let Some(signers) = &self.signers else { return Ok(ServerCertVerified::assertion()) };
+        match signers.verify_server_cert(certificate, others, name, status, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
             other => other,
         }
     }
@@ -189,7 +157,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -198,10 +166,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -50,7 +50,9 @@ impl Adoption<'_> {
         let mut transaction = client.transaction()?;
         self.refuse(&mut transaction)?;
         let timeout = self.options.deploy.lock_timeout.as_millis();
-        transaction.batch_execute(&format!("set local lock_timeout = {timeout}"))?;
+        transaction.batch_execute(&format!(
+            "set local lock_timeout = {timeout}; set local client_connection_check_interval = 1000"
+        ))?;
         self.make_owner(&mut transaction)?;
         let mut plan = Plan::of(self.folder, &Deployed::default()).map_err(|faults| said(&faults))?;
         let Aside { made, code, objects } = self.make_aside(&mut transaction, &plan)?;

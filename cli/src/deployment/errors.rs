@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
 
+use super::interrupt;
 use crate::connection::Address;
 use crate::failure::Result;
 
@@ -38,7 +39,7 @@ impl Errors {
         Ok(Errors { client, name: name.to_owned(), before })
     }
 
-    /// Looks until it has been looked for so long, or enough have failed to know.
+    /// Looks until it has been looked for so long, enough have failed to know, or somebody interrupts it.
     pub(crate) fn within(&mut self, time: Duration) -> Result<Seen> {
         let begun = Instant::now();
         loop {
@@ -52,7 +53,7 @@ impl Errors {
                 .collect();
             let failed = || since.iter().filter(|(_, _, failed)| *failed > 0);
             let is_clear = failed().any(|(_, requests, failed)| *failed >= 3 && failed * 10 >= *requests);
-            if is_clear || begun.elapsed() >= time {
+            if is_clear || begun.elapsed() >= time || interrupt::was_noticed() {
                 let line = |(route, requests, failed): &(&String, i64, i64)| {
                     format!("  {route}: {failed} of {requests} requests failed")
                 };

@@ -15,6 +15,7 @@ pub(crate) struct Report {
     rewritten: Vec<Value>,
     rights: Vec<String>,
     drift: Vec<Drift>,
+    failure: &'static str,
 }
 
 impl Report {
@@ -28,6 +29,7 @@ impl Report {
             rewritten: Vec::new(),
             rights: Vec::new(),
             drift: Vec::new(),
+            failure: "failed",
         }
     }
 
@@ -111,11 +113,15 @@ impl Report {
         self.drift = drift;
     }
 
+    /// What the outcome is called if it fails from now on; `failed`, and nothing is deployed, unless this says otherwise.
+    pub(crate) fn fail_with(&mut self, outcome: &'static str) {
+        self.failure = outcome;
+    }
+
     /// Says why it has failed, to programs; people are told otherwise.
     pub(crate) fn failed(&self, application: &str, why: &str) {
         if self.json {
-            let all =
-                json!({ "application": application, "outcome": "failed", "error": why, "files": self.files });
+            let all = json!({ "application": application, "outcome": self.failure, "error": why, "files": self.files });
             say(&format!("{all:#}"));
         }
     }

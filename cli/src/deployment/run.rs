@@ -84,9 +84,7 @@ impl Run<'_> {
             }
             Done::Ran(number) => {
                 report.say(&format!("Deployed as number {number}."));
-                let watched = self.watch(number, &mut report)?;
-                report.end(name, Some(number), "deployed", &watched);
-                Ok(())
+                self.watch(number, &mut report)
             }
         });
         if let Err(failure) = &done {
@@ -187,18 +185,22 @@ impl Run<'_> {
         }
     }
 
-    /// Looks whether requests fail that did not before, and takes the deployment back if that is wanted. What was seen if none did.
-    fn watch(&self, number: i32, report: &mut Report) -> Result<String> {
+    /// Says that it is deployed, and looks whether requests fail that did not before, if that is wanted; takes it back then, if that is.
+    fn watch(&self, number: i32, report: &mut Report) -> Result<()> {
         let (options, name) = (self.options, self.source.name());
         if options.watch.is_zero() {
-            return Ok(String::new());
+            report.end(name, Some(number), "deployed", "");
+            return Ok(());
         }
         let seen = Errors::begin(self.address, name)?.within(options.watch)?;
         if seen.failed.is_empty() {
-            return Ok(format!("Of {} requests to its routes none has failed.", seen.requests));
+            let line = format!("Of {} requests to its routes none has failed.", seen.requests);
+            report.end(name, Some(number), "deployed", &line);
+            return Ok(());
         }
         let told = format!("requests fail under deployment {number}:\n{}", seen.failed.join("\n"));
         if !options.undo_on_errors || number < 2 {
+            report.fail_with("failing");
             return Err(Failure::Said(told));
         }
         let before = number - 1;
@@ -209,9 +211,11 @@ impl Run<'_> {
         };
         let source = &Source::Earlier { name: name.to_owned(), number: Some(before) };
         let back = Run { options, address: self.address, source, end: End::Commit };
-        match back.attempts("", report) {
-            Ok(_) => Err(Failure::Said(format!("{told}\nThe code of deployment {before} is back."))),
-            Err(failure) => Err(Failure::Said(format!("{told}\nIt could not be taken back: {failure}"))),
-        }
+        let (outcome, told) = match back.attempts("", report) {
+            Ok(_) => ("undone", format!("{told}\nThe code of deployment {before} is back.")),
+            Err(failure) => ("failing", format!("{told}\nIt could not be taken back: {failure}")),
+        };
+        report.fail_with(outcome);
+        Err(Failure::Said(told))
     }
 }

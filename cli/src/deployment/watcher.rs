@@ -49,7 +49,8 @@ impl Watcher {
                     cancel();
                     continue;
                 }
-                let Ok(look) = look(&mut client, pid, &relations) else { return };
+                // Without a session it still hears of Ctrl-C.
+                let Ok(look) = look(&mut client, pid, &relations) else { continue };
                 let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.holder = look.holder.or(seen.holder.take());
                 let Some(lock) = look.lock else { continue };

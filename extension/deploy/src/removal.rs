@@ -98,8 +98,8 @@ const RECORDED: &str = concat!(
       else d.path = $2 end"
 );
 
-/// What depends on an object, or on a part of it such as the row type of a view. A column of a view or of a composite type is the whole. What goes with it by itself counts, too, if somebody has
-/// made it as an object of its own: a trigger, a rule, a policy, an index.
+/// What depends on an object, or on a part of it such as the row type of a view. A column of a view or of a composite type is the whole.
+/// What goes with it by itself counts, too, if somebody has made it as an object of its own: a trigger, a rule, a policy, an index.
 const DEPENDENTS: &str = concat!(
     "select distinct coalesce(v.class, d.classid), coalesce(v.number, d.objid), case when v.class is null then d.objsubid else 0 end
     from (

@@ -236,7 +236,7 @@ create function deploy.test(path text, content text) returns json
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_test_wrapper';
 comment on function deploy.test(text, text) is
-  'Runs a file as the application''s owner and undoes it. A statement that fails, or returns false, is returned';
+  'Runs a file as the application''s owner and undoes it. A statement that fails, or returns false or no row, is returned';
 
 create function deploy.finish() returns json
 language c volatile strict
@@ -274,7 +274,7 @@ comment on function deploy.files(text, integer) is 'The files of a deployment';
 create function deploy.note() returns event_trigger
 language c
 as 'MODULE_PATHNAME', 'deploy_note';
-comment on function deploy.note() is 'Notes what a file of a deployment makes and drops';
+comment on function deploy.note() is 'Notes what a file of a deployment makes';
 
 -- The linter knows no event triggers.
 create event trigger howdah_deploy_made on ddl_command_end -- noqa: PRS
