@@ -330,3 +330,18 @@ fn a_loop_of_deployments_keeps_no_request_from_its_end() {
         assert_eq!(reply.unwrap().status, 200);
     });
 }
+
+#[test]
+fn whoever_raises_the_error_of_a_deployment_is_not_run_again() {
+    let shop = application(&[
+        ("migrations/2.sql", "create sequence runs;\ngrant usage on sequence runs to howdah_web;\n"),
+        (
+            "functions/f.sql",
+            "create function f() returns text language plpgsql as $$ begin perform nextval('shop.runs'); raise 'x' using errcode = 'HDM01'; end $$;\n",
+        ),
+        ("routes.sql", "select http.route('POST', '/f', 'f');\n"),
+    ]);
+    shop.ok("deploy");
+    assert_eq!(shop.platform.post("/f", "text/plain", b"").status, 500);
+    assert_eq!(shop.value("select last_value::text from shop.runs"), "1");
+}

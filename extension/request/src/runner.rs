@@ -288,7 +288,9 @@ impl Runner {
         runs_in: RunsIn,
         counters: &mut Option<u32>,
     ) -> Result<u16, Problem> {
-        let is_mixed = |problem: &Problem| problem.sqlstate == Some(deployments::MIXED);
+        // A handler may raise the same.
+        let is_mixed =
+            |problem: &Problem| problem.sqlstate == Some(deployments::MIXED) && deployments::may_be_mixed();
         for _ in 0..DEPLOYMENT_TRIES {
             // SAFETY: by contract.
             let result = unsafe {
