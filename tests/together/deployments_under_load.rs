@@ -1,5 +1,7 @@
 //! Deployments while requests run, that are killed, and that turn out to be wrong.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -9,7 +11,7 @@ use std::time::Duration;
 use howdah_tests::application::{Application, ITEMS, text};
 use howdah_tests::client::Connection;
 use howdah_tests::platform::DATABASE;
-use howdah_tests::wait_for;
+use howdah_tests::{free_port, wait_for};
 
 /// Deployments that are killed.
 const KILLS: u64 = if cfg!(feature = "long") { 200 } else { 10 };
@@ -252,4 +254,64 @@ fn who_interrupts_a_deployment_keeps_nothing_and_holds_nothing() {
     }
     assert_eq!(shop.platform.get("/nothing").status, 404);
     assert_eq!(shop.value("select max(number)::text from deploy.deployment"), "1");
+}
+
+#[test]
+fn lines_go_on_while_applications_are_deployed_and_none_is_written_by_two_of_them() {
+    let function = |name: &str, number: usize| {
+        (
+            format!("functions/{name}.sql"),
+            format!(
+                "create function {name}() returns int language plpgsql as 'begin return {number}; end';\n"
+            ),
+        )
+    };
+    let shop = Application::of(&[
+        (
+            "migrations/1-visit.sql",
+            "create table visit (n int, a int, b int);\ngrant insert on visit to howdah_web;\n",
+        ),
+        (
+            "functions/note.sql",
+            "create function note() returns trigger language plpgsql as $$
+             begin
+               new.a = shop.one();
+               if new.n % 50 = 0 then perform pg_sleep(0.01); end if;
+               new.b = shop.two();
+               return new;
+             end $$;
+             create trigger note before insert on visit for each row execute function note();\n",
+        ),
+    ]);
+    let deploy = |number| {
+        for name in ["one", "two"] {
+            let (path, text) = function(name, number);
+            shop.write(&path, &text);
+        }
+        shop.ok("deploy");
+    };
+    deploy(0);
+    let port = free_port();
+    shop.platform
+        .sql(&format!("select queue.listen({port}, into_table => 'shop.visit', address => '127.0.0.1')"));
+    wait_for("the port is bound", || shop.platform.count("queue.listeners where bound is not null") == 1);
+    let done = AtomicBool::new(false);
+    let sent = thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+            let mut sent = 0;
+            while !done.load(Relaxed) {
+                sent += 1;
+                socket.write_all(format!("{{\"n\": {sent}}}\n").as_bytes()).expect("what takes lines");
+                thread::sleep(Duration::from_millis(1));
+            }
+            sent
+        });
+        (1..=10).for_each(deploy);
+        done.store(true, Relaxed);
+        sender.join().expect("the sender")
+    });
+    wait_for("all lines are there", || shop.platform.count("shop.visit") == sent);
+    assert_eq!(shop.platform.count("shop.visit where a <> b"), 0);
+    assert!(shop.value("select count(distinct a) from shop.visit").parse::<i64>().unwrap() > 5);
 }

@@ -5,7 +5,7 @@ use problem::Meaning;
 use session::authority::with_path;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
-use session::{changes, leftovers, settings_in_force};
+use session::{changes, deployments, leftovers, settings_in_force};
 
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
@@ -35,6 +35,7 @@ pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity
         if identity.assume(role, &endpoint.registration.search_path).is_err() {
             return;
         }
+        deployments::note();
         let made = attempt(Report::Log, || {
             let begun = request_transaction::begin(scope, role);
             let ready = make_ready(endpoint, types);

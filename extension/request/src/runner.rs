@@ -41,9 +41,6 @@ pub enum RunsIn {
     GatewayShared,
 }
 
-/// How often a request runs again because its application is deployed.
-const DEPLOYMENT_TRIES: u32 = 100;
-
 /// What became of a request. The response is in [`Runner::response`].
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
@@ -288,25 +285,19 @@ impl Runner {
         runs_in: RunsIn,
         counters: &mut Option<u32>,
     ) -> Result<u16, Problem> {
-        // A handler may raise the same.
-        let is_mixed =
-            |problem: &Problem| problem.sqlstate == Some(deployments::MIXED) && deployments::may_be_mixed();
-        for _ in 0..DEPLOYMENT_TRIES {
-            // SAFETY: by contract.
-            let result = unsafe {
-                if runs_in != RunsIn::GatewayShared {
-                    deployments::note();
-                }
-                log_rate::for_client(|| self.answer(request, runs_in, counters))
+        // SAFETY: by contract.
+        unsafe {
+            let mut answer = || log_rate::for_client(|| self.answer(request, runs_in, counters));
+            if runs_in == RunsIn::GatewayShared {
+                return answer();
+            }
+            let is_mixed = |result: &Result<u16, Problem>| {
+                runs_in == RunsIn::Executor
+                    && result.as_ref().is_err_and(|problem| problem.sqlstate == Some(deployments::MIXED))
             };
-            if runs_in != RunsIn::Executor || !result.as_ref().is_err_and(is_mixed) {
-                return result;
-            }
-            if !deployments::wait() {
-                break;
-            }
+            deployments::unmixed(answer, is_mixed)
+                .unwrap_or_else(|| Err(Problem::new(503, "the application is being deployed")))
         }
-        Err(Problem::new(503, "the application is being deployed"))
     }
 
     /// Writes an error as the response.

@@ -14,6 +14,8 @@ use super::changes;
 /// The SQLSTATE of a request that is given up because of a deployment.
 pub const MIXED: [u8; 5] = *b"HDM01";
 
+/// How often something runs when deployments come across it.
+const RUNS: u32 = 100;
 /// How long a request waits for the commit of a deployment: one may wait for a standby.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks.
@@ -71,8 +73,29 @@ pub(crate) fn refuse_mixed() {
     }
 }
 
+/// Runs `work`, which ends as a request does, and again if its result is the error of [`MIXED`] because of a deployment. None if it is
+/// given up: others follow, or one does not end.
+///
+/// # Safety
+/// On the main thread, outside a transaction.
+pub unsafe fn unmixed<T>(mut work: impl FnMut() -> T, is_mixed: impl Fn(&T) -> bool) -> Option<T> {
+    for _ in 0..RUNS {
+        // SAFETY: by contract.
+        unsafe { note() };
+        let result = work();
+        // What runs in it may raise the same.
+        if !is_mixed(&result) || !may_be_mixed() {
+            return Some(result);
+        }
+        if !wait() {
+            break;
+        }
+    }
+    None
+}
+
 /// Waits until none is under way; false if that takes too long, or the request is cancelled.
-pub fn wait() -> bool {
+fn wait() -> bool {
     let begun = Instant::now();
     while database().is_some_and(|database| database.deployments.is_under_way()) {
         // SAFETY: PostgreSQL's own variable.

@@ -19,7 +19,7 @@ use request::{Runner, author};
 use session::authority::name_of;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
-use session::{leftovers, settings_in_force, signals, stored_settings, watch};
+use session::{deployments, leftovers, settings_in_force, signals, stored_settings, watch};
 use shared::shared;
 use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
@@ -78,7 +78,15 @@ impl Lines {
         let present = self.present(&work);
         let work = Work { destination: present.clone().unwrap_or(work.destination), ..work };
         let cancels = signals::cancels();
-        match self.prepare(&work.destination).and_then(|role| write(role, &work, lines)) {
+        let write = || self.prepare(&work.destination).and_then(|role| write(role, &work, lines));
+        let is_mixed = |result: &Result<_, PgError>| {
+            result.as_ref().is_err_and(|error| error.sqlstate == deployments::MIXED)
+        };
+        // SAFETY: on the main thread, outside a transaction.
+        let Some(result) = (unsafe { deployments::unmixed(write, is_mixed) }) else {
+            return failed("55006", "the application is being deployed".into());
+        };
+        match result {
             // What is sent again is known to be there: an answer too few does no harm.
             Ok(_) if work.origin.is_some() && was_interrupted(cancels) => {
                 failed("57014", "the wait for the commit was cancelled".into())
