@@ -17,9 +17,5 @@ select http.handle($$
   order by priority desc
 $$, name => 'users');
 
--- A route calls a function. The path's {handle} is the argument of that name.
-create or replace function user_card(handle text) returns http.html
-language sql stable
-return (select format('<b>%s</b>', http.escape(users.name)) from users where users.handle = user_card.handle);
-
-select http.route('GET', '/users/{handle}/card', 'user_card(text)');
+-- A route calls a function.
+select http.route('GET', '/users/{handle}/card', 'user_card');

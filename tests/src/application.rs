@@ -84,6 +84,14 @@ fn write(folder: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Deploys a folder as the superuser.
+pub fn deploy(platform: &Platform, folder: &Path) {
+    let to = platform.cluster.connection_string(DATABASE).unwrap();
+    let mut command = Command::new(crate::platform::command());
+    let output = command.arg("deploy").arg("--app").arg(folder).args(["--to", &to]).output().unwrap();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
 /// What a program has printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

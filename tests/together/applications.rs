@@ -534,3 +534,50 @@ fn a_commit_that_takes_something_back_is_no_old_folder_and_rolling_back_goes_on_
     }
     assert!(text(&shop.run("rollback", &[]).stderr).contains("shop has no deployment before this one"));
 }
+
+#[test]
+fn query_handlers_are_deployed_as_routes_are_and_nobody_replaces_those_of_others() {
+    let pages = |name: &str, word: &str| {
+        format!(
+            "select http.handle($$ select '{word}' from request where path = '/{word}' $$, name => '{name}');\n"
+        )
+    };
+    let shop = Application::of(&[("routes.sql", &(pages("front", "shop") + &pages("back", "store")))]);
+    assert!(shop.ok("deploy").contains("ran: handler front, handler back"));
+    assert_eq!(
+        (shop.platform.get("/shop").text(), shop.platform.get("/store").text()),
+        ("shop".into(), "store".into())
+    );
+    assert_eq!(shop.value("select string_agg(owner, ',') from http.handler"), "shop_owner,shop_owner");
+
+    shop.write("routes.sql", &pages("front", "window"));
+    let told = shop.ok("deploy");
+    assert!(told.contains("ran: handler front") && told.contains("handler back"), "{told}");
+    assert_eq!(
+        (shop.platform.get("/window").text(), shop.platform.get("/store").status),
+        ("window".into(), 404)
+    );
+
+    let drift = "select string_agg(object || ' ' || change, ', ') from deploy.drift('shop')";
+    shop.platform.sql(
+        "select http.handle('select ''mine''', 'mine'); update http.handler set priority = 7 where name = 'front'",
+    );
+    assert_eq!(shop.value(drift), "handler front was changed");
+    shop.platform.sql("select http.handle('select ''changed''', 'front')");
+    assert_eq!(shop.value("select owner from http.handler where name = 'front'"), "shop_owner");
+    assert!(shop.ok("deploy").contains("Nothing has changed"));
+    shop.write("routes.sql", &(pages("front", "window") + "\n"));
+    shop.ok("deploy");
+    assert_eq!((shop.platform.get("/window").text(), shop.value(drift)), ("window".into(), String::new()));
+
+    shop.write("routes.sql", &(pages("front", "a") + &pages("front", "b")));
+    assert!(shop.fails("deploy").contains("the handler front stands here twice"));
+    shop.write("routes.sql", "select http.unhandle('mine');\n");
+    assert!(shop.fails("deploy").contains("handler mine belongs to others"));
+    shop.write("howdah.toml", "name = \"other\"\n");
+    for name in ["front", "mine"] {
+        shop.write("routes.sql", &pages(name, "taken"));
+        assert!(shop.fails("deploy").contains(&format!("handler {name} belongs to ")));
+    }
+    assert_eq!(shop.platform.get("/window").text(), "window");
+}

@@ -1,20 +1,18 @@
 //! The examples do what they say.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use bips::Bips;
+use howdah_tests::application::deploy;
 use howdah_tests::{Platform, free_port, wait_for};
 use loader::{Options, Source};
-
-const SCHEMA: &str = include_str!("../../examples/users/schema.sql");
-const WEB: &str = include_str!("../../examples/users/web.sql");
 
 #[test]
 fn the_published_example_answers_as_published() {
     let platform = Platform::start();
-    platform.sql(SCHEMA);
-    platform.sql(WEB);
+    deploy(&platform, Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/users")));
 
     let hello = platform.get("/users/johndoe");
     assert_eq!((hello.status, hello.text()), (200, "Hello, <b>John</b>!".into()));

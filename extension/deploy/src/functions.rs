@@ -263,7 +263,7 @@ impl File<'_> {
             &[name.into(), self.path.into()],
         );
         let (mut classes, mut numbers, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut methods, mut patterns) = (Vec::new(), Vec::new());
+        let (mut kinds, mut firsts, mut seconds) = (Vec::new(), Vec::new(), Vec::new());
         for one in made {
             match one {
                 Made::Object(class, number, part) => {
@@ -271,9 +271,10 @@ impl File<'_> {
                     numbers.push(*number);
                     parts.push(*part);
                 }
-                Made::Route(method, pattern) => {
-                    methods.push(method.clone());
-                    patterns.push(pattern.clone());
+                Made::Registered(kind, names) => {
+                    kinds.push(kind.word());
+                    firsts.push(names.first().cloned());
+                    seconds.push(names.get(1).cloned());
                 }
                 Made::Rewritten(_) => {}
             }
@@ -288,9 +289,11 @@ impl File<'_> {
                 is_part!("o.class", "o.number"),
                 "
                  union
-                 select $1, $2, 'route', array[r.method, r.pattern], '{}'::text[]
-                 from unnest($6::text[], $7::text[]) n (method, pattern)
-                 join http.route r on r.method = n.method and r.pattern = n.pattern and r.owner = $8
+                 select $1, $2, n.type, array_remove(array[n.first, n.second], null), '{}'::text[]
+                 from unnest($6::text[], $7::text[], $8::text[]) n (type, first, second)
+                 where n.type = 'route' and exists (
+                     select from http.route r where r.method = n.first and r.pattern = n.second and r.owner = $9)
+                   or n.type = 'handler' and exists (select from http.handler h where h.name = n.first and h.owner = $9)
                  on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
             ),
             &[
@@ -299,8 +302,9 @@ impl File<'_> {
                 classes.into(),
                 numbers.into(),
                 parts.into(),
-                methods.into(),
-                patterns.into(),
+                kinds.into(),
+                firsts.into(),
+                seconds.into(),
                 name_of(self.deployment.application.owner).into(),
             ],
         );
@@ -361,15 +365,19 @@ fn rewritten(made: &[Made]) -> Vec<Value> {
     tables.filter_map(describe).collect()
 }
 
+/// What was registered, unless it is as it was deployed before.
+const REGISTERED: &str = "select deploy.label(n.object)
+    from (select row($1, '', $2, $3, '{}'::text[], false, false, null)::deploy.object) n (object)
+    cross join lateral (select deploy.definition_of(n.object)) d (now)
+    where d.now is not null and not exists (
+      select from deploy.object o where o.application = $1 and o.type = $2 and o.names = $3 and o.definition = d.now)";
+
 /// What was made, for people. Routes are registered in each deployment: those that are as before are left out.
 fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
-    let describe = |one: &Made| {
-        match one {
-        Made::Route(method, pattern) => value_as_owner::<String>(
-            "select format('route %s %s', r.method, r.pattern) from http.route r where r.method = $2 and r.pattern = $3
-               and not exists (select from deploy.object o where o.application = $1 and o.type = 'route'
-                 and o.names = array[r.method, r.pattern] and o.definition = md5(concat_ws(' ', r.function, r.role, r.search_path)))",
-            &[application.name.as_str().into(), method.as_str().into(), pattern.as_str().into()],
+    let describe = |one: &Made| match one {
+        Made::Registered(kind, names) => value_as_owner::<String>(
+            REGISTERED,
+            &[application.name.as_str().into(), kind.word().into(), names.clone().into()],
         ),
         Made::Object(class, number, part) => value_as_owner::<String>(
             concat!(
@@ -380,7 +388,6 @@ fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
         Made::Rewritten(_) => None,
-    }
     };
     made.iter().filter_map(describe).collect()
 }

@@ -1,4 +1,4 @@
-//! What a text makes: told by PostgreSQL's event trigger, and by whoever registers routes.
+//! What a text makes: told by PostgreSQL's event trigger, and by whoever registers routes and query handlers.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,29 @@ use pgrx::prelude::*;
 pub(crate) enum Made {
     /// An object: catalog, number, part.
     Object(Oid, Oid, i32),
-    /// A route: method, pattern.
-    Route(String, String),
+    /// A route, by its method and pattern, or a query handler, by its name.
+    Registered(Registered, Vec<String>),
     /// A table whose rows were all written anew.
     Rewritten(Oid),
+}
+
+/// What is registered with this extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// By `http.route()`.
+    Route,
+    /// By `http.handle()`.
+    Handler,
+}
+
+impl Registered {
+    /// The column `type` of `deploy.object`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Route => "route",
+            Self::Handler => "handler",
+        }
+    }
 }
 
 /// Answers of [`note_answer`] that are kept.
@@ -50,17 +69,17 @@ pub fn is_recording() -> bool {
     MADE.with_borrow(Option::is_some)
 }
 
-/// Notes a route that the text that runs has registered, if one runs. It registers each once: the later would replace the earlier.
-pub fn note_route(method: &str, pattern: &str) {
-    let route = Made::Route(method.to_owned(), pattern.to_owned());
-    let is_known = MADE.with_borrow(|known| known.as_ref().is_some_and(|known| known.contains(&route)));
+/// Notes what the text that runs has registered, if one runs. It registers each once: the later would replace the earlier.
+pub fn note_registered(what: Registered, names: &[&str]) {
+    let made = Made::Registered(what, names.iter().map(|&name| name.to_owned()).collect());
+    let is_known = MADE.with_borrow(|known| known.as_ref().is_some_and(|known| known.contains(&made)));
     if is_known {
         refuse(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
-            &format!("the route {method} {pattern} stands here twice"),
+            &format!("the {} {} stands here twice", what.word(), names.join(" ")),
         );
     }
-    note([route]);
+    note([made]);
 }
 
 /// Notes how a request was answered, if a text runs: whoever has written a test that fails wants to know.

@@ -131,12 +131,12 @@ const DEPENDENTS: &str = concat!(
 /// Files of which something is gone that they have made: a migration has dropped it, or somebody by hand.
 const MISSING: &str = "select distinct o.path from deploy.object o
     join deploy.file f on f.application = o.application and f.number = $2 and f.path = o.path
-    where o.application = $1 and not o.is_stale and o.type <> 'route'
+    where o.application = $1 and not o.is_stale and o.type not in ('route', 'handler')
       and (deploy.address(o.type, o.names, o.arguments)).objid is null";
 
 /// Files that have made what an error names as in its way.
 const NAMED: &str = "select distinct o.path from deploy.object o
-    where o.application = $1 and o.type <> 'route' and $2 ~ ('\\m' || regexp_replace(
+    where o.application = $1 and o.type not in ('route', 'handler') and $2 ~ ('\\m' || regexp_replace(
       o.names[array_upper(o.names, 1)], '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\M')";
 
 /// Files whose objects are in the way of a migration that has failed.
@@ -166,7 +166,7 @@ pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<R
         let others = rights::lost(application, &before).into_iter();
         removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
     }
-    remove_routes(application, path, &mut removed);
+    unregister(application, path, &mut removed);
     if path.is_none() {
         let number = deployment.number;
         removed.paths.extend(rows_as_owner(MISSING, &[name.into(), number.into()], |row| {
@@ -247,18 +247,42 @@ fn refuse_loss(application: &Application, object: &Object) -> Result<(), PgError
     })
 }
 
-/// Removes routes of the application: whoever has one of that name now may be another.
-fn remove_routes(application: &Application, path: Option<&str>, removed: &mut Removed) {
-    let routes = rows_as_owner(
+/// Which of what an application has registered goes, as a condition on its rows `d` of `deploy.object`.
+macro_rules! goes {
+    ($kind:literal) => {
+        concat!(
+            "d.application = $1 and d.type = '",
+            $kind,
+            "' and case when $2 is null then d.is_stale and not exists (
+                select from deploy.object again where again.application = d.application and again.type = d.type
+                  and again.names = d.names and not again.is_stale)
+              else d.path = $2 end"
+        )
+    };
+}
+
+/// Routes and query handlers that go. Whoever has one of that name now may be another.
+const UNREGISTER: [&str; 2] = [
+    concat!(
         "delete from http.route r using deploy.object d
-         where d.application = $1 and d.type = 'route' and r.method = d.names[1] and r.pattern = d.names[2] and r.owner = $3
-           and case when $2 is null then d.is_stale and not exists (
-             select from deploy.object again where again.application = d.application and again.type = d.type
-               and again.names = d.names and not again.is_stale)
-           else d.path = $2 end
-         returning format('route %s %s', r.method, r.pattern)",
-        &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
-        |row| row.get::<String>(1).ok()?,
-    );
-    removed.objects.extend(routes);
+         where r.method = d.names[1] and r.pattern = d.names[2] and r.owner = $3 and ",
+        goes!("route"),
+        " returning deploy.label(d)"
+    ),
+    concat!(
+        "delete from http.handler h using deploy.object d where h.name = d.names[1] and h.owner = $3 and ",
+        goes!("handler"),
+        " returning deploy.label(d)"
+    ),
+];
+
+/// Removes routes and query handlers of the application.
+fn unregister(application: &Application, path: Option<&str>, removed: &mut Removed) {
+    for statement in UNREGISTER {
+        removed.objects.extend(rows_as_owner(
+            statement,
+            &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
+            |row| row.get::<String>(1).ok()?,
+        ));
+    }
 }

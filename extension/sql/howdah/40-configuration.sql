@@ -23,12 +23,15 @@ create table http.handler (
   statement text not null,
   priority integer not null,
   role regrole not null,
-  search_path text not null);
+  search_path text not null,
+  owner text);
 comment on table http.handler is 'Query handlers; change them by http.handle() and http.unhandle()';
 comment on column http.handler.statement is 'One statement over the relation request; its first row is the response';
 comment on column http.handler.priority is 'Higher ones are asked first; those of one priority by name';
 comment on column http.handler.role is 'The role that requests run as';
 comment on column http.handler.search_path is 'search_path at registration, in which names resolve';
+comment on column http.handler.owner is
+  'Who registered it, if that is no member of howdah_admin: an application. Null is howdah_admin';
 
 create table http.listener (
   port integer not null check (port between 1 and 65535),

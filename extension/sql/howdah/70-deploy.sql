@@ -64,7 +64,7 @@ create table deploy.object (
   is_drifted boolean not null default false,
   definition text,
   primary key (application, path, type, names, arguments));
-comment on table deploy.object is 'What each file has made, as pg_identify_object_as_address names it; of a route method and pattern';
+comment on table deploy.object is 'What each file has made, as pg_identify_object_as_address names it; of a route method and pattern, of a handler its name';
 comment on column deploy.object.is_stale is 'Whether its file made it before and has not since; during a deployment';
 comment on column deploy.object.is_drifted is 'Whether it was changed by hand since its file ran; during a deployment';
 comment on column deploy.object.definition is
@@ -162,7 +162,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
-     http.call(text, text, http.header[], bytea, text) to %I', owner_of);
+     http.handle(text, text, integer, text, text), http.unhandle(text), http.call(text, text, http.header[], bytea, text) to %I', owner_of);
   -- Not a sequence: what is planned is undone, and a sequence is not.
   lock table deploy.application in share row exclusive mode;
   insert into deploy.application (id, name, schema_name, owner)
@@ -187,7 +187,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type <> 'route' then
+  if address.type not in ('route', 'handler') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;

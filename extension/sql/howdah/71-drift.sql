@@ -52,6 +52,9 @@ as $body$
     when 'route' then (
       select md5(concat_ws(' ', r.function, r.role, r.search_path)) from http.route r
       where r.method = (definition_of.object).names[1] and r.pattern = (definition_of.object).names[2])
+    when 'handler' then (
+      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h
+      where h.name = (definition_of.object).names[1])
     else (
       select deploy.definition(a.classid, a.objid)
       from deploy.address((definition_of.object).type, (definition_of.object).names, (definition_of.object).arguments) a
@@ -65,7 +68,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type = 'route' or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'handler') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; another major version may tell the same in other words, so that nothing is compared';
@@ -74,7 +77,7 @@ create function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case (object).type when 'route' then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
@@ -224,6 +227,12 @@ as $body$
   join http.route r on r.owner = pg_get_userbyid(a.owner::oid) or starts_with(r.function, quote_ident(a.schema_name) || '.')
   where a.name = drifted.application and not exists (
     select from deploy.object o where o.application = a.name and o.type = 'route' and o.names = array[r.method, r.pattern])
+  union all
+  select '', format('handler %s', h.name), 'was made by hand'
+  from deploy.application a
+  join http.handler h on h.owner = pg_get_userbyid(a.owner::oid)
+  where a.name = drifted.application and not exists (
+    select from deploy.object o where o.application = a.name and o.type = 'handler' and o.names = array[h.name])
   order by 1, 2
 $body$;
 comment on function deploy.drifted(text) is 'What deploy.drift() returns';

@@ -171,6 +171,10 @@ fn scripts(application: &str) -> Vec<String> {
 
 /// Loads an application as `howdah up --app` does.
 pub(super) fn load(platform: &Platform, application: &str) {
+    let folder = project().join("examples").join(application);
+    if folder.join("howdah.toml").exists() {
+        return howdah_tests::application::deploy(platform, &folder);
+    }
     // The port for lines is not one that whoever else tests has.
     let port = format!("set bips.port = {};", free_port());
     scripts(application).iter().for_each(|script| platform.sql(&format!("{port}\n{script}")));

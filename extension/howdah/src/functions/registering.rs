@@ -6,8 +6,10 @@
 
 use std::ffi::CString;
 
+use deploy::recorder::{Registered, note_registered};
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use request::function::Function;
@@ -16,8 +18,8 @@ use request::make_plan;
 use request::types::Types;
 use router::Router;
 use session::authority::{
-    NothingOpen, as_role, check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted,
-    rows_as_owner, run_as_owner, value_as_owner, with_path,
+    NothingOpen, as_role, check_role, current_user, function_name, has_rights_of, is_admin, name_of,
+    refuse_restricted, rows_as_owner, value_as_owner, with_path,
 };
 use session::temporary;
 
@@ -32,24 +34,29 @@ sql_function!(
         let path = SearchPath::of(call, 4);
         let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
         let function_as_it_is = check_function(function);
-        check_route_owner(&method, pattern);
-        run_as_owner(
+        let former = check_route_owner(&method, pattern);
+        let owner = name_of(function_as_it_is.owner());
+        register(
+            &format!("route {method} {pattern}"),
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner",
+               owner = excluded.owner
+             where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 method.as_str().into(),
                 pattern.into(),
                 function_name(function).into(),
                 role.into(),
                 path.text().into(),
-                name_of(function_as_it_is.owner()).into(),
+                owner.as_str().into(),
+                is_admin().into(),
+                former.as_deref().unwrap_or(&owner).into(),
             ],
         );
         check_route(&method, pattern);
         check_parameters(pattern, &function_as_it_is);
-        deploy::recorder::note_route(&method, pattern);
+        note_registered(Registered::Route, &[&method, pattern]);
         Datum::null()
     }
 );
@@ -77,6 +84,8 @@ sql_function!(
         refuse_restricted();
         let statement = call.need_text(0, "statement");
         let name = call.need_text(1, "name");
+        let former = check_handler_owner(name);
+        let owner = (!is_admin()).then(|| name_of(current_user()));
         let priority: i32 = call.need(2, "priority");
         let role = check_role(call.need_text(3, "role"));
         let path = SearchPath::of(call, 4);
@@ -89,13 +98,25 @@ sql_function!(
             reads_temporary
         });
         temporary::refuse_if(reads_temporary, "a statement over a table or view");
-        run_as_owner(
-            "insert into http.handler as h (name, statement, priority, role, search_path) values ($1, $2, $3, $4, $5)
+        register(
+            &format!("handler {name}"),
+            "insert into http.handler as h (name, statement, priority, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (name) do update
              set statement = excluded.statement, priority = excluded.priority, role = excluded.role,
-               search_path = excluded.search_path",
-            &[name.into(), statement.into(), priority.into(), role.into(), path.text().into()],
+               search_path = excluded.search_path
+             where $7 or coalesce(h.owner, '') = $8 returning true",
+            &[
+                name.into(),
+                statement.into(),
+                priority.into(),
+                role.into(),
+                path.text().into(),
+                owner.as_deref().into(),
+                owner.is_none().into(),
+                former.as_deref().or(owner.as_deref()).into(),
+            ],
         );
+        note_registered(Registered::Handler, &[name]);
         Datum::null()
     }
 );
@@ -106,13 +127,24 @@ sql_function!(
     |call| {
         refuse_restricted();
         let name = call.text(0);
+        name.map(check_handler_owner);
         is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
     }
 );
 
 /// Whether a statement that removes something has found it.
-pub(crate) fn is_removed(statement: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Datum {
+pub(crate) fn is_removed(statement: &str, arguments: &[DatumWithOid<'_>]) -> Datum {
     Datum::from(value_as_owner::<bool>(statement, arguments).unwrap_or_default())
+}
+
+/// Writes a row. An error if another has come in its place since its owner was asked for.
+fn register(what: &str, statement: &str, arguments: &[DatumWithOid<'_>]) {
+    if value_as_owner::<bool>(statement, arguments).is_none() {
+        refuse(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            &format!("somebody else has just registered {what}"),
+        );
+    }
 }
 
 /// The search path in which names are to resolve, as it is registered.
@@ -143,23 +175,32 @@ fn look_up(name: &str) -> Oid {
 }
 
 /// An error if there is such a route, and its function is that of somebody whose rights the current user has not: who may register
-/// routes without being a member of howdah_admin, such as the owner of an application, replaces none of others.
-fn check_route_owner(method: &str, pattern: &str) {
-    if is_admin() {
-        return;
-    }
-    let owners = rows_as_owner(
+/// routes without being a member of howdah_admin, such as the owner of an application, replaces none of others. Whose it is, if there is
+/// one.
+fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
+    check_owner(
         "select coalesce(r.owner, '') from http.route r where r.method = $1 and r.pattern = $2",
         &[method.into(), pattern.into()],
-        |row| row.get::<String>(1).ok()?,
-    );
-    if let Some(owner) = owners.first().filter(|owner| !has_rights_of(owner)) {
+        &format!("route {method} {pattern}"),
+    )
+}
+
+/// The same of a query handler: whoever registered it.
+fn check_handler_owner(name: &str) -> Option<String> {
+    check_owner(
+        "select coalesce(h.owner, '') from http.handler h where h.name = $1",
+        &[name.into()],
+        &format!("handler {name}"),
+    )
+}
+
+fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Option<String> {
+    let owner = value_as_owner::<String>(query, arguments);
+    if let Some(owner) = owner.as_ref().filter(|owner| !is_admin() && !has_rights_of(owner)) {
         let whose = if owner.is_empty() { "others" } else { owner };
-        refuse(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            &format!("route {method} {pattern} belongs to {whose}"),
-        );
+        refuse(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("{what} belongs to {whose}"));
     }
+    owner
 }
 
 /// The function; an error if a route cannot call it.
