@@ -92,6 +92,7 @@ mod together {
     mod queue_wire_silence;
     mod queue_wire_tables;
     mod queue_wire_values;
+    mod redeployed;
     mod refusals;
     mod registering;
     mod rights_configuration;

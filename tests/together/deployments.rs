@@ -185,7 +185,7 @@ fn whoever_may_deploy_one_application_touches_no_other() {
     let platform = platform();
     platform.sql(
         "create function page() returns text language sql immutable return 'mine';
-         select http.route('GET', '/mine', 'page')",
+         select http.route('GET', '/mine', 'page'); select http.handle('select ''theirs''', 'theirs')",
     );
     let mut ada = session(&platform, "ada");
     let files = json!({}).to_string();
@@ -211,7 +211,9 @@ fn whoever_may_deploy_one_application_touches_no_other() {
         ("select http.route('GET', '/mine', 'f');", "belongs to postgres"),
         ("select http.unroute('GET', '/mine');", "belongs to postgres"),
         ("select http.route('GET', '/f', 'f', role => 'postgres');", "only if you are a member"),
-        ("select http.handle('select 1');", "permission denied"),
+        ("select http.handle('select ''x''', 'theirs');", "handler theirs belongs to others"),
+        ("select http.unhandle('theirs');", "handler theirs belongs to others"),
+        ("select http.handle('select ''x''', 'ours', role => 'postgres');", "only if you are a member"),
         ("select http.listen(9999);", "permission denied"),
         ("drop function public.page();", "must be owner"),
         (

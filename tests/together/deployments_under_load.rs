@@ -151,6 +151,23 @@ fn requests_that_fail_after_a_deployment_take_it_back() {
     assert_eq!(shop.platform.get("/f").text(), "1");
     let quiet = shop.run("deploy", &["--back", "--watch", "0.3"]);
     assert!(quiet.status.success(), "{}", text(&quiet.stderr));
+
+    // What somebody else has deployed since is not taken back with it.
+    shop.write("functions/g.sql", "create function g() returns int language sql stable return 1;\n");
+    let failed = thread::scope(|scope| {
+        let watching = scope.spawn(|| shop.run("deploy", &["--watch", "60", "--undo-on-errors"]));
+        let last = "select max(number) from deploy.deployment";
+        wait_for("it is deployed", || shop.value(last) == "5");
+        shop.write("functions/g.sql", "create function g() returns int language sql stable return 2;\n");
+        shop.ok("deploy");
+        while !watching.is_finished() {
+            shop.platform.get("/f");
+        }
+        watching.join().expect("howdah")
+    });
+    let error = text(&failed.stderr);
+    assert!(error.contains("shop is at deployment 6 by now, which came after 5"), "{error}");
+    assert_eq!(shop.value("select shop.g()"), "2");
 }
 
 /// Says that it is over, after a failure as well.

@@ -73,6 +73,9 @@ impl Attempt<'_> {
             self.options.lock_timeout.as_millis()
         ))?;
         let number = start(transaction, folder, of.as_deref(), self.options, self.key)?;
+        if number != deployed.number + 1 {
+            return Err(Stop::Again("somebody else has just deployed".into()));
+        }
         if self.end == End::Undo {
             transaction.execute("select deploy.plan()", &[])?;
         }
@@ -288,7 +291,10 @@ fn commit(folder: &str) -> Option<String> {
 /// Whether a deployment that was sent was committed.
 pub(crate) fn was_committed(client: &mut Client, name: &str, key: &str) -> Result<bool, Stop> {
     let mut transaction = client.transaction()?;
-    let state = state(&mut transaction, name)?;
+    // Somebody else may have deployed since.
+    let query = "select exists (select from deploy.history($1) h where h.key operator(pg_catalog.=) $2)";
+    let was_committed =
+        state(&mut transaction, name)?.is_some() && transaction.query_one(query, &[&name, &key])?.get(0);
     transaction.commit()?;
-    Ok(state.is_some_and(|deployed| deployed.key.as_deref() == Some(key)))
+    Ok(was_committed)
 }

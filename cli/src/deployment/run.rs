@@ -49,7 +49,7 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
         Some(name) => Manifest::named(name),
         None => target::folder(&options.deploy.destination)?.manifest,
     };
-    let source = &Source::Earlier { name: manifest.name.clone(), number: options.number };
+    let source = &Source::Earlier { name: manifest.name.clone(), number: options.number, over: None };
     let end = if options.plan { End::Undo } else { End::Commit };
     let options = &Deploy { no_tests: options.no_tests, ..options.deploy.clone() };
     target::each(&options.destination, &manifest, |address| {
@@ -209,7 +209,7 @@ impl Run<'_> {
             message: Some(format!("errors of {number}")),
             ..options.clone()
         };
-        let source = &Source::Earlier { name: name.to_owned(), number: Some(before) };
+        let source = &Source::Earlier { name: name.to_owned(), number: Some(before), over: Some(number) };
         let back = Run { options, address: self.address, source, end: End::Commit };
         let (outcome, told) = match back.attempts("", report) {
             Ok(_) => ("undone", format!("{told}\nThe code of deployment {before} is back.")),

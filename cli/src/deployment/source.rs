@@ -12,8 +12,15 @@ use crate::failure::Failure;
 pub(crate) enum Source {
     /// A folder of this machine.
     Folder(Folder),
-    /// The code of an earlier deployment: this one, or the one before the last.
-    Earlier { name: String, number: Option<i32> },
+    /// The code of an earlier deployment.
+    Earlier {
+        /// The application.
+        name: String,
+        /// Which; none is the one before the last.
+        number: Option<i32>,
+        /// The deployment that it takes back, if it is to take back no other.
+        over: Option<i32>,
+    },
 }
 
 impl Source {
@@ -28,14 +35,17 @@ impl Source {
     /// The files, and which deployment they are of, if they are. Migrations are never taken back: an earlier deployment's code comes with
     /// those of the last.
     pub(crate) fn folder(&self, transaction: &mut Transaction<'_>) -> Result<(Folder, Option<String>), Stop> {
-        let (name, number) = match self {
+        let (name, number, over) = match self {
             Self::Folder(folder) => return Ok((folder.clone(), None)),
-            Self::Earlier { name, number } => (name, *number),
+            Self::Earlier { name, number, over } => (name, *number, *over),
         };
         let failed = |text: String| Stop::Failed(Failure::Said(text));
         let Some(Deployed { number: last, schema, owner, source, .. }) = state(transaction, name)? else {
             return Err(failed(format!("there is no application {name}")));
         };
+        if let Some(over) = over.filter(|over| *over != last) {
+            return Err(failed(format!("{name} is at deployment {last} by now, which came after {over}")));
+        }
         // After a rollback the one before is that before the one that is back.
         let back = source.and_then(|source| source.strip_prefix("deployment ")?.parse().ok());
         let number = number.unwrap_or_else(|| back.unwrap_or(last) - 1);

@@ -4,7 +4,7 @@ use pg::guard::PgError;
 use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
-use session::authority::{rows_as_owner, value_as_owner};
+use session::authority::{name_of, rows_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
 use super::application::Deployment;
@@ -45,6 +45,21 @@ pub(crate) fn unfinished(deployment: &Deployment) -> Vec<Value> {
 /// What two files have made.
 pub(crate) fn double(deployment: &Deployment) -> Vec<Value> {
     rows_as_owner(DOUBLE, &[deployment.application.name.as_str().into()], problem)
+}
+
+/// Routes that cannot be served, with their files, roles and errors.
+const UNREADY: &str = "select o.path, format('route %s %s cannot be served as %s: %s', u.method, u.pattern, r.role, u.error), u.detail, u.hint
+    from deploy.unready_routes($2) u
+    join http.route r on r.method = u.method and r.pattern = u.pattern
+    left join deploy.object o on o.application = $1 and o.type = 'route' and o.names = array[u.method, u.pattern]";
+
+/// Routes of the application that requests would find broken.
+pub(crate) fn unready(deployment: &Deployment) -> Vec<Value> {
+    let application = &deployment.application;
+    rows_as_owner(UNREADY, &[application.name.as_str().into(), name_of(application.owner).into()], |row| {
+        let text = |column: usize| row.get::<String>(column).ok().flatten();
+        Some(json!({ "path": text(1), "message": text(2)?, "detail": text(3), "hint": text(4) }))
+    })
 }
 
 /// SQL functions whose bodies, given as text, are wrong by now.

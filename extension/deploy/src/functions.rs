@@ -10,7 +10,7 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
-use session::authority::{name_of, refuse_restricted, run_as_owner, value_as_owner};
+use session::authority::{name_of, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use session::deploying;
 use session::request_transaction::check_constraints;
@@ -18,8 +18,9 @@ use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::checks;
+use super::comments;
 use super::drift;
-use super::recorder::{Made, recorded};
+use super::recorder::{self, Made, recorded};
 use super::removal::{in_the_way, is_part, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
@@ -93,6 +94,7 @@ sql_function!(
         );
         drift::note(&application);
         rights::begin(&application);
+        comments::begin();
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -217,8 +219,17 @@ impl File<'_> {
     /// Runs it; what it has made. What a migration makes and gives lasts, what another file does only as long as that says so.
     fn run(&self, using: Use) -> Result<Vec<Made>, PgError> {
         let application = &self.deployment.application;
-        let run =
-            || as_deployer(application.owner, &application.schema, || statements::run(self.text, using));
+        let looked_at = Cell::new(0);
+        let look = || {
+            let made = recorder::since(looked_at.get());
+            looked_at.update(|count| count + made.len());
+            self.refuse_unfit(&made);
+        };
+        let run = || {
+            as_deployer(application.owner, &application.schema, || {
+                statements::run_each(self.text, using, look)
+            })
+        };
         if self.is_migration() {
             let (ran, made) = recorded(run);
             ran?;
@@ -229,13 +240,21 @@ impl File<'_> {
         let before = rights::is_about_rights(self.text).then(|| rights::now(application));
         let (ran, made) = recorded(run);
         ran?;
-        self.refuse_objects(&made)?;
         self.note_objects(&made);
         if let Some(before) = before {
             rights::note(application, self.path, &before);
         }
         rights::give_back(application)?;
+        comments::give_back(application)?;
         Ok(made)
+    }
+
+    /// An error if what it has made is not its to make. A migration's is what it says.
+    fn refuse_unfit(&self, made: &[Made]) {
+        if !self.is_migration() {
+            let refused = self.refuse_objects(made).and_then(|()| self.refuse_lasting(made));
+            refused.unwrap_or_else(|error| unwind(error));
+        }
     }
 
     /// An error if it is for routes or grants alone, and has made something else, which would be made again each time.
@@ -253,6 +272,42 @@ impl File<'_> {
             ),
             ..PgError::default()
         })
+    }
+
+    /// An error if it has done what would last although it says so no more: what it says of another file's object, and of those to come.
+    fn refuse_lasting(&self, made: &[Made]) -> Result<(), PgError> {
+        let (message, hint) = if made.contains(&Made::Defaults) {
+            (
+                format!("{} says what rights later objects have", self.path),
+                "That lasts: say it in a migration.".into(),
+            )
+        } else if let Some((what, other)) = made.iter().find_map(|one| self.altered_of_another(one)) {
+            (
+                format!("{} alters {what}, which {other} makes", self.path),
+                format!("It would last when {} says so no more. Move it to {other}.", self.path),
+            )
+        } else {
+            return Ok(());
+        };
+        Err(PgError { sqlstate: *b"0A000", message, hint: Some(hint), ..PgError::default() })
+    }
+
+    /// An object that it has altered and another file has made: what, and which file.
+    fn altered_of_another(&self, made: &Made) -> Option<(String, String)> {
+        let Made::Altered(class, number) = made else { return None };
+        let of_another = rows_as_owner(
+            "select deploy.label(o), o.path from pg_identify_object_as_address($3, $4, 0) a
+             join deploy.object o on o.application = $1 and o.type = a.type and o.names = a.object_names and o.arguments = a.object_args
+             where o.path <> $2 and not o.is_stale",
+            &[
+                self.deployment.application.name.as_str().into(),
+                self.path.into(),
+                (*class).into(),
+                (*number).into(),
+            ],
+            |row| row.get(1).ok().flatten().zip(row.get(2).ok().flatten()),
+        );
+        of_another.into_iter().next()
     }
 
     /// Notes what it has made now; what it made before and has not made again is stale.
@@ -276,7 +331,7 @@ impl File<'_> {
                     firsts.push(names.first().cloned());
                     seconds.push(names.get(1).cloned());
                 }
-                Made::Rewritten(_) => {}
+                Made::Altered(..) | Made::Defaults | Made::Rewritten(_) => {}
             }
         }
         run_as_owner(
@@ -387,7 +442,7 @@ fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
             ),
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
-        Made::Rewritten(_) => None,
+        Made::Altered(..) | Made::Defaults | Made::Rewritten(_) => None,
     };
     made.iter().filter_map(describe).collect()
 }
@@ -456,6 +511,7 @@ sql_function!(
         let mut problems = checks::unfinished(&deployment);
         problems.extend(checks::double(&deployment));
         problems.extend(checks::invalid(&deployment));
+        problems.extend(checks::unready(&deployment));
         let unchecked = match checks::of_plpgsql(&deployment) {
             Ok((wrong, unchecked)) => {
                 problems.extend(wrong);

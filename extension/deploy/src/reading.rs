@@ -49,7 +49,7 @@ sql_function!(
         give_rows(
             call,
             "select d.number, d.kind, d.deployed_at, d.deployed_by, d.source, d.note,
-               (select count(*) from deploy.file f where f.application = d.application and f.number = d.number), d.fingerprint
+               (select count(*) from deploy.file f where f.application = d.application and f.number = d.number), d.fingerprint, d.key
              from deploy.deployment d where d.application = $1 order by d.number desc",
             &[application.name.as_str().into()],
             |row| {
@@ -62,6 +62,7 @@ sql_function!(
                     row.get::<String>(6)?,
                     row.get::<i64>(7)?,
                     row.get::<String>(8)?,
+                    row.get::<String>(9)?,
                 ])
             },
         )

@@ -14,6 +14,10 @@ pub(crate) enum Made {
     Object(Oid, Oid, i32),
     /// A route, by its method and pattern, or a query handler, by its name.
     Registered(Registered, Vec<String>),
+    /// An object was altered: catalog, number.
+    Altered(Oid, Oid),
+    /// What objects that are made later are like.
+    Defaults,
     /// A table whose rows were all written anew.
     Rewritten(Oid),
 }
@@ -62,6 +66,11 @@ pub(crate) fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
     let made = MADE.take().unwrap_or_default();
     drop(recording);
     (result, made)
+}
+
+/// What the text that runs has made since it had made so many.
+pub(crate) fn since(count: usize) -> Vec<Made> {
+    MADE.with_borrow(|made| made.iter().flatten().skip(count).cloned().collect())
 }
 
 /// Whether a text of a deployment runs.
@@ -136,17 +145,23 @@ sql_function!(
 fn commands() -> Vec<Made> {
     Spi::connect(|client| {
         let rows = client.select(
-            "select c.classid, c.objid, c.objsubid from pg_catalog.pg_event_trigger_ddl_commands() c
-             where c.objid operator(pg_catalog.<>) 0 and not c.in_extension
-               and pg_catalog.starts_with(c.command_tag, 'CREATE ')",
+            "select c.command_tag, c.classid, c.objid, c.objsubid from pg_catalog.pg_event_trigger_ddl_commands() c
+             where not c.in_extension",
             None,
             &[],
         )?;
         let made = rows.map(|row| {
-            Ok::<_, spi::Error>(Some(match (row.get(1)?, row.get(2)?, row.get(3)?) {
-                (Some(class), Some(object), Some(part)) => Made::Object(class, object, part),
-                _ => return Ok(None),
-            }))
+            let tag: String = row.get(1)?.unwrap_or_default();
+            let (class, object, part) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            let object = class.zip(object).filter(|(_, number)| *number != Oid::INVALID);
+            Ok::<_, spi::Error>(match (tag.split(' ').next(), object) {
+                _ if tag == "ALTER DEFAULT PRIVILEGES" => Some(Made::Defaults),
+                (Some("CREATE"), Some((class, number))) => {
+                    Some(Made::Object(class, number, part.unwrap_or_default()))
+                }
+                (Some("ALTER"), Some((class, number))) => Some(Made::Altered(class, number)),
+                _ => None,
+            })
         });
         made.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
     })

@@ -33,6 +33,11 @@ pub(crate) enum Use {
 
 /// Runs a text.
 pub(crate) fn run(text: &str, using: Use) {
+    run_each(text, using, || ());
+}
+
+/// Runs a text, and `after` after each statement: its errors are the statement's.
+pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
     let Ok(text) = CString::new(text) else {
         refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "the text has a byte 0");
     };
@@ -58,6 +63,7 @@ pub(crate) fn run(text: &str, using: Use) {
             }
             run_statement(statement, &text, using, begin);
             pg_sys::CommandCounterIncrement();
+            after();
         }
         pg_sys::MemoryContextSwitchTo(outer);
         pg_sys::MemoryContextDelete(memory);

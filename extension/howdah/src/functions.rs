@@ -9,6 +9,7 @@
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
 //! - [`queue_listen`]: listeners for lines.
 //! - [`roles`]: the roles that configuration names cannot be dropped.
+//! - [`unready`]: routes that requests would find broken.
 
 mod calling;
 pub(crate) mod configuration;
@@ -21,3 +22,4 @@ mod registering;
 mod requests;
 mod responses;
 mod roles;
+mod unready;

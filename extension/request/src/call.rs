@@ -79,7 +79,8 @@ pub fn is_in_request() -> bool {
     unsafe { current::get() }.is_some()
 }
 
-fn watch() {
+/// Has this session hear of changes, as a worker does from its start.
+pub fn watch() {
     if !WATCHES.replace(true) {
         changes::watch();
         called::watch();

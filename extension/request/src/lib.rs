@@ -1,7 +1,8 @@
 //! Running a request: the same for gateway and executor.
 //!
 //! [`runner`]: [`Runner::run`] finds what answers (a route, or the query handlers in their order: [`way`](mod@way)), runs it as its role in
-//! a transaction, and leaves the response in its buffer. [`call`] does it in the transaction of a session. Read in this order:
+//! a transaction, and leaves the response in its buffer. [`call`] does it in the transaction of a session; [`check`] asks
+//! whether it could be done. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`session::changes`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
@@ -26,6 +27,7 @@ pub mod body;
 pub mod bound_value;
 pub mod call;
 pub mod called;
+pub mod check;
 pub mod current;
 mod effects;
 pub mod endpoint;

@@ -245,7 +245,7 @@ comment on function deploy.finish() is 'Checks that all of a deployment''s files
 
 create function deploy.history(application text)
 returns table (number integer, kind text, deployed_at timestamptz, deployed_by text, source text, note text, files bigint,
-  fingerprint text)
+  fingerprint text, key text)
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_history_wrapper';
 comment on function deploy.history(text) is 'Deployments of an application, the last first';
@@ -270,6 +270,12 @@ create function deploy.files(application text, number integer) returns table (pa
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_files_wrapper';
 comment on function deploy.files(text, integer) is 'The files of a deployment';
+
+create function deploy.unready_routes(owner text) returns table (method text, pattern text, error text, detail text, hint text)
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_unready_routes';
+comment on function deploy.unready_routes(text) is 'Routes to a role''s functions that cannot be served as things are';
+revoke all on function deploy.unready_routes(text) from public;
 
 create function deploy.note() returns event_trigger
 language c

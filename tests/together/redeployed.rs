@@ -1,0 +1,168 @@
+//! What is dropped and made again, what would outlast its file, and routes that requests would find broken.
+
+use std::thread;
+
+use howdah_tests::application::{Application, ITEMS};
+use howdah_tests::wait_for;
+
+const FUNCTION: (&str, &str) =
+    ("functions/one.sql", "create function one() returns int language sql immutable return 1;\n");
+
+#[test]
+fn comments_stay_on_what_is_made_again_unless_its_file_has_others() {
+    let shop = Application::of(&[
+        ITEMS,
+        FUNCTION,
+        ("views/v.sql", "create view v as select id, name from item;\ncomment on view v is 'of the file';\n"),
+        ("views/w.sql", "create view w as select id from v;\n"),
+        ("functions/agg.sql", "create aggregate agg(*) (sfunc = int8inc, stype = bigint, initcond = '0');\n"),
+        ("views/d.sql", "create domain d as int;\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql(
+        "comment on view shop.w is 'it''s'; comment on column shop.w.id is 'a \\ b'; comment on function shop.one() is 'f';
+         comment on aggregate shop.agg(*) is 'a'; comment on domain shop.d is 'd'; comment on view shop.v is 'by hand'",
+    );
+    shop.write(
+        "views/v.sql",
+        "create view v as select id from item;\ncomment on view v is 'of the new file';\n",
+    );
+    shop.write(
+        "functions/one.sql",
+        "create function one() returns bigint language sql immutable return 1;\n",
+    );
+    shop.write(
+        "functions/agg.sql",
+        "create aggregate agg(*) (sfunc = int4inc, stype = int, initcond = '0');\n",
+    );
+    shop.write("views/d.sql", "create domain d as bigint;\n");
+    shop.ok("deploy");
+    let comments = "select concat_ws(' ', obj_description('shop.w'::regclass), col_description('shop.w'::regclass, 1),
+        obj_description('shop.one()'::regprocedure), obj_description((select oid from pg_proc where proname = 'agg')),
+        obj_description('shop.d'::regtype), obj_description('shop.v'::regclass))";
+    assert_eq!(shop.value(comments), "it's a \\ b f a d of the new file");
+    assert_eq!(shop.value("select pg_typeof(shop.one())::text"), "bigint");
+}
+
+#[test]
+fn no_file_says_of_anothers_what_would_outlast_it() {
+    let shop = Application::of(&[
+        ITEMS,
+        FUNCTION,
+        (
+            "views/v.sql",
+            "create view v as select id from item;\nalter view v set (security_barrier = true);\n",
+        ),
+        ("functions/e.sql", "create type e as enum ('a');\nalter type e rename to f;\n"),
+    ]);
+    shop.ok("deploy");
+    let before = shop.dump();
+    for (path, text, told) in [
+        (
+            "functions/two.sql",
+            "alter function one() set work_mem = '1MB';\n",
+            "functions/two.sql alters function shop.one(), which functions/one.sql makes",
+        ),
+        (
+            "grants.sql",
+            "alter view v set (security_invoker);\n",
+            "grants.sql alters view shop.v, which views/v.sql makes",
+        ),
+        (
+            "functions/two.sql",
+            "alter type f add value 'b';\n",
+            "functions/two.sql alters type shop.f, which functions/e.sql makes",
+        ),
+        (
+            "functions/two.sql",
+            "do $$ begin alter function one() strict; end $$;\n",
+            "alters function shop.one()",
+        ),
+        (
+            "grants.sql",
+            "alter default privileges revoke execute on functions from public;\n",
+            "grants.sql says what rights later objects have",
+        ),
+    ] {
+        shop.write(path, text);
+        let error = shop.fails("deploy");
+        assert!(error.contains(told), "{error}");
+        shop.remove(path);
+    }
+    assert_eq!(shop.dump(), before);
+    // Where it lasts, as it has to.
+    shop.write("migrations/2.sql", "alter default privileges revoke execute on functions from public;\n");
+    shop.write("functions/two.sql", "create function two() returns int language sql return 2;\n");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select has_function_privilege('howdah_web', 'shop.two()', 'execute')"), "f");
+}
+
+#[test]
+fn routes_that_requests_would_find_broken_stop_a_deployment() {
+    let shop =
+        Application::of(&[ITEMS, FUNCTION, ("routes.sql", "select http.route('GET', '/one', 'one');\n")]);
+    shop.ok("deploy");
+    let before = shop.dump();
+    let broken = |change: (&str, &str), told: &str| {
+        let (path, text) = change;
+        shop.write(path, text);
+        for task in ["plan", "deploy"] {
+            let error = shop.fails(task);
+            assert!(error.contains(told), "{error}");
+        }
+        shop.remove(path);
+    };
+    broken(
+        ("grants.sql", "revoke execute on function one() from public;\n"),
+        "routes.sql: route GET /one cannot be served as howdah_web: permission denied for function shop.one",
+    );
+    shop.platform.sql("create role shop_web; grant shop_web to shop_owner");
+    shop.write("routes.sql", "select http.route('GET', '/one', 'one', role => 'shop_web');\n");
+    let error = shop.fails("deploy");
+    assert!(
+        error.contains("route GET /one cannot be served as shop_web: permission denied for schema shop"),
+        "{error}"
+    );
+    shop.write("routes.sql", "select http.route('GET', '/one', 'one');\n");
+    assert_eq!(shop.dump(), before);
+    assert!(shop.ok("deploy").contains("Nothing has changed"));
+    shop.platform.sql("grant usage on schema shop to shop_web");
+    shop.write("routes.sql", "select http.route('GET', '/one', 'one', role => 'shop_web');\n");
+    shop.ok("deploy");
+    assert_eq!(shop.platform.get("/one").text(), "1");
+}
+
+#[test]
+fn who_has_planned_before_another_deployed_plans_again() {
+    let shop = Application::of(&[FUNCTION]);
+    shop.ok("deploy");
+    let mut other = shop.platform.session();
+    // What a deployment looks at between what is deployed and its begin.
+    other.batch_execute("begin; lock table deploy.shape in access exclusive mode").unwrap();
+    thread::scope(|scope| {
+        shop.write("functions/two.sql", "create function two() returns int language sql return 2;\n");
+        let late = scope.spawn(|| shop.run("deploy", &["--lock-timeout", "60"]));
+        let waits = "pg_stat_activity where wait_event_type = 'Lock' and query like '%deploy.drift%'";
+        wait_for("it waits", || shop.platform.count(waits) == 1);
+        other
+            .batch_execute(
+                "do $$ declare text text := 'create function one() returns int language sql immutable return 7;';
+                 begin
+                   perform deploy.start('shop', json_build_object('functions/one.sql', encode(sha256(text::bytea), 'hex')));
+                   perform deploy.run('functions/one.sql', text);
+                   perform deploy.take_away();
+                   assert (deploy.finish() -> 'problems')::text = '[]';
+                 end $$;
+                 commit",
+            )
+            .unwrap();
+        let late = late.join().unwrap();
+        let told = howdah_tests::application::text(&late.stdout);
+        assert!(late.status.success() && told.contains("somebody else has just deployed"), "{told}");
+    });
+    assert_eq!(shop.value("select shop.one() || ' ' || shop.two()"), "1 2");
+    assert_eq!(
+        shop.value("select string_agg(number || kind, ' ' order by number) from deploy.deployment"),
+        "1deploy 2deploy 3deploy"
+    );
+}
