@@ -226,8 +226,8 @@ fn whoever_may_deploy_one_application_touches_no_other() {
     ] {
         let text = format!("create function f() returns text language sql immutable return 'f';\n{text}\n");
         ada.batch_execute("begin").unwrap();
-        start(&mut ada, &[("routes.sql", &text)]);
-        let error = run(&mut ada, "routes.sql", &text)["error"].clone();
+        start(&mut ada, &[("functions/f.sql", &text)]);
+        let error = run(&mut ada, "functions/f.sql", &text)["error"].clone();
         assert!(error["message"].as_str().is_some_and(|message| message.contains(wrong)), "{text}{error:?}");
         ada.batch_execute("rollback").unwrap();
     }

@@ -45,6 +45,37 @@ fn comments_stay_on_what_is_made_again_unless_its_file_has_others() {
 }
 
 #[test]
+fn options_that_a_view_was_given_by_hand_stay_and_stay_told() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("views/v.sql", "create view v with (security_barrier) as select id, name from item;\n"),
+        ("views/w.sql", "create view w as select id from v;\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql(
+        "alter view shop.v set (security_invoker = true, check_option = local); alter view shop.w set (security_invoker = true)",
+    );
+    let options = "select string_agg(relname || ' ' || reloptions::text, ' ' order by relname) from pg_class where relnamespace = 'shop'::regnamespace and relkind = 'v'";
+    let drift = "select string_agg(object, ' ') from deploy.drift('shop')";
+    for text in [
+        // Replaced; dropped, with what depends on it; twice.
+        "create view v with (security_barrier) as select id, name, 1 as more from item;\n",
+        "create view v with (security_barrier) as select id, 1 as more from item;\n",
+        "create view v with (security_barrier) as select id, 2 as less from item;\n",
+    ] {
+        shop.write("views/v.sql", text);
+        shop.ok("deploy");
+        assert_eq!(
+            shop.value(options),
+            "v {security_barrier=true,security_invoker=true,check_option=local} w {security_invoker=true}"
+        );
+        assert_eq!(shop.value(drift), "view shop.v view shop.w");
+    }
+    shop.platform.sql("alter view shop.v reset (security_invoker, check_option); alter view shop.w reset (security_invoker)");
+    assert_eq!(shop.value(drift), "");
+}
+
+#[test]
 fn no_file_says_of_anothers_what_would_outlast_it() {
     let shop = Application::of(&[
         ITEMS,
@@ -89,6 +120,12 @@ fn no_file_says_of_anothers_what_would_outlast_it() {
         assert!(error.contains(told), "{error}");
         shop.remove(path);
     }
+    shop.write("migrations/2.sql", "\nalter view v set (security_invoker = true);\n");
+    let error = shop.fails("deploy");
+    assert!(
+        error.contains("migrations/2.sql:2: migrations/2.sql alters view shop.v, which views/v.sql makes"),
+        "{error}"
+    );
     assert_eq!(shop.dump(), before);
     // Where it lasts, as it has to.
     shop.write("migrations/2.sql", "alter default privileges revoke execute on functions from public;\n");

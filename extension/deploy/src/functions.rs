@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::checks;
-use super::comments;
 use super::drift;
+use super::kept;
 use super::recorder::{self, Made, recorded};
 use super::removal::{in_the_way, is_part, take_away};
 use super::rights;
@@ -94,7 +94,7 @@ sql_function!(
         );
         drift::note(&application);
         rights::begin(&application);
-        comments::begin();
+        kept::begin();
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -237,6 +237,7 @@ impl File<'_> {
             return Ok(made);
         }
         rights::undo(application, Some(self.path), self.deployment.number)?;
+        kept::keep_of_file(application, self.path);
         let before = rights::is_about_rights(self.text).then(|| rights::now(application));
         let (ran, made) = recorded(run);
         ran?;
@@ -245,16 +246,14 @@ impl File<'_> {
             rights::note(application, self.path, &before);
         }
         rights::give_back(application)?;
-        comments::give_back(application)?;
+        kept::give_back(application)?;
         Ok(made)
     }
 
-    /// An error if what it has made is not its to make. A migration's is what it says.
+    /// An error if what it has made is not its to make.
     fn refuse_unfit(&self, made: &[Made]) {
-        if !self.is_migration() {
-            let refused = self.refuse_objects(made).and_then(|()| self.refuse_lasting(made));
-            refused.unwrap_or_else(|error| unwind(error));
-        }
+        let refused = self.refuse_objects(made).and_then(|()| self.refuse_lasting(made));
+        refused.unwrap_or_else(|error| unwind(error));
     }
 
     /// An error if it is for routes or grants alone, and has made something else, which would be made again each time.
@@ -276,7 +275,7 @@ impl File<'_> {
 
     /// An error if it has done what would last although it says so no more: what it says of another file's object, and of those to come.
     fn refuse_lasting(&self, made: &[Made]) -> Result<(), PgError> {
-        let (message, hint) = if made.contains(&Made::Defaults) {
+        let (message, hint) = if made.contains(&Made::Defaults) && !self.is_migration() {
             (
                 format!("{} says what rights later objects have", self.path),
                 "That lasts: say it in a migration.".into(),
@@ -284,12 +283,15 @@ impl File<'_> {
         } else if let Some((what, other)) = made.iter().find_map(|one| self.altered_of_another(one)) {
             (
                 format!("{} alters {what}, which {other} makes", self.path),
-                format!("It would last when {} says so no more. Move it to {other}.", self.path),
+                format!(
+                    "It would last when {} says so no more, or be lost with the next change of {other}. Say it there.",
+                    self.path
+                ),
             )
         } else {
             return Ok(());
         };
-        Err(PgError { sqlstate: *b"0A000", message, hint: Some(hint), ..PgError::default() })
+        Err(PgError { sqlstate: *b"55000", message, hint: Some(hint), ..PgError::default() })
     }
 
     /// An object that it has altered and another file has made: what, and which file.

@@ -5,7 +5,7 @@
 //! - [`statements`]: a text, cut into its statements by PostgreSQL's parser and run; where in it an error is.
 //! - [`recorder`]: what a text has made.
 //! - [`removal`]: dropping what a file has made.
-//! - [`rights`]: what a file gives and takes; [`comments`]: those of what is made again.
+//! - [`rights`]: what a file gives and takes; [`kept`]: what was said by hand of what is made again.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
@@ -18,9 +18,9 @@
 mod application;
 mod checker;
 mod checks;
-mod comments;
 mod drift;
 mod functions;
+mod kept;
 mod reading;
 pub mod recorder;
 mod removal;

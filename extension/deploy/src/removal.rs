@@ -10,7 +10,7 @@ use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
 use super::application::{Application, Deployment};
-use super::comments;
+use super::kept;
 use super::rights;
 use super::statements::{self, Use};
 
@@ -218,7 +218,7 @@ fn remove(
         return Ok(());
     }
     refuse_loss(application, object)?;
-    comments::keep(class, number);
+    kept::keep(application, class, number);
     as_deployer(application.owner, &application.schema, || statements::run(&object.statement, Use::Run))?;
     removed.objects.push(object.description.clone());
     Ok(())
