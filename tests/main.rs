@@ -18,6 +18,7 @@ mod together {
     mod databases;
     mod deployed_kinds;
     mod deployment_attacks;
+    mod deployment_takeovers;
     mod deployments;
     mod deployments_by_pooler;
     mod deployments_by_tls;

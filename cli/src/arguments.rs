@@ -171,6 +171,9 @@ pub(crate) struct Deploy {
     /// Whether tests are left out: in a rollback alone.
     #[arg(skip)]
     pub(crate) no_tests: bool,
+    /// Whether what howdah.toml asks an administrator for is given: on a platform of the user's own alone.
+    #[arg(skip)]
+    pub(crate) as_administrator: bool,
     /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) lock_timeout: Duration,

@@ -1,7 +1,7 @@
 //! The platform's database and the extension in it.
 
 use cluster::Cluster;
-use cluster::postgres::GenericClient;
+use cluster::postgres::{Client, GenericClient};
 
 use crate::application;
 use crate::failure::Result;
@@ -9,10 +9,18 @@ use crate::failure::Result;
 /// The extension's name.
 pub(crate) const EXTENSION: &str = "howdah";
 
+/// A session of the superuser's in which names are PostgreSQL's own: who makes schemas must not choose what the command's operators and
+/// functions mean.
+pub(crate) fn connect(cluster: &Cluster, name: &str) -> Result<Client> {
+    let mut client = cluster.connect(name)?;
+    client.batch_execute("set search_path = pg_catalog, pg_temp")?;
+    Ok(client)
+}
+
 /// Makes the database and the extension where they are missing, and brings the extension to the version of
 /// its files.
 pub(crate) fn prepare(cluster: &Cluster, name: &str) -> Result<()> {
-    let mut client = cluster.connect("postgres")?;
+    let mut client = connect(cluster, "postgres")?;
     if client.query_opt("select from pg_database where datname = $1", &[&name])?.is_none() {
         application::forget(cluster, name)?;
         client.batch_execute(&format!("create database {}", quoted(name)))?;
@@ -36,7 +44,7 @@ pub(crate) fn name(text: &str) -> Result<String, String> {
 
 /// The databases that the platform serves, as the server's setting names them.
 pub(crate) fn served(cluster: &Cluster) -> Result<Vec<String>> {
-    let mut client = cluster.connect("postgres")?;
+    let mut client = connect(cluster, "postgres")?;
     let row = client.query_one("select coalesce(current_setting('howdah.databases', true), '')", &[])?;
     let list: String = row.get(0);
     let names = list.split(',').map(|name| name.trim().to_owned());

@@ -10,6 +10,7 @@ use nix::unistd::Uid;
 
 use crate::arguments::Up;
 use crate::authority::{self, Authority, Holder};
+use crate::database;
 use crate::failure::{Failure, Result};
 use crate::localhost::{Localhost, Server};
 use crate::screen::say;
@@ -40,8 +41,7 @@ pub(crate) fn in_force(cluster: &Cluster, options: &Up, started: bool) -> Result
     if !options.tls {
         return Ok(None);
     }
-    let row = cluster
-        .connect("postgres")?
+    let row = database::connect(cluster, "postgres")?
         .query_one("select coalesce(current_setting($1, true), '')", &[&SETTING])?;
     let set: String = row.get(0);
     let ours = Localhost::of(cluster.path()).setting();

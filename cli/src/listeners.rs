@@ -64,7 +64,7 @@ pub(crate) fn require_free(options: &Up) -> Result<()> {
 /// Listens on the ports, and no longer on those of an earlier start.
 pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
     let wanted = wanted(options);
-    let mut client = cluster.connect(&options.database)?;
+    let mut client = database::connect(cluster, &options.database)?;
     for file in [CLEAR, TLS] {
         let earlier = fs::read_to_string(cluster.path().join(file))
             .ok()
@@ -142,7 +142,7 @@ impl Listener {
 
 /// What `http.listeners` says, as JSON: its columns are the extension's affair.
 fn listener_error(cluster: &Cluster, database: &str) -> Result<String> {
-    let mut client = cluster.connect(database)?;
+    let mut client = database::connect(cluster, database)?;
     if !database::has_relation(&mut client, "http.listeners")? {
         return Ok(String::new());
     }

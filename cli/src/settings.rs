@@ -3,12 +3,13 @@
 use cluster::postgres::Client;
 use cluster::{Cluster, Error};
 
+use crate::database;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
 
 /// An error, which says why, if the server that has just started does not have these settings in force.
 pub(crate) fn require_in_force(cluster: &Cluster, settings: &[(String, String)]) -> Result<()> {
-    let mut client = cluster.connect("postgres")?;
+    let mut client = database::connect(cluster, "postgres")?;
     for (name, value) in settings {
         require_known(&mut client, name)?;
         let defaulted = "select from pg_settings where lower(name) = lower($1) and source = 'default'";
@@ -21,7 +22,7 @@ pub(crate) fn require_in_force(cluster: &Cluster, settings: &[(String, String)])
 
 /// Changes settings of a server that runs, and says what has become of each.
 pub(crate) fn change(cluster: &Cluster, settings: &[(String, String)]) -> Result<()> {
-    let mut client = cluster.connect("postgres")?;
+    let mut client = database::connect(cluster, "postgres")?;
     for (name, value) in settings {
         require_known(&mut client, name)?;
         match cluster.change(name, value) {

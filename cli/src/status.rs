@@ -5,6 +5,7 @@ use cluster::postgres::{GenericClient, SimpleQueryMessage};
 use serde_json::{Value, json};
 
 use crate::arguments::Destination;
+use crate::connection::begin;
 use crate::database;
 use crate::deployment::target;
 use crate::failure::{Failure, Result};
@@ -45,7 +46,7 @@ fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
     let address = target::address_of(options, to, "howdah status")?;
     let mut client = address.connect()?;
     // As a pooler may give each transaction to another session.
-    let mut client = client.transaction()?;
+    let mut client = begin(&mut client)?;
     let query = "select pg_catalog.pg_has_role('howdah_admin', 'usage') from pg_catalog.pg_roles where rolname = 'howdah_admin'";
     let Some(row) = client.query_opt(query, &[])? else {
         return Err(Failure::Said(format!("{} has no extension howdah", address.shown)));
@@ -62,7 +63,8 @@ fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
 }
 
 fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
-    let version: String = cluster.connect("postgres")?.query_one("show server_version", &[])?.get(0);
+    let version: String =
+        database::connect(cluster, "postgres")?.query_one("show server_version", &[])?.get(0);
     say(&format!("PostgreSQL {version}, process {}", cluster.pid().unwrap_or_default()));
     say(&format!("data folder {}", cluster.data().display()));
     say(&format!("log         {}", cluster.log().display()));
@@ -72,7 +74,7 @@ fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
     let mut server_is_shown = false;
     for name in databases {
         // A listed database may be missing, or have no extension yet: the others are shown all the same.
-        let shown = cluster.connect(name).map_err(Failure::from).and_then(|mut client| {
+        let shown = database::connect(cluster, name).and_then(|mut client| {
             if !server_is_shown {
                 print_views(&mut client, &OF_SERVER)?;
                 server_is_shown = true;
@@ -103,7 +105,7 @@ fn print_views(client: &mut impl GenericClient, views: &[View]) -> Result<()> {
 fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
     let mut status = json!({ "pid": cluster.pid(), "data": cluster.data(), "served": {} });
     for name in databases {
-        let looked = cluster.connect(name).map_err(Failure::from).and_then(|mut client| {
+        let looked = database::connect(cluster, name).and_then(|mut client| {
             if status.get("workers").is_none() {
                 add_views(&mut client, &OF_SERVER, &mut status)?;
             }

@@ -52,11 +52,11 @@ pub(crate) fn drain(cluster: &Cluster, announce: Duration) {
 
 /// How many requests were cut off.
 fn drain_one(cluster: &Cluster, name: &str, announce: Duration) -> Result<i64> {
-    let mut client = cluster.connect("postgres")?;
+    let mut client = database::connect(cluster, "postgres")?;
     if client.query_opt("select from pg_database where datname = $1", &[&name])?.is_none() {
         return Ok(0);
     }
-    let mut client = cluster.connect(name)?;
+    let mut client = database::connect(cluster, name)?;
     if client.query_one("select to_regprocedure('http.drain(interval)') is null", &[])?.get(0) {
         return Ok(0);
     }

@@ -84,8 +84,11 @@ fn write(folder: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Deploys a folder as the superuser.
-pub fn deploy(platform: &Platform, folder: &Path) {
+/// Deploys a folder as the superuser, who makes the application, if there is none; `arguments` are those of `deploy.create_application()`.
+pub fn deploy(platform: &Platform, folder: &Path, arguments: &str) {
+    platform.sql(&format!(
+        "do $$ begin if not exists (select from deploy.application) then perform deploy.create_application({arguments}); end if; end $$"
+    ));
     let to = platform.cluster.connection_string(DATABASE).unwrap();
     let mut command = Command::new(crate::platform::command());
     let output = command.arg("deploy").arg("--app").arg(folder).args(["--to", &to]).output().unwrap();

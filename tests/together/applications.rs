@@ -543,6 +543,12 @@ fn query_handlers_are_deployed_as_routes_are_and_nobody_replaces_those_of_others
         )
     };
     let shop = Application::of(&[("routes.sql", &(pages("front", "shop") + &pages("back", "store")))]);
+    let refused = shop.fails("deploy");
+    assert!(refused.contains("permission denied for function handle"), "{refused}");
+    shop.write("howdah.toml", "name = \"shop\"\nhandlers = true\n");
+    let refused = shop.fails("deploy");
+    assert!(refused.contains("select deploy.create_application('shop', handlers => true);"), "{refused}");
+    shop.platform.sql("select deploy.create_application('shop', handlers => true)");
     assert!(shop.ok("deploy").contains("ran: handler front, handler back"));
     assert_eq!(
         (shop.platform.get("/shop").text(), shop.platform.get("/store").text()),
@@ -574,7 +580,8 @@ fn query_handlers_are_deployed_as_routes_are_and_nobody_replaces_those_of_others
     assert!(shop.fails("deploy").contains("the handler front stands here twice"));
     shop.write("routes.sql", "select http.unhandle('mine');\n");
     assert!(shop.fails("deploy").contains("handler mine belongs to others"));
-    shop.write("howdah.toml", "name = \"other\"\n");
+    shop.write("howdah.toml", "name = \"other\"\nhandlers = true\n");
+    shop.platform.sql("select deploy.create_application('other', handlers => true)");
     for name in ["front", "mine"] {
         shop.write("routes.sql", &pages(name, "taken"));
         assert!(shop.fails("deploy").contains(&format!("handler {name} belongs to ")));

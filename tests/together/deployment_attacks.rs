@@ -200,6 +200,11 @@ fn an_application_is_made_of_nobody_elses_role_or_schema() {
         ("'e', owner => 'shop_owner'", "role shop_owner owns another application"),
         ("'e', schema_name => 'shop'", "schema shop is another application's"),
         ("'e', schema_name => 'pg_catalog'", "schema pg_catalog is no application's"),
+        ("'e', schema_name => 'public'", "schema public is no application's"),
+        ("'e', schema_name => 'howdah_x'", "schema howdah_x is no application's"),
+        ("'postgres'", "schema postgres is no application's"),
+        ("'e', owner => 'pg_read_all_data'", "role pg_read_all_data"),
+        ("'e', owner => 'howdah_web'", "role howdah_web"),
         ("'e', owner => 'postgres'", "role postgres"),
         ("'e', owner => 'mallory'", "mallory"),
         ("'e', owner => 'maker'", "role maker may do more"),
@@ -309,7 +314,7 @@ fn a_loop_of_deployments_keeps_no_request_from_its_end() {
     let shop = application(&[
         (
             "functions/f.sql",
-            "create function f() returns text language plpgsql as $$ begin perform pg_sleep(0.3); return 'x'; end $$;\n",
+            "create function f() returns text language plpgsql as $$ begin perform pg_sleep(1.5); return 'x'; end $$;\n",
         ),
         ("routes.sql", "select http.route('POST', '/f', 'f');\n"),
     ]);
@@ -321,7 +326,12 @@ fn a_loop_of_deployments_keeps_no_request_from_its_end() {
             let mut session = shop.platform.session();
             session.batch_execute("set session authorization mallory").unwrap();
             while !done.load(Relaxed) {
-                session.batch_execute("begin; select deploy.start('shop', '{}'); commit").unwrap();
+                // It may have to wait for too long.
+                let _ = session.batch_execute(
+                    "begin; select deploy.start('shop', json_build_object('functions/x.sql', encode(sha256('select 1'), 'hex')));
+                     select deploy.run('functions/x.sql', 'select 1'); commit",
+                );
+                let _ = session.batch_execute("rollback");
             }
         });
         wait_for("the loop runs", || shop.platform.count("deploy.deployment") > 5);

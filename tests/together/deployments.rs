@@ -185,6 +185,7 @@ fn whoever_may_deploy_one_application_touches_no_other() {
     let platform = platform();
     platform.sql(
         "create function page() returns text language sql immutable return 'mine';
+         grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to shop_owner;
          select http.route('GET', '/mine', 'page'); select http.handle('select ''theirs''', 'theirs')",
     );
     let mut ada = session(&platform, "ada");

@@ -12,7 +12,11 @@ use loader::{Options, Source};
 #[test]
 fn the_published_example_answers_as_published() {
     let platform = Platform::start();
-    deploy(&platform, Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/users")));
+    deploy(
+        &platform,
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/users")),
+        "'users', handlers => true",
+    );
 
     let hello = platform.get("/users/johndoe");
     assert_eq!((hello.status, hello.text()), (200, "Hello, <b>John</b>!".into()));

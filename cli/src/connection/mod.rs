@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use cluster::postgres::config::{Host, SslMode};
-use cluster::postgres::{CancelToken, Client, Config};
+use cluster::postgres::{CancelToken, Client, Config, Transaction};
 use conninfo::{Parameters, VARIABLES};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -153,6 +153,14 @@ impl Source<'_> {
     fn home(&self, name: &str) -> Option<PathBuf> {
         (self.variable)("HOME").map(|home| Path::new(&home).join(name))
     }
+}
+
+/// Begins a transaction in which names are PostgreSQL's own: who makes schemas must not choose what the command's operators and functions
+/// mean. For the transaction alone, as a pooler gives the session to others.
+pub(crate) fn begin(client: &mut Client) -> std::result::Result<Transaction<'_>, cluster::postgres::Error> {
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute("set local search_path = pg_catalog, pg_temp")?;
+    Ok(transaction)
 }
 
 /// Parameters as a connection string.

@@ -2,23 +2,24 @@
 //! the same in an empty schema, beside which the other one stood for a moment under another name. No row changes.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use cluster::postgres::Transaction;
 use folder::{Deployed, Folder, Plan};
 use serde_json::{Value, json};
 
-use super::attempt::{run_files, start};
+use super::attempt::{refuse_known_role, run_files, start};
 use super::code::Files;
 use super::locks::Locks;
 use super::report::Report;
 use super::server::{Stop, refuse_problems, require_extension, state};
 use super::target::{self, said};
 use crate::arguments::Adopt;
-use crate::connection::Address;
+use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
 
-/// What the schema is called while another is made beside it.
-const ASIDE: &str = "howdah_before";
+/// What the schema's name while another is made beside it begins with; the rest is random, so that nobody can take it before.
+const ASIDE: &str = "howdah_before_";
 
 /// Adopts what is in a database, or says what that would do.
 pub(crate) fn run(options: &Adopt) -> Result<()> {
@@ -47,7 +48,7 @@ impl Adoption<'_> {
         require_extension(&mut client, &address.shown)?;
         let name = &self.folder.manifest.name;
         report.say(&format!("{} of {} becomes {name}", self.folder.manifest.schema(), address.shown));
-        let mut transaction = client.transaction()?;
+        let mut transaction = begin(&mut client)?;
         self.refuse(&mut transaction)?;
         let timeout = self.options.deploy.lock_timeout.as_millis();
         transaction.batch_execute(&format!(
@@ -94,10 +95,9 @@ impl Adoption<'_> {
         let failed = |text: String| Err(Stop::Failed(Failure::Said(text)));
         let (name, schema) = (&self.folder.manifest.name, self.folder.manifest.schema());
         let row = client.query_one(
-            "select rolsuper, exists (select from pg_catalog.pg_namespace where nspname = $1), exists (
-               select from pg_catalog.pg_namespace where nspname = $2)
+            "select rolsuper, exists (select from pg_catalog.pg_namespace where nspname = $1)
              from pg_catalog.pg_roles where rolname = current_user",
-            &[&schema, &ASIDE],
+            &[&schema],
         )?;
         if !row.get::<_, bool>(0) {
             return failed("only a superuser adopts: what is there belongs to others".into());
@@ -108,12 +108,7 @@ impl Adoption<'_> {
         if !row.get::<_, bool>(1) {
             return failed(format!("there is no schema {schema} to adopt: howdah deploy makes it"));
         }
-        if row.get::<_, bool>(2) {
-            return failed(format!(
-                "there is a schema {ASIDE}, which is what the other one is called meanwhile"
-            ));
-        }
-        Ok(())
+        refuse_known_role(client, self.folder)
     }
 
     /// Makes the owner and the application; the schema is the owner's.
@@ -126,8 +121,9 @@ impl Adoption<'_> {
         )?;
         transaction.batch_execute(statements.get(0))?;
         transaction.batch_execute(statements.get(1))?;
-        let make = "select deploy.create_application($1, $2, $3)";
-        transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
+        let make = "select deploy.create_application($1, $2, $3, $4)";
+        transaction
+            .execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner(), &manifest.handlers])?;
         Ok(())
     }
 
@@ -136,7 +132,9 @@ impl Adoption<'_> {
         let rows = transaction.query(
             "select p.oid::pg_catalog.regprocedure::text, p.proowner::pg_catalog.regrole::text
              from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-             where n.nspname = $1 and p.prosecdef and p.proowner <> pg_catalog.to_regrole(pg_catalog.quote_ident($2)) order by 1",
+             where n.nspname = $1 and p.prosecdef and pg_catalog.pg_get_userbyid(p.proowner) <> $2
+               and not exists (select from pg_catalog.pg_depend e where e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and e.objid = p.oid and e.deptype = 'e')
+             order by 1",
             &[&self.folder.manifest.schema(), &self.folder.manifest.owner()],
         )?;
         for row in rows {
@@ -157,7 +155,7 @@ impl Adoption<'_> {
             .query_one(
                 "select pg_catalog.format('alter schema %1$I rename to %3$I; create schema %1$I authorization %2$I;
                    grant usage on schema %1$I to howdah_web', $1::text, $2::text, $3::text)",
-                &[&manifest.schema(), &manifest.owner(), &ASIDE],
+                &[&manifest.schema(), &manifest.owner(), &format!("{ASIDE}{:016x}", RandomState::new().build_hasher().finish())],
             )?
             .get(0);
         aside.batch_execute(&statements)?;

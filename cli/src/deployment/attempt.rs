@@ -1,14 +1,13 @@
 //! One deployment, in one transaction.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 
 use cluster::postgres::{Client, Row, Transaction};
 use folder::plan::Change;
-use folder::{Deployed, Folder, Plan};
+use folder::{Deployed, Folder, Manifest, Plan};
 
 use super::code::Files;
+use super::commit::{self, is_later};
 use super::locks::Locks;
 use super::report::Report;
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
@@ -16,7 +15,7 @@ use super::source::Source;
 use super::target::said;
 use super::watcher::{Seen, Watcher};
 use crate::arguments::Deploy;
-use crate::connection::Address;
+use crate::connection::{Address, begin};
 use crate::failure::Failure;
 
 /// What becomes of what has run.
@@ -50,7 +49,7 @@ impl Attempt<'_> {
     /// Runs the files in a transaction, which the caller ends.
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
         let (folder, of) = &self.source.folder(transaction)?;
-        let deployed = known(transaction, folder)?;
+        let deployed = known(transaction, folder, self.options.as_administrator)?;
         refuse_missing(transaction, &folder.manifest.extensions)?;
         let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
         if self.options.no_tests {
@@ -144,10 +143,15 @@ fn test(files: &mut Files<'_, '_>, plan: &Plan) -> Result<(), Stop> {
 }
 
 /// What is deployed. An application that there is not is made, by a superuser.
-fn known(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<Deployed, Stop> {
+fn known(
+    transaction: &mut Transaction<'_>,
+    folder: &Folder,
+    as_administrator: bool,
+) -> Result<Deployed, Stop> {
     let manifest = &folder.manifest;
     if let Some(deployed) = state(transaction, &manifest.name)? {
-        if deployed.schema == manifest.schema() && deployed.owner.trim_matches('"') == manifest.owner() {
+        if deployed.schema == manifest.schema() && unquoted(&deployed.owner) == manifest.owner() {
+            allow_handlers(transaction, manifest, as_administrator)?;
             return Ok(deployed);
         }
         return Err(Stop::Failed(Failure::Said(format!(
@@ -177,9 +181,76 @@ fn known(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<Deployed,
             manifest.schema()
         ))));
     }
-    let make = "select deploy.create_application($1, $2, $3)";
-    transaction.execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner()])?;
+    refuse_known_role(transaction, folder)?;
+    if manifest.handlers && !as_administrator {
+        return Err(asks_for_handlers(&administration(folder, row.get(1))[0]));
+    }
+    let make = "select deploy.create_application($1, $2, $3, $4)";
+    transaction
+        .execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner(), &manifest.handlers])?;
     Ok(Deployed::default())
+}
+
+/// An error if howdah.toml asks for query handlers, and the owner may register none; an administrator's word is one.
+fn allow_handlers(
+    transaction: &mut Transaction<'_>,
+    manifest: &Manifest,
+    as_administrator: bool,
+) -> Result<(), Stop> {
+    if !manifest.handlers {
+        return Ok(());
+    }
+    let row = transaction.query_one(
+        "select pg_catalog.has_function_privilege($1, 'http.handle(text, text, integer, text, text)', 'execute'),
+           pg_catalog.format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I;', $1::text)",
+        &[&manifest.owner()],
+    )?;
+    match (row.get(0), as_administrator) {
+        (true, _) => Ok(()),
+        (false, true) => Ok(transaction.batch_execute(row.get(1))?),
+        (false, false) => Err(asks_for_handlers(row.get(1))),
+    }
+}
+
+fn asks_for_handlers(statement: &str) -> Stop {
+    Stop::Failed(Failure::Said(format!(
+        "howdah.toml asks for query handlers, which see all requests that no route answers. A superuser allows it, once:\n\n    {statement}\n"
+    )))
+}
+
+/// An error if the owner is a role that is there and may do something: by the word of a folder it takes over none of its rights.
+pub(crate) fn refuse_known_role(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<(), Stop> {
+    let manifest = &folder.manifest;
+    let row = transaction.query_one(
+        "select exists (
+           select from pg_catalog.pg_roles r
+           left join pg_catalog.pg_shdepend d on d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
+             and d.dbid in (0, (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database()))
+           left join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) i
+             on d.dbid <> 0
+           left join pg_catalog.pg_auth_members m on m.member = r.oid
+             and m.roleid is distinct from pg_catalog.to_regrole('howdah_web')::pg_catalog.oid
+           where r.rolname = $1 and (m.roleid is not null or r.rolcanlogin or d.objid is not null
+             and not coalesce(i.schema = any (array['http', pg_catalog.quote_ident($2)]) or i.type = 'schema' and i.name = pg_catalog.quote_ident($2), false)))",
+        &[&manifest.owner(), &manifest.schema()],
+    )?;
+    if !row.get::<_, bool>(0) {
+        return Ok(());
+    }
+    let user = transaction.query_one("select pg_catalog.quote_ident(current_user)", &[])?.get(0);
+    Err(Stop::Failed(Failure::Said(format!(
+        "howdah.toml: there is a role {} already, which has rights. If it is to own the application, a superuser says so, once:\n\n    {}\n",
+        manifest.owner(),
+        administration(folder, user)[0]
+    ))))
+}
+
+/// A name as SQL writes it, without its quotes.
+pub(crate) fn unquoted(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inside) => inside.replace("\"\"", "\""),
+        None => name.to_owned(),
+    }
 }
 
 /// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file.
@@ -214,6 +285,9 @@ fn administration(folder: &Folder, user: String) -> Vec<String> {
     }
     if manifest.owner.is_some() {
         arguments.push(format!("owner => {}", quoted(&manifest.owner())));
+    }
+    if manifest.handlers {
+        arguments.push("handlers => true".to_owned());
     }
     vec![
         format!("select deploy.create_application({});", arguments.join(", ")),
@@ -258,7 +332,7 @@ pub(crate) fn start(
     let kind = if earlier.is_some() { "rollback" } else { "deploy" };
     let of = match earlier {
         Some(earlier) => Some(earlier.to_owned()),
-        None => options.destination.app.to_str().and_then(commit),
+        None => commit::of(&options.destination.app),
     };
     let row = transaction.query_one(
         "select deploy.start($1, $2::text::json, $3, $4, $5, $6)",
@@ -267,30 +341,9 @@ pub(crate) fn start(
     Ok(row.get(0))
 }
 
-/// Whether a folder is of a commit that came after this one, such as one that takes it back.
-fn is_later(folder: &Path, commit: &str) -> bool {
-    let commit = commit.split(' ').next().unwrap_or_default();
-    let git = |arguments: &[&str]| Command::new("git").arg("-C").arg(folder).args(arguments).output().ok();
-    let head =
-        git(&["rev-parse", "HEAD"]).map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let is_ancestor = git(&["merge-base", "--is-ancestor", commit, "HEAD"]);
-    head.is_some_and(|head| head != commit) && is_ancestor.is_some_and(|output| output.status.success())
-}
-
-/// The commit that a folder is of, as git has it.
-fn commit(folder: &str) -> Option<String> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(["-C", folder]).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let commit = git(&["rev-parse", "HEAD"])?;
-    let is_clean = git(&["status", "--porcelain", "--", "."])?.is_empty();
-    Some(if is_clean { commit } else { commit + " and changes" })
-}
-
 /// Whether a deployment that was sent was committed.
 pub(crate) fn was_committed(client: &mut Client, name: &str, key: &str) -> Result<bool, Stop> {
-    let mut transaction = client.transaction()?;
+    let mut transaction = begin(client)?;
     // Somebody else may have deployed since.
     let query = "select exists (select from deploy.history($1) h where h.key operator(pg_catalog.=) $2)";
     let was_committed =

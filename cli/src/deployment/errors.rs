@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cluster::postgres::Client;
 
 use super::interrupt;
-use crate::connection::Address;
+use crate::connection::{Address, begin};
 use crate::failure::Result;
 
 /// How often it looks.
@@ -66,7 +66,7 @@ impl Errors {
 }
 
 fn counts(client: &mut Client, name: &str) -> Result<Counts> {
-    let mut transaction = client.transaction()?;
+    let mut transaction = begin(client)?;
     let rows = transaction
         .query("select c.route, c.requests, c.server_errors from deploy.counts($1) c", &[&name])?;
     transaction.commit()?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::server::{drift, read, require_extension, state};
 use super::target;
 use crate::arguments::History;
-use crate::connection::Address;
+use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
 use crate::screen::say;
 use crate::table::Table;
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &History) -> Result<()> {
 fn print(name: &str, address: &Address, json: bool) -> Result<()> {
     let mut client = address.connect()?;
     require_extension(&mut client, &address.shown)?;
-    let mut client = client.transaction()?;
+    let mut client = begin(&mut client)?;
     if state(&mut client, name)?.is_none() {
         return Err(Failure::Said(format!("{} has no application {name}", address.shown)));
     }

@@ -5,7 +5,7 @@
 //! - [`source`]: what is deployed: a folder, or an earlier deployment.
 //! - [`server`]: the functions of schema `deploy`, as this program calls them.
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
-//!   for meanwhile; [`watcher`]: looks at that from outside.
+//!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of.
 //! - [`run`]: attempts until one succeeds, or fails for good.
 //! - [`errors`]: what goes wrong once it is in force.
 //! - [`interrupt`]: what Ctrl-C does.
@@ -16,6 +16,7 @@
 pub(crate) mod adopt;
 mod attempt;
 mod code;
+mod commit;
 mod errors;
 pub(crate) mod history;
 mod interrupt;

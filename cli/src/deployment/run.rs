@@ -16,7 +16,7 @@ use super::server::{Stop, require_extension};
 use super::source::Source;
 use super::target;
 use crate::arguments::{Deploy, Rollback};
-use crate::connection::Address;
+use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
 
 /// Time before the second attempt; each further one waits twice as long.
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
 
 /// Deploys a folder to a database of the platform on this machine.
 pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
-    let options = &Deploy::of(folder);
+    let options = &Deploy { as_administrator: true, ..Deploy::of(folder) };
     let source = &Source::Folder(target::folder(&options.destination)?);
     Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
 }
@@ -140,7 +140,7 @@ impl Run<'_> {
     fn deploy(&self, report: &mut Report) -> std::result::Result<Done, Stop> {
         let mut client = self.address.connect()?;
         let key = format!("{:016x}", RandomState::new().build_hasher().finish());
-        let mut transaction = client.transaction()?;
+        let mut transaction = begin(&mut client)?;
         let attempt = Attempt {
             address: self.address,
             source: self.source,

@@ -8,6 +8,7 @@ use folder::Deployed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::connection::begin;
 use crate::connection::reason;
 use crate::failure::{Failure, Result};
 
@@ -254,7 +255,7 @@ pub(crate) fn state(client: &mut impl GenericClient, name: &str) -> Result<Optio
 /// An error unless the extension is there.
 pub(crate) fn require_extension(client: &mut Client, shown: &str) -> Result<()> {
     // In a transaction, as a pooler may give each to another session.
-    let mut transaction = client.transaction()?;
+    let mut transaction = begin(client)?;
     let query = "select pg_catalog.to_regprocedure('deploy.drifted(text)') is not null";
     let is_there: bool = transaction.query_one(query, &[])?.get(0);
     transaction.commit()?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cluster::postgres::Transaction;
 use folder::{Deployed, File, Folder, Kind, Manifest};
 
+use super::attempt::unquoted;
 use super::server::{Stop, state};
 use crate::failure::Failure;
 
@@ -62,8 +63,9 @@ impl Source {
         let manifest = Manifest {
             name: name.clone(),
             schema: Some(schema),
-            owner: Some(owner.trim_matches('"').to_owned()),
+            owner: Some(unquoted(&owner)),
             extensions: Vec::new(),
+            handlers: false,
             environments: BTreeMap::new(),
         };
         Ok((Folder { manifest, files }, Some(format!("deployment {number}"))))

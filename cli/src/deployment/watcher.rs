@@ -9,6 +9,7 @@ use cluster::postgres::Client;
 
 use super::interrupt;
 use super::locks::MODES;
+use crate::connection::begin;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(25);
@@ -93,7 +94,7 @@ struct Look {
 
 fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluster::postgres::Error> {
     // In a transaction, as a pooler may give each to another session.
-    let mut transaction = client.transaction()?;
+    let mut transaction = begin(client)?;
     let row = transaction.query_one(
         "select
            (select pg_catalog.format('%s (process %s, %s since %s)', coalesce(a.usename, a.backend_type), a.pid, coalesce(a.state, 'running'),

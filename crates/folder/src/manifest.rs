@@ -22,6 +22,9 @@ pub struct Manifest {
     /// Extensions that it needs; an administrator makes them.
     #[serde(default)]
     pub extensions: Vec<String>,
+    /// Whether it has query handlers, which answer what no route does; an administrator allows it.
+    #[serde(default)]
+    pub handlers: bool,
     /// Databases by a name of one's own, each as a connection string.
     #[serde(default)]
     pub environments: BTreeMap<String, String>,
@@ -51,6 +54,7 @@ impl Manifest {
             schema: None,
             owner: None,
             extensions: Vec::new(),
+            handlers: false,
             environments: BTreeMap::new(),
         }
     }

@@ -14,6 +14,8 @@ pub struct Deployments {
     ended: AtomicU64,
     /// When the next may commit, in microseconds, if those before it had come one after the other.
     next: AtomicI64,
+    /// Until when a request that was undone twice asks for calm, in microseconds.
+    calm: AtomicI64,
 }
 
 /// Deployments that may come at once.
@@ -30,6 +32,21 @@ impl Deployments {
             |next: i64| Some(turn_after(next)).filter(|turn| turn - now <= most).map(|turn| turn + GAP);
         let before = self.next.fetch_update(SeqCst, SeqCst, take).ok()?;
         Some((turn_after(before) - now).max(0))
+    }
+
+    /// A request that deployments have undone more than once will have ended by this time.
+    pub fn keep_calm(&self, until: i64) {
+        self.calm.fetch_max(until, SeqCst);
+    }
+
+    /// It has ended before. One that asks for longer goes on.
+    pub fn end_calm(&self, until: i64) {
+        let _ = self.calm.compare_exchange(until, 0, SeqCst, SeqCst);
+    }
+
+    /// Whether one has asked that is still to end.
+    pub fn is_calm(&self, now: i64) -> bool {
+        self.calm.load(SeqCst) > now
     }
 
     /// One is about to commit.

@@ -2,6 +2,7 @@
 //! parameters out.
 //!
 //! - [`Router`]: the table, [`Router::insert`] and [`Router::lookup`].
+//! - [`takes_part_of`]: whether a pattern would answer paths of another.
 //! - `pattern`: reads `/users/{handle}/{*rest}` and says what is wrong with one that it cannot read.
 //! - `tree`: segments as a tree of hash tables; the search for the most specific pattern.
 //! - `methods`: the methods that one pattern answers, and its `Allow` header.
@@ -44,6 +45,7 @@ mod params;
 pub mod path;
 mod pattern;
 mod router;
+mod shared_paths;
 mod tree;
 
 pub use insert_error::InsertError;
@@ -51,3 +53,4 @@ pub use params::Params;
 pub use path::PathError;
 pub use pattern::parameters;
 pub use router::{Found, Match, Router};
+pub use shared_paths::takes_part_of;

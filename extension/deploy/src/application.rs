@@ -7,7 +7,6 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use session::authority::{current_user, may_become, name_of, rows_as_owner, value_as_owner};
-use session::deployments;
 
 /// An application.
 #[derive(Clone)]
@@ -128,7 +127,6 @@ impl Deployment {
         // SAFETY: inside a transaction.
         let transaction = unsafe { pg_sys::GetTopTransactionId() };
         CURRENT.set(Some(Deployment { application, number, transaction }));
-        deployments::announce();
     }
 
     /// The deployment that the transaction is; an error if it is none, or the current user may not become the owner.

@@ -10,7 +10,7 @@ pub(crate) type Found = (String, Option<String>, Option<String>, Option<i32>);
 pub(crate) fn errors(schema: &str, function: Oid, relation: Oid) -> Vec<Found> {
     let query = format!(
         "select c.message, c.detail, c.hint, c.lineno
-         from {schema}.plpgsql_check_function_tb({}, relid => {}, fatal_errors => false, other_warnings => false,
+         from {schema}.plpgsql_check_function_tb({}::pg_catalog.oid::pg_catalog.regprocedure, relid => {}::pg_catalog.oid::pg_catalog.regclass, fatal_errors => false, other_warnings => false,
            extra_warnings => false, performance_warnings => false) c
          where c.level operator(pg_catalog.=) 'error'",
         function.to_u32(),

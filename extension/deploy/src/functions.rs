@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use session::authority::{name_of, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use session::deploying;
+use session::deployments;
 use session::request_transaction::check_constraints;
 use sha2::{Digest, Sha256};
 
@@ -374,6 +375,7 @@ sql_function!(
     |call| {
         let file = File::of(call);
         let replace: bool = call.need(2, "replace");
+        deployments::announce();
         if file.is_migration() {
             file.refuse_again();
         }
@@ -455,6 +457,7 @@ sql_function!(
     |call| {
         refuse_here();
         let deployment = Deployment::current();
+        deployments::announce();
         let taken = take_away(&deployment, call.text(0));
         let answer = match taken {
             Ok(removed) => {

@@ -71,6 +71,7 @@ callback! {
                 authority::refuse_set_constraints();
             }
             deploying::refuse_command((*(*statement).utilityStmt).type_);
+            deploying::refuse_other_role((*statement).utilityStmt);
             let updates = updates_extension((*statement).utilityStmt);
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);

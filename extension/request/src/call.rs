@@ -5,10 +5,11 @@ use std::cell::Cell;
 
 use message::Request;
 use problem::Access;
-use session::authority::as_final_triggers;
+use session::authority::{as_final_triggers, refuse_opened};
 use session::changes;
 use session::deploying::Running;
 use session::identity::Identity;
+use session::leftovers::give_up_opened;
 use session::request_transaction::{Scope, check_constraints};
 
 use super::open::OpenPlans;
@@ -29,6 +30,7 @@ thread_local! {
 /// On the main thread of a session, inside a transaction with a snapshot, and in no request.
 pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
     watch();
+    refuse_opened("what answers a request of http.call()");
     // SAFETY: by contract; pgrx guards each call, so values are dropped.
     let table = unsafe { Table::of_transaction() };
     let mut table = match table {
@@ -64,6 +66,8 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
     // SAFETY: by contract.
     let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.router, |_| ()) };
     let answered = if read_only { as_final_triggers(answer) } else { answer() };
+    // SAFETY: inside the transaction, after the request's subtransaction.
+    unsafe { give_up_opened() };
     // A read that would wait for rows has answered that there are none.
     later::take();
     let buffer = std::mem::take(&mut receiver.buffer);

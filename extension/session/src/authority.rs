@@ -348,21 +348,41 @@ impl NothingOpen {
     pub fn required(runs: &str) -> NothingOpen {
         // SAFETY: inside a transaction, and through pgrx's guards.
         let open = unsafe {
-            if !pg_sys::ThereAreNoReadyPortals() {
-                "cursors"
-            } else if dblink::has_connections() {
-                "connections of dblink"
-            } else if has_large_objects() {
-                "large objects"
-            } else {
-                return NothingOpen(());
+            match pg_sys::ThereAreNoReadyPortals() {
+                false => Some("cursors"),
+                true => opened(),
             }
         };
+        let Some(open) = open else { return NothingOpen(()) };
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             &format!("{runs} may be others', and could use the {open} of this session"),
             "Do it in a session of its own, and outside of loops over queries in PL/pgSQL.",
         )
+    }
+}
+
+/// An error if what runs could use connections or large objects of this session.
+pub fn refuse_opened(runs: &str) {
+    // SAFETY: inside a transaction, and through pgrx's guards.
+    if let Some(open) = unsafe { opened() } {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("{runs} may be others', and could use the {open} of this session"),
+            "Do it in a session of its own.",
+        );
+    }
+}
+
+/// What is open besides cursors.
+unsafe fn opened() -> Option<&'static str> {
+    // SAFETY: inside a transaction, and through pgrx's guards.
+    unsafe {
+        match (dblink::has_connections(), has_large_objects()) {
+            (true, _) => Some("connections of dblink"),
+            (_, true) => Some("large objects"),
+            _ => None,
+        }
     }
 }
 

@@ -30,6 +30,20 @@ pub(crate) unsafe fn close_connections() {
     }
 }
 
+/// Closes all connections, in a transaction that goes on.
+///
+/// # Safety
+/// Inside a transaction; errors unwind.
+pub(crate) unsafe fn close_in_transaction() {
+    let Some([connections, disconnect, _]) = LIBRARY.with(Library::functions) else { return };
+    // SAFETY: by contract; nothing that must be dropped is held when an error jumps.
+    unsafe {
+        // One that cannot be closed in order is closed all the same.
+        let _ = in_subtransaction(|| disconnect_named(connections, disconnect));
+        let _ = in_subtransaction(|| call(disconnect, None));
+    }
+}
+
 /// Whether there are any.
 ///
 /// # Safety
@@ -59,6 +73,16 @@ unsafe fn close_named(connections: Function, disconnect: Function) {
     // SAFETY: by contract; what is called returns an array of texts, or null.
     unsafe {
         crate::own_transaction::begin();
+        disconnect_named(connections, disconnect);
+        pg_sys::CommitTransactionCommand();
+    }
+}
+
+/// # Safety
+/// Inside a guard and a transaction.
+unsafe fn disconnect_named(connections: Function, disconnect: Function) {
+    // SAFETY: by contract; what is called returns an array of texts, or null.
+    unsafe {
         if let Some(names) = call(connections, None) {
             let names = pg_sys::pg_detoast_datum(names.cast_mut_ptr()).cast();
             let (mut texts, mut count) = (std::ptr::null_mut(), 0);
@@ -76,7 +100,6 @@ unsafe fn close_named(connections: Function, disconnect: Function) {
                 call(disconnect, Some(*texts.add(place)));
             }
         }
-        pg_sys::CommitTransactionCommand();
     }
 }
 

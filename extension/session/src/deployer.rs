@@ -8,6 +8,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::authority::{NothingOpen, with_path};
 use crate::deploying::Running;
+use crate::leftovers::give_up_opened;
 use crate::request_transaction::check_constraints;
 use crate::settings_in_force::{SAFE_PATH, set_local};
 use crate::subtransaction::attempted;
@@ -50,7 +51,10 @@ pub fn as_deployer<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> Res
     // SAFETY: inside a transaction.
     unsafe { direct(|| check_constraints()) };
     let _running = Running::begin();
-    temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))))
+    let result = temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))));
+    // SAFETY: inside the transaction, after its subtransaction.
+    unsafe { give_up_opened() };
+    result
 }
 
 fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {

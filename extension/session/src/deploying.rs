@@ -2,9 +2,11 @@
 //! last there, and run later as that.
 
 use std::cell::Cell;
+use std::ffi::CStr;
 
+use pg::list::{list_length, nth};
 use pg::refuse::refuse_with_hint;
-use pgrx::pg_sys::{NodeTag, Oid};
+use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, RoleSpec};
 use pgrx::prelude::*;
 
 thread_local! {
@@ -56,6 +58,58 @@ pub fn refuse_command(tag: NodeTag) {
             "LISTEN, PREPARE, EXECUTE, DEALLOCATE, DISCARD and LOAD are of the session in which it runs. Take the statement out.",
         );
     }
+}
+
+/// An error if one runs and this command gives something to another role, or says what rights another's objects have.
+///
+/// # Safety
+/// `statement` is a utility statement, inside a transaction.
+pub unsafe fn refuse_other_role(statement: *mut Node) {
+    if !RUNS.get() {
+        return;
+    }
+    // SAFETY: by contract; the tag tells the type, and lists have what PostgreSQL's grammar puts into them.
+    let roles: Vec<*mut RoleSpec> = unsafe {
+        match (*statement).type_ {
+            NodeTag::T_AlterOwnerStmt => vec![(*statement.cast::<pg_sys::AlterOwnerStmt>()).newowner],
+            NodeTag::T_ReassignOwnedStmt => vec![(*statement.cast::<pg_sys::ReassignOwnedStmt>()).newrole],
+            NodeTag::T_CreateSchemaStmt => vec![(*statement.cast::<pg_sys::CreateSchemaStmt>()).authrole],
+            NodeTag::T_AlterTableStmt => all((*statement.cast::<pg_sys::AlterTableStmt>()).cmds)
+                .map(|command| command.cast::<pg_sys::AlterTableCmd>())
+                .filter(|command| (**command).subtype == pg_sys::AlterTableType::AT_ChangeOwner)
+                .map(|command| (*command).newowner)
+                .collect(),
+            NodeTag::T_AlterDefaultPrivilegesStmt => {
+                all((*statement.cast::<pg_sys::AlterDefaultPrivilegesStmt>()).options)
+                    .map(|option| option.cast::<pg_sys::DefElem>())
+                    .filter(|option| CStr::from_ptr((**option).defname) == c"roles")
+                    .flat_map(|option| all((*option).arg.cast()))
+                    .map(|role| role.cast::<RoleSpec>())
+                    .collect()
+            }
+            _ => return,
+        }
+    };
+    // SAFETY: by contract.
+    let is_another = |role: &*mut RoleSpec| unsafe {
+        !role.is_null() && pg_sys::get_rolespec_oid(*role, true) != pg_sys::GetUserId()
+    };
+    if roles.iter().any(is_another) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "this cannot give anything to another role",
+            "What a file makes belongs to the application's owner. Take the statement out; of a dump, say pg_dump --no-owner.",
+        );
+    }
+}
+
+/// # Safety
+/// A list of nodes, or none.
+unsafe fn all(list: *mut List) -> impl Iterator<Item = *mut Node> {
+    // SAFETY: by contract.
+    let count = unsafe { list_length(list) };
+    // SAFETY: as above.
+    (0..count).map(move |place| unsafe { nth(list, place).cast() })
 }
 
 /// `pg_advisory_lock` and its kin that last beyond the transaction; those of a transaction are others.

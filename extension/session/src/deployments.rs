@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use pg::guard::{PgError, Report, attempt};
-use pg::transaction_end::{Stage, at_stages};
+use pg::transaction_end::{Stage, SubtransactionEnd, at_stages, at_subtransaction_end};
 use pgrx::pg_sys;
 use shared::databases::Database;
 use shared::{attached, now_us};
@@ -20,14 +20,16 @@ const RUNS: u32 = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(1);
+/// How long a request that was undone keeps others from deploying.
+const LONGEST_CALM: Duration = Duration::from_secs(30);
 
 thread_local! {
     /// The entry of this process's database; none until it is first asked for, and in a database that is not served.
     static DATABASE: Cell<Option<&'static Database>> = const { Cell::new(None) };
     /// How many had ended when the request began.
     static NOTED: Cell<u64> = const { Cell::new(0) };
-    /// Whether this transaction is one.
-    static DEPLOYS: Cell<bool> = const { Cell::new(false) };
+    /// The subtransaction that makes this transaction one.
+    static DEPLOYS: Cell<Option<pg_sys::SubTransactionId>> = const { Cell::new(None) };
     /// Whether it is only tried.
     static TRIES: Cell<bool> = const { Cell::new(false) };
     /// Whether it is under way.
@@ -73,19 +75,48 @@ pub(crate) fn refuse_mixed() {
     }
 }
 
+/// What a request that was undone more than once asks for: that nobody but superusers deploys before it has ended. Whatever becomes of it,
+/// that ends.
+struct Calm(Option<i64>);
+
+impl Calm {
+    /// For twice as long as it has run.
+    fn ask(&mut self, ran: Duration) {
+        if let Some(database) = database() {
+            let time = (ran * 2).clamp(LOOK, LONGEST_CALM);
+            let until = now_us().cast_signed() + time.as_micros() as i64;
+            database.deployments.keep_calm(until);
+            self.0 = Some(until);
+        }
+    }
+}
+
+impl Drop for Calm {
+    fn drop(&mut self) {
+        if let (Some(until), Some(database)) = (self.0, database()) {
+            database.deployments.end_calm(until);
+        }
+    }
+}
+
 /// Runs `work`, which ends as a request does, and again if its result is the error of [`MIXED`] because of a deployment. None if it is
 /// given up: others follow, or one does not end.
 ///
 /// # Safety
 /// On the main thread, outside a transaction.
 pub unsafe fn unmixed<T>(mut work: impl FnMut() -> T, is_mixed: impl Fn(&T) -> bool) -> Option<T> {
-    for _ in 0..RUNS {
+    let mut calm = Calm(None);
+    for run in 0..RUNS {
+        let begun = Instant::now();
         // SAFETY: by contract.
         unsafe { note() };
         let result = work();
         // What runs in it may raise the same.
         if !is_mixed(&result) || !may_be_mixed() {
             return Some(result);
+        }
+        if run > 0 {
+            calm.ask(begun.elapsed());
         }
         if !wait() {
             break;
@@ -110,11 +141,26 @@ fn wait() -> bool {
 /// The transaction is a deployment from now on.
 pub fn announce() {
     at_stages(at_stage);
-    DEPLOYS.set(true);
+    at_subtransaction_end(at_subtransaction);
+    if DEPLOYS.get().is_none() {
+        // SAFETY: inside a transaction.
+        DEPLOYS.set(Some(unsafe { pg_sys::GetCurrentSubTransactionId() }));
+    }
+}
+
+fn at_subtransaction(end: SubtransactionEnd) {
+    match end {
+        SubtransactionEnd::Committed(child, parent) if DEPLOYS.get() == Some(child) => {
+            DEPLOYS.set(Some(parent));
+        }
+        SubtransactionEnd::RolledBack(child) if DEPLOYS.get() == Some(child) => DEPLOYS.set(None),
+        _ => {}
+    }
 }
 
 /// The transaction, which is a deployment, can only be rolled back.
 pub fn forbid_commit() {
+    at_stages(at_stage);
     TRIES.set(true);
 }
 
@@ -135,7 +181,19 @@ fn take_turn(database: &Database) {
     };
     let wait = Duration::from_micros(wait.unsigned_abs());
     let begun = Instant::now();
-    while begun.elapsed() < wait {
+    loop {
+        let is_calm = database.deployments.is_calm(now_us().cast_signed());
+        if begun.elapsed() >= wait && !is_calm {
+            return;
+        }
+        if is_calm && begun.elapsed() > wait + PATIENCE {
+            pg::guard::raise(PgError {
+                sqlstate: *b"53400",
+                message: "a request runs that deployments have undone more than once".into(),
+                hint: Some("Try again later, or deploy as a superuser.".into()),
+                ..PgError::default()
+            });
+        }
         pgrx::check_for_interrupts!();
         std::thread::sleep(LOOK);
     }
@@ -148,12 +206,12 @@ fn at_stage(stage: Stage) {
             message: "a deployment that is only tried cannot be committed".into(),
             ..PgError::default()
         }),
-        Stage::BeforePrepare if DEPLOYS.get() => pg::guard::raise(PgError {
+        Stage::BeforePrepare if DEPLOYS.get().is_some() => pg::guard::raise(PgError {
             sqlstate: *b"0A000",
             message: "a deployment cannot be prepared".into(),
             ..PgError::default()
         }),
-        Stage::BeforeCommit if DEPLOYS.get() => {
+        Stage::BeforeCommit if DEPLOYS.get().is_some() => {
             if let Some(database) = database() {
                 take_turn(database);
                 UNDER_WAY.set(true);
@@ -161,7 +219,7 @@ fn at_stage(stage: Stage) {
             }
         }
         Stage::Released => {
-            DEPLOYS.set(false);
+            DEPLOYS.set(None);
             TRIES.set(false);
             if UNDER_WAY.take()
                 && let Some(database) = database()

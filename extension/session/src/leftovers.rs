@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 
-use pg::guard::{Report, attempt, end_process};
+use pg::guard::{Report, attempt, direct, end_process};
 use pgrx::pg_sys;
 
 use super::{
@@ -142,6 +142,24 @@ pub unsafe fn forget_session(temporary: bool) {
         dblink::close_connections();
         isn::be_strict();
         replication::forget();
+    }
+}
+
+/// Gives up what a file or a request has opened in a session where nothing was open ([`super::authority::refuse_opened`]), in a transaction that goes
+/// on: large objects, a seed, connections.
+///
+/// # Safety
+/// Inside a transaction, outside of what has opened it; errors unwind.
+pub unsafe fn give_up_opened() {
+    // SAFETY: by contract.
+    unsafe {
+        direct(|| {
+            pg::AtEOXact_LargeObject(true);
+            forget_seed();
+        });
+        if dblink::has_connections() {
+            dblink::close_in_transaction();
+        }
     }
 }
 

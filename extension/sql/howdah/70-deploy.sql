@@ -110,7 +110,8 @@ select pg_catalog.pg_extension_config_dump('deploy.given', '');
 select pg_catalog.pg_extension_config_dump('deploy.shape', '');
 
 -- Whoever calls it makes roles, and grants. So nobody may but a superuser.
-create function deploy.create_application(name text, schema_name text default null, owner text default null)
+create function deploy.create_application(
+  name text, schema_name text default null, owner text default null, handlers boolean default false)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -144,8 +145,14 @@ begin
     raise 'role % cannot own an application', owner_of
     using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';
   end if;
-  if schema_of in ('http', 'queue', 'deploy', 'information_schema') or starts_with(schema_of, 'pg_') then
-    raise 'schema % is no application''s', schema_of using errcode = 'invalid_parameter_value', hint = 'Name another.';
+  -- What everybody looks things up in, and what a role of that name does, would be the application's to say.
+  if schema_of in ('http', 'queue', 'deploy', 'information_schema', 'public') or starts_with(schema_of, 'pg_')
+    or starts_with(schema_of, 'howdah_') or to_regrole(quote_ident(schema_of)) is not null then
+    raise 'schema % is no application''s', schema_of
+    using errcode = 'invalid_parameter_value', hint = 'Name another, that no role has. What is in public can be moved: alter table … set schema.';
+  end if;
+  if starts_with(owner_of, 'pg_') or starts_with(owner_of, 'howdah_') then
+    raise 'role % cannot own an application', owner_of using errcode = 'invalid_parameter_value', hint = 'Name another owner.';
   end if;
   if exists (select from deploy.application a where a.schema_name = schema_of) then
     raise 'schema % is another application''s', schema_of using errcode = 'invalid_parameter_value', hint = 'Name another.';
@@ -162,7 +169,10 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
-     http.handle(text, text, integer, text, text), http.unhandle(text), http.call(text, text, http.header[], bytea, text) to %I', owner_of);
+     http.call(text, text, http.header[], bytea, text) to %I', owner_of);
+  if handlers then
+    execute format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I', owner_of);
+  end if;
   -- Not a sequence: what is planned is undone, and a sequence is not.
   lock table deploy.application in share row exclusive mode;
   insert into deploy.application (id, name, schema_name, owner)
@@ -170,8 +180,8 @@ begin
   from deploy.application a;
 end
 $body$;
-comment on function deploy.create_application(text, text, text) is
-  'Makes an application: its schema, and the role without LOGIN that owns it. Whoever is to deploy it gets that role granted';
+comment on function deploy.create_application(text, text, text, boolean) is
+  'Makes an application: its schema, and the role without LOGIN that owns it. Whoever is to deploy it gets that role granted. With handlers it may answer whatever no route does';
 
 create function deploy.drop_application(name text) returns void
 language sql volatile
@@ -299,6 +309,6 @@ comment on event trigger howdah_deploy_rewritten is 'Notes which tables a file o
 alter event trigger howdah_deploy_rewritten enable always;
 
 revoke all on function
-  deploy.create_application(text, text, text), deploy.drop_application(text), deploy.address(text, text[], text[]),
+  deploy.create_application(text, text, text, boolean), deploy.drop_application(text), deploy.address(text, text[], text[]),
   deploy.note(), deploy.note_rewrite()
 from public;

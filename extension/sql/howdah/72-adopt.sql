@@ -34,7 +34,7 @@ begin
   loop
     execute (
       select format('alter %s %s owner to %s', case i.type when 'composite type' then 'type' when 'statistics object' then 'statistics' else i.type end,
-        i.identity, app.owner)
+        case when i.type = 'aggregate' and i.identity like '%()' then left(i.identity, -1) || '*)' else i.identity end, app.owner)
       from pg_identify_object(given.class, given.number, 0) i);
   end loop;
 end

@@ -173,7 +173,11 @@ fn scripts(application: &str) -> Vec<String> {
 pub(super) fn load(platform: &Platform, application: &str) {
     let folder = project().join("examples").join(application);
     if folder.join("howdah.toml").exists() {
-        return howdah_tests::application::deploy(platform, &folder);
+        return howdah_tests::application::deploy(
+            platform,
+            &folder,
+            &format!("'{application}', handlers => true"),
+        );
     }
     // The port for lines is not one that whoever else tests has.
     let port = format!("set bips.port = {};", free_port());

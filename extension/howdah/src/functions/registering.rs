@@ -36,6 +36,8 @@ sql_function!(
         let function_as_it_is = check_function(function);
         let former = check_route_owner(&method, pattern);
         let owner = name_of(function_as_it_is.owner());
+        check_function_owner(&owner, &function_as_it_is);
+        check_other_routes(&method, pattern);
         register(
             &format!("route {method} {pattern}"),
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
@@ -167,6 +169,9 @@ impl SearchPath {
 
 /// The function that a name, or a name with the types of its arguments, means under the search path in force.
 fn look_up(name: &str) -> Oid {
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        refuse(PgSqlErrorCode::ERRCODE_INVALID_NAME, &format!("{name:?} is no function's name"));
+    }
     let text = CString::new(name).unwrap_or_default();
     let input = if name.contains('(') { pg_sys::regprocedurein } else { pg_sys::regprocin };
     // SAFETY: both take a C string, which lives for as long as the call.
@@ -183,6 +188,40 @@ fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
         &[method.into(), pattern.into()],
         &format!("route {method} {pattern}"),
     )
+}
+
+/// An error if it is the function of somebody whose rights the current user has not: a route belongs to its function's owner.
+fn check_function_owner(owner: &str, function: &Function) {
+    if !is_admin() && !has_rights_of(owner) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("{} belongs to {owner}", function.qualified_name()),
+            "Write a function of your own, which calls it.",
+        );
+    }
+}
+
+/// An error if the route would answer some of the requests that another's does, of somebody whose rights the current user has not.
+fn check_other_routes(method: &str, pattern: &str) {
+    if is_admin() {
+        return;
+    }
+    let beginning = pattern.split('{').next().unwrap_or_default();
+    let others = rows_as_owner(
+        "select r.pattern, coalesce(r.owner, '') from http.route r
+         where starts_with(r.pattern, $1) or starts_with($1, split_part(r.pattern, '{', 1))",
+        &[beginning.into()],
+        |row| row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?),
+    );
+    let taken =
+        others.iter().find(|(other, owner)| router::takes_part_of(pattern, other) && !has_rights_of(owner));
+    if let Some((other, owner)) = taken {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("route {method} {pattern} would answer requests to {other}, which belongs to {owner}"),
+            "Choose another path.",
+        );
+    }
 }
 
 /// The same of a query handler: whoever registered it.
