@@ -126,6 +126,7 @@ fn nothing_of_the_session_is_used_or_left() {
         "alter function reads() owner to howdah_web",
         "reassign owned by current_user to howdah_web",
         "alter default privileges for role howdah_web grant all on tables to shop_owner",
+        "create schema more authorization howdah_web",
         "do $$ begin begin alter table item owner to howdah_web; raise 'x'; exception when raise_exception then null; end; end $$",
     ] {
         session.batch_execute("savepoint t").unwrap();
@@ -133,6 +134,13 @@ fn nothing_of_the_session_is_used_or_left() {
         assert!(ran.contains("another role"), "{wanted}: {ran}");
         session.batch_execute("rollback to t").unwrap();
     }
+    // The planner calls what an operator is made of, for the most common values.
+    session.batch_execute("savepoint t").unwrap();
+    let ran = run(
+        &mut session,
+        "create operator === (leftarg = int, rightarg = int, function = pg_catalog.pg_try_advisory_lock, restrict = eqsel)",
+    );
+    assert!(ran.contains("an operator cannot lock for the session"), "{ran}");
     session.batch_execute("rollback").unwrap();
     if brings_extension("dblink", "connections of dblink") {
         let to = shop.to("postgres").replace('\'', "''");
@@ -207,6 +215,11 @@ fn routes_are_of_functions_and_paths_of_ones_own() {
     );
     let error = shop.fails("deploy");
     assert!(error.contains("takes no argument rest"), "{error}");
+    shop.write(
+        "routes.sql",
+        "do $$ begin for n in 1..1100 loop perform http.route('GET', '/evil/' || n, 'f'); end loop; end $$;\n",
+    );
+    assert!(shop.fails("deploy").contains("evil_owner has 1024 routes already"));
     shop.write("routes.sql", "select http.route('GET', '/evil', 'f');\n");
     shop.ok("deploy");
     assert_eq!(

@@ -72,6 +72,7 @@ callback! {
             }
             deploying::refuse_command((*(*statement).utilityStmt).type_);
             deploying::refuse_other_role((*statement).utilityStmt);
+            deploying::refuse_operator((*statement).utilityStmt);
             let updates = updates_extension((*statement).utilityStmt);
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);

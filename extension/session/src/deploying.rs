@@ -115,6 +115,41 @@ unsafe fn all(list: *mut List) -> impl Iterator<Item = *mut Node> {
 /// `pg_advisory_lock` and its kin that last beyond the transaction; those of a transaction are others.
 const ADVISORY: std::ops::RangeInclusive<u32> = 2880..=2892;
 
+/// An error if a command makes an operator of such a function: the planner would call it, and asks nobody whether it may. Superusers may.
+///
+/// # Safety
+/// `statement` is a utility statement, inside a transaction.
+pub unsafe fn refuse_operator(statement: *mut Node) {
+    // SAFETY: by contract; the tag tells the type, and the definition of an operator is a list of DefElem.
+    unsafe {
+        if (*statement).type_ != NodeTag::T_DefineStmt {
+            return;
+        }
+        let define = &*statement.cast::<pg_sys::DefineStmt>();
+        if define.kind != pg_sys::ObjectType::OBJECT_OPERATOR || pg_sys::superuser() {
+            return;
+        }
+        let is_function = |option: &*mut pg_sys::DefElem| {
+            [c"function", c"procedure"].contains(&CStr::from_ptr((**option).defname))
+        };
+        let mut functions =
+            all(define.definition).map(|option| option.cast::<pg_sys::DefElem>()).filter(is_function);
+        let is_lock = |option: *mut pg_sys::DefElem| {
+            let name = CStr::from_ptr(pg_sys::NameListToString(pg_sys::defGetQualifiedName(option)));
+            let name = name.to_string_lossy();
+            let name = name.rsplit('.').next().unwrap_or_default();
+            name.starts_with("pg_advisory_") || name.starts_with("pg_try_advisory_")
+        };
+        if functions.any(|option| !(*option).arg.is_null() && is_lock(option)) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                "an operator cannot lock for the session",
+                "Only a superuser makes an operator of such a function.",
+            );
+        }
+    }
+}
+
 /// An error if one runs and this function would change the session.
 pub(crate) fn refuse_function(function: Oid) {
     if RUNS.get() && ADVISORY.contains(&function.to_u32()) {

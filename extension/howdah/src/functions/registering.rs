@@ -22,6 +22,7 @@ use session::authority::{
     refuse_restricted, rows_as_owner, value_as_owner, with_path,
 };
 use session::temporary;
+use shared::settings;
 
 sql_function!(
     /// `http.route(method, pattern, function, role, search_path)`
@@ -38,6 +39,7 @@ sql_function!(
         let owner = name_of(function_as_it_is.owner());
         check_function_owner(&owner, &function_as_it_is);
         check_other_routes(&method, pattern);
+        check_room(&owner, &method, pattern);
         register(
             &format!("route {method} {pattern}"),
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
@@ -220,6 +222,24 @@ fn check_other_routes(method: &str, pattern: &str) {
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             &format!("route {method} {pattern} would answer requests to {other}, which belongs to {owner}"),
             "Choose another path.",
+        );
+    }
+}
+
+/// An error if an application would have more than half of the routes that have statistics and a limit of their own.
+fn check_room(owner: &str, method: &str, pattern: &str) {
+    let most = i64::from(settings::MAX_ROUTES.get()) / 2;
+    let others = || {
+        value_as_owner::<i64>(
+            "select count(*) from http.route r where r.owner = $1 and (r.method, r.pattern) <> ($2, $3)",
+            &[owner.into(), method.into(), pattern.into()],
+        )
+    };
+    if !is_admin() && others().is_some_and(|count| count >= most) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            &format!("{owner} has {most} routes already"),
+            "An application may have half of howdah.max_routes. Raise it and restart the server.",
         );
     }
 }
