@@ -28,7 +28,13 @@ pub(crate) enum Task {
     /// The first start makes the data folder; later ones find the data as it was. Where the platform runs
     /// already, its application is brought up to date.
     Up(Up),
-    /// Make a folder that is an application: pages, a table, routes, tests.
+    /// Start a platform and deploy an application at each save, until Ctrl-C.
+    ///
+    /// What is wrong is told with file and line, and the application stays as it was. Nothing is run that has not changed; tests are
+    /// left to howdah deploy. The platform ends with this command.
+    Dev(Dev),
+    /// Make a folder that is an application: pages, a table, routes, tests. Or add to one.
+    #[command(args_conflicts_with_subcommands = true)]
     New(New),
     /// Say what howdah deploy would do: everything runs, and is undone.
     Plan(Deploy),
@@ -131,12 +137,37 @@ pub(crate) struct Place {
 
 #[derive(Args, Debug)]
 pub(crate) struct New {
+    #[command(subcommand)]
+    pub(crate) addition: Option<Addition>,
     /// The folder to make; its name is the application's.
     #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: Option<PathBuf>,
     /// Another name for the application.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+}
+
+/// What is added to an application.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Addition {
+    /// Add a migration, with the number after the last.
+    Migration {
+        /// What it is for, such as add-stars.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The folder of the application.
+        #[arg(long, value_name = "FOLDER", default_value = ".")]
+        app: PathBuf,
+    },
+    /// Add a page: a function that returns HTML, its route, a test.
+    Page {
+        /// Its path, without the slash.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The folder of the application.
+        #[arg(long, value_name = "FOLDER", default_value = ".")]
+        app: PathBuf,
+    },
 }
 
 /// Which application, and where.
@@ -251,12 +282,40 @@ pub(crate) struct History {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Up {
+pub(crate) struct Dev {
+    /// The folder of the application.
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) app: PathBuf,
+    #[command(flatten)]
+    pub(crate) platform: Private,
+}
+
+/// A platform of the user's own.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Private {
     #[command(flatten)]
     pub(crate) place: Place,
     /// The port for HTTP, on localhost.
     #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
+    /// The database to serve; made if missing.
+    #[arg(long, default_value = "app", value_parser = crate::database::name)]
+    pub(crate) database: String,
+    /// A setting of the server, such as howdah.max_body=1MB. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// A folder with a build of the extension to run instead of the installed one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) stage: Option<PathBuf>,
+    /// Do not show requests and notices in the terminal; warnings and errors are shown.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    pub(crate) private: Private,
     /// Serve HTTPS, too.
     ///
     /// The first time this makes a development authority for the user, in $XDG_DATA_HOME/howdah or ~/.local/share/howdah,
@@ -274,21 +333,21 @@ pub(crate) struct Up {
     /// "-- try:" are shown. Commands of psql do not work in them.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) app: Option<PathBuf>,
-    /// The database to serve; made if missing.
-    #[arg(long, default_value = "app", value_parser = crate::database::name)]
-    pub(crate) database: String,
-    /// A setting of the server, such as howdah.max_body=1MB. May be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
-    /// A folder with a build of the extension to run instead of the installed one.
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) stage: Option<PathBuf>,
-    /// Do not show requests and notices in the terminal; warnings and errors are shown.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
+}
+
+impl Up {
+    /// As if nothing else was said.
+    pub(crate) fn of(private: Private) -> Up {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            up: Up,
+        }
+        Up { private, ..Alone::parse_from(["up"]).up }
+    }
 }
 
 /// What is done with certificates.

@@ -20,13 +20,13 @@ pub(crate) fn greet(
 ) -> Result<()> {
     let secure = format!("https://localhost:{}", options.tls_port);
     let and = if options.tls { format!(" and {secure}") } else { String::new() };
-    say(&format!("\nHowdah serves http://127.0.0.1:{}{and}", options.port));
+    say(&format!("\nHowdah serves http://127.0.0.1:{}{and}", options.private.port));
     let mut suggestions = match &options.app {
-        Some(folder) => application::suggestions(folder, options.port)?,
+        Some(folder) => application::suggestions(folder, options.private.port)?,
         None => Vec::new(),
     };
     if suggestions.is_empty() {
-        suggestions.push(format!("curl -i localhost:{}/", options.port));
+        suggestions.push(format!("curl -i localhost:{}/", options.private.port));
     }
     if let Some(Certificates::Development(authority)) = certificates {
         suggestions.extend(over_tls(&suggestions, options, authority));
@@ -41,19 +41,19 @@ pub(crate) fn greet(
         None => {}
     }
     say("\nOpen psql on it:");
-    say(&format!("    psql \"{}\"", cluster.connection_string(&options.database)?));
-    let place = place_argument(&options.place.data);
+    say(&format!("    psql \"{}\"", cluster.connection_string(&options.private.database)?));
+    let place = place_argument(&options.private.place.data);
     let command = command();
     say(&format!("    {command} psql{place}\n"));
     if started && !options.detach {
         say(&format!(
             "{} Ctrl-C stops it; the data stays in {}.",
-            if options.quiet {
+            if options.private.quiet {
                 "Warnings and errors follow."
             } else {
                 "Requests, notices and errors follow."
             },
-            options.place.data.display()
+            options.private.place.data.display()
         ));
     } else {
         say(&format!("{command} status{place} shows what it does, {command} stop{place} stops it."));
@@ -63,7 +63,8 @@ pub(crate) fn greet(
 
 /// The first suggestion for curl, by HTTPS.
 fn over_tls(suggestions: &[String], options: &Up, authority: &Path) -> Option<String> {
-    let (clear, secure) = (format!("localhost:{}", options.port), format!("localhost:{}", options.tls_port));
+    let (clear, secure) =
+        (format!("localhost:{}", options.private.port), format!("localhost:{}", options.tls_port));
     let asked = suggestions
         .iter()
         .filter_map(|line| line.strip_prefix("curl "))

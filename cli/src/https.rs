@@ -61,7 +61,7 @@ pub(crate) fn in_force(cluster: &Cluster, options: &Up, started: bool) -> Result
 }
 
 fn is_set(options: &Up) -> bool {
-    options.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(SETTING))
+    options.private.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(SETTING))
 }
 
 fn make(cluster: &Cluster) -> Result<()> {

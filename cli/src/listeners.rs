@@ -34,8 +34,12 @@ const TLS: &str = "tls-port";
 
 /// What the options ask for.
 fn wanted(options: &Up) -> Vec<Listener> {
-    let clear =
-        Listener { remembered: CLEAR, tls: false, names: "--port (make run PORT=…)", port: options.port };
+    let clear = Listener {
+        remembered: CLEAR,
+        tls: false,
+        names: "--port (make run PORT=…)",
+        port: options.private.port,
+    };
     let tls = || Listener {
         remembered: TLS,
         tls: true,
@@ -47,8 +51,8 @@ fn wanted(options: &Up) -> Vec<Listener> {
 
 /// An error if one port would have to speak two protocols.
 pub(crate) fn require_two(options: &Up) -> Result<()> {
-    if options.tls && options.tls_port == options.port {
-        let port = options.port;
+    if options.tls && options.tls_port == options.private.port {
+        let port = options.private.port;
         return Err(Failure::Said(format!(
             "port {port} cannot be for HTTP and HTTPS; choose another with --tls-port"
         )));
@@ -64,7 +68,7 @@ pub(crate) fn require_free(options: &Up) -> Result<()> {
 /// Listens on the ports, and no longer on those of an earlier start.
 pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
     let wanted = wanted(options);
-    let mut client = database::connect(cluster, &options.database)?;
+    let mut client = database::connect(cluster, &options.private.database)?;
     for file in [CLEAR, TLS] {
         let earlier = fs::read_to_string(cluster.path().join(file))
             .ok()
@@ -110,7 +114,7 @@ pub(crate) fn await_listeners(cluster: &Cluster, options: &Up, stop: &AtomicBool
                 return Err(Failure::Said("interrupted".into()));
             }
             if Instant::now() > deadline {
-                let why = listener_error(cluster, &options.database).unwrap_or_default();
+                let why = listener_error(cluster, &options.private.database).unwrap_or_default();
                 return Err(Failure::Said(format!(
                     "nothing listens on port {}{why}\nThe log is {}",
                     listener.port,

@@ -23,6 +23,7 @@ mod cert;
 mod connection;
 mod database;
 mod deployment;
+mod dev;
 mod failure;
 mod files;
 mod generate;
@@ -55,6 +56,7 @@ use crate::failure::Result;
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Up(options) => up::run(&options),
+        Task::Dev(options) => dev::run(&options),
         Task::New(options) => deployment::new::run(&options),
         Task::Plan(options) => deployment::run::run(&options, End::Undo),
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),

@@ -20,13 +20,25 @@ use crate::screen::say;
 use crate::{application, deployment, greeting, listeners, settings, stop};
 
 /// How often the log and the signals are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is done beside a platform while it runs in the foreground, again and again.
+pub(crate) type Beside<'a> = &'a mut dyn FnMut(&Cluster) -> Result<Box<dyn FnMut()>>;
 
 /// Starts the platform, or brings the one that runs up to date.
 pub(crate) fn run(options: &Up) -> Result<()> {
+    run_beside(options, None)
+}
+
+/// Likewise; with something beside it, which begins when the platform serves, it ends with this process, and must not run already.
+pub(crate) fn run_beside(options: &Up, beside: Option<Beside<'_>>) -> Result<()> {
     listeners::require_two(options)?;
     let stop = stop_flag()?;
-    let (mut cluster, started) = start(options)?;
+    let life = if beside.is_some() { Life::WithParent } else { Life::Independent };
+    let (mut cluster, started) = start(options, life)?;
+    if beside.is_some() && !started {
+        return Err(Failure::Said("stop it first (howdah stop), or use another --data folder".into()));
+    }
     // Before the greeting, which says that warnings follow.
     let follower = Follower::open(&cluster.log()).map_err(|error| unreadable(&cluster, error))?;
     match serve(&cluster, options, started, &stop) {
@@ -38,37 +50,44 @@ pub(crate) fn run(options: &Up) -> Result<()> {
         Err(failure) => Err(failure),
         Ok(certificates) => {
             greeting::greet(&cluster, options, certificates.as_ref(), started)?;
-            if started && !options.detach { stay(&mut cluster, follower, &stop) } else { Ok(()) }
+            if !started || options.detach {
+                return Ok(());
+            }
+            let look = match beside {
+                Some(begin) => begin(&cluster)?,
+                None => Box::new(|| ()) as Box<dyn FnMut()>,
+            };
+            stay(&mut cluster, follower, &stop, look)
         }
     }
 }
 
 /// The running cluster, and whether this call has started it.
-fn start(options: &Up) -> Result<(Cluster, bool)> {
-    let data = &options.place.data;
+fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
+    let data = &options.private.place.data;
     match Cluster::attach(data) {
         Err(Error::NotRunning { .. }) => {}
         Ok(cluster) => {
             say(&format!("Howdah runs here already (process {}).", cluster.pid().unwrap_or_default()));
-            require_served(&cluster, &options.database)?;
-            if let Some(stage) = &options.stage {
+            require_served(&cluster, &options.private.database)?;
+            if let Some(stage) = &options.private.stage {
                 say(&format!("--stage {} counts when it is started: howdah stop first.", stage.display()));
             }
-            settings::change(&cluster, &options.settings)?;
+            settings::change(&cluster, &options.private.settings)?;
             return Ok((cluster, false));
         }
         Err(error) => return Err(error.into()),
     }
     listeners::require_free(options)?;
     let mut settings = vec![
-        ("howdah.databases".to_owned(), options.database.clone()),
+        ("howdah.databases".to_owned(), options.private.database.clone()),
         ("howdah.show_errors".to_owned(), "on".to_owned()),
     ];
-    if !options.quiet {
+    if !options.private.quiet {
         settings.push(("howdah.log_min_duration".to_owned(), "0".to_owned()));
         settings.push(("log_min_messages".to_owned(), "notice".to_owned()));
     }
-    settings.extend(options.settings.iter().cloned());
+    settings.extend(options.private.settings.iter().cloned());
     let cluster_options = Options {
         stage: stage(options),
         preload: Some(EXTENSION.to_owned()),
@@ -77,8 +96,8 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
     };
     let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
     https::before_start(&mut cluster, options)?;
-    cluster.start(Life::Independent)?;
-    if let Err(failure) = settings::require_in_force(&cluster, &options.settings) {
+    cluster.start(life)?;
+    if let Err(failure) = settings::require_in_force(&cluster, &options.private.settings) {
         cluster.stop(Shutdown::Fast)?;
         return Err(failure);
     }
@@ -88,7 +107,7 @@ fn start(options: &Up) -> Result<(Cluster, bool)> {
 /// The build to run: the one asked for, or that of the environment, which is how tests name it.
 fn stage(options: &Up) -> Option<PathBuf> {
     let of_environment = || env::var_os("HOWDAH_STAGE").filter(|stage| !stage.is_empty()).map(PathBuf::from);
-    options.stage.clone().or_else(of_environment)
+    options.private.stage.clone().or_else(of_environment)
 }
 
 fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
@@ -104,13 +123,14 @@ fn require_served(cluster: &Cluster, name: &str) -> Result<()> {
 
 /// Database, extension, application, certificates, listeners.
 fn serve(cluster: &Cluster, options: &Up, started: bool, stop: &AtomicBool) -> Result<Option<Certificates>> {
-    database::prepare(cluster, &options.database)?;
+    database::prepare(cluster, &options.private.database)?;
     if let Some(folder) = options.app.as_deref().filter(|folder| application::is_deployed(folder)) {
-        let shown = format!("{} of {}", options.database, options.place.data.display());
-        let address = Address::local(&cluster.connection_string(&options.database)?, shown, "howdah up")?;
+        let shown = format!("{} of {}", options.private.database, options.private.place.data.display());
+        let address =
+            Address::local(&cluster.connection_string(&options.private.database)?, shown, "howdah up")?;
         deployment::run::run_here(folder, &address)?;
     } else if let Some(folder) = &options.app {
-        for name in application::load(cluster, &options.database, folder)? {
+        for name in application::load(cluster, &options.private.database, folder)? {
             say(&format!("Loaded {}.", folder.join(name).display()));
         }
     }
@@ -131,8 +151,14 @@ fn stop_flag() -> Result<Arc<AtomicBool>> {
 }
 
 /// Shows the log's warnings until the platform is to stop or has ended by itself.
-fn stay(cluster: &mut Cluster, mut follower: Follower, stop: &AtomicBool) -> Result<()> {
+fn stay(
+    cluster: &mut Cluster,
+    mut follower: Follower,
+    stop: &AtomicBool,
+    mut look: Box<dyn FnMut()>,
+) -> Result<()> {
     loop {
+        look();
         for line in follower.lines().map_err(|error| unreadable(cluster, error))? {
             say(&line);
         }

@@ -5,16 +5,16 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use folder::Manifest;
+use folder::{Folder, Manifest, Plan};
 
 pub(crate) use super::attempt::End;
 use super::attempt::{self, Attempt, Done};
 use super::errors::Errors;
 use super::interrupt;
 use super::report::Report;
-use super::server::{Stop, require_extension};
+use super::server::{Stop, require_extension, state};
 use super::source::Source;
-use super::target;
+use super::target::{self, said};
 use crate::arguments::{Deploy, Rollback};
 use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
@@ -41,6 +41,75 @@ pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     let options = &Deploy { as_administrator: true, ..Deploy::of(folder) };
     let source = &Source::Folder(target::folder(&options.destination)?);
     Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
+}
+
+/// What became of a folder that was to be live.
+pub(crate) enum Loaded {
+    /// It is what was deployed last.
+    Same,
+    /// It is live.
+    Live,
+    /// Migrations that have run are not as they were: what is wrong with them.
+    Outdated(String),
+}
+
+/// What deployments of `howdah dev` are for.
+const DEVELOPED: &str = "howdah dev";
+
+/// Deploys a folder that is being written. Of such deployments the last alone is kept.
+pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
+    let mut client = address.connect()?;
+    let mut transaction = begin(&mut client)?;
+    let name = folder.manifest.name.clone();
+    let deployed = state(&mut transaction, &name).map_err(failure)?.unwrap_or_default();
+    transaction.commit()?;
+    if let Err(faults) = Plan::of(&folder, &deployed) {
+        return Ok(Loaded::Outdated(said(&faults).to_string()));
+    }
+    let options = &Deploy {
+        as_administrator: true,
+        back: true,
+        message: Some(DEVELOPED.to_owned()),
+        ..Deploy::of(Path::new("."))
+    };
+    let source = &Source::Folder(folder);
+    let mut report = Report::new(false);
+    let done = Run { options, address, source, end: End::Commit }.attempts("", &mut report)?;
+    let Done::Ran(number) = done else { return Ok(Loaded::Same) };
+    let mut transaction = begin(&mut client)?;
+    transaction.execute(
+        "delete from deploy.deployment d where d.application = $1 and d.note = $2 and d.number < $3",
+        &[&name, &DEVELOPED, &number],
+    )?;
+    transaction.execute(
+        "delete from deploy.content c where c.application = $1 and not exists (
+           select from deploy.file f where f.application = c.application and f.digest = c.digest)",
+        &[&name],
+    )?;
+    transaction.commit()?;
+    Ok(Loaded::Live)
+}
+
+/// Drops an application with all of its rows.
+pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
+    let mut client = address.connect()?;
+    let mut transaction = begin(&mut client)?;
+    let schema = transaction.query_opt(
+        "select pg_catalog.format('drop schema if exists %I cascade', a.schema_name) from deploy.application a where a.name = $1",
+        &[&name],
+    )?;
+    transaction.execute("select deploy.drop_application($1)", &[&name])?;
+    if let Some(statement) = schema {
+        transaction.batch_execute(statement.get(0))?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn failure(stop: Stop) -> Failure {
+    match stop {
+        Stop::Failed(failure) => failure,
+        Stop::Again(why) | Stop::Busy(why) => Failure::Said(why),
+    }
 }
 
 /// Brings the code of an earlier deployment back.

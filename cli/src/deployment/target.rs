@@ -1,5 +1,7 @@
 //! Which folder goes to which databases.
 
+use std::path::Path;
+
 use cluster::Cluster;
 use folder::{Folder, Manifest};
 
@@ -13,7 +15,12 @@ const NAME: &str = "howdah deploy";
 
 /// The folder; all that is wrong with it, if something is.
 pub(crate) fn folder(options: &Destination) -> Result<Folder> {
-    Folder::read(&options.app).map_err(|faults| said(&faults))
+    read(&options.app)
+}
+
+/// Likewise, of this path.
+pub(crate) fn read(app: &Path) -> Result<Folder> {
+    Folder::read(app).map_err(|faults| said(&faults))
 }
 
 /// Faults of a folder, a line each.

@@ -1,5 +1,6 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
+mod dev;
 mod https;
 
 use std::fs;

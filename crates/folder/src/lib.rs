@@ -4,8 +4,9 @@
 //! - [`text`]: the text of a file, whoever has saved it: line ends, byte order mark, what psql alone understands.
 //! - [`files`]: the files, by what they are for.
 //! - [`plan`]: what has to run, beside what the database says has run.
-//! - [`example`]: the files of `howdah new`.
+//! - [`example`]: the files of `howdah new`; [`additions`]: those that are added later.
 
+pub mod additions;
 pub mod example;
 pub mod files;
 pub mod manifest;

@@ -140,7 +140,7 @@ fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> 
 }
 
 /// The number that a migration's name begins with.
-fn number(path: &str) -> Option<u64> {
+pub(crate) fn number(path: &str) -> Option<u64> {
     let name = path.rsplit('/').next()?;
     let digits = name.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(name.len());
     name[..digits].parse().ok()

@@ -1,0 +1,136 @@
+//! `howdah dev`: a platform of one's own that deploys an application at each save.
+
+mod watch;
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Instant;
+
+use cluster::Cluster;
+use folder::{Folder, Kind};
+
+use self::watch::Watch;
+use crate::arguments::{Dev, Up};
+use crate::connection::Address;
+use crate::deployment::report::harmless;
+use crate::deployment::run::{self, Loaded};
+use crate::deployment::target;
+use crate::failure::Result;
+use crate::screen::{complain, say};
+use crate::up;
+
+/// What has to be typed for all rows to go.
+const ANEW: &str = "anew";
+
+/// Starts the platform and stays, until Ctrl-C.
+pub(crate) fn run(options: &Dev) -> Result<()> {
+    target::read(&options.app)?;
+    let up = Up::of(options.platform.clone());
+    let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
+        let mut developer = Developer::begin(options, cluster)?;
+        Ok(Box::new(move || developer.look()))
+    };
+    up::run_beside(&up, Some(&mut begin))
+}
+
+/// What loads an application whenever it has changed.
+struct Developer {
+    app: PathBuf,
+    address: Address,
+    watch: Watch,
+    /// What was tried last: saving the same again changes nothing.
+    tried: Option<String>,
+    /// Lines that are typed, once somebody was asked to.
+    typed: Option<Receiver<String>>,
+    /// Whether a migration has changed that has run.
+    offers_anew: bool,
+}
+
+impl Developer {
+    /// Loads it as it is.
+    fn begin(options: &Dev, cluster: &Cluster) -> Result<Developer> {
+        let database = &options.platform.database;
+        let shown = format!("{database} of {}", options.platform.place.data.display());
+        let mut developer = Developer {
+            watch: Watch::begin(&options.app),
+            app: options.app.clone(),
+            address: Address::local(&cluster.connection_string(database)?, shown, "howdah dev")?,
+            tried: None,
+            typed: None,
+            offers_anew: false,
+        };
+        developer.load();
+        say(&format!("Each save in {} is live. Ctrl-C ends it.", developer.app.display()));
+        Ok(developer)
+    }
+
+    /// Loads what has changed since.
+    fn look(&mut self) {
+        let typed: Vec<String> = self.typed.iter().flat_map(Receiver::try_iter).collect();
+        if self.offers_anew && typed.iter().any(|line| line.trim() == ANEW) {
+            self.begin_anew();
+        }
+        if self.watch.has_changed() {
+            self.load();
+        }
+    }
+
+    fn load(&mut self) {
+        let begun = Instant::now();
+        let mut folder = match Folder::read(&self.app) {
+            Ok(folder) => folder,
+            Err(faults) => return complain(&harmless(&target::said(&faults).to_string())),
+        };
+        // They run in each deployment, and by howdah test.
+        folder.files.retain(|_, file| file.kind != Kind::Test);
+        let now = format!("{:?} {}", folder.manifest, folder.fingerprint());
+        if self.tried.as_ref() == Some(&now) {
+            return;
+        }
+        self.tried = Some(now);
+        self.offers_anew = false;
+        match run::run_live(folder, &self.address) {
+            Ok(Loaded::Same) => say("Nothing has changed."),
+            Ok(Loaded::Live) => say(&format!("Live after {} ms.", begun.elapsed().as_millis())),
+            Ok(Loaded::Outdated(faults)) => {
+                complain(&harmless(&faults));
+                self.offers_anew = true;
+                self.typed.get_or_insert_with(lines);
+                complain(&format!(
+                    "or begin anew: type {ANEW} and Enter, and the application's schema is dropped with all of its rows, and made again"
+                ));
+            }
+            Err(failure) => complain(&harmless(&failure.to_string())),
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        let name = match target::read(&self.app) {
+            Ok(folder) => folder.manifest.name,
+            Err(failure) => return complain(&harmless(&failure.to_string())),
+        };
+        match run::drop_application(&self.address, &name) {
+            Ok(()) => {
+                say(&format!("The schema of {name} is gone."));
+                self.tried = None;
+                self.load();
+            }
+            Err(failure) => complain(&harmless(&failure.to_string())),
+        }
+    }
+}
+
+/// Lines of the standard input, as they come.
+fn lines() -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(io::Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,180 @@
+//! `howdah dev`, as whoever writes an application uses it, and what is added to one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use super::{Platform, answer, interrupt};
+
+/// A platform of `howdah dev` for the application `notes`, which `howdah new` has made.
+struct Dev {
+    platform: Platform,
+    child: Child,
+    typed: ChildStdin,
+    /// All that it has said.
+    said: Arc<Mutex<String>>,
+}
+
+impl Dev {
+    fn start() -> Dev {
+        let platform = Platform::new();
+        platform.ok(&["new", "notes"]);
+        let port = platform.port.to_string();
+        let mut command = platform.command(&["dev", "--app", "notes", "--port", &port]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A machine that runs many tests at once may keep others waiting for longer.
+        let mut child = command.env("HOWDAH_LOCKS", "60").spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let pipes: [Box<dyn io::Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for pipe in pipes {
+            let said = Arc::clone(&said);
+            thread::spawn(move || {
+                for line in BufReader::new(pipe).lines().map_while(io::Result::ok) {
+                    let mut said = said.lock().unwrap();
+                    said.push_str(&line);
+                    said.push('\n');
+                }
+            });
+        }
+        let dev = Dev { platform, typed: child.stdin.take().unwrap(), child, said };
+        dev.says("Each save in notes is live");
+        dev
+    }
+
+    /// Waits until it has said this since it was last asked; what it has said until then.
+    fn says(&self, words: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.said.lock().unwrap().clone();
+            if said.contains(words) {
+                self.said.lock().unwrap().clear();
+                return said;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{words:?} was not said: {said}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn save(&self, path: &str, text: &str) {
+        fs::write(self.platform.folder.path().join("notes").join(path), text).unwrap();
+    }
+
+    fn page(&self, path: &str) -> String {
+        answer(self.platform.ask(path))
+    }
+}
+
+fn hello(word: &str) -> String {
+    format!("create function hello() returns text language sql immutable return '{word}';\n")
+}
+
+#[test]
+fn each_save_is_live_and_what_is_wrong_is_told_and_leaves_what_was() {
+    let mut dev = Dev::start();
+    assert!(dev.page("/entries").starts_with("HTTP/1.1 200"));
+    dev.save("functions/hello.sql", &hello("one"));
+    dev.says("Live after");
+    let routes =
+        "select http.route('GET', '/entries', 'entries');\nselect http.route('GET', '/hello', 'hello');\n";
+    dev.save("routes.sql", routes);
+    dev.says("Live after");
+    assert!(dev.page("/hello").ends_with("one"));
+
+    dev.save(
+        "functions/hello.sql",
+        "create function hello() returns text language sql immutable\nreturn helo();\n",
+    );
+    let told = dev.says("Nothing of it was deployed.");
+    assert!(
+        told.contains("functions/hello.sql:2: function helo() does not exist")
+            && told.contains(">    2 | return helo();"),
+        "{told}"
+    );
+    assert!(dev.page("/hello").ends_with("one"));
+    // As an editor saves that writes beside it and renames.
+    dev.save("functions/hello.sql~", &hello("two"));
+    let file = |name: &str| dev.platform.folder.path().join("notes/functions").join(name);
+    fs::rename(file("hello.sql~"), file("hello.sql")).unwrap();
+    dev.says("Live after");
+    assert!(dev.page("/hello").ends_with("two"));
+    for number in 0..100 {
+        dev.save("functions/hello.sql", &hello(&format!("number {number}")));
+    }
+    let begun = Instant::now();
+    while !dev.page("/hello").ends_with("number 99") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", dev.page("/hello"));
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(dev.platform.query("select count(*) from deploy.deployment"), "1");
+
+    // A migration that has run and changes: nothing goes unasked.
+    dev.platform.query("insert into notes.entry (author, message) values ('Ada', 'stays')");
+    let migration =
+        fs::read_to_string(dev.platform.folder.path().join("notes/migrations/001-entry.sql")).unwrap();
+    dev.save("migrations/001-entry.sql", &migration.replace("author text", "author varchar(100)"));
+    let told = dev.says("type anew");
+    assert!(told.contains("migrations/001-entry.sql: it has run and was changed since"), "{told}");
+    dev.typed.write_all(b"\nyes\n").unwrap();
+    dev.save("functions/hello.sql", &hello("three"));
+    dev.says("type anew");
+    assert_eq!(dev.platform.query("select count(*) from notes.entry"), "1");
+    dev.typed.write_all(b"anew\n").unwrap();
+    dev.says("Live after");
+    assert!(dev.page("/hello").ends_with("three"));
+    assert_eq!(dev.platform.query("select count(*) from notes.entry"), "0");
+    assert_eq!(dev.platform.query("select atttypid::regtype from pg_attribute where attrelid = 'notes.entry'::regclass and attname = 'author'"), "character varying");
+
+    interrupt(&dev.child);
+    assert!(dev.child.wait().unwrap().success());
+    assert!(!dev.platform.serves());
+    assert_eq!(dev.platform.run(&["status"]).status.code(), Some(3));
+}
+
+#[test]
+fn no_server_outlives_it() {
+    let mut dev = Dev::start();
+    let port = dev.platform.port.to_string();
+    let second = dev.platform.run(&["dev", "--app", "notes", "--port", &port]);
+    assert_eq!(second.status.code(), Some(1));
+    dev.child.kill().unwrap();
+    dev.child.wait().unwrap();
+    let begun = Instant::now();
+    while dev.platform.run(&["status"]).status.code() != Some(3) || dev.platform.serves() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the server is still there");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn migrations_and_pages_are_added_and_work() {
+    let platform = Platform::new();
+    platform.ok(&["new", "notes"]);
+    let port = platform.port.to_string();
+    let made = platform.ok(&["new", "migration", "add stars", "--app", "notes"]);
+    assert_eq!(made.trim(), "notes/migrations/002-add-stars.sql");
+    let made = platform.ok(&["new", "page", "about-us", "--app", "notes"]);
+    assert!(
+        made.contains("notes/functions/about_us.sql") && made.contains("notes/tests/about_us.sql"),
+        "{made}"
+    );
+    let again = platform.run(&["new", "page", "about-us", "--app", "notes"]);
+    assert_eq!(again.status.code(), Some(1));
+    for (arguments, code) in [
+        (&["new", "migration", "../x", "--app", "notes"][..], 1),
+        (&["new", "migration", "x", "--app", "nowhere"], 1),
+        (&["new", "migration"], 2),
+        (&["new"], 1),
+    ] {
+        assert_eq!(platform.run(arguments).status.code(), Some(code), "{arguments:?}");
+    }
+    let told = platform.ok(&["up", "--app", "notes", "--port", &port, "--detach"]);
+    assert!(
+        told.contains("migrations/002-add-stars.sql  ran") && told.contains("tests/about_us.sql  passed"),
+        "{told}"
+    );
+    assert!(answer(platform.ask("/about-us")).contains("<h1>about-us</h1>"));
+}
