@@ -53,6 +53,8 @@ pub(crate) enum Task {
     /// The migrations are noted as done if they make in an empty schema what is there; else all differences are told. What is in the
     /// schema becomes the owner's, and functions, views and routes are deployed. No row changes.
     Adopt(Adopt),
+    /// Accept migrations that have run and whose comments have changed since. Their statements must be the same.
+    Accept(Destination),
     /// Show the deployments of an application.
     History(History),
     /// Show processes, listeners, applications and routes.

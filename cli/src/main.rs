@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),
         Task::Rollback(options) => deployment::run::roll_back(&options),
         Task::Adopt(options) => deployment::adopt::run(&options),
+        Task::Accept(destination) => deployment::accept::run(&destination),
         Task::History(options) => deployment::history::run(&options),
         Task::Status { destination, json } => status::run(&destination, json),
         Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),

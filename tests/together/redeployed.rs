@@ -170,6 +170,40 @@ fn routes_that_requests_would_find_broken_stop_a_deployment() {
 }
 
 #[test]
+fn a_changed_comment_is_accepted_and_a_changed_statement_is_not() {
+    let shop = Application::of(&[ITEMS, FUNCTION]);
+    shop.ok("deploy");
+    assert!(shop.ok("accept").contains("no migration of shop that has run has changed"));
+    shop.write(
+        "migrations/1-item.sql",
+        &format!("-- The items.\n\n{}  -- End.\n", ITEMS.1.replace(", name", ",\n  name")),
+    );
+    assert!(shop.fails("deploy").contains("if only comments have changed: howdah accept"));
+    assert!(shop.ok("accept").contains("migrations/1-item.sql has the statements that have run"));
+    shop.write("functions/one.sql", "create function one() returns int language sql immutable return 2;\n");
+    shop.ok("deploy");
+    let before = shop.dump();
+    for text in [
+        ITEMS.1.replace("text", "varchar"),
+        ITEMS.1.replace("item", "\"Item\""),
+        ITEMS.1.replace("grant", "--grant"),
+        format!("{}select 1;\n", ITEMS.1),
+        "create table (;\n".to_owned(),
+    ] {
+        shop.write("migrations/1-item.sql", &text);
+        let error = shop.fails("accept");
+        assert!(
+            error.contains("has other statements than when it ran") || error.contains("syntax error"),
+            "{error}"
+        );
+    }
+    shop.platform.sql("create role mallory login");
+    let by_mallory = shop.command("accept", "mallory", &[]).output().unwrap();
+    assert_eq!(by_mallory.status.code(), Some(1));
+    assert_eq!(shop.dump(), before);
+}
+
+#[test]
 fn who_has_planned_before_another_deployed_plans_again() {
     let shop = Application::of(&[FUNCTION]);
     shop.ok("deploy");

@@ -11,8 +11,10 @@
 //! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
 //! - [`adopt`]: what is there already becomes an application.
+//! - [`accept`]: migrations whose comments have changed.
 //! - [`history`]: deployments that were.
 
+pub(crate) mod accept;
 pub(crate) mod adopt;
 mod attempt;
 mod code;

@@ -61,7 +61,7 @@ pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
     let mut client = address.connect()?;
     let mut transaction = begin(&mut client)?;
     let name = folder.manifest.name.clone();
-    let deployed = state(&mut transaction, &name).map_err(failure)?.unwrap_or_default();
+    let deployed = state(&mut transaction, &name)?.unwrap_or_default();
     transaction.commit()?;
     if let Err(faults) = Plan::of(&folder, &deployed) {
         return Ok(Loaded::Outdated(said(&faults).to_string()));
@@ -103,13 +103,6 @@ pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
         transaction.batch_execute(statement.get(0))?;
     }
     Ok(transaction.commit()?)
-}
-
-fn failure(stop: Stop) -> Failure {
-    match stop {
-        Stop::Failed(failure) => failure,
-        Stop::Again(why) | Stop::Busy(why) => Failure::Said(why),
-    }
 }
 
 /// Brings the code of an earlier deployment back.

@@ -108,7 +108,7 @@ fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> 
         {
             faults.push(Fault::of(
                 path,
-                "it has run and was changed since; put it back as it was (git checkout), and write a new migration for the change",
+                "it has run and was changed since; put it back as it was (git checkout), and write a new migration for the change; if only comments have changed: howdah accept",
             ));
         }
     }

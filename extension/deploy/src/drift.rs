@@ -13,7 +13,9 @@ pub(crate) fn note(application: &Application) {
 /// As it ends: notes what is there.
 pub(crate) fn note_what_is_there(application: &Application) {
     run_as_owner(
-        "update deploy.object o set definition = deploy.definition_of(o) where o.application = $1 and not o.is_drifted",
+        "update deploy.object o set definition = d.now from deploy.definitions($1) d
+         where o.application = $1 and not o.is_drifted and (d.object).path = o.path and (d.object).type = o.type
+           and (d.object).names = o.names and (d.object).arguments = o.arguments",
         &[application.name.as_str().into()],
     );
     run_as_owner("select deploy.note_shape($1)", &[application.name.as_str().into()]);

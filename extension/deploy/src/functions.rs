@@ -28,7 +28,7 @@ use super::statements::{self, Use, describe};
 use super::trial;
 
 /// An error where nothing of this may be done: in maintenance, and by a file that is deployed.
-fn refuse_here() {
+pub(crate) fn refuse_here() {
     refuse_restricted();
     if deploying::is_running() {
         refuse(

@@ -7,6 +7,7 @@
 //! - [`removal`]: dropping what a file has made.
 //! - [`rights`]: what a file gives and takes; [`kept`]: what was said by hand of what is made again.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
+//! - [`acceptance`]: migrations whose comments have changed.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
 //! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
@@ -15,6 +16,7 @@
 //! rows are written as the extension's owner, so that nobody else writes history. This crate knows no folders and no HTTP: routes are
 //! told to [`recorder`] by whoever registers them.
 
+mod acceptance;
 mod application;
 mod checker;
 mod checks;

@@ -70,6 +70,23 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
     }
 }
 
+/// Whether two texts have the same statements, whatever their comments and blanks.
+pub(crate) fn are_same(one: &str, other: &str) -> bool {
+    let parse = |text: &str| {
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: inside a transaction, through pgrx's guard; what is parsed has copies of the text.
+        unsafe { pg_sys::pg_parse_query(text.as_ptr()) }
+    };
+    let (one, other) = (parse(one), parse(other));
+    // SAFETY: two lists of the parser's statements. Where in the text something stands is not compared, but for the length of a statement.
+    unsafe {
+        let statement = |list, place| (*nth(list, place).cast::<RawStmt>()).stmt.cast();
+        let count = list_length(one);
+        count == list_length(other)
+            && (0..count).all(|place| pg_sys::equal(statement(one, place), statement(other, place)))
+    }
+}
+
 /// Where a statement's first word is: the parser counts what stands before it as part of it.
 fn begin_of(text: &CStr, location: i32) -> usize {
     let bytes = text.to_bytes();

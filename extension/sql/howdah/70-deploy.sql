@@ -253,6 +253,12 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_finish_wrapper';
 comment on function deploy.finish() is 'Checks that all of a deployment''s files have run, and what was made. What is wrong is returned';
 
+create function deploy.accept(application text, path text, content text) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_accept_wrapper';
+comment on function deploy.accept(text, text, text) is
+  'Takes another text for a migration that has run, if its statements are the same';
+
 create function deploy.history(application text)
 returns table (number integer, kind text, deployed_at timestamptz, deployed_by text, source text, note text, files bigint,
   fingerprint text, key text)

@@ -47,17 +47,26 @@ as $body$
 $body$;
 comment on function deploy.definition(oid, oid) is 'PostgreSQL''s major version, and an MD5 of what an object is: text, owner, rights';
 
+create function deploy.registration(type text, names text[]) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select case registration.type
+    when 'route' then (
+      select md5(concat_ws(' ', r.function, r.role, r.search_path)) from http.route r
+      where r.method = registration.names[1] and r.pattern = registration.names[2])
+    when 'handler' then (
+      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
+    end
+$body$;
+comment on function deploy.registration(text, text[]) is 'What a route or a query handler is now; null if it is gone';
+
 create function deploy.definition_of(object deploy.object) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case (definition_of.object).type
-    when 'route' then (
-      select md5(concat_ws(' ', r.function, r.role, r.search_path)) from http.route r
-      where r.method = (definition_of.object).names[1] and r.pattern = (definition_of.object).names[2])
-    when 'handler' then (
-      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h
-      where h.name = (definition_of.object).names[1])
+  select case when (definition_of.object).type in ('route', 'handler')
+    then deploy.registration((definition_of.object).type, (definition_of.object).names)
     else (
       select deploy.definition(a.classid, a.objid)
       from deploy.address((definition_of.object).type, (definition_of.object).names, (definition_of.object).arguments) a
@@ -65,6 +74,18 @@ as $body$
     end
 $body$;
 comment on function deploy.definition_of(deploy.object) is 'What an object is now; null if it is gone';
+
+create function deploy.definitions(application text) returns table (object deploy.object, now text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  -- Not by definition_of(), in which the other functions would be planned again for each object.
+  select o, case when o.type in ('route', 'handler') then deploy.registration(o.type, o.names)
+    when a.objid is not null then deploy.definition(a.classid, a.objid) end
+  from deploy.object o left join lateral deploy.address(o.type, o.names, o.arguments) a on true
+  where o.application = definitions.application
+$body$;
+comment on function deploy.definitions(text) is 'What the objects of an application are now; null for those that are gone';
 
 create function deploy.is_drifted(object deploy.object, now text) returns boolean
 language sql immutable
@@ -195,7 +216,9 @@ language sql volatile
 set search_path = pg_catalog, pg_temp
 as $body$
   update deploy.object o set is_drifted = not o.is_drifted
-  where o.application = note_drift.application and o.is_drifted <> deploy.is_drifted(o, deploy.definition_of(o));
+  from deploy.definitions(note_drift.application) d
+  where o.application = note_drift.application and (d.object).path = o.path and (d.object).type = o.type and (d.object).names = o.names
+    and (d.object).arguments = o.arguments and o.is_drifted <> deploy.is_drifted(o, d.now);
   insert into deploy.shape (application, object, seen, version)
   select note_drift.application, n.object, n.definition, current_setting('server_version_num')::integer / 10000
   from deploy.shape_now(note_drift.application) n
@@ -212,9 +235,9 @@ create function deploy.drifted(application text) returns table (path text, objec
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select o.path, deploy.label(o), case when now.definition is null then 'is gone' else 'was changed' end
-  from deploy.object o cross join lateral (select deploy.definition_of(o)) now (definition)
-  where o.application = drifted.application and deploy.is_drifted(o, now.definition)
+  select (d.object).path, deploy.label(d.object), case when d.now is null then 'is gone' else 'was changed' end
+  from deploy.definitions(drifted.application) d
+  where deploy.is_drifted(d.object, d.now)
   union all
   select '', coalesce(s.object, n.object),
     case when n.object is null then 'is gone' when s.definition is null then 'was made by hand' else 'was changed' end
@@ -257,6 +280,6 @@ comment on function deploy.count_drift(text) is 'How much was changed by hand; n
 
 revoke all on function
   deploy.count_drift(text), deploy.privileges(aclitem[], "char", oid), deploy.definition(oid, oid), deploy.definition_of(deploy.object),
-  deploy.is_drifted(deploy.object, text), deploy.label(deploy.object), deploy.is_there(text, text), deploy.describe(text), deploy.shape_now(text),
+  deploy.definitions(text), deploy.registration(text, text[]), deploy.is_drifted(deploy.object, text), deploy.label(deploy.object), deploy.is_there(text, text), deploy.describe(text), deploy.shape_now(text),
   deploy.note_shape(text), deploy.note_drift(text), deploy.drifted(text)
 from public;

@@ -1,0 +1,43 @@
+//! `howdah accept`: migrations that have run and whose comments have changed since.
+
+use folder::{Folder, Kind};
+
+use super::server::{Stop, require_extension, state};
+use super::target;
+use crate::arguments::Destination;
+use crate::connection::{Address, begin};
+use crate::failure::{Failure, Result};
+use crate::screen::say;
+
+/// Accepts them in each database.
+pub(crate) fn run(options: &Destination) -> Result<()> {
+    let folder = target::folder(options)?;
+    target::each(options, &folder.manifest, |address| accept(&folder, address))
+}
+
+fn accept(folder: &Folder, address: &Address) -> Result<()> {
+    let name = &folder.manifest.name;
+    let mut client = address.connect()?;
+    require_extension(&mut client, &address.shown)?;
+    let mut transaction = begin(&mut client)?;
+    let Some(deployed) = state(&mut transaction, name)? else {
+        return Err(Failure::Said(format!("{} has no application {name}", address.shown)));
+    };
+    let mut accepted = Vec::new();
+    for (path, file) in folder.files.iter().filter(|(_, file)| file.kind == Kind::Migration) {
+        if deployed.migrations.get(path).is_some_and(|digest| *digest != file.digest) {
+            transaction
+                .execute("select deploy.accept($1, $2, $3)", &[name, path, &file.text])
+                .map_err(Stop::from)?;
+            accepted.push(path);
+        }
+    }
+    transaction.commit()?;
+    match accepted.is_empty() {
+        true => say(&format!("{}: no migration of {name} that has run has changed.", address.shown)),
+        false => accepted.iter().for_each(|path| {
+            say(&format!("{}: {path} has the statements that have run; it is accepted.", address.shown));
+        }),
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Accepting a migration that has run and whose text is another by now, though its statements are the same.
+
+use pg::entry::sql_function;
+use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::prelude::*;
+use session::authority::{run_as_owner, value_as_owner};
+use sha2::{Digest, Sha256};
+
+use super::application::Application;
+use super::functions::refuse_here;
+use super::statements;
+
+sql_function!(
+    /// `deploy.accept(application, path, content)`
+    deploy_accept_wrapper,
+    |call| {
+        refuse_here();
+        let application = Application::required(call.need_text(0, "application"));
+        let (path, text) = (call.need_text(1, "path"), call.need_text(2, "content"));
+        application.lock();
+        let name = application.name.as_str();
+        let ran = value_as_owner::<String>(
+            "select c.content from deploy.migration m join deploy.content c on c.application = m.application and c.digest = m.digest
+             where m.application = $1 and m.path = $2",
+            &[name.into(), path.into()],
+        );
+        let Some(ran) = ran else {
+            refuse(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("{path} is no migration of {name} that has run"),
+            );
+        };
+        if !statements::are_same(&ran, text) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("{path} has other statements than when it ran"),
+                "Put it back as it was, and write a new migration for the change.",
+            );
+        }
+        let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        run_as_owner(
+            "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
+            &[name.into(), digest.as_str().into(), text.into()],
+        );
+        run_as_owner(
+            "update deploy.migration m set digest = $3 where m.application = $1 and m.path = $2",
+            &[name.into(), path.into(), digest.into()],
+        );
+        call.null()
+    }
+);
