@@ -48,6 +48,7 @@ mod together {
     mod kernel_limits;
     mod layers;
     mod listeners;
+    mod live;
     mod locks_of_others;
     mod log_floods;
     mod out_of_memory;

@@ -275,6 +275,9 @@ bounds! {
     /// A deployment of two hundred files of which one has changed.
     DEPLOYED_ONE_CHANGE: 1500 ms,
         "together::applications::two_hundred_files_are_deployed_soon";
+    /// From a save to the page, by howdah dev, in an application of two hundred files.
+    LIVE_AFTER_SAVE: 300 ms,
+        "together::live::a_save_among_two_hundred_files_is_soon_live";
     /// Create or drop database beside a hundred.
     DATABASE_AMONG_MANY: 1000 ms,
         "alone::many_databases::idle_workers_delay_no_command_on_another_database";
