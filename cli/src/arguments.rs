@@ -34,7 +34,7 @@ pub(crate) enum Task {
     /// left to howdah deploy. The platform ends with this command.
     Dev(Dev),
     /// Make a folder that is an application: pages, a table, routes, tests. Or add to one.
-    #[command(args_conflicts_with_subcommands = true)]
+    #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     New(New),
     /// Say what howdah deploy would do: everything runs, and is undone.
     Plan(Deploy),
@@ -142,7 +142,7 @@ pub(crate) struct New {
     #[command(subcommand)]
     pub(crate) addition: Option<Addition>,
     /// The folder to make; its name is the application's.
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "FOLDER", required = true)]
     pub(crate) folder: Option<PathBuf>,
     /// Another name for the application.
     #[arg(long, value_name = "NAME")]

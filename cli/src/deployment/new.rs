@@ -16,11 +16,10 @@ const ROUTES: &str = "routes.sql";
 
 /// Makes a folder, or adds to one; what is there already stays as it is.
 pub(crate) fn run(options: &New) -> Result<()> {
-    match (&options.addition, &options.folder) {
-        (Some(addition), _) => add(addition),
-        (None, Some(folder)) => application(folder, options.name.as_deref()),
-        (None, None) => Err(Failure::Said("say what is to be made: howdah new FOLDER".into())),
+    if let Some(addition) = &options.addition {
+        return add(addition);
     }
+    options.folder.as_deref().map_or(Ok(()), |folder| application(folder, options.name.as_deref()))
 }
 
 fn application(path: &Path, name: Option<&str>) -> Result<()> {

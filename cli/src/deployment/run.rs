@@ -83,14 +83,15 @@ pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
     )?;
     transaction.execute(
         "delete from deploy.content c where c.application = $1 and not exists (
-           select from deploy.file f where f.application = c.application and f.digest = c.digest)",
+           select from deploy.file f where f.application = c.application and f.digest = c.digest)
+           and not exists (select from deploy.migration m where m.application = c.application and m.digest = c.digest)",
         &[&name],
     )?;
     transaction.commit()?;
     Ok(Loaded::Live)
 }
 
-/// Drops an application with all of its rows.
+/// Drops an application with its routes, query handlers and all of its rows.
 pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
     let mut client = address.connect()?;
     let mut transaction = begin(&mut client)?;
@@ -98,6 +99,15 @@ pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
         "select pg_catalog.format('drop schema if exists %I cascade', a.schema_name) from deploy.application a where a.name = $1",
         &[&name],
     )?;
+    for table in ["http.route", "http.handler"] {
+        transaction.execute(
+            &format!(
+                "delete from {table} r using deploy.application a
+                 where a.name = $1 and r.owner = pg_catalog.pg_get_userbyid(a.owner::pg_catalog.oid)"
+            ),
+            &[&name],
+        )?;
+    }
     transaction.execute("select deploy.drop_application($1)", &[&name])?;
     if let Some(statement) = schema {
         transaction.batch_execute(statement.get(0))?;

@@ -8,8 +8,7 @@ use folder::Deployed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::connection::begin;
-use crate::connection::reason;
+use crate::connection::{begin, reason};
 use crate::failure::{Failure, Result};
 
 /// Why an attempt has failed.

@@ -40,7 +40,7 @@ struct Developer {
     app: PathBuf,
     address: Address,
     watch: Watch,
-    /// What was tried last: saving the same again changes nothing.
+    /// What is live, or waits for a word: saving the same again changes nothing. What has failed is tried again.
     tried: Option<String>,
     /// Lines that are typed, once somebody was asked to.
     typed: Option<Receiver<String>>,
@@ -102,7 +102,10 @@ impl Developer {
                     "or begin anew: type {ANEW} and Enter, and the application's schema is dropped with all of its rows, and made again"
                 ));
             }
-            Err(failure) => complain(&harmless(&failure.to_string())),
+            Err(failure) => {
+                self.tried = None;
+                complain(&harmless(&failure.to_string()));
+            }
         }
     }
 

@@ -80,7 +80,7 @@ fn each_save_is_live_and_what_is_wrong_is_told_and_leaves_what_was() {
     dev.says("Live after");
     let routes =
         "select http.route('GET', '/entries', 'entries');\nselect http.route('GET', '/hello', 'hello');\n";
-    dev.save("routes.sql", routes);
+    dev.save("routes.sql", &format!("{routes}select http.route('GET', '/gone', 'hello');\n"));
     dev.says("Live after");
     assert!(dev.page("/hello").ends_with("one"));
 
@@ -119,12 +119,16 @@ fn each_save_is_live_and_what_is_wrong_is_told_and_leaves_what_was() {
     let told = dev.says("type anew");
     assert!(told.contains("migrations/001-entry.sql: it has run and was changed since"), "{told}");
     dev.typed.write_all(b"\nyes\n").unwrap();
+    dev.save("routes.sql", routes);
+    dev.says("type anew");
+    assert!(dev.page("/gone").starts_with("HTTP/1.1 200"));
     dev.save("functions/hello.sql", &hello("three"));
     dev.says("type anew");
     assert_eq!(dev.platform.query("select count(*) from notes.entry"), "1");
     dev.typed.write_all(b"anew\n").unwrap();
     dev.says("Live after");
     assert!(dev.page("/hello").ends_with("three"));
+    assert!(dev.page("/gone").starts_with("HTTP/1.1 404"));
     assert_eq!(dev.platform.query("select count(*) from notes.entry"), "0");
     assert_eq!(dev.platform.query("select atttypid::regtype from pg_attribute where attrelid = 'notes.entry'::regclass and attname = 'author'"), "character varying");
 
@@ -167,7 +171,7 @@ fn migrations_and_pages_are_added_and_work() {
         (&["new", "migration", "../x", "--app", "notes"][..], 1),
         (&["new", "migration", "x", "--app", "nowhere"], 1),
         (&["new", "migration"], 2),
-        (&["new"], 1),
+        (&["new"], 2),
     ] {
         assert_eq!(platform.run(arguments).status.code(), Some(code), "{arguments:?}");
     }

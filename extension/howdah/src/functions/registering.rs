@@ -237,7 +237,7 @@ fn check_room(owner: &str, method: &str, pattern: &str) {
     };
     if !is_admin() && others().is_some_and(|count| count >= most) {
         refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             &format!("{owner} has {most} routes already"),
             "An application may have half of howdah.max_routes. Raise it and restart the server.",
         );
