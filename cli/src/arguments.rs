@@ -33,6 +33,11 @@ pub(crate) enum Task {
     /// What is wrong is told with file and line, and the application stays as it was. Nothing is run that has not changed; tests are
     /// left to howdah deploy. The platform ends with this command.
     Dev(Dev),
+    /// Run the tests of an application, each in a transaction of its own, which is undone.
+    ///
+    /// They run on copies of the application in a server that ends with this command. A test is a file of tests/, or, where a file
+    /// makes functions whose names begin with test_, each of these, after the file's statements. No test is a failure.
+    Test(Test),
     /// Make a folder that is an application: pages, a table, routes, tests. Or add to one.
     #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     New(New),
@@ -290,6 +295,45 @@ pub(crate) struct Dev {
     pub(crate) app: PathBuf,
     #[command(flatten)]
     pub(crate) platform: Private,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Test {
+    /// Run only tests whose names have one of these in them: names are paths, such as tests/pages.sql, and paths with functions.
+    #[arg(value_name = "PART")]
+    pub(crate) only: Vec<String>,
+    /// The folder of the application.
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) app: PathBuf,
+    /// How many run at once (default: as many as there are processors).
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
+    /// How many seconds a test may take.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    /// Print the Test Anything Protocol.
+    #[arg(long)]
+    pub(crate) tap: bool,
+    /// Write a file of JUnit's XML, too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Say which routes no test has asked.
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// A setting of the server, such as work_mem=64MB. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// A folder with a build of the extension to run instead of the installed one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) stage: Option<PathBuf>,
+}
+
+impl Test {
+    /// How many run at once.
+    pub(crate) fn jobs(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(processors, usize::from).min(64)
+    }
 }
 
 /// A platform of the user's own.

@@ -7,6 +7,7 @@
 //! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
 //!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
 //! - `deployment`: `new`, `plan`, `deploy`, `rollback` and `history`: folders that are applications.
+//! - `dev`: deploys at each save; `testing`: `howdah test`.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -40,6 +41,7 @@ mod settings;
 mod status;
 mod stop;
 mod table;
+mod testing;
 mod trust;
 mod up;
 
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Up(options) => up::run(&options),
         Task::Dev(options) => dev::run(&options),
+        Task::Test(options) => testing::run(&options),
         Task::New(options) => deployment::new::run(&options),
         Task::Plan(options) => deployment::run::run(&options, End::Undo),
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),

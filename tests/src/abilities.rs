@@ -10,7 +10,8 @@ use cluster::postgres::error::SqlState;
 /// Whether this PostgreSQL brings an extension. If not, says what the test leaves out.
 pub fn brings_extension(name: &str, left_out: &str) -> bool {
     let installation = Installation::find().expect("a PostgreSQL");
-    let brings = installation.require_extension(name).is_ok();
+    let control = installation.sharedir.join("extension").join(format!("{name}.control"));
+    let brings = control.exists();
     if !brings {
         skip(left_out, &format!("this PostgreSQL has no extension {name}"));
     }

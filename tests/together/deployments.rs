@@ -309,7 +309,7 @@ fn tests_are_undone_and_must_be_true() {
     }
     let test = "select deploy.test($1, $2)::text";
     let passed = call(&mut ada, test, &[&good.0, &good.1]);
-    assert_eq!(passed, json!({}), "{passed:?}");
+    assert_eq!(passed, json!({ "functions": [], "called": ["GET /page"] }));
     let failed = call(&mut ada, test, &[&bad.0, &bad.1])["error"].clone();
     assert_eq!(
         (failed["line"].as_u64(), failed["message"].as_str()),

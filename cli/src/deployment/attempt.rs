@@ -50,7 +50,7 @@ impl Attempt<'_> {
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
         let (folder, of) = &self.source.folder(transaction)?;
         let deployed = known(transaction, folder, self.options.as_administrator)?;
-        refuse_missing(transaction, &folder.manifest.extensions)?;
+        refuse_missing(transaction, &folder.manifest.extensions, self.options.as_administrator)?;
         let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
         if self.options.no_tests {
             plan.tests.clear();
@@ -253,8 +253,13 @@ pub(crate) fn unquoted(name: &str) -> String {
     }
 }
 
-/// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file.
-fn refuse_missing(transaction: &mut Transaction<'_>, extensions: &[String]) -> Result<(), Stop> {
+/// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file, except on a platform
+/// of the user's own.
+fn refuse_missing(
+    transaction: &mut Transaction<'_>,
+    extensions: &[String],
+    as_administrator: bool,
+) -> Result<(), Stop> {
     let rows = transaction.query(
         "select pg_catalog.format('create extension %I;', w.name), exists (
            select from pg_catalog.pg_available_extensions a where a.name operator(pg_catalog.=) w.name)
@@ -262,6 +267,9 @@ fn refuse_missing(transaction: &mut Transaction<'_>, extensions: &[String]) -> R
          where not exists (select from pg_catalog.pg_extension e where e.extname operator(pg_catalog.=) w.name)",
         &[&extensions],
     )?;
+    if as_administrator && rows.iter().all(|row| row.get(1)) {
+        return Ok(rows.iter().try_for_each(|row| transaction.batch_execute(row.get(0)))?);
+    }
     if rows.is_empty() {
         return Ok(());
     }

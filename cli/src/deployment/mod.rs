@@ -4,6 +4,7 @@
 //! - [`target`]: which folder goes to which database.
 //! - [`source`]: what is deployed: a folder, or an earlier deployment.
 //! - [`server`]: the functions of schema `deploy`, as this program calls them.
+//! - [`difference`]: the sides of a test's comparison, for people.
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
 //!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of.
 //! - [`run`]: attempts until one succeeds, or fails for good.
@@ -19,14 +20,15 @@ pub(crate) mod adopt;
 mod attempt;
 mod code;
 mod commit;
+mod difference;
 mod errors;
 pub(crate) mod history;
-mod interrupt;
+pub(crate) mod interrupt;
 mod locks;
 pub(crate) mod new;
 pub(crate) mod report;
 pub(crate) mod run;
-mod server;
+pub(crate) mod server;
 mod source;
 pub(crate) mod target;
 mod watcher;

@@ -43,6 +43,14 @@ pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
 }
 
+/// Likewise, a folder that was read, and nothing is said.
+pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
+    let options = &Deploy { as_administrator: true, ..Deploy::of(Path::new(".")) };
+    let source = &Source::Folder(folder);
+    Run { options, address, source, end: End::Commit }.attempts("", &mut Report::silent())?;
+    Ok(())
+}
+
 /// What became of a folder that was to be live.
 pub(crate) enum Loaded {
     /// It is what was deployed last.

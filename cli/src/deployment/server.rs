@@ -8,6 +8,7 @@ use folder::Deployed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::difference::Difference;
 use crate::connection::{begin, reason};
 use crate::failure::{Failure, Result};
 
@@ -69,6 +70,11 @@ fn passes(sqlstate: &str, message: &str) -> bool {
         || message.contains("tuple concurrently updated")
 }
 
+/// What a statement of a test fails by.
+const IS_NOT_TRUE: &str = "P0004";
+/// Lines of a statement that are told.
+const MOST_LINES: usize = 12;
+
 /// An error of a file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(default)]
@@ -80,6 +86,8 @@ pub(crate) struct FileError {
     pub(crate) context: Option<String>,
     pub(crate) line: usize,
     pub(crate) column: usize,
+    /// What differs in a test.
+    pub(crate) differences: Vec<Difference>,
 }
 
 impl FileError {
@@ -112,13 +120,23 @@ impl FileError {
             "" => format!("{path}: {}", self.message),
             _ => format!("{path}:{}: {}", self.line, self.message),
         };
-        let lines = text.lines().enumerate().skip(self.line.saturating_sub(2)).take(3);
+        // Of a test the statement is told, where it is in the file.
+        let statement =
+            self.hint.as_deref().filter(|hint| self.sqlstate == IS_NOT_TRUE && text.contains(hint));
+        let count = statement.map_or(1, |statement| statement.lines().count().min(MOST_LINES));
+        let lines = text.lines().enumerate().skip(self.line.saturating_sub(2)).take(2 + count);
         for (place, line) in lines {
             let mark = if place + 1 == self.line { '>' } else { ' ' };
             told.push_str(&format!("\n{mark}{:>5} | {line}", place + 1));
         }
-        for (label, more) in [("detail", &self.detail), ("hint", &self.hint), ("context", &self.context)] {
-            if let Some(more) = more.as_deref().filter(|more| !more.is_empty()) {
+        for difference in &self.differences {
+            told.push_str(&difference.describe());
+        }
+        let hint = self.hint.as_deref().filter(|_| statement.is_none());
+        for (label, more) in
+            [("detail", self.detail.as_deref()), ("hint", hint), ("context", self.context.as_deref())]
+        {
+            if let Some(more) = more.filter(|more| !more.is_empty()) {
                 told.push_str(&format!("\n{label}: {more}"));
             }
         }

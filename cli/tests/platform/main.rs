@@ -2,6 +2,7 @@
 
 mod dev;
 mod https;
+mod testing;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use pg::entry::{Call, sql_function};
-use pg::guard::{PgError, direct, unwind};
+use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
@@ -14,7 +14,6 @@ use session::authority::{name_of, refuse_restricted, rows_as_owner, run_as_owner
 use session::deployer::as_deployer;
 use session::deploying;
 use session::deployments;
-use session::request_transaction::check_constraints;
 use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
@@ -142,16 +141,18 @@ fn refuse_files() -> ! {
 }
 
 /// A file of the deployment, as it is given.
-struct File<'a> {
-    deployment: Deployment,
+pub(crate) struct File<'a> {
+    /// What it is deployed with.
+    pub deployment: Deployment,
     path: &'a str,
-    text: &'a str,
+    /// What it says.
+    pub text: &'a str,
     digest: String,
 }
 
 impl File<'_> {
     /// The first two arguments of a call; an error if the deployment has no such file.
-    fn of(call: Call) -> Self {
+    pub(crate) fn of(call: Call) -> Self {
         refuse_here();
         let deployment = Deployment::current();
         let path = call.need_text(0, "path");
@@ -180,7 +181,8 @@ impl File<'_> {
         self.path.starts_with("migrations/")
     }
 
-    fn keep_text(&self) {
+    /// Keeps what it says.
+    pub(crate) fn keep_text(&self) {
         run_as_owner(
             "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
             &[
@@ -467,42 +469,6 @@ sql_function!(
             Err(error) => json!({ "error": describe(&error, "") }),
         };
         call.give(answer.to_string())
-    }
-);
-
-/// The SQLSTATE by which a test that has passed is undone.
-const PASSED: [u8; 5] = *b"HDT00";
-
-thread_local! {
-    /// Whether the test has passed: anybody can raise an error.
-    static HAS_PASSED: Cell<bool> = const { Cell::new(false) };
-}
-
-sql_function!(
-    /// `deploy.test(path, content)`
-    deploy_test_wrapper,
-    |call| {
-        let file = File::of(call);
-        let application = &file.deployment.application;
-        let (ran, _) = recorded(|| {
-            as_deployer(application.owner, &application.schema, || {
-                HAS_PASSED.set(false);
-                statements::run(file.text, Use::Test);
-                // SAFETY: inside a transaction; an error unwinds.
-                unsafe { direct(|| check_constraints()) };
-                HAS_PASSED.set(true);
-                unwind(PgError { sqlstate: PASSED, ..PgError::default() })
-            })
-        });
-        let error: PgError = match ran {
-            Ok(never) => never,
-            Err(error) => error,
-        };
-        if error.sqlstate != PASSED || !HAS_PASSED.take() {
-            return call.give(json!({ "error": describe(&error, file.text) }).to_string());
-        }
-        file.keep_text();
-        call.give(json!({}).to_string())
     }
 );
 

@@ -8,6 +8,7 @@
 //! - [`rights`]: what a file gives and takes; [`kept`]: what was said by hand of what is made again.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
 //! - [`acceptance`]: migrations whose comments have changed.
+//! - [`testing`]: tests, which are undone; [`comparisons`]: what differed in one that fails.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
 //! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
@@ -20,6 +21,7 @@ mod acceptance;
 mod application;
 mod checker;
 mod checks;
+mod comparisons;
 mod drift;
 mod functions;
 mod kept;
@@ -28,4 +30,5 @@ pub mod recorder;
 mod removal;
 mod rights;
 mod statements;
+mod testing;
 mod trial;

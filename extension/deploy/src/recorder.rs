@@ -1,6 +1,7 @@
 //! What a text makes: told by PostgreSQL's event trigger, and by whoever registers routes and query handlers.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use pg::entry::sql_function;
 use pg::refuse::refuse;
@@ -47,6 +48,8 @@ const ANSWERS: usize = 3;
 thread_local! {
     /// What requests of the statement that runs were answered.
     static ANSWERS_GIVEN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Routes that were asked, in a text that runs.
+    static ROUTES_CALLED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
     /// What the text that runs has made; none if none runs.
     static MADE: RefCell<Option<Vec<Made>>> = const { RefCell::new(None) };
 }
@@ -100,6 +103,18 @@ pub fn note_answer(describe: impl FnOnce() -> String) {
             }
         });
     }
+}
+
+/// Notes which route or query handler has answered a request, if a text runs.
+pub fn note_route(title: &str) {
+    if is_recording() {
+        ROUTES_CALLED.with_borrow_mut(|called| called.insert(title.to_owned()));
+    }
+}
+
+/// The routes and query handlers that were noted since this was last called.
+pub(crate) fn routes_called() -> BTreeSet<String> {
+    ROUTES_CALLED.take()
 }
 
 /// The answers that were noted since this was last called.

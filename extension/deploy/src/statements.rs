@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
 use pg::entry::Returned;
-use pg::guard::PgError;
+use pg::guard::{PgError, unwind};
 use pg::list::{list_length, nth};
 use pg::refuse::{refuse, refuse_with_hint};
 use pg::{attribute, scratch, version};
@@ -13,7 +13,9 @@ use pgrx::pg_sys::{self, Datum, NodeTag, RawStmt};
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
-use super::recorder;
+use session::subtransaction::attempted;
+
+use super::{comparisons, recorder};
 
 thread_local! {
     /// Where in the text the statement begins that runs, in bytes.
@@ -61,7 +63,7 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
             if using == Use::Replace {
                 let_replace((*statement).stmt);
             }
-            run_statement(statement, &text, using, begin);
+            run_fully(statement, &text, using, begin);
             pg_sys::CommandCounterIncrement();
             after();
         }
@@ -201,8 +203,99 @@ unsafe fn let_replace(statement: *mut pg_sys::Node) {
     }
 }
 
+/// Where in the text the statement begins that has run last, in bytes.
+pub(crate) fn begin() -> usize {
+    STATEMENT.get()
+}
+
+/// Errors without a place are told there.
+pub(crate) fn set_begin(place: usize) {
+    STATEMENT.set(place);
+}
+
+/// What is wrong with what a test's statement has returned.
+struct Wrong {
+    error: PgError,
+    /// The row and the column that are not true, counted from 0.
+    place: Option<(usize, usize)>,
+    columns: usize,
+}
+
+/// Runs one statement. Of a test's comparison that is not true it notes the sides.
+unsafe fn run_fully(statement: *mut RawStmt, text: &CStr, using: Use, begin: usize) {
+    // SAFETY: a statement of the parser, inside a transaction. What is analyzed is changed by that, so there is a copy.
+    unsafe {
+        if using != Use::Test || !comparisons::has_some(statement) {
+            run_statement(statement, text, using, begin).unwrap_or_else(|wrong| unwind(wrong.error));
+            return;
+        }
+        let again: *mut RawStmt = pg_sys::copyObjectImpl(statement.cast()).cast();
+        let place = Cell::new(None);
+        let ran = attempted(|| {
+            if let Err(wrong) = run_statement(statement, text, using, begin) {
+                place.set(wrong.place.map(|place| (place, wrong.columns)));
+                unwind(wrong.error);
+            }
+        });
+        let Err(error) = ran else { return };
+        if let Some(((row, column), columns)) = place.get() {
+            // What cannot be told is not.
+            let _ = attempted(|| note_sides(again, text, row, column, columns));
+        }
+        unwind(error)
+    }
+}
+
+unsafe fn note_sides(statement: *mut RawStmt, text: &CStr, row: usize, column: usize, columns: usize) {
+    // SAFETY: a statement of the parser, inside a transaction; its result has the columns that were made.
+    unsafe {
+        let Some(sides) = comparisons::with_sides(statement, column, columns) else { return };
+        let portal = begin_portal(statement, text);
+        let rows = Returned::apart((*portal).tupDesc);
+        version::run_portal(portal, rows.receiver());
+        let mut place = 0;
+        rows.show(|columns: &[Datum], _| {
+            place += 1;
+            if place > row { sides.note(columns) } else { std::ops::ControlFlow::Continue(()) }
+        });
+        pg_sys::PortalDrop(portal, false);
+    }
+}
+
 /// Runs one statement in a portal.
-unsafe fn run_statement(statement: *mut RawStmt, text: &CStr, using: Use, begin: usize) {
+unsafe fn run_statement(statement: *mut RawStmt, text: &CStr, using: Use, begin: usize) -> Result<(), Wrong> {
+    // SAFETY: a statement of the parser, inside a transaction.
+    unsafe {
+        let may_be_empty = is_call(statement);
+        let portal = begin_portal(statement, text);
+        let description = (*portal).tupDesc;
+        let mut result = Ok(());
+        if using == Use::Test && !description.is_null() {
+            let rows = Returned::apart(description);
+            version::run_portal(portal, rows.receiver());
+            result = judge(rows, description, may_be_empty, statement_text(statement, text, begin));
+        } else {
+            version::run_portal(portal, pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone));
+        }
+        pg_sys::PortalDrop(portal, false);
+        result
+    }
+}
+
+/// Whether a statement only calls something, which may return no row, as `todo()` of pgTAP does.
+unsafe fn is_call(statement: *mut RawStmt) -> bool {
+    // SAFETY: a statement of the parser; the tag tells the type.
+    unsafe {
+        let query = (*statement).stmt;
+        (*query).type_ == NodeTag::T_SelectStmt && {
+            let query = &*query.cast::<pg_sys::SelectStmt>();
+            query.fromClause.is_null() && query.whereClause.is_null() && query.valuesLists.is_null()
+        }
+    }
+}
+
+/// A portal in which a statement is about to run.
+unsafe fn begin_portal(statement: *mut RawStmt, text: &CStr) -> pg_sys::Portal {
     // SAFETY: a statement of the parser, inside a transaction.
     unsafe {
         let source = text.as_ptr();
@@ -222,15 +315,7 @@ unsafe fn run_statement(statement: *mut RawStmt, text: &CStr, using: Use, begin:
         (*portal).visible = false;
         pg_sys::PortalDefineQuery(portal, std::ptr::null(), source, tag, plans, std::ptr::null_mut());
         pg_sys::PortalStart(portal, std::ptr::null_mut(), 0, std::ptr::null_mut());
-        let description = (*portal).tupDesc;
-        if using == Use::Test && !description.is_null() {
-            let rows = Returned::apart(description);
-            version::run_portal(portal, rows.receiver());
-            refuse_false(rows, description, statement_text(statement, text, begin));
-        } else {
-            version::run_portal(portal, pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone));
-        }
-        pg_sys::PortalDrop(portal, false);
+        portal
     }
 }
 
@@ -245,37 +330,57 @@ unsafe fn statement_text(statement: *mut RawStmt, text: &CStr, begin: usize) -> 
     String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default()).trim().to_owned()
 }
 
-/// An error if a column of truth values has a row without true, or no row.
-unsafe fn refuse_false(rows: Returned, description: pg_sys::TupleDesc, statement: String) {
+/// An error if a column of truth values has a row without true, or no row, or a line of pgTAP's says that something is not so.
+unsafe fn judge(
+    rows: Returned,
+    description: pg_sys::TupleDesc,
+    may_be_empty: bool,
+    statement: String,
+) -> Result<(), Wrong> {
     // SAFETY: the description of the rows.
-    let columns: Vec<usize> = unsafe {
-        (0..(*description).natts as usize)
-            .filter(|place| attribute(description, *place).atttypid == pg_sys::BOOLOID)
-            .collect()
+    let types: Vec<pg_sys::Oid> = unsafe {
+        (0..(*description).natts as usize).map(|place| attribute(description, place).atttypid).collect()
     };
-    let (mut failed, mut count) = (None, 0);
+    let truths: Vec<usize> = (0..types.len()).filter(|place| types[*place] == pg_sys::BOOLOID).collect();
+    let (mut failed, mut count, mut not_ok) = (None, 0, None);
     // SAFETY: the rows are apart; a column that is null has the value 0.
     unsafe {
         rows.show(|values: &[Datum], _| {
-            count += 1;
-            if let Some(place) = columns.iter().find(|place| values[**place].value() as u8 == 0) {
-                failed = Some(*place);
-                return std::ops::ControlFlow::Break(());
+            if types == [pg_sys::TEXTOID] {
+                not_ok = String::from_datum(values[0], values[0].value() == 0).filter(|line| is_not_ok(line));
             }
-            std::ops::ControlFlow::Continue(())
+            failed =
+                truths.iter().find(|place| values[**place].value() as u8 == 0).map(|place| (count, *place));
+            count += 1;
+            match failed.is_some() || not_ok.is_some() {
+                true => std::ops::ControlFlow::Break(()),
+                false => std::ops::ControlFlow::Continue(()),
+            }
         });
     }
-    let says_nothing = count == 0 && !columns.is_empty();
-    if failed.is_some() || says_nothing {
-        let answers = recorder::answers();
-        pg::guard::unwind(PgError {
-            sqlstate: *b"P0004",
-            message: if says_nothing { "this has no row" } else { "this is not true" }.into(),
-            detail: (!answers.is_empty()).then(|| answers.join("\n")),
-            hint: Some(statement),
-            ..PgError::default()
-        });
-    }
+    let message = match not_ok {
+        Some(line) => line,
+        None if failed.is_some() => "this is not true".to_owned(),
+        None if count == 0 && !truths.is_empty() && !may_be_empty => "this has no row".to_owned(),
+        None => return Ok(()),
+    };
+    let answers = recorder::answers();
+    let error = PgError {
+        sqlstate: *b"P0004",
+        message,
+        detail: (!answers.is_empty()).then(|| answers.join("\n")),
+        hint: Some(statement),
+        ..PgError::default()
+    };
+    Err(Wrong { error, place: failed, columns: types.len() })
+}
+
+/// Whether a line of the Test Anything Protocol, as pgTAP writes it, says that something is not so.
+fn is_not_ok(line: &str) -> bool {
+    let first = line.lines().next().unwrap_or_default();
+    let is_expected = first.contains("# TODO") || first.contains("# SKIP");
+    let is_summary = ["# Looks like you ", "# No tests run!"].iter().any(|words| first.starts_with(words));
+    is_summary || !is_expected && (first == "not ok" || first.starts_with("not ok "))
 }
 
 /// An error of a text as JSON, with its line.

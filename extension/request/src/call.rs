@@ -1,7 +1,7 @@
 //! `http.call`: a request in the transaction of a session that asks for it. It runs as it would in a worker, of the routes and functions
 //! as this transaction has made them, in a subtransaction: what fails leaves nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use message::Request;
 use problem::Access;
@@ -22,6 +22,18 @@ use super::{called, current, later, proxies, stored_body};
 thread_local! {
     /// Whether this session has the callbacks and hooks that a worker has from its start.
     static WATCHES: Cell<bool> = const { Cell::new(false) };
+    /// What has answered the last request.
+    static ENDPOINT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Notes what answers the request.
+pub(crate) fn note_endpoint(title: &str) {
+    ENDPOINT.set(Some(title.to_owned()));
+}
+
+/// The route or query handler that has answered the last request, such as `GET /users/{handle}`; none if none has.
+pub fn take_endpoint() -> Option<String> {
+    ENDPOINT.take()
 }
 
 /// Runs the request. Returns the response, a [`message::Response`].
@@ -30,6 +42,7 @@ thread_local! {
 /// On the main thread of a session, inside a transaction with a snapshot, and in no request.
 pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
     watch();
+    take_endpoint();
     refuse_opened("what answers a request of http.call()");
     // SAFETY: by contract; pgrx guards each call, so values are dropped.
     let table = unsafe { Table::of_transaction() };

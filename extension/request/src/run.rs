@@ -16,6 +16,7 @@ use session::{authority, changes, deployments, faults, leftovers, log_rate, watc
 use shared::settings;
 
 use super::bound_value::Bound;
+use super::call;
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
@@ -107,6 +108,7 @@ impl Job<'_, '_> {
         let role = endpoint.registration.role;
         let search_path = endpoint.registration.search_path.clone();
         authority::check_caller(role, &endpoint.title.to_string_lossy());
+        call::note_endpoint(&endpoint.title.to_string_lossy());
         // SAFETY: by contract.
         let result =
             identity::assumed(role, &search_path, || unsafe { self.run_until_settled(endpoint, path) });

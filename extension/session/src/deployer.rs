@@ -46,12 +46,25 @@ const OF_DEPLOYER: [&CStr; 2] = [c"lock_timeout", c"client_connection_check_inte
 /// It is not a security-restricted operation, as much of what makes things may not run in one. So what such an operation forbids is
 /// seen to here: temporary objects, cursors that outlive it, settings, triggers that wait for the commit.
 pub fn as_deployer<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> Result<T, PgError> {
+    apart(|| temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work)))))
+}
+
+/// Likewise, for what is always undone: in a session that has nothing temporary it may make such things, as the tools of tests do.
+pub fn as_tester<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> Result<T, PgError> {
+    if temporary::is_there() {
+        return as_deployer(owner, schema, work);
+    }
+    apart(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))))
+}
+
+/// Runs `work` with nothing of the session under way, and leaves nothing in it.
+fn apart<T>(work: impl FnOnce() -> T) -> T {
     let _ = NothingOpen::required("the files of an application");
     // What the session has deferred is not the owner's.
     // SAFETY: inside a transaction.
     unsafe { direct(|| check_constraints()) };
     let _running = Running::begin();
-    let result = temporary::hidden(|| kept_plans::apart(|| attempted(|| become_owner(owner, schema, work))));
+    let result = work();
     // SAFETY: inside the transaction, after its subtransaction.
     unsafe { give_up_opened() };
     result

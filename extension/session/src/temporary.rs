@@ -80,6 +80,11 @@ thread_local! {
     static HIDDEN: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether the session has, or had, something temporary.
+pub(crate) fn is_there() -> bool {
+    Schemas::of_session() != Schemas::NONE
+}
+
 /// Runs `work`, which finds nothing that is temporary in this session, and makes nothing temporary. It runs as somebody else than
 /// who has made that: a trigger of whoever owns a table may write to another by its bare name, under a search_path of its own.
 pub(crate) fn hidden<T>(work: impl FnOnce() -> T) -> T {

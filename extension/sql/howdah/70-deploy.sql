@@ -248,6 +248,13 @@ as 'MODULE_PATHNAME', 'deploy_test_wrapper';
 comment on function deploy.test(text, text) is
   'Runs a file as the application''s owner and undoes it. A statement that fails, or returns false or no row, is returned';
 
+create function deploy.try_test(application text, content text, test_function text default null) returns json
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_try_test_wrapper';
+comment on function deploy.try_test(text, text, text) is
+  'Runs a file as the application''s owner, or its statements and one of its functions, and undoes it, outside of deployments'
+;
+
 create function deploy.finish() returns json
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_finish_wrapper';

@@ -29,6 +29,9 @@ sql_function!(
         };
         // SAFETY: in a session, inside the transaction of the call, whose snapshot is active.
         let answer = unsafe { request::call::call(&request) };
+        if let Some(endpoint) = request::call::take_endpoint() {
+            recorder::note_route(&endpoint);
+        }
         match Response::parse(&answer) {
             Ok(response) => {
                 recorder::note_answer(|| described(&request, &response));
