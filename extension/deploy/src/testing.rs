@@ -146,9 +146,9 @@ fn tests_of(application: &Application, made: &[(Oid, usize)]) -> Vec<Function> {
 }
 
 fn run_function(function: &Function, text: &str) {
-    // SAFETY: inside a transaction; an error unwinds.
     let ran = attempted(|| {
         statements::run(&function.call, Use::Test);
+        // SAFETY: inside a transaction; an error unwinds.
         unsafe { direct(|| check_constraints()) };
     });
     if let Err(mut error) = ran {
@@ -174,8 +174,8 @@ fn place_in_file(error: &mut PgError, function: &Function, text: &str) {
 /// The line of a body in PL/pgSQL that was under way in this function.
 fn line_of(context: &str, name: &str) -> Option<usize> {
     let frames = context.lines().filter(|frame| frame.starts_with("PL/pgSQL function "));
-    let own = frames.filter(|frame| frame.contains(&format!("{name}() line ")));
-    own.last()?.split(" line ").nth(1)?.split(' ').next()?.parse().ok()
+    let mut own = frames.filter(|frame| frame.contains(&format!("{name}() line ")));
+    own.next_back()?.split(" line ").nth(1)?.split(' ').next()?.parse().ok()
 }
 
 /// Where a line of a body begins, counted from 1.
