@@ -118,6 +118,7 @@ mod together {
     mod settings;
     mod shared_transactions;
     mod standby;
+    mod steps;
     mod testing;
     mod unfolding;
     mod what_is_gone;

@@ -23,9 +23,11 @@ const OF_SERVER: [View; 4] = [
     ("Sizes", "http.sizes"),
 ];
 const APPLICATIONS: View = ("Applications", "deploy.applications");
+const STEPS: View = ("Migrations outside of transactions that are not done", "deploy.steps");
 /// What each database has of its own.
-const OF_DATABASE: [View; 4] = [
+const OF_DATABASE: [View; 5] = [
     APPLICATIONS,
+    STEPS,
     ("Listeners", "http.listeners"),
     ("Routes and handlers", "http.stats"),
     ("Listeners of queues and tables", "queue.listeners"),
@@ -51,7 +53,7 @@ fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
     let Some(row) = client.query_opt(query, &[])? else {
         return Err(Failure::Said(format!("{} has no extension howdah", address.shown)));
     };
-    let views = if row.get(0) { &OF_DATABASE[..] } else { &[APPLICATIONS] };
+    let views = if row.get(0) { &OF_DATABASE[..] } else { &[APPLICATIONS, STEPS] };
     if json {
         let mut status = json!({ "database": address.shown });
         add_views(&mut client, views, &mut status)?;

@@ -83,7 +83,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
          where relkind = 'v' and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
            and (relacl is null or exists (select from aclexplode(relacl) where grantee = 0))",
     );
-    let views = ["queue.dead_letters", "deploy.applications"];
+    let views = ["queue.dead_letters", "deploy.applications", "deploy.steps"];
     assert_eq!(filtering, views.map(|view| format!("{view} security_barrier=true")).into());
     let policies = "select oid::regclass::text from pg_class where relkind = 'r' and relreplident = 'd'
         and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)

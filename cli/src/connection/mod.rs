@@ -3,6 +3,7 @@
 
 mod tls;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,6 +101,43 @@ impl Address {
             Failure::Said(format!("cannot connect to {}: {}", self.shown, reason(&error)))
         };
         self.config.connect(self.tls.clone()).map_err(refused)
+    }
+
+    /// A new session of another role, whose rights the user has, with these settings from its start: nothing of it is a command that a pooler
+    /// might give to another session. An error if something in between has dropped that.
+    pub(crate) fn connect_as(&self, role: &str, settings: &BTreeMap<String, String>) -> Result<Client> {
+        let escaped = |value: &str| value.replace('\\', "\\\\").replace(' ', "\\ ");
+        let of_role = [
+            ("role".to_owned(), role.to_owned()),
+            ("client_connection_check_interval".to_owned(), "1000".to_owned()),
+        ];
+        let options: Vec<String> = of_role
+            .iter()
+            .map(|(name, value)| (name, value))
+            .chain(settings)
+            .map(|(name, value)| format!("-c {name}={}", escaped(value)))
+            .collect();
+        let mut config = self.config.clone();
+        config.options(&options.join(" "));
+        let refused = |why: String| {
+            Failure::Said(format!(
+                "what runs outside of a transaction needs a session of its own at {}, and no pooler between: {why}",
+                self.shown
+            ))
+        };
+        let mut client = config.connect(self.tls.clone()).map_err(|error| refused(reason(&error)))?;
+        let row = client.query_one(
+            "select current_user::pg_catalog.text, pg_catalog.current_setting('search_path')",
+            &[],
+        );
+        let (user, path): (String, String) = match row {
+            Ok(row) => (row.get(0), row.get(1)),
+            Err(error) => return Err(refused(reason(&error))),
+        };
+        if user != role || settings.get("search_path").is_some_and(|wanted| *wanted != path) {
+            return Err(refused(format!("the session is {user}'s, with the search_path {path}")));
+        }
+        Ok(client)
     }
 
     /// How to cancel what a session does.

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Adopt) -> Result<()> {
     target::each(&options.deploy.destination, &manifest, |address| {
         let adoption = Adoption { options, folder: &folder };
         adoption.run(address).map_err(|stop| match stop {
-            Stop::Failed(failure) => failure,
+            Stop::Failed(failure) | Stop::Partly(failure) => failure,
             Stop::Again(why) | Stop::Busy(why) => {
                 Failure::Said(format!("{why}; nothing was adopted, try again"))
             }

@@ -43,6 +43,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) end: End,
     /// By which it is asked later whether it was committed.
     pub(crate) key: &'a str,
+    /// Migrations that are no part of it, each with what it does.
+    pub(crate) postponed: &'a BTreeMap<String, String>,
 }
 
 impl Attempt<'_> {
@@ -52,6 +54,7 @@ impl Attempt<'_> {
         let deployed = known(transaction, folder, self.options.as_administrator)?;
         refuse_missing(transaction, &folder.manifest.extensions, self.options.as_administrator)?;
         let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
+        plan.migrations.retain(|path| !self.postponed.contains_key(path));
         if self.options.no_tests {
             plan.tests.clear();
         }
@@ -60,6 +63,7 @@ impl Attempt<'_> {
         let (repaired, drift): (Vec<Drift>, Vec<Drift>) =
             drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
         if plan.is_same && repaired.is_empty() {
+            self.tell_postponed(report);
             report.drift(drift);
             return Ok(Done::Same(deployed.number));
         }
@@ -79,17 +83,42 @@ impl Attempt<'_> {
             transaction.execute("select deploy.plan()", &[])?;
         }
         report.say(&format!("{name} {number}:"));
+        self.tell_postponed(report);
+        for path in self.postponed.keys() {
+            let text = &folder.files[path].text;
+            transaction.execute("select deploy.postpone($1, $2)", &[path, text])?;
+        }
         let locks = Locks::begin(transaction)?;
         let watcher = self.watch(transaction, &locks)?;
         let mut files = Files::new(transaction, folder, &plan, locks, report);
         files.run_again(repaired.into_iter().map(|one| one.path));
         let ran = run_files(files, &plan);
-        let finished = self.judge(ran, watcher.stop())?;
+        let finished = self.judge(ran, watcher.stop()).map_err(|stop| self.of_plan(stop))?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
         report.drift(drift);
         refuse_problems(&finished.problems)?;
         Ok(Done::Ran(number))
+    }
+
+    /// What fails in a plan may need what a plan does not run.
+    fn of_plan(&self, stop: Stop) -> Stop {
+        match stop {
+            Stop::Failed(failure) if self.end == End::Undo && !self.postponed.is_empty() => {
+                let paths: Vec<&str> = self.postponed.keys().map(String::as_str).collect();
+                Stop::Failed(Failure::Said(format!(
+                    "{failure}\nnote: a plan runs nothing outside of its transaction, so what {} makes is not there",
+                    paths.join(", ")
+                )))
+            }
+            stop => stop,
+        }
+    }
+
+    fn tell_postponed(&self, report: &mut Report) {
+        for (path, what) in self.postponed {
+            report.file(path, "runs outside of the transaction", std::slice::from_ref(what));
+        }
     }
 
     fn watch(&self, transaction: &mut Transaction<'_>, locks: &Locks) -> Result<Watcher, Stop> {
@@ -319,6 +348,9 @@ fn refuse_earlier(
         transaction.query_one(query, &[&folder.manifest.name, &folder.fingerprint()])?.get(0);
     match earlier {
         None => Ok(()),
+        Some(earlier) if earlier > deployed.number => {
+            Err(Stop::Again("somebody else has just deployed".into()))
+        }
         Some(earlier) => Err(Stop::Failed(Failure::Said(format!(
             "the folder is deployment {earlier} again, and would take back what came after it, up to {}. Say --back if that is meant, or howdah rollback",
             deployed.number

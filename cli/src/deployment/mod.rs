@@ -8,6 +8,8 @@
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
 //!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of.
 //! - [`run`]: attempts until one succeeds, or fails for good.
+//! - [`staged`]: a deployment of several transactions, with migrations between them that are part of none; [`outside`]: how these run;
+//!   [`standbys`]: how far standbys are behind meanwhile.
 //! - [`errors`]: what goes wrong once it is in force.
 //! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
@@ -26,9 +28,12 @@ pub(crate) mod history;
 pub(crate) mod interrupt;
 mod locks;
 pub(crate) mod new;
+mod outside;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod server;
 mod source;
+mod staged;
+mod standbys;
 pub(crate) mod target;
 mod watcher;

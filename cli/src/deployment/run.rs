@@ -1,10 +1,12 @@
 //! `howdah plan`, `howdah deploy` and `howdah rollback`: attempts until one succeeds, or fails for good.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cluster::postgres::Client;
 use folder::{Folder, Manifest, Plan};
 
 pub(crate) use super::attempt::End;
@@ -14,6 +16,7 @@ use super::interrupt;
 use super::report::Report;
 use super::server::{Stop, require_extension, state};
 use super::source::Source;
+use super::staged::{self, Staged};
 use super::target::{self, said};
 use crate::arguments::{Deploy, Rollback};
 use crate::connection::{Address, begin};
@@ -138,10 +141,13 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
 }
 
 /// What goes where.
-struct Run<'a> {
-    options: &'a Deploy,
-    address: &'a Address,
-    source: &'a Source,
+pub(crate) struct Run<'a> {
+    /// How.
+    pub(crate) options: &'a Deploy,
+    /// Where.
+    pub(crate) address: &'a Address,
+    /// What.
+    pub(crate) source: &'a Source,
     end: End,
 }
 
@@ -182,6 +188,7 @@ impl Run<'_> {
         loop {
             match self.deploy(report) {
                 Ok(done) => return Ok(done),
+                Err(Stop::Partly(failure)) if interrupt::was_noticed() => return Err(failure),
                 Err(_) if interrupt::was_noticed() => break,
                 Err(Stop::Busy(who)) => {
                     let since = *waited.get_or_insert_with(|| {
@@ -208,7 +215,7 @@ impl Run<'_> {
                     let end = if self.end == End::Commit { "deployed" } else { "kept" };
                     return Err(Failure::Said(format!("{text}\nNothing of it was {end}.")));
                 }
-                Err(Stop::Failed(failure)) => return Err(failure),
+                Err(Stop::Failed(failure) | Stop::Partly(failure)) => return Err(failure),
             }
             if interrupt::was_noticed() {
                 break;
@@ -219,15 +226,25 @@ impl Run<'_> {
 
     fn deploy(&self, report: &mut Report) -> std::result::Result<Done, Stop> {
         let mut client = self.address.connect()?;
+        let steps = staged::steps(&mut client, self.source)?;
+        if self.end == End::Commit && matches!(self.source, Source::Folder(_)) && !steps.is_empty() {
+            return Staged { run: self, steps }.deploy(&mut client, report);
+        }
+        self.in_transaction(&mut client, self.source, self.options, &steps.pending, report)
+    }
+
+    /// Deploys in one transaction, without some migrations.
+    pub(crate) fn in_transaction(
+        &self,
+        client: &mut Client,
+        source: &Source,
+        options: &Deploy,
+        postponed: &BTreeMap<String, String>,
+        report: &mut Report,
+    ) -> std::result::Result<Done, Stop> {
         let key = format!("{:016x}", RandomState::new().build_hasher().finish());
-        let mut transaction = begin(&mut client)?;
-        let attempt = Attempt {
-            address: self.address,
-            source: self.source,
-            options: self.options,
-            end: self.end,
-            key: &key,
-        };
+        let mut transaction = begin(client)?;
+        let attempt = Attempt { address: self.address, source, options, end: self.end, key: &key, postponed };
         let done = attempt.run(&mut transaction, report)?;
         if self.end == End::Undo || matches!(done, Done::Same(_)) {
             transaction.rollback()?;

@@ -21,6 +21,8 @@ pub(crate) enum Stop {
     Busy(String),
     /// For good.
     Failed(Failure),
+    /// For good, after something was done that stays.
+    Partly(Failure),
 }
 
 impl Stop {
@@ -42,7 +44,7 @@ impl From<Failure> for Stop {
 impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Failed(failure) => failure,
+            Stop::Failed(failure) | Stop::Partly(failure) => failure,
             Stop::Again(why) | Stop::Busy(why) => Failure::Said(why),
         }
     }

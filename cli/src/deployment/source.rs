@@ -72,7 +72,8 @@ impl Source {
     }
 }
 
-fn of_deployment(
+/// The files of a deployment, of some kinds.
+pub(crate) fn of_deployment(
     transaction: &mut Transaction<'_>,
     name: &str,
     number: i32,

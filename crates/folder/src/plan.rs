@@ -25,6 +25,8 @@ pub struct Deployed {
     pub files: BTreeMap<String, String>,
     /// The migrations that have run, likewise.
     pub migrations: BTreeMap<String, String>,
+    /// Those that were begun outside of a transaction and are not done, likewise.
+    pub steps: BTreeMap<String, String>,
 }
 
 /// What becomes of a file.
@@ -73,6 +75,51 @@ impl Plan {
         let digests: BTreeMap<String, String> =
             folder.files.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect();
         Ok(Plan { migrations, code, tests, is_same: deployed.number > 0 && digests == deployed.files })
+    }
+}
+
+/// A transaction of a deployment, and what runs before it outside of transactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// Migrations that run before it, one after the other.
+    pub steps: Vec<String>,
+    /// Migrations that run in it.
+    pub migrations: Vec<String>,
+}
+
+/// Migrations that have to run, by the transactions in which they do. The last transaction has the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// One after the other; at least one.
+    pub stages: Vec<Stage>,
+    /// Migrations that run after the last transaction, outside of it.
+    pub after: Vec<String>,
+}
+
+impl Stages {
+    /// Divides migrations, which are in their order; a step is one that is no part of a transaction.
+    pub fn of(migrations: &[String], is_step: impl Fn(&str) -> bool) -> Stages {
+        let mut stages = vec![Stage::default()];
+        let mut waiting: Vec<String> = Vec::new();
+        for path in migrations {
+            if is_step(path) {
+                waiting.push(path.clone());
+                continue;
+            }
+            if !waiting.is_empty() && stages.last().is_some_and(|stage| !stage.migrations.is_empty()) {
+                stages.push(Stage::default());
+            }
+            if let Some(stage) = stages.last_mut() {
+                stage.steps.append(&mut waiting);
+                stage.migrations.push(path.clone());
+            }
+        }
+        match stages.as_mut_slice() {
+            // Without another migration they come before the code, which may use what they make.
+            [only] if only.migrations.is_empty() => only.steps.append(&mut waiting),
+            _ => {}
+        }
+        Stages { stages, after: waiting }
     }
 }
 
@@ -144,4 +191,35 @@ pub(crate) fn number(path: &str) -> Option<u64> {
     let name = path.rsplit('/').next()?;
     let digits = name.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(name.len());
     name[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divided(letters: &str) -> String {
+        let paths: Vec<String> = letters.chars().map(String::from).collect();
+        let Stages { stages, after } = Stages::of(&paths, |path| path.chars().all(char::is_lowercase));
+        let told: Vec<String> = stages
+            .iter()
+            .map(|stage| format!("{}[{}]", stage.steps.concat(), stage.migrations.concat()))
+            .collect();
+        format!("{}{}", told.concat(), after.concat())
+    }
+
+    #[test]
+    fn steps_keep_their_place_among_migrations_and_come_before_the_code_where_they_stand_alone() {
+        for (migrations, stages) in [
+            ("", "[]"),
+            ("A", "[A]"),
+            ("a", "a[]"),
+            ("ab", "ab[]"),
+            ("aB", "a[B]"),
+            ("Ab", "[A]b"),
+            ("ABcdE", "[AB]cd[E]"),
+            ("aBcDe", "a[B]c[D]e"),
+        ] {
+            assert_eq!(divided(migrations), stages, "{migrations}");
+        }
+    }
 }

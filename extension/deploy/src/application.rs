@@ -82,7 +82,25 @@ impl Application {
         }
     }
 
-    /// The lock on the application's row as an object, which no function of SQL's takes.
+    /// Takes the lock until the session ends, or gives it back: for a deployment of several transactions. An error at once if somebody else
+    /// has it.
+    pub(crate) fn hold(&self) {
+        // In a transaction first, whose error says who has it.
+        self.lock();
+        let tag = self.tag();
+        // SAFETY: inside a transaction, which has it already.
+        unsafe { pg_sys::LockAcquire(&raw const tag, pg_sys::ExclusiveLock as pg_sys::LOCKMODE, true, true) };
+    }
+
+    /// Gives back what [`hold`](Self::hold) has taken. Whether there was something.
+    pub(crate) fn release(&self) -> bool {
+        let tag = self.tag();
+        // SAFETY: inside a transaction.
+        unsafe { pg_sys::LockRelease(&raw const tag, pg_sys::ExclusiveLock as pg_sys::LOCKMODE, true) }
+    }
+
+    /// The lock on the application's row as an object, which no function of SQL's takes; of the method whose locks of a session are given
+    /// back when that ends.
     fn tag(&self) -> pg_sys::LOCKTAG {
         // SAFETY: look-ups inside a transaction; the schema and the table are the extension's.
         unsafe {
@@ -94,14 +112,14 @@ impl Application {
                 locktag_field3: self.id.cast_unsigned(),
                 locktag_field4: 0,
                 locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
-                locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+                locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
             }
         }
     }
 }
 
 /// Who has the lock.
-const HOLDER: &str = "select format('%s (process %s, since %s)', a.usename, a.pid, date_trunc('second', a.xact_start))
+const HOLDER: &str = "select format('%s (process %s, since %s)', a.usename, a.pid, date_trunc('second', coalesce(a.xact_start, a.state_change)))
     from pg_locks l join pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'object' and l.granted and l.database = (select oid from pg_database where datname = current_database())
       and l.classid = $1::bigint::oid and l.objid = $2::bigint::oid and l.mode = 'ExclusiveLock' limit 1";

@@ -19,6 +19,7 @@ const UNFINISHED: &str = "select f.path, 'it has not run' from deploy.file f
   select f.path, 'it has not run' from deploy.file f
     where f.application = $1 and f.number = $2 and f.path like 'migrations/%'
       and not exists (select from deploy.migration m where m.application = f.application and m.path = f.path)
+      and not exists (select from deploy.step s where s.application = f.application and s.path = f.path and s.number = f.number)
   union all
   select o.path, format('%s is still there', deploy.label(o)) from deploy.object o
     where o.application = $1 and o.is_stale

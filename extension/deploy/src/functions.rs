@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use batches::Batches;
 use pg::entry::{Call, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
@@ -17,13 +18,16 @@ use session::deployments;
 use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
+use super::batch;
 use super::checks;
 use super::drift;
 use super::kept;
+use super::new_values;
 use super::recorder::{self, Made, recorded};
 use super::removal::{in_the_way, is_part, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
+use super::steps::{self, Step};
 use super::trial;
 
 /// An error where nothing of this may be done: in maintenance, and by a file that is deployed.
@@ -54,6 +58,8 @@ const STATE: &str = "select json_build_object(
     'schema', a.schema_name, 'owner', a.owner::text, 'number', coalesce(last.number, 0), 'key', last.key, 'source', last.source,
     'files', (select coalesce(json_object_agg(f.path, f.digest), '{}') from deploy.file f
               where f.application = a.name and f.number = last.number),
+    'steps', (select coalesce(json_object_agg(s.path, s.digest), '{}') from deploy.step s
+              where s.application = a.name and s.begun_at is not null),
     'migrations', (select coalesce(json_object_agg(m.path, m.digest), '{}') from deploy.migration m where m.application = a.name)
   )::text
   from deploy.application a
@@ -144,10 +150,12 @@ fn refuse_files() -> ! {
 pub(crate) struct File<'a> {
     /// What it is deployed with.
     pub deployment: Deployment,
-    path: &'a str,
+    /// Where it is in the folder.
+    pub path: &'a str,
     /// What it says.
     pub text: &'a str,
-    digest: String,
+    /// The SHA-256 of that.
+    pub digest: String,
 }
 
 impl File<'_> {
@@ -179,6 +187,14 @@ impl File<'_> {
 
     fn is_migration(&self) -> bool {
         self.path.starts_with("migrations/")
+    }
+
+    /// How it runs in batches, if it is a migration that does.
+    fn batches(&self) -> Option<Batches> {
+        match steps::of(self.text).filter(|_| self.is_migration())?.step {
+            Step::Batches(batches) => Some(batches),
+            _ => None,
+        }
     }
 
     /// Keeps what it says.
@@ -229,8 +245,9 @@ impl File<'_> {
             self.refuse_unfit(&made);
         };
         let run = || {
-            as_deployer(application.owner, &application.schema, || {
-                statements::run_each(self.text, using, look)
+            as_deployer(application.owner, &application.schema, || match self.batches() {
+                Some(batches) => batch::run_all(self.text, &batches),
+                None => statements::run_each(self.text, using, look),
             })
         };
         if self.is_migration() {
@@ -381,7 +398,11 @@ sql_function!(
         if file.is_migration() {
             file.refuse_again();
         }
-        let using = if replace && !file.is_migration() { Use::Replace } else { Use::Run };
+        let using = match (file.is_migration(), replace) {
+            (true, _) => Use::Migrate,
+            (false, true) => Use::Replace,
+            (false, false) => Use::Run,
+        };
         let made = match file.run(using) {
             Ok(made) => made,
             Err(error) => {
@@ -392,6 +413,9 @@ sql_function!(
                 return call.give(failed.to_string());
             }
         };
+        if file.is_migration() && matches!(steps::of(file.text), Some(found) if found.adds_a_value()) {
+            new_values::allow();
+        }
         file.keep_text();
         let made_and = json!({ "made": descriptions(&file.deployment.application, &made), "rewritten": rewritten(&made) });
         call.give(made_and.to_string())

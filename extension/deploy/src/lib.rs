@@ -9,6 +9,9 @@
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
 //! - [`acceptance`]: migrations whose comments have changed.
 //! - [`testing`]: tests, which are undone; [`comparisons`]: what differed in one that fails.
+//! - [`steps`]: migrations that are no part of the transaction; [`step_state`]: how far they are, by the catalogs; [`batch`]: a statement that
+//!   runs in batches; [`outside`]: the functions by which a client runs them.
+//! - [`new_values`]: what was added to enums.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
 //! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
@@ -19,16 +22,21 @@
 
 mod acceptance;
 mod application;
+mod batch;
 mod checker;
 mod checks;
 mod comparisons;
 mod drift;
 mod functions;
 mod kept;
+mod new_values;
+mod outside;
 mod reading;
 pub mod recorder;
 mod removal;
 mod rights;
 mod statements;
+mod step_state;
+mod steps;
 mod testing;
 mod trial;

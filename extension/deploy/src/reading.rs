@@ -9,6 +9,7 @@ use session::authority::{current_user, name_of, rows_as_owner};
 
 use super::application::Application;
 use super::drift::{APPLICATIONS, DRIFT};
+use super::outside::STEPS;
 
 sql_function!(
     /// `deploy.drift(application)`
@@ -40,6 +41,22 @@ fn give_rows<const COLUMNS: usize>(
 fn three_texts(row: &SpiHeapTupleData) -> spi::Result<[Option<Datum>; 3]> {
     Ok(columns![row.get::<String>(1)?, row.get::<String>(2)?, row.get::<String>(3)?])
 }
+
+sql_function!(
+    /// `deploy.read_steps()`
+    deploy_read_steps_wrapper,
+    |call| {
+        give_rows(call, STEPS, &[current_user().into()], |row| {
+            Ok(columns![
+                row.get::<String>(1)?,
+                row.get::<String>(2)?,
+                row.get::<TimestampWithTimeZone>(3)?,
+                row.get::<String>(4)?,
+                row.get::<i64>(5)?,
+            ])
+        })
+    }
+);
 
 sql_function!(
     /// `deploy.history(application)`

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use session::subtransaction::attempted;
 
-use super::{comparisons, recorder};
+use super::{comparisons, recorder, steps};
 
 thread_local! {
     /// Where in the text the statement begins that runs, in bytes.
@@ -29,6 +29,8 @@ pub(crate) enum Use {
     Replace,
     /// It makes things as it says.
     Run,
+    /// Likewise; what cannot run in a transaction, and stands alone, runs as if it could.
+    Migrate,
     /// Each statement must not return false.
     Test,
 }
@@ -58,6 +60,12 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
             recorder::answers();
             refuse_unfit((*statement).stmt);
             if makes_own_schema((*statement).stmt) {
+                continue;
+            }
+            if using == Use::Migrate
+                && list_length(statements) == 1
+                && !steps::let_run_inside((*statement).stmt)
+            {
                 continue;
             }
             if using == Use::Replace {
@@ -90,7 +98,7 @@ pub(crate) fn are_same(one: &str, other: &str) -> bool {
 }
 
 /// Where a statement's first word is: the parser counts what stands before it as part of it.
-fn begin_of(text: &CStr, location: i32) -> usize {
+pub(crate) fn begin_of(text: &CStr, location: i32) -> usize {
     let bytes = text.to_bytes();
     let mut at = usize::try_from(location).unwrap_or(0).min(bytes.len());
     loop {
@@ -401,7 +409,7 @@ pub(crate) fn describe(error: &PgError, text: &str) -> Value {
         (None, None) => STATEMENT.get(),
     };
     let before = &text[..floor(text, offset)];
-    let line = before.matches('\n').count() + 1;
+    let line = line_at(text, offset);
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     json!({
         "sqlstate": error.sqlstate(),
@@ -412,6 +420,11 @@ pub(crate) fn describe(error: &PgError, text: &str) -> Value {
         "line": line,
         "column": column,
     })
+}
+
+/// The line in which a byte is, counted from 1.
+pub(crate) fn line_at(text: &str, offset: usize) -> usize {
+    text[..floor(text, offset)].matches('\n').count() + 1
 }
 
 /// The byte at which a character is, counted from 1.

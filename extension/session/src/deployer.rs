@@ -1,6 +1,7 @@
 //! As whom the files of an application run: its owner, whoever deploys. They find nothing of the deployer's session, and leave nothing in
 //! it. What they make is the same for everybody: each begins with the same settings, and what it sets ends with it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
 
 use pg::guard::{PgError, direct};
@@ -40,6 +41,22 @@ pub const SETTINGS: &[(&CStr, &CStr)] = &[
 /// What the deployer's session says, and no stored setting.
 const OF_DEPLOYER: [&CStr; 2] = [c"lock_timeout", c"client_connection_check_interval"];
 
+/// What a file begins with, as names and values that everybody may set.
+pub fn settings(schema: &str) -> BTreeMap<String, String> {
+    let text = |text: &CStr| text.to_string_lossy().into_owned();
+    // Whoever may not set it has it as it is.
+    let of_all = SETTINGS.iter().filter(|(name, _)| *name != c"session_replication_role");
+    let mut settings: BTreeMap<String, String> =
+        of_all.map(|(name, value)| (text(name), text(value))).collect();
+    settings.insert("search_path".to_owned(), search_path(schema));
+    settings
+}
+
+/// Where names of an application's files are looked up.
+fn search_path(schema: &str) -> String {
+    format!("{}, public, pg_temp", pgrx::spi::quote_identifier(schema))
+}
+
 /// Runs `work` as the owner in a subtransaction; what it has deferred runs at its end. Names are looked up in the schema, then in public.
 /// An error undoes it.
 ///
@@ -71,8 +88,7 @@ fn apart<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {
-    let path =
-        CString::new(format!("{}, public, pg_temp", pgrx::spi::quote_identifier(schema))).unwrap_or_default();
+    let path = CString::new(search_path(schema)).unwrap_or_default();
     // SAFETY: inside a subtransaction, whose end sets user and settings back after an error.
     unsafe {
         let (mut user, mut context) = (Oid::INVALID, 0);

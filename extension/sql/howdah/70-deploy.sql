@@ -54,6 +54,23 @@ create table deploy.migration (
   primary key (application, path));
 comment on table deploy.migration is 'Migrations that have run, with the deployment that ran them';
 
+create table deploy.step (
+  application text not null references deploy.application on delete cascade,
+  path text not null,
+  digest text not null,
+  number integer,
+  begun_at timestamptz,
+  begun_by text,
+  last_key text,
+  keys bigint not null default 0,
+  has_ended boolean not null default false,
+  primary key (application, path));
+comment on table deploy.step is 'Migrations that are no part of a transaction and are not done';
+comment on column deploy.step.number is 'The deployment after which it runs; null if it runs before one';
+comment on column deploy.step.last_key is 'The last key of the last batch';
+comment on column deploy.step.keys is 'How many keys batches have had';
+comment on column deploy.step.has_ended is 'Whether no key was left for a batch';
+
 create table deploy.object (
   application text not null references deploy.application on delete cascade,
   path text not null,
@@ -105,6 +122,7 @@ select pg_catalog.pg_extension_config_dump('deploy.deployment', '');
 select pg_catalog.pg_extension_config_dump('deploy.content', '');
 select pg_catalog.pg_extension_config_dump('deploy.file', '');
 select pg_catalog.pg_extension_config_dump('deploy.migration', '');
+select pg_catalog.pg_extension_config_dump('deploy.step', '');
 select pg_catalog.pg_extension_config_dump('deploy.object', '');
 select pg_catalog.pg_extension_config_dump('deploy.given', '');
 select pg_catalog.pg_extension_config_dump('deploy.shape', '');

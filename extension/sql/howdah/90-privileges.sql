@@ -36,11 +36,11 @@ end
 $privileges$;
 
 grant usage on schema http, queue, deploy to public;
-grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications to public;
+grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps to public;
 grant select on
   http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
   deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,
-  deploy.given
+  deploy.given, deploy.step
 to howdah_admin;
