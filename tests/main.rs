@@ -115,8 +115,10 @@ mod together {
     mod route_places;
     mod route_shares;
     mod rows_as_json;
+    mod seeds;
     mod settings;
     mod shared_transactions;
+    mod squash;
     mod standby;
     mod steps;
     mod testing;

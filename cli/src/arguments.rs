@@ -38,6 +38,11 @@ pub(crate) enum Task {
     /// They run on copies of the application in a server that ends with this command. A test is a file of tests/, or, where a file
     /// makes functions whose names begin with test_, each of these, after the file's statements. No test is a failure.
     Test(Test),
+    /// Fill the tables of an application that is deployed with the rows of its seeds/.
+    ///
+    /// Files are TABLE.csv, TABLE.ndjson or NAME.sql, and run in the order of their names, each in a transaction. howdah.toml names the
+    /// columns by which a row is known again: it gets the values of the file, so that seeding again doubles nothing.
+    Seed(Seed),
     /// Make a folder that is an application: pages, a table, routes, tests. Or add to one.
     #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     New(New),
@@ -60,6 +65,10 @@ pub(crate) enum Task {
     Adopt(Adopt),
     /// Accept migrations that have run and whose comments have changed since. Their statements must be the same.
     Accept(Destination),
+    /// Write one migration that makes what many have made, and remove those.
+    ///
+    /// It is compared with them in a server that ends with this command. Databases in which all of them have run take it as done.
+    Squash(Squash),
     /// Show the deployments of an application.
     History(History),
     /// Show processes, listeners, applications and routes.
@@ -295,6 +304,31 @@ pub(crate) struct Dev {
     pub(crate) app: PathBuf,
     #[command(flatten)]
     pub(crate) platform: Private,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Squash {
+    /// The last of them, by its number (default: all).
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) through: Option<u64>,
+    /// What it is called, after the number of the last.
+    #[arg(long, value_name = "NAME", default_value = "squashed")]
+    pub(crate) name: String,
+    /// The folder of the application.
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub(crate) app: PathBuf,
+    /// A folder with a build of the extension to run instead of the installed one.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) stage: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Seed {
+    /// Fill with the files of seeds/NAME/, too; howdah dev does with those of development, howdah test with those of test.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) environment: Option<String>,
+    #[command(flatten)]
+    pub(crate) destination: Destination,
 }
 
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@
 //! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
 //!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
 //! - `deployment`: `new`, `plan`, `deploy`, `rollback` and `history`: folders that are applications.
-//! - `dev`: deploys at each save; `testing`: `howdah test`.
+//! - `dev`: deploys at each save; `testing`: `howdah test`; `seeding`: `howdah seed`.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.
@@ -37,6 +37,7 @@ mod log;
 mod progress;
 mod psql;
 mod screen;
+mod seeding;
 mod settings;
 mod status;
 mod stop;
@@ -60,11 +61,13 @@ fn main() -> ExitCode {
         Task::Up(options) => up::run(&options),
         Task::Dev(options) => dev::run(&options),
         Task::Test(options) => testing::run(&options),
+        Task::Seed(options) => seeding::run(&options),
         Task::New(options) => deployment::new::run(&options),
         Task::Plan(options) => deployment::run::run(&options, End::Undo),
         Task::Deploy(options) => deployment::run::run(&options, End::Commit),
         Task::Rollback(options) => deployment::run::roll_back(&options),
         Task::Adopt(options) => deployment::adopt::run(&options),
+        Task::Squash(options) => deployment::squash::run(&options),
         Task::Accept(destination) => deployment::accept::run(&destination),
         Task::History(options) => deployment::history::run(&options),
         Task::Status { destination, json } => status::run(&destination, json),

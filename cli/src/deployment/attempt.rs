@@ -84,6 +84,11 @@ impl Attempt<'_> {
         }
         report.say(&format!("{name} {number}:"));
         self.tell_postponed(report);
+        for (path, others) in &plan.squashed {
+            let (text, named) = (&folder.files[path].text, serde_json::json!(others).to_string());
+            transaction.execute("select deploy.squash($1, $2, $3::text::json)", &[path, text, &named])?;
+            report.file(path, &format!("stands for {} migrations that have run", others.len()), &[]);
+        }
         for path in self.postponed.keys() {
             let text = &folder.files[path].text;
             transaction.execute("select deploy.postpone($1, $2)", &[path, text])?;

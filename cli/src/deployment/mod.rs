@@ -14,6 +14,7 @@
 //! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
 //! - [`adopt`]: what is there already becomes an application.
+//! - [`squash`]: one migration stands for many.
 //! - [`accept`]: migrations whose comments have changed.
 //! - [`history`]: deployments that were.
 
@@ -33,6 +34,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod server;
 mod source;
+pub(crate) mod squash;
 mod staged;
 mod standbys;
 pub(crate) mod target;

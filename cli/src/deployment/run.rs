@@ -41,7 +41,8 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
 
 /// Deploys a folder to a database of the platform on this machine.
 pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
-    let options = &Deploy { as_administrator: true, ..Deploy::of(folder) };
+    // The folder is what its user wants, whatever howdah dev has made of the platform.
+    let options = &Deploy { as_administrator: true, back: true, ..Deploy::of(folder) };
     let source = &Source::Folder(target::folder(&options.destination)?);
     Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
 }
@@ -58,8 +59,8 @@ pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
 pub(crate) enum Loaded {
     /// It is what was deployed last.
     Same,
-    /// It is live.
-    Live,
+    /// It is live: whether nothing of it was there before.
+    Live(bool),
     /// Migrations that have run are not as they were: what is wrong with them.
     Outdated(String),
 }
@@ -99,7 +100,7 @@ pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
         &[&name],
     )?;
     transaction.commit()?;
-    Ok(Loaded::Live)
+    Ok(Loaded::Live(deployed.number == 0))
 }
 
 /// Drops an application with its routes, query handlers and all of its rows.

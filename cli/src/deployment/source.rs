@@ -66,6 +66,7 @@ impl Source {
             owner: Some(unquoted(&owner)),
             extensions: Vec::new(),
             handlers: false,
+            seeds: BTreeMap::new(),
             environments: BTreeMap::new(),
         };
         Ok((Folder { manifest, files }, Some(format!("deployment {number}"))))

@@ -93,7 +93,7 @@ impl Developer {
         self.offers_anew = false;
         match run::run_live(folder, &self.address) {
             Ok(Loaded::Same) => say("Nothing has changed."),
-            Ok(Loaded::Live) => say(&format!("Live after {} ms.", begun.elapsed().as_millis())),
+            Ok(Loaded::Live(_)) => say(&format!("Live after {} ms.", begun.elapsed().as_millis())),
             Ok(Loaded::Outdated(faults)) => {
                 complain(&harmless(&faults));
                 self.offers_anew = true;

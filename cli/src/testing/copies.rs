@@ -9,6 +9,7 @@ use crate::connection::{Address, begin};
 use crate::database::{self, EXTENSION};
 use crate::deployment::run;
 use crate::failure::Result;
+use crate::seeding;
 
 /// The database of which the others are copies.
 const FIRST: &str = "test_1";
@@ -39,9 +40,12 @@ impl Copies {
         }
         let cluster = TemporaryCluster::start(server)?;
         database::prepare(&cluster, FIRST)?;
-        let application = folder.manifest.name.clone();
-        run::run_quietly(folder, &address(&cluster, FIRST)?)?;
-        let mut addresses = vec![address(&cluster, FIRST)?];
+        let manifest = folder.manifest.clone();
+        let application = manifest.name.clone();
+        let first = address(&cluster, FIRST)?;
+        run::run_quietly(folder, &first)?;
+        seeding::fill(&first, &options.app, &manifest, Some("test"), false)?;
+        let mut addresses = vec![first];
         let mut administrator = database::connect(&cluster, "postgres")?;
         for number in 2..=options.jobs() {
             let name = format!("test_{number}");

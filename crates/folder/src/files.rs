@@ -84,7 +84,8 @@ impl Folder {
         let mut files: BTreeMap<String, File> = BTreeMap::new();
         for (path, place) in paths {
             let Some(kind) = Kind::of(&path) else {
-                if path.ends_with(".sql") && !path.starts_with("static/") {
+                let is_elsewhere = ["static/", "seeds/"].iter().any(|folder| path.starts_with(folder));
+                if path.ends_with(".sql") && !is_elsewhere {
                     faults.push(Fault::of(&path, OUTSIDE));
                 }
                 continue;

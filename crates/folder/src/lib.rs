@@ -4,6 +4,8 @@
 //! - [`text`]: the text of a file, whoever has saved it: line ends, byte order mark, what psql alone understands.
 //! - [`files`]: the files, by what they are for.
 //! - [`plan`]: what has to run, beside what the database says has run.
+//! - [`seeds`]: files that fill tables; [`records`]: their rows, in small pieces.
+//! - [`squash`]: migrations that stand for others.
 //! - [`example`]: the files of `howdah new`; [`additions`]: those that are added later.
 
 pub mod additions;
@@ -11,6 +13,9 @@ pub mod example;
 pub mod files;
 pub mod manifest;
 pub mod plan;
+pub mod records;
+pub mod seeds;
+pub mod squash;
 pub mod text;
 
 pub use files::{File, Folder, Kind};

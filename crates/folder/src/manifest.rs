@@ -25,6 +25,9 @@ pub struct Manifest {
     /// Whether it has query handlers, which answer what no route does; an administrator allows it.
     #[serde(default)]
     pub handlers: bool,
+    /// Tables that seeds fill, each with the columns by which a row is known again, divided by commas.
+    #[serde(default)]
+    pub seeds: BTreeMap<String, String>,
     /// Databases by a name of one's own, each as a connection string.
     #[serde(default)]
     pub environments: BTreeMap<String, String>,
@@ -55,6 +58,7 @@ impl Manifest {
             owner: None,
             extensions: Vec::new(),
             handlers: false,
+            seeds: BTreeMap::new(),
             environments: BTreeMap::new(),
         }
     }

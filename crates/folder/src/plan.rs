@@ -1,11 +1,11 @@
 //! What has to run: the folder beside what the database says has run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
 use crate::files::{Folder, Kind};
-use crate::{Fault, File};
+use crate::{Fault, File, squash};
 
 /// What the database says of an application: `deploy.state()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -47,6 +47,8 @@ pub enum Change {
 pub struct Plan {
     /// Migrations to run, in their order.
     pub migrations: Vec<String>,
+    /// Migrations that stand for others, all of which have run: those others, with the SHA-256 of their texts.
+    pub squashed: BTreeMap<String, BTreeMap<String, String>>,
     /// All files of code and routes, also those that are gone, with what becomes of them.
     pub code: BTreeMap<String, Change>,
     /// Tests.
@@ -59,7 +61,10 @@ impl Plan {
     /// What a deployment of the folder does; all that is wrong with its migrations, if something is.
     pub fn of(folder: &Folder, deployed: &Deployed) -> Result<Plan, Vec<Fault>> {
         let mut faults = Vec::new();
-        let migrations = migrations(folder, deployed, &mut faults);
+        let squashed = squashed(folder, deployed, &mut faults);
+        let replaced: BTreeSet<&String> = squashed.values().flat_map(BTreeMap::keys).collect();
+        let mut migrations = migrations(folder, deployed, &replaced, &mut faults);
+        migrations.retain(|path| !squashed.contains_key(path));
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -74,7 +79,13 @@ impl Plan {
         let tests = of_kind(folder, Kind::Test).map(|(path, _)| path.clone()).collect();
         let digests: BTreeMap<String, String> =
             folder.files.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect();
-        Ok(Plan { migrations, code, tests, is_same: deployed.number > 0 && digests == deployed.files })
+        Ok(Plan {
+            migrations,
+            squashed,
+            code,
+            tests,
+            is_same: deployed.number > 0 && digests == deployed.files,
+        })
     }
 }
 
@@ -135,8 +146,43 @@ fn of_kind(folder: &Folder, kind: Kind) -> impl Iterator<Item = (&String, &File)
     folder.files.iter().filter(move |(_, file)| file.kind == kind)
 }
 
+/// Migrations that stand for others which have run. One that stands for some that have, and for some that have not, is an error.
+fn squashed(
+    folder: &Folder,
+    deployed: &Deployed,
+    faults: &mut Vec<Fault>,
+) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut squashed = BTreeMap::new();
+    for (path, file) in of_kind(folder, Kind::Migration) {
+        let others = squash::others(&file.text);
+        let has_run = |(other, digest): &(&String, &String)| deployed.migrations.get(*other) == Some(digest);
+        if let Some(other) = others.keys().find(|other| folder.files.contains_key(*other)) {
+            faults.push(Fault::of(
+                path,
+                format!("it stands for {other}, which is still there; remove one of them"),
+            ));
+        } else if deployed.migrations.contains_key(path) || others.is_empty() {
+            continue;
+        } else if others.iter().all(|other| has_run(&other)) {
+            squashed.insert(path.clone(), others);
+        } else if others.keys().any(|other| deployed.migrations.contains_key(other)) {
+            let left = others.iter().find(|other| !has_run(other)).map_or("", |(other, _)| other);
+            let message = format!(
+                "it stands for migrations of which some have run here, and {left} has not, or not as it was; deploy the folder as it was before howdah squash first"
+            );
+            faults.push(Fault::of(path, message));
+        }
+    }
+    squashed
+}
+
 /// The migrations that have not run, in the order of their numbers.
-fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> Vec<String> {
+fn migrations(
+    folder: &Folder,
+    deployed: &Deployed,
+    replaced: &BTreeSet<&String>,
+    faults: &mut Vec<Fault>,
+) -> Vec<String> {
     let mut numbered: BTreeMap<u64, &String> = BTreeMap::new();
     for (path, file) in of_kind(folder, Kind::Migration) {
         let Some(number) = number(path) else {
@@ -160,7 +206,8 @@ fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> 
         }
     }
     let last = deployed.migrations.keys().filter_map(|path| Some((number(path)?, path))).max();
-    for path in deployed.migrations.keys().filter(|path| !folder.files.contains_key(*path)) {
+    let is_gone = |path: &&String| !folder.files.contains_key(*path) && !replaced.contains(path);
+    for path in deployed.migrations.keys().filter(is_gone) {
         let renamed = folder.files.iter().find(|(other, file)| {
             file.digest == deployed.migrations[path] && !deployed.migrations.contains_key(*other)
         });
@@ -176,6 +223,7 @@ fn migrations(folder: &Folder, deployed: &Deployed, faults: &mut Vec<Fault>) -> 
     for (number, path) in numbered.into_iter().filter(|(_, path)| !deployed.migrations.contains_key(*path)) {
         if let Some((least, ran)) = last
             && number < least
+            && !squash::stands_for_some(&folder.files[path].text)
             && faults.iter().all(|fault| fault.path != *path)
         {
             let message = format!("it comes late: {ran} has run already; give it a number above {least}");

@@ -1,4 +1,4 @@
-//! Accepting a migration that has run and whose text is another by now, though its statements are the same.
+//! Accepting a migration that has run and whose text is another by now, though its statements are the same; and one that stands for others.
 
 use pg::entry::sql_function;
 use pg::refuse::{refuse, refuse_with_hint};
@@ -7,7 +7,7 @@ use session::authority::{run_as_owner, value_as_owner};
 use sha2::{Digest, Sha256};
 
 use super::application::Application;
-use super::functions::refuse_here;
+use super::functions::{File, files_of, refuse_here};
 use super::statements;
 
 sql_function!(
@@ -16,7 +16,7 @@ sql_function!(
     |call| {
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
-        let (path, text) = (call.need_text(1, "path"), call.need_text(2, "content"));
+        let (path, text): (&str, &str) = (call.need_text(1, "path"), call.need(2, "content"));
         application.lock();
         let name = application.name.as_str();
         let ran = value_as_owner::<String>(
@@ -46,6 +46,34 @@ sql_function!(
             "update deploy.migration m set digest = $3 where m.application = $1 and m.path = $2",
             &[name.into(), path.into(), digest.into()],
         );
+        call.null()
+    }
+);
+
+sql_function!(
+    /// `deploy.squash(path, content, others)`
+    deploy_squash_wrapper,
+    |call| {
+        let file = File::of(call);
+        let others = files_of(call.need::<pgrx::Json>(2, "others").0);
+        let count = others.len() as i64;
+        let (paths, digests): (Vec<String>, Vec<String>) = others.into_iter().unzip();
+        let name = file.deployment.application.name.as_str();
+        let removed = value_as_owner::<i64>(
+            "with removed as (
+               delete from deploy.migration m using unnest($2::text[], $3::text[]) o (path, digest)
+               where m.application = $1 and m.path = o.path and m.digest = o.digest returning 1)
+             select count(*) from removed",
+            &[name.into(), paths.into(), digests.into()],
+        );
+        if count == 0 || removed != Some(count) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("{} stands for migrations that have not run here", file.path),
+            );
+        }
+        file.keep_text();
+        file.note_migration();
         call.null()
     }
 );

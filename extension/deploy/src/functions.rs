@@ -130,7 +130,7 @@ fn fingerprint(files: &BTreeMap<String, String>) -> String {
 }
 
 /// Paths with their digests.
-fn files_of(files: Value) -> BTreeMap<String, String> {
+pub(crate) fn files_of(files: Value) -> BTreeMap<String, String> {
     let Value::Object(files) = files else { refuse_files() };
     let pair = |(path, digest): (String, Value)| match digest {
         Value::String(digest) if digest.len() == 64 => (path, digest),
@@ -223,7 +223,8 @@ impl File<'_> {
         }
     }
 
-    fn note_migration(&self) {
+    /// Notes that it is a migration which has run.
+    pub(crate) fn note_migration(&self) {
         run_as_owner(
             "insert into deploy.migration (application, path, digest, number) values ($1, $2, $3, $4)",
             &[

@@ -12,6 +12,7 @@
 //! - [`steps`]: migrations that are no part of the transaction; [`step_state`]: how far they are, by the catalogs; [`batch`]: a statement that
 //!   runs in batches; [`outside`]: the functions by which a client runs them.
 //! - [`new_values`]: what was added to enums.
+//! - [`seeding`]: rows of files; [`seed_rows`]: how they are read and put into a table.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
 //! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
@@ -35,6 +36,8 @@ mod reading;
 pub mod recorder;
 mod removal;
 mod rights;
+mod seed_rows;
+mod seeding;
 mod statements;
 mod step_state;
 mod steps;

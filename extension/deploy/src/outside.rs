@@ -94,7 +94,7 @@ sql_function!(
     /// `deploy.step(application, path, content)`
     deploy_step_wrapper,
     |call| {
-        let named = Named::of(call, call.text(2));
+        let named = Named::of(call, call.get(2));
         let looked = attempted(|| {
             set_begin(0);
             steps::of(&named.text).map(|found| {
@@ -137,7 +137,7 @@ sql_function!(
     /// `deploy.begin_step(application, path, content)`
     deploy_begin_step_wrapper,
     |call| {
-        let named = Named::of(call, call.text(2));
+        let named = Named::of(call, call.get(2));
         named.step();
         named.application.lock();
         let name = named.application.name.as_str();

@@ -70,7 +70,7 @@ sql_function!(
     |call| {
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
-        let text = call.need_text(1, "content");
+        let text: &str = call.need(1, "content");
         let part = call.text(2).map_or(Part::Statements, Part::Function);
         call.give(run(&application, text, part).to_string())
     }

@@ -31,6 +31,13 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_postpone_wrapper';
 comment on function deploy.postpone(text, text) is 'Has a migration of the deployment run after it, as it is no part of a transaction';
 
+create function deploy.squash(path text, content text, others json) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_squash_wrapper';
+comment on function deploy.squash(text, text, json) is
+  'Takes a migration of the deployment for others that have run, by their paths and SHA-256'
+;
+
 create function deploy.hold(application text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_hold_wrapper';

@@ -119,8 +119,9 @@ fn replace_number(text: &str, from: &str, to: &str) -> String {
 
 /// What a command writes to its standard output, in a folder.
 pub(super) fn shell(folder: &Path, command: &str) -> String {
-    let is_known =
-        ["curl ", "nc ", "howdah ", "printf ", "rm "].iter().any(|program| command.contains(program));
+    let is_known = ["curl ", "nc ", "howdah ", "printf ", "rm ", "mkdir "]
+        .iter()
+        .any(|program| command.contains(program));
     assert!(is_known, "this is not run: {command}");
     let programs = howdah_tests::command();
     let programs = programs.parent().expect("its folder").display();

@@ -1,0 +1,229 @@
+//! `howdah seed`: rows of files go into an application's tables, piece by piece, each file in one transaction.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use cluster::postgres::Transaction;
+use folder::Manifest;
+use folder::records::{self, Piece, Pieces};
+use folder::seeds::{self, Format, Seed};
+use indicatif::ProgressBar;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::arguments;
+use crate::connection::{Address, begin};
+use crate::deployment::report::harmless;
+use crate::deployment::server::{FileError, Stop, call, require_extension, state};
+use crate::deployment::target::{self, said};
+use crate::failure::{Failure, Result};
+use crate::progress::{self, grouped};
+use crate::screen::say;
+
+/// Fills the tables of each database.
+pub(crate) fn run(options: &arguments::Seed) -> Result<()> {
+    let folder = target::folder(&options.destination)?;
+    target::each(&options.destination, &folder.manifest, |address| {
+        say(&format!("{} of {}:", folder.manifest.name, address.shown));
+        let app = &options.destination.app;
+        match fill(address, app, &folder.manifest, options.environment.as_deref(), true)? {
+            0 => Err(Failure::Said(format!("there are no seeds in {}", app.join("seeds").display()))),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Fills the tables of an application that is deployed; how many files did.
+pub(crate) fn fill(
+    address: &Address,
+    app: &Path,
+    manifest: &Manifest,
+    environment: Option<&str>,
+    is_told: bool,
+) -> Result<usize> {
+    let seeds = seeds::find(app, environment).map_err(|faults| said(&faults))?;
+    if seeds.is_empty() {
+        return Ok(0);
+    }
+    let mut client = address.connect()?;
+    require_extension(&mut client, &address.shown)?;
+    for seed in &seeds {
+        let mut transaction = begin(&mut client)?;
+        if state(&mut transaction, &manifest.name)?.is_none_or(|deployed| deployed.number == 0) {
+            let name = &manifest.name;
+            return Err(Failure::Said(format!("{} has no {name}: howdah deploy brings it", address.shown)));
+        }
+        let bar = progress::of_files(seed.place.metadata().ok().map(|file| file.len()));
+        let rows = Filling { manifest, seed, transaction: &mut transaction, bar: &bar }.run();
+        bar.finish_and_clear();
+        let rows = rows.map_err(Failure::from)?;
+        transaction.commit()?;
+        if is_told {
+            let count = rows.map_or_else(|| "ran".to_owned(), |rows| format!("{} rows", grouped(rows)));
+            say(&harmless(&format!("  {}  {count}", seed.path)));
+        }
+    }
+    Ok(seeds.len())
+}
+
+/// A file on its way.
+struct Filling<'a, 't> {
+    manifest: &'a Manifest,
+    seed: &'a Seed,
+    transaction: &'a mut Transaction<'t>,
+    bar: &'a ProgressBar,
+}
+
+/// What the server says of a piece.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Put {
+    rows: u64,
+    error: Option<FileError>,
+}
+
+/// Lines with the same keys.
+#[derive(Default)]
+struct Alike {
+    bytes: Vec<u8>,
+    lines: Vec<u64>,
+}
+
+impl Filling<'_, '_> {
+    /// How many rows were written; none if it is statements.
+    fn run(&mut self) -> std::result::Result<Option<u64>, Stop> {
+        let file = File::open(&self.seed.place).map_err(|error| self.unreadable(&error))?;
+        let source = self.bar.wrap_read(BufReader::new(file));
+        match self.seed.format {
+            Format::Sql => self.statements(source).map(|()| None),
+            Format::Csv => self.csv(source).map(Some),
+            Format::Ndjson => self.lines(source).map(Some),
+        }
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Stop {
+        Stop::Failed(Failure::Said(format!("{}: {error}", self.seed.path)))
+    }
+
+    fn statements(&mut self, mut source: impl Read) -> std::result::Result<(), Stop> {
+        let mut text = String::new();
+        source.read_to_string(&mut text).map_err(|error| self.unreadable(&error))?;
+        let text = text.trim_start_matches('\u{feff}');
+        let query = "select deploy.seed($1, $2)::text";
+        let ran: Put = call(self.transaction, query, &[&self.manifest.name, &text])?;
+        match ran.error {
+            Some(error) => Err(Stop::Failed(Failure::Said(error.describe(&self.seed.path, text)))),
+            None => Ok(()),
+        }
+    }
+
+    /// The columns by which a row is known again.
+    fn key(&self) -> Vec<String> {
+        let said = self.manifest.seeds.get(&self.seed.table).map(String::as_str).unwrap_or_default();
+        said.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    }
+
+    fn csv(&mut self, source: impl Read) -> std::result::Result<u64, Stop> {
+        let mut pieces = Pieces::of_csv(source);
+        let header = pieces.header().map_err(|error| self.unreadable(&error))?;
+        let Some(header) = header else {
+            return Err(Stop::Failed(Failure::Said(format!(
+                "{}: it is empty; its first line has the names of the columns",
+                self.seed.path
+            ))));
+        };
+        let columns = records::columns(&header);
+        self.note("begin_seed", &columns)?;
+        let mut rows = 0;
+        while let Some(piece) = pieces.next_piece().map_err(|error| self.unreadable(&error))? {
+            rows += self.put(&columns, "csv", &piece.bytes, |line| piece.line + line - 1)?;
+            self.bar.set_message(format!("{} rows", grouped(rows)));
+        }
+        self.note("end_seed", &columns)?;
+        Ok(rows)
+    }
+
+    fn lines(&mut self, source: impl Read) -> std::result::Result<u64, Stop> {
+        let mut pieces = Pieces::of_lines(source);
+        let (mut rows, mut known) = (0, None);
+        while let Some(piece) = pieces.next_piece().map_err(|error| self.unreadable(&error))? {
+            for (columns, alike) in self.by_keys(&piece)? {
+                if known.is_none() {
+                    // The table has to be empty before the first row, if nothing says which are known.
+                    self.note("begin_seed", &columns)?;
+                }
+                rows += self.put(&columns, "ndjson", &alike.bytes, |line| alike.lines[line as usize - 1])?;
+                known = Some(columns);
+                self.bar.set_message(format!("{} rows", grouped(rows)));
+            }
+        }
+        if let Some(columns) = known {
+            self.note("end_seed", &columns)?;
+        }
+        Ok(rows)
+    }
+
+    /// The lines of a piece by the keys that they have: what an object lacks has its default.
+    fn by_keys(&self, piece: &Piece) -> std::result::Result<BTreeMap<Vec<String>, Alike>, Stop> {
+        let mut all: BTreeMap<Vec<String>, Alike> = BTreeMap::new();
+        for (line, bytes) in (piece.line..).zip(piece.bytes.split(|byte| *byte == b'\n')) {
+            let bytes = match line {
+                1 => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
+                _ => bytes,
+            };
+            if bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            let object: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(|error| {
+                let path = &self.seed.path;
+                Stop::Failed(Failure::Said(format!("{path}:{line}: this is no JSON object: {error}")))
+            })?;
+            let alike = all.entry(object.into_keys().collect()).or_default();
+            alike.bytes.extend_from_slice(bytes);
+            alike.bytes.push(b'\n');
+            alike.lines.push(line);
+        }
+        Ok(all)
+    }
+
+    fn note(&mut self, what: &str, columns: &[String]) -> std::result::Result<(), Stop> {
+        let query = format!("select deploy.{what}($1, $2, $3, $4)");
+        let arguments: [&(dyn cluster::postgres::types::ToSql + Sync); 4] =
+            [&self.manifest.name, &self.seed.table, &columns, &self.key()];
+        match self.transaction.execute(&query, &arguments) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match Stop::from(error) {
+                Stop::Failed(failure) => {
+                    Stop::Failed(Failure::Said(format!("{}: {failure}", self.seed.path)))
+                }
+                stop => stop,
+            }),
+        }
+    }
+
+    fn put(
+        &mut self,
+        columns: &[String],
+        format: &str,
+        bytes: &[u8],
+        line: impl Fn(u64) -> u64,
+    ) -> std::result::Result<u64, Stop> {
+        let query = "select deploy.seed_rows($1, $2, $3, $4, $5, $6)::text";
+        let put: Put = call(
+            self.transaction,
+            query,
+            &[&self.manifest.name, &self.seed.table, &columns, &self.key(), &format, &bytes],
+        )?;
+        match put.error {
+            None => Ok(put.rows),
+            Some(error) => {
+                let of_file = line(error.line as u64);
+                let told = FileError { context: None, ..error }.describe(&self.seed.path, "");
+                let rest = told.strip_prefix(self.seed.path.as_str()).unwrap_or(&told);
+                Err(Stop::Failed(Failure::Said(format!("{}:{of_file}{rest}", self.seed.path))))
+            }
+        }
+    }
+}
