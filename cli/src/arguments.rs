@@ -382,6 +382,9 @@ pub(crate) struct Up {
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// The port on which the platform listens where something else has the one for HTTP, and stands in front of it.
+    #[arg(skip)]
+    pub(crate) behind: Option<u16>,
 }
 
 impl Up {

@@ -1,7 +1,7 @@
 //! The listeners of a platform that `howdah up` starts.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,12 @@ struct Listener {
     /// The option that names it, and the variable of the Makefile.
     names: &'static str,
     port: u16,
+    /// The one address that it is on; none for all that the server allows.
+    address: Option<&'static str>,
 }
 
+/// Where a platform listens that something stands in front of.
+const BEHIND: &str = "127.0.0.1";
 const CLEAR: &str = "port";
 const TLS: &str = "tls-port";
 
@@ -38,13 +42,15 @@ fn wanted(options: &Up) -> Vec<Listener> {
         remembered: CLEAR,
         tls: false,
         names: "--port (make run PORT=…)",
-        port: options.private.port,
+        port: options.behind.unwrap_or(options.private.port),
+        address: options.behind.map(|_| BEHIND),
     };
     let tls = || Listener {
         remembered: TLS,
         tls: true,
         names: "--tls-port (make run TLS_PORT=…)",
         port: options.tls_port,
+        address: None,
     };
     [Some(clear), options.tls.then(tls)].into_iter().flatten().collect()
 }
@@ -82,9 +88,10 @@ pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
     }
     for listener in &wanted {
         let port = i32::from(listener.port);
-        match listener.tls {
-            true => client.execute("select http.listen($1, tls => true)", &[&port])?,
-            false => client.execute("select http.listen($1)", &[&port])?,
+        match (listener.tls, listener.address) {
+            (true, _) => client.execute("select http.listen($1, tls => true)", &[&port])?,
+            (false, None) => client.execute("select http.listen($1)", &[&port])?,
+            (false, Some(address)) => client.execute("select http.listen($1, $2)", &[&port, &address])?,
         };
     }
     [CLEAR, TLS].into_iter().try_for_each(|file| {
@@ -129,18 +136,23 @@ pub(crate) fn await_listeners(cluster: &Cluster, options: &Up, stop: &AtomicBool
 
 impl Listener {
     fn require_free(&self) -> Result<()> {
-        let (port, names) = (self.port, self.names);
-        let why = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                format!("is taken by another program; choose another with {names}")
-            }
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                format!("needs rights that you do not have; choose one above 1023 with {names}")
-            }
-            Err(error) => format!("cannot be used: {error}"),
-        };
-        Err(Failure::Said(format!("port {port} {why}")))
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::Said(refusal(self.port, self.names, &error))),
+        }
+    }
+}
+
+/// Why a port cannot be listened on, and by which option another is chosen.
+pub(crate) fn refusal(port: u16, names: &str, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            format!("port {port} is taken by another program; choose another with {names}")
+        }
+        ErrorKind::PermissionDenied => {
+            format!("port {port} needs rights that you do not have; choose one above 1023 with {names}")
+        }
+        _ => format!("port {port} cannot be used: {error}"),
     }
 }
 

@@ -10,20 +10,24 @@ use std::{fs, io};
 use super::{Platform, answer, interrupt};
 
 /// A platform of `howdah dev` for the application `notes`, which `howdah new` has made.
-struct Dev {
-    platform: Platform,
-    child: Child,
-    typed: ChildStdin,
+pub(crate) struct Dev {
+    pub(crate) platform: Platform,
+    pub(crate) child: Child,
+    pub(crate) typed: ChildStdin,
     /// All that it has said.
     said: Arc<Mutex<String>>,
 }
 
 impl Dev {
-    fn start() -> Dev {
+    pub(crate) fn start() -> Dev {
+        Dev::start_with(&[])
+    }
+
+    pub(crate) fn start_with(more: &[&str]) -> Dev {
         let platform = Platform::new();
         platform.ok(&["new", "notes"]);
         let port = platform.port.to_string();
-        let mut command = platform.command(&["dev", "--app", "notes", "--port", &port]);
+        let mut command = platform.command(&[&["dev", "--app", "notes", "--port", &port], more].concat());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A machine that runs many tests at once may keep others waiting for longer.
         let mut child = command.env("HOWDAH_LOCKS", "60").spawn().unwrap();
@@ -46,7 +50,7 @@ impl Dev {
     }
 
     /// Waits until it has said this since it was last asked; what it has said until then.
-    fn says(&self, words: &str) -> String {
+    pub(crate) fn says(&self, words: &str) -> String {
         let begun = Instant::now();
         loop {
             let said = self.said.lock().unwrap().clone();
@@ -59,11 +63,11 @@ impl Dev {
         }
     }
 
-    fn save(&self, path: &str, text: &str) {
+    pub(crate) fn save(&self, path: &str, text: &str) {
         fs::write(self.platform.folder.path().join("notes").join(path), text).unwrap();
     }
 
-    fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         answer(self.platform.ask(path))
     }
 }

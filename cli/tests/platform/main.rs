@@ -1,6 +1,7 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
 mod dev;
+mod dev_browser;
 mod https;
 mod testing;
 
