@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use cluster::Cluster;
+use cluster::postgres::Client;
 
 use crate::arguments::Up;
 use crate::database;
@@ -19,6 +20,18 @@ use crate::failure::{Failure, Result};
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the port is tried.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How a platform listens that something stands in front of, which has the port for HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    /// Its port, on 127.0.0.1 alone.
+    pub(crate) port: u16,
+    /// Where SQL may listen. The platform starts with nowhere: what an earlier start has listened on may be what is in front now.
+    pub(crate) addresses: String,
+}
+
+/// Where SQL may listen.
+pub(crate) const ADDRESSES: &str = "howdah.listen_addresses";
 
 /// A port that is listened on, and the file of the platform's folder that remembers it for the next start.
 struct Listener {
@@ -32,7 +45,7 @@ struct Listener {
 }
 
 /// Where a platform listens that something stands in front of.
-const BEHIND: &str = "127.0.0.1";
+pub(crate) const BEHIND: &str = "127.0.0.1";
 const CLEAR: &str = "port";
 const TLS: &str = "tls-port";
 
@@ -42,8 +55,8 @@ fn wanted(options: &Up) -> Vec<Listener> {
         remembered: CLEAR,
         tls: false,
         names: "--port (make run PORT=…)",
-        port: options.behind.unwrap_or(options.private.port),
-        address: options.behind.map(|_| BEHIND),
+        port: options.behind.as_ref().map_or(options.private.port, |behind| behind.port),
+        address: options.behind.is_some().then_some(BEHIND),
     };
     let tls = || Listener {
         remembered: TLS,
@@ -86,6 +99,9 @@ pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
             client.execute("select http.unlisten($1)", &[&i32::from(earlier)])?;
         }
     }
+    if let Some(behind) = &options.behind {
+        allow(cluster, &mut client, &behind.addresses)?;
+    }
     for listener in &wanted {
         let port = i32::from(listener.port);
         match (listener.tls, listener.address) {
@@ -98,6 +114,23 @@ pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
         let port = wanted.iter().find(|listener| listener.remembered == file).map(|listener| listener.port);
         remember(&cluster.path().join(file), port)
     })
+}
+
+/// Lets SQL listen on these addresses from now on, unless somebody has said otherwise by ALTER SYSTEM.
+fn allow(cluster: &Cluster, client: &mut Client, addresses: &str) -> Result<()> {
+    let mut read = || -> Result<SystemTime> {
+        Ok(client.query_one("select pg_catalog.pg_conf_load_time()", &[])?.get(0))
+    };
+    let before = read()?;
+    cluster.change(ADDRESSES, addresses)?;
+    let deadline = Instant::now() + LISTEN_TIMEOUT;
+    while read()? == before {
+        if Instant::now() > deadline {
+            return Err(Failure::Said("the platform does not read its configuration again".into()));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn remember(file: &Path, port: Option<u16>) -> Result<()> {

@@ -1,4 +1,7 @@
 //! `howdah dev`: a platform of one's own that deploys an application at each save.
+//!
+//! - `watch`: whether something was saved.
+//! - `browser`: what browsers talk to, so that pages load again by themselves and show what is wrong.
 
 mod browser;
 mod watch;
@@ -33,10 +36,9 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
     let mut platform = options.platform.clone();
     up::require_none(&platform.place.data)?;
     let front = Front::listen(platform.port, &platform.settings)?;
-    platform.settings = browser::behind(&platform.settings);
-    let port = browser::free_port()?;
-    let browser = Rc::new(Browser::begin(front, port)?);
-    let up = Up { behind: Some(port), ..Up::of(platform) };
+    let behind = browser::behind(&mut platform.settings)?;
+    let browser = Rc::new(Browser::begin(front, behind.port)?);
+    let up = Up { behind: Some(behind), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
         let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
         Ok(Box::new(move || developer.look()))

@@ -26,6 +26,11 @@ impl Dev {
     pub(crate) fn start_with(more: &[&str]) -> Dev {
         let platform = Platform::new();
         platform.ok(&["new", "notes"]);
+        Dev::start_on(platform, more)
+    }
+
+    /// On a platform that has the application.
+    pub(crate) fn start_on(platform: Platform, more: &[&str]) -> Dev {
         let port = platform.port.to_string();
         let mut command = platform.command(&[&["dev", "--app", "notes", "--port", &port], more].concat());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::dev::Dev;
-use crate::{answer, interrupt};
+use crate::{Platform, answer, data, interrupt};
 
 const PAGE: &str = "Accept: text/html\r\nSec-Fetch-Dest: document\r\n";
 const ROUTES: &str =
@@ -174,6 +174,29 @@ fn what_is_put_back_is_live_again_and_the_terminal_offers_to_begin_anew() {
     let mut rest = String::new();
     events.0.read_to_string(&mut rest).unwrap();
     assert!(!dev.platform.serves());
+}
+
+#[test]
+fn a_platform_that_was_up_before_on_the_same_port_is_no_trouble() {
+    let platform = Platform::new();
+    platform.ok(&["new", "notes"]);
+    let port = platform.port.to_string();
+    platform.ok(&["up", "--app", "notes", "--port", &port, "--detach"]);
+    platform.ok(&["stop"]);
+    let mut dev = Dev::start_on(platform, &[]);
+    assert!(dev.visit("/entries").body.contains("live.js"));
+    let log = fs::read_to_string(data(&dev.platform).join("log")).unwrap();
+    assert!(!log.contains("cannot listen"), "{log}");
+    assert_eq!(dev.platform.query("select array_agg(distinct bound) from http.listeners"), "{127.0.0.1}");
+    interrupt(&dev.child);
+    assert!(dev.child.wait().unwrap().success());
+    dev.platform.ok(&["up", "--port", &port, "--detach"]);
+    let page = dev.visit("/entries");
+    assert!(page.head.starts_with("http/1.1 200") && !page.body.contains("<script"), "{}", page.body);
+    assert_eq!(
+        dev.platform.query("select array_agg(distinct port) from http.listeners"),
+        format!("{{{port}}}")
+    );
 }
 
 #[test]

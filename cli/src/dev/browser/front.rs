@@ -4,13 +4,10 @@ use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
 use crate::failure::{Failure, Result};
-use crate::listeners;
+use crate::listeners::{self, ADDRESSES, BEHIND, Behind};
 
 /// From where the platform is asked, which believes this address and no other to say who asks: it is none that others come from.
 pub(crate) const SOURCE: [u8; 4] = [127, 76, 105, 118];
-/// Where the platform listens.
-const BEHIND: &str = "127.0.0.1";
-const ADDRESSES: &str = "howdah.listen_addresses";
 const PROXIES: &str = "howdah.trusted_proxies";
 
 /// What is listened on.
@@ -46,23 +43,21 @@ impl Front {
     }
 }
 
-/// The settings with which the platform listens behind it, and believes it.
-pub(crate) fn behind(settings: &[(String, String)]) -> Vec<(String, String)> {
+/// How the platform listens behind it. It is told so by its settings, and to believe what is in front of it.
+pub(crate) fn behind(settings: &mut Vec<(String, String)>) -> Result<Behind> {
     let source = SOURCE.map(|part| part.to_string()).join(".");
     let with = |first: &str, name: &str, default: &str| {
         let rest = entries(last(settings, name).unwrap_or(default)).filter(|entry| *entry != first);
-        let all: Vec<&str> = [first].into_iter().chain(rest).collect();
-        (name.to_owned(), all.join(", "))
+        [first].into_iter().chain(rest).collect::<Vec<_>>().join(", ")
     };
-    let is_other = |(name, _): &&(String, String)| {
-        !name.eq_ignore_ascii_case(ADDRESSES) && !name.eq_ignore_ascii_case(PROXIES)
-    };
-    let others = settings.iter().filter(is_other).cloned();
-    others.chain([with(BEHIND, ADDRESSES, "localhost"), with(&source, PROXIES, "")]).collect()
+    let (addresses, proxies) = (with(BEHIND, ADDRESSES, "localhost"), with(&source, PROXIES, ""));
+    settings.retain(|(name, _)| !name.eq_ignore_ascii_case(ADDRESSES) && !name.eq_ignore_ascii_case(PROXIES));
+    settings.extend([(ADDRESSES.to_owned(), String::new()), (PROXIES.to_owned(), proxies)]);
+    Ok(Behind { port: free_port()?, addresses })
 }
 
 /// A port that nothing listens on.
-pub(crate) fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     TcpListener::bind((BEHIND, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
@@ -117,20 +112,18 @@ mod tests {
 
     #[test]
     fn the_platform_listens_behind_it_and_believes_it_beside_what_was_said() {
-        let default = settings(&[(ADDRESSES, "127.0.0.1, localhost"), (PROXIES, "127.76.105.118")]);
-        assert_eq!(behind(&[]), default);
-        let said = settings(&[
+        let mut said = Vec::new();
+        assert_eq!(behind(&mut said).unwrap().addresses, "127.0.0.1, localhost");
+        assert_eq!(said, settings(&[(ADDRESSES, ""), (PROXIES, "127.76.105.118")]));
+        let mut said = settings(&[
             (PROXIES, "10.0.0.1"),
             ("work_mem", "5MB"),
             ("HOWDAH.trusted_proxies", "10.0.0.2,10.0.0.3"),
             (ADDRESSES, "*"),
         ]);
-        let all = settings(&[
-            ("work_mem", "5MB"),
-            (ADDRESSES, "127.0.0.1, *"),
-            (PROXIES, "127.76.105.118, 10.0.0.2, 10.0.0.3"),
-        ]);
-        assert_eq!(behind(&said), all);
+        assert_eq!(behind(&mut said).unwrap().addresses, "127.0.0.1, *");
+        let all = [("work_mem", "5MB"), (ADDRESSES, ""), (PROXIES, "127.76.105.118, 10.0.0.2, 10.0.0.3")];
+        assert_eq!(said, settings(&all));
     }
 
     #[test]

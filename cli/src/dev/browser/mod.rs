@@ -36,7 +36,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use self::front::SOURCE;
-pub(crate) use self::front::{Front, behind, free_port};
+pub(crate) use self::front::{Front, behind};
 use crate::failure::{Failure, Result};
 
 /// Connections at a time; others wait until one ends. Each has a second one to the platform: with those of this command they stay below

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
+use super::front::free_port;
 use super::*;
 
 /// What browsers talk to, before a platform that answers each connection so.
