@@ -9,9 +9,11 @@ use std::{fs, io};
 
 use super::{Platform, answer, interrupt};
 
-/// A platform of `howdah dev` for the application `notes`, which `howdah new` has made.
+/// A platform of `howdah dev` for an application that `howdah new` has made.
 pub(crate) struct Dev {
     pub(crate) platform: Platform,
+    /// Its name, and its folder's.
+    app: &'static str,
     pub(crate) child: Child,
     pub(crate) typed: ChildStdin,
     /// All that it has said.
@@ -26,13 +28,13 @@ impl Dev {
     pub(crate) fn start_with(more: &[&str]) -> Dev {
         let platform = Platform::new();
         platform.ok(&["new", "notes"]);
-        Dev::start_on(platform, more)
+        Dev::start_on(platform, "notes", more)
     }
 
-    /// On a platform that has the application.
-    pub(crate) fn start_on(platform: Platform, more: &[&str]) -> Dev {
+    /// On a platform whose folder has the application.
+    pub(crate) fn start_on(platform: Platform, app: &'static str, more: &[&str]) -> Dev {
         let port = platform.port.to_string();
-        let mut command = platform.command(&[&["dev", "--app", "notes", "--port", &port], more].concat());
+        let mut command = platform.command(&[&["dev", "--app", app, "--port", &port], more].concat());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A machine that runs many tests at once may keep others waiting for longer.
         let mut child = command.env("HOWDAH_LOCKS", "60").spawn().unwrap();
@@ -49,9 +51,15 @@ impl Dev {
                 }
             });
         }
-        let dev = Dev { platform, typed: child.stdin.take().unwrap(), child, said };
-        dev.says("Each save in notes is live");
+        let dev = Dev { platform, app, typed: child.stdin.take().unwrap(), child, said };
+        dev.says(&format!("Each save in {app} is live"));
         dev
+    }
+
+    /// Starts it once more after it has ended.
+    pub(crate) fn again(self) -> Dev {
+        let Dev { platform, app, .. } = self;
+        Dev::start_on(platform, app, &[])
     }
 
     /// Waits until it has said this since it was last asked; what it has said until then.
@@ -69,7 +77,7 @@ impl Dev {
     }
 
     pub(crate) fn save(&self, path: &str, text: &str) {
-        fs::write(self.platform.folder.path().join("notes").join(path), text).unwrap();
+        fs::write(self.platform.folder.path().join(self.app).join(path), text).unwrap();
     }
 
     pub(crate) fn page(&self, path: &str) -> String {

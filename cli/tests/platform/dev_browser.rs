@@ -183,7 +183,7 @@ fn a_platform_that_was_up_before_on_the_same_port_is_no_trouble() {
     let port = platform.port.to_string();
     platform.ok(&["up", "--app", "notes", "--port", &port, "--detach"]);
     platform.ok(&["stop"]);
-    let mut dev = Dev::start_on(platform, &[]);
+    let mut dev = Dev::start_on(platform, "notes", &[]);
     assert!(dev.visit("/entries").body.contains("live.js"));
     let log = fs::read_to_string(data(&dev.platform).join("log")).unwrap();
     assert!(!log.contains("cannot listen"), "{log}");

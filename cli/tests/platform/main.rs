@@ -2,8 +2,10 @@
 
 mod dev;
 mod dev_browser;
+mod dev_in_chromium;
 mod https;
 mod testing;
+mod webdriver;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

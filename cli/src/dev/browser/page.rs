@@ -46,6 +46,8 @@ fn starting() -> String {
 
 /// The page of what was told.
 fn failed(told: &str, is_outdated: bool) -> String {
+    // The page says it by itself.
+    let told = told.strip_suffix("\nNothing of it was deployed.").unwrap_or(told);
     let told = harmless(beginning(told));
     let faults = faults(&told);
     let first = faults.first().map_or("", |fault| fault.place);
@@ -119,6 +121,7 @@ Nothing of it was deployed.";
         assert!(page.contains("<span class=\"wrong\"><i>2</i>return helo();\n</span>"), "{page}");
         assert!(page.contains("<dt>hint</dt><dd>use &lt;i&gt;hello&lt;/i&gt;"), "{page}");
         assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("anew"), "{page}");
+        assert!(!page.contains("Nothing of it"), "{page}");
         assert!(failed(TOLD, true).contains("begin anew"));
     }
 
