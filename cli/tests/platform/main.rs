@@ -405,6 +405,17 @@ fn the_example_answers_as_it_was_published() {
 }
 
 #[test]
+fn the_guestbook_among_the_examples_is_deployed_with_its_tests() {
+    let platform = Platform::new();
+    let guestbook = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/guestbook");
+    let port = platform.port.to_string();
+    let told = platform.ok(&["up", "--app", guestbook, "--port", &port, "--detach"]);
+    assert!(told.contains("tests/short_messages.sql  passed"), "{told}");
+    let page = answer(platform.ask("/entries"));
+    assert!(page.contains("<form") && !page.contains("<script"), "{page}");
+}
+
+#[test]
 fn a_folder_with_a_manifest_is_deployed_and_status_shows_it() {
     let platform = Platform::new();
     let port = platform.port.to_string();
