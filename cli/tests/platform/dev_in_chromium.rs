@@ -1,8 +1,7 @@
 //! `howdah dev` as somebody sees it in a browser: the guestbook of `howdah new`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use std::{env, fs, thread};
+use std::{env, fs};
 
 use crate::Platform;
 use crate::dev::Dev;
@@ -56,10 +55,9 @@ fn a_page_shows_each_save_and_what_is_wrong_by_itself() {
     let shown = browser.shows("Ada: Hello, world", "does not exist");
     assert!(shown.contains("Write"), "{shown}");
 
-    // It stays as it is while nothing changes.
-    let loaded = browser.run("return performance.timeOrigin");
-    thread::sleep(Duration::from_secs(2));
-    assert_eq!(browser.run("return performance.timeOrigin"), loaded, "it was loaded again");
+    // It was asked for at the beginning, after each entry, and now: no page is loaded for nothing.
+    let requests = "select requests from http.stats where method = 'GET' and pattern = '/entries'";
+    assert_eq!(dev.platform.query(requests), "4");
 }
 
 #[test]
