@@ -95,3 +95,20 @@ fn a_page_comes_back_when_the_command_does() {
     let _dev = dev.again();
     browser.shows("Write", "Sign");
 }
+
+#[test]
+#[cfg_attr(not(feature = "long"), ignore = "it needs Chromium: make test-long")]
+fn a_page_that_the_browser_has_kept_shows_what_was_saved_since() {
+    let (dev, address) = guestbook();
+    let browser = Browser::start();
+    browser.visit(&address);
+    browser.shows("Sign", "");
+    browser.visit(&format!("{address}?again"));
+    browser.shows("Sign", "");
+    let file = dev.platform.folder.path().join("guestbook").join(ENTRIES);
+    let text = fs::read_to_string(&file).unwrap();
+    dev.save(ENTRIES, &text.replace("<button>Sign", "<button>Write"));
+    browser.shows("Write", "Sign");
+    browser.go_back();
+    browser.shows("Write", "Sign");
+}

@@ -92,6 +92,10 @@ impl Browser {
         self.tell("url", &json!({ "url": address }));
     }
 
+    pub(crate) fn go_back(&self) {
+        self.tell("back", &json!({}));
+    }
+
     /// Visits it in a window of its own, which is in front from now on.
     pub(crate) fn visit_in_new_window(&self, address: &str) {
         let made = self.tell("window/new", &json!({ "type": "tab" }));
