@@ -283,6 +283,10 @@ fn the_application_sees_requests_as_without_it() {
     assert!(answer(client).contains("\\\\x616263"));
     let refused = dev.ask("POST /hello", "Expect: 100-continue\r\nContent-Length: 2000000\r\n");
     assert!(refused.head.starts_with("http/1.1 413"), "{}", refused.head);
+    // HTTP/1.0 knows no such word.
+    let old =
+        dev.send("POST /hello HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc");
+    assert!(old.body.contains("\\\\x616263"), "{}", old.body);
     let by_http2 = Command::new("curl")
         .args(["-sS", "--http2-prior-knowledge", "-H", "Accept: text/html", "-w", " by HTTP/%{http_version}"])
         .arg(format!("http://127.0.0.1:{}/hello", dev.platform.port))

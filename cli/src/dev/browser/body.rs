@@ -58,7 +58,7 @@ impl Body for Upload {
     }
 }
 
-/// The connection to the platform, which ends with what comes over it.
+/// What drives a connection to the platform. It ends with what comes over that.
 pub(super) struct Driver(pub(super) JoinHandle<()>);
 
 impl Drop for Driver {

@@ -10,12 +10,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::SockRef;
-use tokio::io::{ReadBuf, copy_bidirectional};
+use tokio::io::{AsyncWriteExt, ReadBuf, copy};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::Shared;
+use super::body::Driver;
 use super::pass::{self, MOST_HEADERS, MOST_READ};
 
 /// How long a client may take for a head, and stay without a request.
@@ -98,10 +99,16 @@ async fn speak(stream: TcpStream, shared: Arc<Shared>, client: Client) -> hyper:
         .await
 }
 
-/// HTTP/2 is between client and platform: pages that come by it are as the application makes them.
-async fn tunnel(mut stream: TcpStream, shared: &Shared, client: Client) -> io::Result<()> {
-    let mut platform = pass::connect(shared.behind, client).await?;
-    copy_bidirectional(&mut stream, &mut platform).await?;
+/// HTTP/2 is between client and platform: pages that come by it are as the application makes them. It ends when the platform ends it.
+async fn tunnel(client_side: TcpStream, shared: &Shared, client: Client) -> io::Result<()> {
+    let _under_way = Arc::clone(&shared.under_way);
+    let (mut from_platform, mut to_platform) = pass::connect(shared.behind, client).await?.into_split();
+    let (mut from_client, mut to_client) = client_side.into_split();
+    let _upwards = Driver(tokio::spawn(async move {
+        let _ = copy(&mut from_client, &mut to_platform).await;
+        let _ = to_platform.shutdown().await;
+    }));
+    copy(&mut from_platform, &mut to_client).await?;
     Ok(())
 }
 

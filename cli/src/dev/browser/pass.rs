@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
@@ -71,8 +71,7 @@ async fn pass(
         let _ = connection.await;
     }));
     leave_connection(request.headers_mut());
-    // Whoever has nothing to send has nothing to wait for.
-    let may_go_on = asks_to_go_on(request.headers()).then(|| notice(&mut request));
+    let may_go_on = asks_to_go_on(&request).then(|| notice(&mut request));
     let request = request.map(|body| Upload::new(body, may_go_on));
     let answer = sender.send_request(request).await.map_err(lost)?;
     Ok((answer, driver))
@@ -92,8 +91,11 @@ pub(super) async fn connect(behind: SocketAddr, client: Client) -> io::Result<Tc
     Ok(stream)
 }
 
-fn asks_to_go_on(headers: &HeaderMap) -> bool {
-    headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+/// Whether it waits for a word before it sends its body. HTTP/1.0 knows none.
+fn asks_to_go_on<B>(request: &Request<B>) -> bool {
+    let expects = request.headers().get(EXPECT);
+    request.version() == Version::HTTP_11
+        && expects.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// Learns when the platform says that the body may come.

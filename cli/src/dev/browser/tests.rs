@@ -236,6 +236,30 @@ fn listeners_and_connections_have_a_bound_and_places_come_back() {
 }
 
 #[test]
+fn http2_is_passed_as_it_is_and_a_client_that_stays_holds_nothing_once_the_platform_has_ended() {
+    let stage = Stage::begin(|mut stream| {
+        let mut announced = String::new();
+        while !announced.ends_with("\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            announced.push(byte[0] as char);
+        }
+        let mut preface = [0; 24];
+        stream.read_exact(&mut preface).unwrap();
+        let _ = stream.write_all(&preface);
+    });
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut client = stage.connect();
+    // In two pieces, of which the first could begin a word of HTTP/1.1.
+    client.write_all(&preface[..2]).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    client.write_all(&preface[2..]).unwrap();
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, preface);
+}
+
+#[test]
 fn it_ends_with_what_was_under_way_answered_and_nothing_listens_any_more() {
     let (asked, is_asked) = std::sync::mpsc::channel();
     let stage = Stage::begin(move |mut stream| {
