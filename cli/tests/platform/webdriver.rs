@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// What WebDriver calls an element in JSON.
@@ -30,7 +33,11 @@ impl Browser {
         let home = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new("chromedriver");
-        command.arg(format!("--port={port}")).env("HOME", home.path()).env("TMPDIR", home.path());
+        command
+            .process_group(0)
+            .arg(format!("--port={port}"))
+            .env("HOME", home.path())
+            .env("TMPDIR", home.path());
         let driver = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut browser = Browser { driver, port, session: String::new(), _home: home };
         let begun = Instant::now();
@@ -162,11 +169,11 @@ fn line(client: &mut impl BufRead) -> String {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Chromium ends with its session.
+        // Chromium ends with its session, and after a failure, when nobody may answer any more, with the group.
         if !self.session.is_empty() && !thread::panicking() {
             self.send("DELETE", &format!("/session/{}", self.session), &Value::Null);
         }
-        let _ = self.driver.kill();
+        let _ = killpg(Pid::from_raw(self.driver.id().cast_signed()), Signal::SIGKILL);
         let _ = self.driver.wait();
     }
 }
