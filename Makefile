@@ -116,7 +116,7 @@ test-long: PROFILE = $(TEST_PROFILE)
 test-long: setup-long extension ## the long tests too, those of time, on clusters that each test makes anew
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION) --features howdah/faults
 	@scripts/stage "$(TARGET)/$(PROFILE)/libhowdah.so" "$(FAULTY_STAGE)"
-	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --features howdah-tests/long
+	@HOWDAH_FRESH=1 HOWDAH_FAULTY_STAGE="$(FAULTY_STAGE)" $(TESTS) -- --features howdah-tests/long,howdah-cli/long
 	@$(MVN) -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@$(MVN) verify -Dgroups=long -DexcludedGroups=

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::listeners::Behind;
+
 /// Runs a local Howdah: a private PostgreSQL that answers HTTP.
 #[derive(Debug, Parser)]
 #[command(
@@ -30,7 +32,8 @@ pub(crate) enum Task {
     Up(Up),
     /// Start a platform and deploy an application at each save, until Ctrl-C.
     ///
-    /// What is wrong is told with file and line, and the application stays as it was. Nothing is run that has not changed; tests are
+    /// What is wrong is told with file and line, here and in the browser, and the application stays as it was. Pages load again by
+    /// themselves. Nothing is run that has not changed; tests are
     /// left to howdah deploy. The platform ends with this command.
     Dev(Dev),
     /// Run the tests of an application, each in a transaction of its own, which is undone.
@@ -416,6 +419,9 @@ pub(crate) struct Up {
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// How the platform listens where something else has the port for HTTP, and stands in front of it.
+    #[arg(skip)]
+    pub(crate) behind: Option<Behind>,
 }
 
 impl Up {

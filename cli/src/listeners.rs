@@ -1,14 +1,15 @@
 //! The listeners of a platform that `howdah up` starts.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use cluster::Cluster;
+use cluster::postgres::Client;
 
 use crate::arguments::Up;
 use crate::database;
@@ -20,6 +21,18 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the port is tried.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How a platform listens that something stands in front of, which has the port for HTTP.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    /// Its port, on 127.0.0.1 alone.
+    pub(crate) port: u16,
+    /// Where SQL may listen. The platform starts with nowhere: what an earlier start has listened on may be what is in front now.
+    pub(crate) addresses: String,
+}
+
+/// Where SQL may listen.
+pub(crate) const ADDRESSES: &str = "howdah.listen_addresses";
+
 /// A port that is listened on, and the file of the platform's folder that remembers it for the next start.
 struct Listener {
     remembered: &'static str,
@@ -27,8 +40,12 @@ struct Listener {
     /// The option that names it, and the variable of the Makefile.
     names: &'static str,
     port: u16,
+    /// The one address that it is on; none for all that the server allows.
+    address: Option<&'static str>,
 }
 
+/// Where a platform listens that something stands in front of.
+pub(crate) const BEHIND: &str = "127.0.0.1";
 const CLEAR: &str = "port";
 const TLS: &str = "tls-port";
 
@@ -38,13 +55,15 @@ fn wanted(options: &Up) -> Vec<Listener> {
         remembered: CLEAR,
         tls: false,
         names: "--port (make run PORT=…)",
-        port: options.private.port,
+        port: options.behind.as_ref().map_or(options.private.port, |behind| behind.port),
+        address: options.behind.is_some().then_some(BEHIND),
     };
     let tls = || Listener {
         remembered: TLS,
         tls: true,
         names: "--tls-port (make run TLS_PORT=…)",
         port: options.tls_port,
+        address: None,
     };
     [Some(clear), options.tls.then(tls)].into_iter().flatten().collect()
 }
@@ -80,17 +99,38 @@ pub(crate) fn listen(cluster: &Cluster, options: &Up) -> Result<()> {
             client.execute("select http.unlisten($1)", &[&i32::from(earlier)])?;
         }
     }
+    if let Some(behind) = &options.behind {
+        allow(cluster, &mut client, &behind.addresses)?;
+    }
     for listener in &wanted {
         let port = i32::from(listener.port);
-        match listener.tls {
-            true => client.execute("select http.listen($1, tls => true)", &[&port])?,
-            false => client.execute("select http.listen($1)", &[&port])?,
+        match (listener.tls, listener.address) {
+            (true, _) => client.execute("select http.listen($1, tls => true)", &[&port])?,
+            (false, None) => client.execute("select http.listen($1)", &[&port])?,
+            (false, Some(address)) => client.execute("select http.listen($1, $2)", &[&port, &address])?,
         };
     }
     [CLEAR, TLS].into_iter().try_for_each(|file| {
         let port = wanted.iter().find(|listener| listener.remembered == file).map(|listener| listener.port);
         remember(&cluster.path().join(file), port)
     })
+}
+
+/// Lets SQL listen on these addresses from now on, unless somebody has said otherwise by ALTER SYSTEM.
+fn allow(cluster: &Cluster, client: &mut Client, addresses: &str) -> Result<()> {
+    let mut read = || -> Result<SystemTime> {
+        Ok(client.query_one("select pg_catalog.pg_conf_load_time()", &[])?.get(0))
+    };
+    let before = read()?;
+    cluster.change(ADDRESSES, addresses)?;
+    let deadline = Instant::now() + LISTEN_TIMEOUT;
+    while read()? == before {
+        if Instant::now() > deadline {
+            return Err(Failure::Said("the platform does not read its configuration again".into()));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn remember(file: &Path, port: Option<u16>) -> Result<()> {
@@ -129,18 +169,23 @@ pub(crate) fn await_listeners(cluster: &Cluster, options: &Up, stop: &AtomicBool
 
 impl Listener {
     fn require_free(&self) -> Result<()> {
-        let (port, names) = (self.port, self.names);
-        let why = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                format!("is taken by another program; choose another with {names}")
-            }
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                format!("needs rights that you do not have; choose one above 1023 with {names}")
-            }
-            Err(error) => format!("cannot be used: {error}"),
-        };
-        Err(Failure::Said(format!("port {port} {why}")))
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::Said(refusal(self.port, self.names, &error))),
+        }
+    }
+}
+
+/// Why a port cannot be listened on, and by which option another is chosen.
+pub(crate) fn refusal(port: u16, names: &str, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            format!("port {port} is taken by another program; choose another with {names}")
+        }
+        ErrorKind::PermissionDenied => {
+            format!("port {port} needs rights that you do not have; choose one above 1023 with {names}")
+        }
+        _ => format!("port {port} cannot be used: {error}"),
     }
 }
 

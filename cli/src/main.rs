@@ -7,7 +7,8 @@
 //! - `https`: what `up --tls` serves with; `authority` is the development authority, which signs the certificate of
 //!   `localhost`, and `trust` the command that has a system trust it. `files` writes certificates and keys.
 //! - `deployment`: `new`, `plan`, `deploy`, `rollback` and `history`: folders that are applications.
-//! - `dev`: deploys at each save; `testing`: `howdah test`; `seeding`: `howdah seed`.
+//! - `dev`: a platform that deploys an application at each save; `dev/watch` sees saves, `dev/browser` stands between browsers and the platform.
+//! - `testing`: `howdah test`; `seeding`: `howdah seed`.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `psql`: opens psql on it.

@@ -1,6 +1,6 @@
 //! `howdah up`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -37,7 +37,7 @@ pub(crate) fn run_beside(options: &Up, beside: Option<Beside<'_>>) -> Result<()>
     let life = if beside.is_some() { Life::WithParent } else { Life::Independent };
     let (mut cluster, started) = start(options, life)?;
     if beside.is_some() && !started {
-        return Err(Failure::Said("stop it first (howdah stop), or use another --data folder".into()));
+        return Err(stop_it_first());
     }
     // Before the greeting, which says that warnings follow.
     let follower = Follower::open(&cluster.log()).map_err(|error| unreadable(&cluster, error))?;
@@ -60,6 +60,17 @@ pub(crate) fn run_beside(options: &Up, beside: Option<Beside<'_>>) -> Result<()>
             stay(&mut cluster, follower, &stop, look)
         }
     }
+}
+
+/// An error if a platform runs in the folder.
+pub(crate) fn require_none(data: &Path) -> Result<()> {
+    let Ok(cluster) = Cluster::attach(data) else { return Ok(()) };
+    say(&format!("Howdah runs here already (process {}).", cluster.pid().unwrap_or_default()));
+    Err(stop_it_first())
+}
+
+fn stop_it_first() -> Failure {
+    Failure::Said("stop it first (howdah stop), or use another --data folder".into())
 }
 
 /// The running cluster, and whether this call has started it.

@@ -278,6 +278,9 @@ bounds! {
     /// From a save to the page, by howdah dev, in an application of two hundred files.
     LIVE_AFTER_SAVE: 300 ms,
         "together::live::a_save_among_two_hundred_files_is_soon_live";
+    /// A request through what stands in front of the platform of howdah dev, beside one without.
+    THROUGH_DEV: 1 ms,
+        "together::live::what_stands_in_front_of_the_platform_costs_a_request_little";
     /// Create or drop database beside a hundred.
     DATABASE_AMONG_MANY: 1000 ms,
         "alone::many_databases::idle_workers_delay_no_command_on_another_database";

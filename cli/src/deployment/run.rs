@@ -59,8 +59,11 @@ pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
 pub(crate) enum Loaded {
     /// It is what was deployed last.
     Same,
-    /// It is live: whether nothing of it was there before.
-    Live(bool),
+    /// It is live.
+    Live {
+        /// Whether nothing of it was there before.
+        is_first: bool,
+    },
     /// Migrations that have run are not as they were: what is wrong with them.
     Outdated(String),
 }
@@ -100,7 +103,7 @@ pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
         &[&name],
     )?;
     transaction.commit()?;
-    Ok(Loaded::Live(deployed.number == 0))
+    Ok(Loaded::Live { is_first: deployed.number == 0 })
 }
 
 /// Drops an application with its routes, query handlers and all of its rows.

@@ -1,16 +1,22 @@
 //! `howdah dev`: a platform of one's own that deploys an application at each save.
+//!
+//! - `watch`: whether something was saved.
+//! - `browser`: what browsers talk to, so that pages load again by themselves and show what is wrong.
 
+mod browser;
 mod watch;
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
 use cluster::Cluster;
-use folder::{Folder, Kind};
+use folder::{Folder, Kind, Manifest};
 
+use self::browser::{Browser, Front, Now};
 use self::watch::Watch;
 use crate::arguments::{Dev, Up};
 use crate::connection::Address;
@@ -19,17 +25,24 @@ use crate::deployment::run::{self, Loaded};
 use crate::deployment::target;
 use crate::failure::Result;
 use crate::screen::{complain, say};
-use crate::up;
+use crate::{seeding, up};
 
 /// What has to be typed for all rows to go.
 const ANEW: &str = "anew";
+/// Whose seeds fill what is new.
+const ENVIRONMENT: &str = "development";
 
 /// Starts the platform and stays, until Ctrl-C.
 pub(crate) fn run(options: &Dev) -> Result<()> {
     target::read(&options.app)?;
-    let up = Up::of(options.platform.clone());
+    let mut platform = options.platform.clone();
+    up::require_none(&platform.place.data)?;
+    let front = Front::listen(platform.port, &platform.settings)?;
+    let behind = browser::behind(&mut platform.settings)?;
+    let browser = Rc::new(Browser::begin(front, behind.port)?);
+    let up = Up { behind: Some(behind), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
-        let mut developer = Developer::begin(options, cluster)?;
+        let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
         Ok(Box::new(move || developer.look()))
     };
     up::run_beside(&up, Some(&mut begin))
@@ -39,6 +52,8 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
 struct Developer {
     app: PathBuf,
     address: Address,
+    /// Whom browsers ask: it shows what is wrong, too.
+    browser: Rc<Browser>,
     watch: Watch,
     /// What is live, or waits for a word: saving the same again changes nothing. What has failed is tried again.
     tried: Option<String>,
@@ -50,13 +65,14 @@ struct Developer {
 
 impl Developer {
     /// Loads it as it is.
-    fn begin(options: &Dev, cluster: &Cluster) -> Result<Developer> {
+    fn begin(options: &Dev, cluster: &Cluster, browser: Rc<Browser>) -> Result<Developer> {
         let database = &options.platform.database;
         let shown = format!("{database} of {}", options.platform.place.data.display());
         let mut developer = Developer {
             watch: Watch::begin(&options.app),
             app: options.app.clone(),
             address: Address::local(&cluster.connection_string(database)?, shown, "howdah dev")?,
+            browser,
             tried: None,
             typed: None,
             offers_anew: false,
@@ -81,7 +97,11 @@ impl Developer {
         let begun = Instant::now();
         let mut folder = match Folder::read(&self.app) {
             Ok(folder) => folder,
-            Err(faults) => return complain(&harmless(&target::said(&faults).to_string())),
+            Err(faults) => {
+                // What is as it was before is looked at again, and live again.
+                self.tried = None;
+                return self.fail(target::said(&faults).to_string());
+            }
         };
         // They run in each deployment, and by howdah test.
         folder.files.retain(|_, file| file.kind != Kind::Test);
@@ -91,9 +111,19 @@ impl Developer {
         }
         self.tried = Some(now);
         self.offers_anew = false;
+        let manifest = folder.manifest.clone();
         match run::run_live(folder, &self.address) {
-            Ok(Loaded::Same) => say("Nothing has changed."),
-            Ok(Loaded::Live(_)) => say(&format!("Live after {} ms.", begun.elapsed().as_millis())),
+            Ok(Loaded::Same) => {
+                say("Nothing has changed.");
+                self.browser.say(Now::Live, false);
+            }
+            Ok(Loaded::Live { is_first }) => {
+                say(&format!("Live after {} ms.", begun.elapsed().as_millis()));
+                if is_first {
+                    self.seed(&manifest);
+                }
+                self.browser.say(Now::Live, true);
+            }
             Ok(Loaded::Outdated(faults)) => {
                 complain(&harmless(&faults));
                 self.offers_anew = true;
@@ -101,12 +131,26 @@ impl Developer {
                 complain(&format!(
                     "or begin anew: type {ANEW} and Enter, and the application's schema is dropped with all of its rows, and made again"
                 ));
+                self.browser.say(Now::Outdated(faults), false);
             }
             Err(failure) => {
                 self.tried = None;
-                complain(&harmless(&failure.to_string()));
+                self.fail(failure.to_string());
             }
         }
+    }
+
+    /// Puts in what new tables are to have. What is wrong with it is told, and the application is live without.
+    fn seed(&self, manifest: &Manifest) {
+        if let Err(failure) = seeding::fill(&self.address, &self.app, manifest, Some(ENVIRONMENT), true) {
+            complain(&harmless(&failure.to_string()));
+        }
+    }
+
+    /// Tells what is wrong, in the terminal and in browsers.
+    fn fail(&self, told: String) {
+        complain(&harmless(&told));
+        self.browser.say(Now::Failed(told), false);
     }
 
     fn begin_anew(&mut self) {

@@ -9,21 +9,32 @@ use std::{fs, io};
 
 use super::{Platform, answer, interrupt};
 
-/// A platform of `howdah dev` for the application `notes`, which `howdah new` has made.
-struct Dev {
-    platform: Platform,
-    child: Child,
-    typed: ChildStdin,
+/// A platform of `howdah dev` for an application that `howdah new` has made.
+pub(crate) struct Dev {
+    pub(crate) platform: Platform,
+    /// Its name, and its folder's.
+    app: &'static str,
+    pub(crate) child: Child,
+    pub(crate) typed: ChildStdin,
     /// All that it has said.
     said: Arc<Mutex<String>>,
 }
 
 impl Dev {
-    fn start() -> Dev {
+    pub(crate) fn start() -> Dev {
+        Dev::start_with(&[])
+    }
+
+    pub(crate) fn start_with(more: &[&str]) -> Dev {
         let platform = Platform::new();
         platform.ok(&["new", "notes"]);
+        Dev::start_on(platform, "notes", more)
+    }
+
+    /// On a platform whose folder has the application.
+    pub(crate) fn start_on(platform: Platform, app: &'static str, more: &[&str]) -> Dev {
         let port = platform.port.to_string();
-        let mut command = platform.command(&["dev", "--app", "notes", "--port", &port]);
+        let mut command = platform.command(&[&["dev", "--app", app, "--port", &port], more].concat());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A machine that runs many tests at once may keep others waiting for longer.
         let mut child = command.env("HOWDAH_LOCKS", "60").spawn().unwrap();
@@ -40,13 +51,19 @@ impl Dev {
                 }
             });
         }
-        let dev = Dev { platform, typed: child.stdin.take().unwrap(), child, said };
-        dev.says("Each save in notes is live");
+        let dev = Dev { platform, app, typed: child.stdin.take().unwrap(), child, said };
+        dev.says(&format!("Each save in {app} is live"));
         dev
     }
 
+    /// Starts it once more after it has ended.
+    pub(crate) fn again(self) -> Dev {
+        let Dev { platform, app, .. } = self;
+        Dev::start_on(platform, app, &[])
+    }
+
     /// Waits until it has said this since it was last asked; what it has said until then.
-    fn says(&self, words: &str) -> String {
+    pub(crate) fn says(&self, words: &str) -> String {
         let begun = Instant::now();
         loop {
             let said = self.said.lock().unwrap().clone();
@@ -59,11 +76,11 @@ impl Dev {
         }
     }
 
-    fn save(&self, path: &str, text: &str) {
-        fs::write(self.platform.folder.path().join("notes").join(path), text).unwrap();
+    pub(crate) fn save(&self, path: &str, text: &str) {
+        fs::write(self.platform.folder.path().join(self.app).join(path), text).unwrap();
     }
 
-    fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         answer(self.platform.ask(path))
     }
 }

@@ -1,8 +1,11 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
 mod dev;
+mod dev_browser;
+mod dev_in_chromium;
 mod https;
 mod testing;
+mod webdriver;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -399,6 +402,17 @@ fn the_example_answers_as_it_was_published() {
     assert!(found.contains("content-type: text/html") && found.ends_with("Hello, <b>John</b>!"), "{found}");
     let missing = answer(platform.ask("/test?q"));
     assert!(missing.starts_with("HTTP/1.1 404") && missing.contains(r#""query_string" : "q""#), "{missing}");
+}
+
+#[test]
+fn the_guestbook_among_the_examples_is_deployed_with_its_tests() {
+    let platform = Platform::new();
+    let guestbook = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/guestbook");
+    let port = platform.port.to_string();
+    let told = platform.ok(&["up", "--app", guestbook, "--port", &port, "--detach"]);
+    assert!(told.contains("tests/short_messages.sql  passed"), "{told}");
+    let page = answer(platform.ask("/entries"));
+    assert!(page.contains("<form") && !page.contains("<script"), "{page}");
 }
 
 #[test]

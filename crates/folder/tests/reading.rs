@@ -97,3 +97,21 @@ fn what_howdah_new_makes_is_an_application() {
     let read = Folder::read(folder.path()).unwrap();
     assert_eq!((read.manifest.name.as_str(), read.files.len()), ("guestbook", 5));
 }
+
+#[test]
+fn the_guestbook_among_the_examples_is_what_howdah_new_makes_and_a_migration_and_a_test_more() {
+    let guestbook = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/guestbook"));
+    let made = example::files("guestbook");
+    for (path, text) in &made {
+        let there = fs::read_to_string(guestbook.join(path)).unwrap_or_default();
+        assert_eq!(there, *text, "examples/guestbook/{path}: howdah new guestbook makes another");
+    }
+    let read = Folder::read(guestbook).unwrap();
+    let more: Vec<&str> = read
+        .files
+        .keys()
+        .map(String::as_str)
+        .filter(|path| made.iter().all(|(known, _)| known != path))
+        .collect();
+    assert_eq!(more, ["migrations/002-short-messages.sql", "tests/short_messages.sql"]);
+}

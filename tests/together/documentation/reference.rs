@@ -110,11 +110,15 @@ fn settings_in(bound: &str) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// Whether a test is there: `together::file::test` is below tests/, `gateway file::test` in a crate.
+/// Whether a test is there: `together::file::test` is below tests/, `gateway file::test` in a crate, `cli file::test` in the command.
 fn is_there(test: &str) -> bool {
     let parts: Vec<&str> = test.split([':', ' ']).filter(|part| !part.is_empty()).collect();
     let [group, file, name] = parts[..] else { return false };
-    let folder = if matches!(group, "together" | "alone") { "tests" } else { "crates" };
+    let folder = match group {
+        "together" | "alone" => "tests",
+        "cli" => "",
+        _ => "crates",
+    };
     let files = files_named(&project().join(folder).join(group), &format!("{file}.rs"));
     let declaration = format!("fn {name}(");
     files.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(&declaration)))
