@@ -283,7 +283,7 @@ fn memory_for(megabytes: usize) -> (u64, u64) {
 
 #[test]
 fn large_files_take_little_memory_on_both_sides() {
-    let megabytes = if cfg!(feature = "long") { 1024 } else { 48 };
+    let megabytes = if cfg!(feature = "long") { 1024 } else { 16 };
     let (client, server) = memory_for(megabytes);
     assert!(
         (1..200).contains(&client) && (1..200).contains(&server),

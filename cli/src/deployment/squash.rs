@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     let cluster = TemporaryCluster::start(server.set("howdah.databases", ""))?;
     let before = dump(&cluster, "before", &folder, old.clone())?;
     let named = others(&old);
-    let text = squash::head(&named) + &squash::of_dump(&before);
+    let text = squash::head(&named) + &before;
     let new = BTreeMap::from([(path.clone(), File::new(Kind::Migration, text.clone()))]);
     let after = dump(&cluster, "after", &folder, new)?;
     if let Some((wanted, got)) = before.lines().zip(after.lines()).find(|(one, other)| one != other) {
@@ -66,7 +66,7 @@ fn name(last: &str, of: &str) -> String {
     format!("{}-{of}.sql", &last[..begin + digits])
 }
 
-/// What each stands for itself, or it.
+/// The migrations, with the SHA-256 of their texts.
 fn others(old: &BTreeMap<String, File>) -> BTreeMap<String, String> {
     old.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect()
 }
@@ -99,5 +99,5 @@ fn dump(
     // A random word that newer ones write.
     let lines =
         text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
-    Ok(lines.map(|line| format!("{line}\n")).collect())
+    Ok(squash::of_dump(&lines.map(|line| format!("{line}\n")).collect::<String>()))
 }

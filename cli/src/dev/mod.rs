@@ -15,6 +15,8 @@ use std::time::Instant;
 
 use cluster::Cluster;
 use folder::{Folder, Kind, Manifest};
+use nix::sys::signal::{Signal, raise};
+use nix::unistd::getppid;
 
 use self::browser::{Browser, Front, Now};
 use self::watch::Watch;
@@ -43,7 +45,14 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
     let up = Up { behind: Some(behind), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
         let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
-        Ok(Box::new(move || developer.look()))
+        let parent = getppid();
+        Ok(Box::new(move || {
+            developer.look();
+            if getppid() != parent {
+                // Nobody is left whom it is for.
+                let _ = raise(Signal::SIGTERM);
+            }
+        }))
     };
     up::run_beside(&up, Some(&mut begin))
 }

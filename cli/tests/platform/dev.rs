@@ -171,6 +171,89 @@ fn no_server_outlives_it() {
 }
 
 #[test]
+fn a_thousand_saves_end_in_what_the_last_one_said() {
+    let dev = Dev::start();
+    dev.save("functions/hello.sql", &hello("zero"));
+    dev.save(
+        "routes.sql",
+        "select http.route('GET', '/entries', 'entries');\nselect http.route('POST', '/entries', 'add_entry');\nselect http.route('GET', '/hello', 'hello');\n",
+    );
+    for number in 1..=1000 {
+        // Each tenth is wrong, as what is half written is.
+        let text = hello(&format!("number {number}"));
+        dev.save("functions/hello.sql", if number % 10 == 5 { &text[..text.len() / 2] } else { &text });
+        thread::sleep(Duration::from_millis(10));
+    }
+    let begun = Instant::now();
+    while !dev.page("/hello").ends_with("number 1000") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", dev.page("/hello"));
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(dev.platform.query("select count(*) from deploy.deployment"), "1");
+}
+
+/// Starts it below another program, kills that, and waits until neither it nor its server is there.
+fn ends_with(above: impl Fn(&str) -> Vec<String>) {
+    let platform = Platform::new();
+    platform.ok(&["new", "notes"]);
+    let command = format!("{} dev --app notes --port {}", env!("CARGO_BIN_EXE_howdah"), platform.port);
+    let above = above(&command);
+    let mut parent = std::process::Command::new(&above[0]);
+    parent.args(&above[1..]).current_dir(platform.folder.path()).env("HOWDAH_LOCKS", "60");
+    let mut parent = parent.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while !platform.serves() || !answer(platform.ask("/entries")).starts_with("HTTP/1.1 200") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not serve");
+        thread::sleep(Duration::from_millis(50));
+    }
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let begun = Instant::now();
+    while platform.run(&["status"]).status.code() != Some(3) || platform.serves() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the server is still there");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn it_ends_with_its_parent() {
+    ends_with(|command| ["sh", "-c", &format!("{command}; true")].map(str::to_owned).to_vec());
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    ends_with(|command| ["script", "-qfec", command, "/dev/null"].map(str::to_owned).to_vec());
+}
+
+#[test]
+fn what_is_new_has_its_seeds() {
+    let platform = Platform::new();
+    platform.ok(&["new", "notes"]);
+    let write = |path: &str, text: &str| {
+        let path = platform.folder.path().join("notes").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("seeds/entry.csv", "author,message\nAda,Hello\n");
+    write("seeds/development/entry.ndjson", "{\"author\": \"Bob\", \"message\": \"Hi\"}\n");
+    write("howdah.toml", "name = \"notes\"\n[seeds]\nentry = \"id\"\n");
+    // Nothing says by which column: it is told, and the application is there all the same.
+    let mut dev = Dev::start_on(platform, "notes", &[]);
+    assert!(dev.page("/entries").starts_with("HTTP/1.1 200"));
+    assert_eq!(dev.platform.query("select count(*) from notes.entry"), "0");
+    dev.save("howdah.toml", "name = \"notes\"\n");
+    dev.save("seeds/development/entry.ndjson", "");
+    let migration =
+        "create table entry (id int generated always as identity primary key, author text, message text);
+         grant select, insert on entry to howdah_web;\n";
+    dev.save("migrations/001-entry.sql", migration);
+    dev.says("type anew");
+    dev.typed.write_all(b"anew\n").unwrap();
+    dev.says("seeds/entry.csv  1 rows");
+    assert!(dev.page("/entries").contains("<b>Ada</b>: Hello"));
+}
+
+#[test]
 fn migrations_and_pages_are_added_and_work() {
     let platform = Platform::new();
     platform.ok(&["new", "notes"]);

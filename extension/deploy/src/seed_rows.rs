@@ -1,10 +1,9 @@
 //! The rows of a piece of a file, one INSERT each. As the application's owner, inside its settings.
 
 use std::cell::Cell;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 
 use pg::entry::callback;
-use pg::guard::PgError;
 use pg::refuse::refuse;
 use pg::scratch::Scratch;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -17,10 +16,12 @@ pub(crate) struct Column {
     pub name: String,
     /// Its name as SQL writes it.
     pub quoted: String,
-    /// Its number in the table, from 1.
-    pub number: i32,
+    /// Whether its values are PostgreSQL's to choose, once a row is there.
+    pub is_generated: bool,
     /// Its type.
     pub of_type: Oid,
+    /// What the type is limited to.
+    pub modifier: i32,
 }
 
 /// Where rows go.
@@ -36,8 +37,8 @@ pub(crate) struct Insert {
 thread_local! {
     /// What COPY reads: bytes that are left.
     static SOURCE: Cell<(*const u8, usize)> = const { Cell::new((std::ptr::null(), 0)) };
-    /// The line that was read last, from 1; 0 if COPY counts.
-    static LINE: Cell<usize> = const { Cell::new(0) };
+    /// The row that was read last, from 1.
+    static ROW: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Insert {
@@ -53,6 +54,7 @@ impl Insert {
         }
         let (key, others): (Vec<&Column>, Vec<&Column>) =
             self.columns.iter().partition(|column| self.key.contains(&column.name));
+        let others: Vec<&Column> = others.into_iter().filter(|column| !column.is_generated).collect();
         let list = |columns: &[&Column], shape: &dyn Fn(&str) -> String| {
             let all: Vec<String> = columns.iter().map(|column| shape(&column.quoted)).collect();
             all.join(", ")
@@ -101,7 +103,7 @@ impl Plan {
 
 /// Whole rows of comma-separated values; how many were written.
 pub(crate) fn of_csv(insert: &Insert, table: Oid, content: &[u8]) -> u64 {
-    LINE.set(0);
+    ROW.set(0);
     SOURCE.set((content.as_ptr(), content.len()));
     let places: Vec<String> = (1..=insert.columns.len()).map(|place| format!("${place}")).collect();
     let statement = format!(
@@ -117,41 +119,77 @@ pub(crate) fn of_csv(insert: &Insert, table: Oid, content: &[u8]) -> u64 {
         // SAFETY: inside a transaction; the table is closed when the copy has ended, or by the subtransaction's end.
         unsafe {
             let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE);
-            let width = (*(*relation).rd_att).natts as usize;
             let copy = begin_copy(relation, insert);
-            let mut context = pg_sys::ErrorContextCallback {
-                previous: pg_sys::error_context_stack,
-                callback: Some(pg::CopyFromErrorCallback),
-                arg: copy.cast(),
-            };
-            pg_sys::error_context_stack = &raw mut context;
-            let (mut all, mut nulls) = (vec![Datum::null(); width], vec![false; width]);
+            let inputs: Vec<Input> = insert.columns.iter().map(|column| Input::of(column)).collect();
             let (row, mut written) = (Scratch::here(), 0);
-            while row.run(|| {
-                let has_row =
-                    pg_sys::NextCopyFrom(copy, std::ptr::null_mut(), all.as_mut_ptr(), nulls.as_mut_ptr());
-                if has_row {
-                    let of = |column: &Column| {
-                        (all[column.number as usize - 1], nulls[column.number as usize - 1])
-                    };
-                    let (mut values, marks): (Vec<Datum>, Vec<u8>) = insert
-                        .columns
-                        .iter()
-                        .map(|column| {
-                            let (value, is_null) = of(column);
-                            (value, if is_null { b'n' } else { b' ' })
-                        })
-                        .unzip();
+            while row.run(|| match next_row(copy) {
+                None => false,
+                Some(fields) => {
+                    refuse_width(insert, fields.len());
+                    let (mut values, marks): (Vec<Datum>, Vec<u8>) =
+                        inputs.iter().zip(fields).map(|(input, field)| input.value(*field)).unzip();
                     written += plan.run(&mut values, &marks);
+                    true
                 }
-                has_row
             }) {}
-            pg_sys::error_context_stack = context.previous;
             pg_sys::EndCopyFrom(copy);
             pg_sys::table_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
             written
         }
     })
+}
+
+/// The next row of a COPY, as texts; null is none.
+unsafe fn next_row<'c>(copy: pg_sys::CopyFromState) -> Option<&'c [*mut c_char]> {
+    let (mut fields, mut count) = (std::ptr::null_mut(), 0);
+    ROW.set(ROW.get() + 1);
+    // SAFETY: a COPY of texts; what it gives lasts until the next row.
+    unsafe {
+        let has_row = pg_sys::NextCopyFromRawFields(copy, &raw mut fields, &raw mut count);
+        has_row.then(|| std::slice::from_raw_parts(fields.cast_const(), usize::try_from(count).unwrap_or(0)))
+    }
+}
+
+/// An error unless a row has as many values as the first line has names.
+fn refuse_width(insert: &Insert, count: usize) {
+    let refuse = |message: &str| refuse(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, message);
+    match insert.columns.get(count) {
+        Some(missing) => refuse(&format!("missing data for column \"{}\"", missing.name)),
+        None if count > insert.columns.len() => refuse("extra data after last expected column"),
+        None => {}
+    }
+}
+
+/// How texts become values of a column.
+struct Input {
+    function: pg_sys::FmgrInfo,
+    parameter: Oid,
+    modifier: i32,
+}
+
+impl Input {
+    unsafe fn of(column: &Column) -> Input {
+        let mut input = Input {
+            function: pg_sys::FmgrInfo::default(),
+            parameter: Oid::INVALID,
+            modifier: column.modifier,
+        };
+        // SAFETY: inside a transaction; what it looks up is kept in the current memory context.
+        unsafe {
+            let mut number = Oid::INVALID;
+            pg_sys::getTypeInputInfo(column.of_type, &raw mut number, &raw mut input.parameter);
+            pg_sys::fmgr_info(number, &raw mut input.function);
+        }
+        input
+    }
+
+    /// A value, and how SPI is told whether it is null.
+    fn value(&self, text: *mut c_char) -> (Datum, u8) {
+        let function = std::ptr::from_ref(&self.function).cast_mut();
+        // SAFETY: a text of COPY's, or none; a domain judges null, too.
+        let value = unsafe { pg_sys::InputFunctionCall(function, text, self.parameter, self.modifier) };
+        (value, if text.is_null() { b'n' } else { b' ' })
+    }
 }
 
 /// A COPY that reads what [`SOURCE`] has, into these columns.
@@ -216,7 +254,7 @@ pub(crate) fn of_lines(insert: &Insert, content: &[u8]) -> u64 {
         let plan = Plan::of(&statement, &mut [pg_sys::TEXTOID]);
         let (row, mut written) = (Scratch::here(), 0);
         for (place, line) in content.split(|byte| *byte == b'\n').enumerate() {
-            LINE.set(place + 1);
+            ROW.set(place + 1);
             if line.trim_ascii().is_empty() {
                 continue;
             }
@@ -235,14 +273,23 @@ pub(crate) fn of_lines(insert: &Insert, content: &[u8]) -> u64 {
     })
 }
 
-/// The line of a piece that an error is about, from 1.
-pub(crate) fn line_of(error: &PgError) -> usize {
-    let context = error.more.as_deref().and_then(|more| more.context.as_deref()).unwrap_or_default();
-    let of_copy = context.lines().rev().find_map(|frame| {
-        let (_, rest) = frame.strip_prefix("COPY ")?.split_once(", line ")?;
-        rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
-    });
-    of_copy.unwrap_or(LINE.get().max(1))
+/// The line of a piece in which the row begins that was read last, from 1.
+pub(crate) fn line_of_last(is_csv: bool, content: &[u8]) -> usize {
+    let (mut row, mut line, mut is_quoted) = (1, 1, false);
+    for byte in content {
+        if row >= ROW.get() {
+            break;
+        }
+        match byte {
+            b'"' if is_csv => is_quoted = !is_quoted,
+            b'\n' => {
+                line += 1;
+                row += usize::from(!is_quoted);
+            }
+            _ => {}
+        }
+    }
+    line
 }
 
 /// Sequences of the table's columns go on after the largest value that was put in.

@@ -6,7 +6,7 @@ use pg::guard::PgError;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use session::authority::rows_as_owner;
 use session::deployer::as_deployer;
 
@@ -72,15 +72,16 @@ fn find(application: &Application, name: &str) -> Option<(Oid, String)> {
 /// Columns by their names, all of which must be there.
 fn columns(table: Oid, of: &str, names: &[String]) -> Vec<Column> {
     let known = rows_as_owner(
-        "select a.attname::text, quote_ident(a.attname), a.attnum::integer, a.atttypid, format_type(a.atttypid, a.atttypmod)
+        "select a.attname::text, quote_ident(a.attname), a.attidentity = 'a', a.atttypid, a.atttypmod
          from pg_attribute a where a.attrelid = $1 and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''",
         &[table.into()],
         |row| {
             Some(Column {
                 name: row.get(1).ok()??,
                 quoted: row.get(2).ok()??,
-                number: row.get(3).ok()??,
+                is_generated: row.get(3).ok()??,
                 of_type: row.get(4).ok()??,
+                modifier: row.get(5).ok()??,
             })
         },
     );
@@ -151,18 +152,15 @@ sql_function!(
         });
         let answer = match ran {
             Ok(rows) => json!({ "rows": rows }),
-            Err(error) => json!({ "error": in_lines(&error) }),
+            Err(error) => {
+                let mut told = describe(&error, "");
+                told["line"] = json!(seed_rows::line_of_last(is_csv, content));
+                json!({ "error": told })
+            }
         };
         call.give(answer.to_string())
     }
 );
-
-/// An error of rows, with the line.
-fn in_lines(error: &PgError) -> Value {
-    let mut told = describe(error, "");
-    told["line"] = json!(seed_rows::line_of(error));
-    told
-}
 
 sql_function!(
     /// `deploy.end_seed(application, table_name, columns, key)`

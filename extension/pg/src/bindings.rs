@@ -28,9 +28,6 @@ unsafe extern "C-unwind" {
     pub fn internalerrquery(query: *const c_char) -> c_int;
     pub fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
 
-    // commands/copy.h
-    pub fn CopyFromErrorCallback(copy: *mut c_void);
-
     // access/xact.h
     pub fn StartTransactionCommand();
     pub fn CommitTransactionCommand();

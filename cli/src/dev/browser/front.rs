@@ -1,7 +1,9 @@
 //! The addresses that browsers come to, and what the platform has to know of it.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::ops::Range;
 
 use crate::failure::{Failure, Result};
 use crate::listeners::{self, ADDRESSES, BEHIND, Behind};
@@ -56,9 +58,21 @@ pub(crate) fn behind(settings: &mut Vec<(String, String)>) -> Result<Behind> {
     Ok(Behind { port: free_port()?, addresses })
 }
 
+/// Ports that a system gives to nobody who has not asked for one of them.
+const PORTS: Range<u16> = 20_000..30_000;
+/// How many of them are tried.
+const TRIES: usize = 50;
+
 /// A port that nothing listens on.
 pub(super) fn free_port() -> Result<u16> {
-    TcpListener::bind((BEHIND, 0))
+    let random = || RandomState::new().build_hasher().finish();
+    let ports = (0..TRIES).map(|_| PORTS.start + (random() % u64::from(PORTS.end - PORTS.start)) as u16);
+    // The platform listens on it only in a moment.
+    ports
+        .chain([0])
+        .map(|port| TcpListener::bind((BEHIND, port)))
+        .find(Result::is_ok)
+        .unwrap_or_else(|| TcpListener::bind((BEHIND, 0)))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
         .map_err(|error| Failure::Said(format!("no port of {BEHIND} is free: {error}")))
