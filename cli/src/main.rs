@@ -11,6 +11,7 @@
 //! - `testing`: `howdah test`; `seeding`: `howdah seed`.
 //! - `status`: processes, listeners, routes; `table` prints them.
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
+//! - `stage`: which build of the extension a private server runs.
 //! - `psql`: opens psql on it.
 //! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
 //!   that both show.
@@ -40,6 +41,7 @@ mod psql;
 mod screen;
 mod seeding;
 mod settings;
+mod stage;
 mod status;
 mod stop;
 mod table;

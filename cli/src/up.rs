@@ -1,11 +1,11 @@
 //! `howdah up`.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use std::{env, io};
 
 use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::https::{self, Certificates};
 use crate::log::Follower;
 use crate::screen::say;
-use crate::{application, deployment, greeting, listeners, settings, stop};
+use crate::{application, deployment, greeting, listeners, settings, stage, stop};
 
 /// How often the log and the signals are looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -100,7 +100,7 @@ fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
     }
     settings.extend(options.private.settings.iter().cloned());
     let cluster_options = Options {
-        stage: stage(options),
+        stage: stage::of(options.private.stage.as_deref()),
         preload: Some(EXTENSION.to_owned()),
         settings,
         ..Options::default()
@@ -113,12 +113,6 @@ fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
         return Err(failure);
     }
     Ok((cluster, true))
-}
-
-/// The build to run: the one asked for, or that of the environment, which is how tests name it.
-fn stage(options: &Up) -> Option<PathBuf> {
-    let of_environment = || env::var_os("HOWDAH_STAGE").filter(|stage| !stage.is_empty()).map(PathBuf::from);
-    options.private.stage.clone().or_else(of_environment)
 }
 
 fn require_served(cluster: &Cluster, name: &str) -> Result<()> {

@@ -9,7 +9,7 @@
 //! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
 //! - [`http2`]: connections that speak HTTP/2.
-//! - [`https`]: a cluster with certificates.
+//! - [`https`]: a cluster with certificates; [`link`]: a network that can be cut.
 //! - [`memory_faults`]: a process without memory.
 
 pub mod abilities;
@@ -20,6 +20,7 @@ pub mod client;
 pub mod crashes;
 pub mod http2;
 pub mod https;
+pub mod link;
 pub mod memory_faults;
 pub mod platform;
 pub mod queues;

@@ -29,7 +29,9 @@ fn every_result_that_is_ignored_has_a_reason_beside_it() {
             sources(&entry.path().join("src"), &mut files);
         }
     }
-    files.retain(|file| !file.components().any(|part| part.as_os_str() == "models"));
+    files.retain(|file| {
+        !file.components().any(|part| part.as_os_str() == "models") && !file.ends_with("tests.rs")
+    });
     let mut without = Vec::new();
     for file in &files {
         let text = fs::read_to_string(file).unwrap();

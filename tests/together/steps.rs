@@ -1,12 +1,13 @@
 //! Migrations that are no part of a deployment's transaction: indexes that are made concurrently and the like, and statements in batches.
 
 use std::io::Read;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
 use howdah_tests::application::{Application, ITEMS, dump, text};
+use howdah_tests::link::Link;
 use howdah_tests::platform::{DATABASE, wait_for};
 
 /// A shop with some items, deployed.
@@ -35,6 +36,14 @@ fn deploys(shop: &Application, user: &str) -> String {
 
 fn begin(shop: &Application, user: &str) -> Child {
     shop.command("deploy", user, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Likewise, over a network.
+fn begin_by(shop: &Application, link: &Link) -> Child {
+    let to = format!("host=127.0.0.1 port={} user=ada dbname={DATABASE} sslmode=disable", link.port);
+    let mut command = Command::new(howdah_tests::command());
+    command.args(["deploy", "--app"]).arg(shop.folder.path()).args(["--to", &to]).env("HOWDAH_LOCKS", "60");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits until a query returns true.
@@ -220,7 +229,9 @@ fn what_fails_leaves_nothing_half_and_its_place_is_told() {
 #[test]
 fn whoever_is_killed_in_the_middle_is_followed_by_one_who_goes_on() {
     let shop = shop();
-    for (number, kill) in ["client", "backend", "owner's backend", "server"].into_iter().enumerate() {
+    for (number, kill) in
+        ["client", "network", "backend", "owner's backend", "server"].into_iter().enumerate()
+    {
         let index = format!("item_name_{number}");
         let step = format!("create index concurrently {index} on item (name);\n");
         shop.write(&format!("migrations/{}-index.sql", 10 * number + 12), &step);
@@ -230,9 +241,11 @@ fn whoever_is_killed_in_the_middle_is_followed_by_one_who_goes_on() {
             "select exists (select from pg_index where indexrelid = to_regclass('shop.{index}') and not indisvalid)"
         );
         let old = old_snapshot(&shop);
-        let mut deployer = begin(&shop, "ada");
+        let link = Link::to(&shop.platform.cluster.socket().unwrap().join(".s.PGSQL.5432"));
+        let mut deployer = if kill == "network" { begin_by(&shop, &link) } else { begin(&shop, "ada") };
         await_that(&shop, &is_half);
         match kill {
+            "network" => link.cut(),
             "client" => {
                 deployer.kill().unwrap();
                 // Somebody else waits until the server has noticed.
@@ -247,7 +260,7 @@ fn whoever_is_killed_in_the_middle_is_followed_by_one_who_goes_on() {
             _ => {
                 let of_owner = shop.value("select pid::text from pg_stat_activity where usename = 'ada' and query like 'create index%'");
                 // All backends end with it, and the server recovers.
-                let killed = std::process::Command::new("sh").args(["-c", &format!("kill -9 {of_owner}")]).status();
+                let killed = Command::new("sh").args(["-c", &format!("kill -9 {of_owner}")]).status();
                 assert!(killed.unwrap().success());
             }
         }
@@ -311,8 +324,7 @@ fn ctrl_c_takes_away_what_is_half() {
         &shop,
         "select exists (select from pg_index where indexrelid = to_regclass('shop.item_name') and not indisvalid)",
     );
-    let signal =
-        std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", deployer.id())]).status();
+    let signal = Command::new("sh").args(["-c", &format!("kill -INT {}", deployer.id())]).status();
     assert!(signal.unwrap().success());
     thread::sleep(Duration::from_millis(300));
     drop(old);

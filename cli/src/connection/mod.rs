@@ -107,10 +107,9 @@ impl Address {
     /// might give to another session. An error if something in between has dropped that.
     pub(crate) fn connect_as(&self, role: &str, settings: &BTreeMap<String, String>) -> Result<Client> {
         let escaped = |value: &str| value.replace('\\', "\\\\").replace(' ', "\\ ");
-        let of_role = [
-            ("role".to_owned(), role.to_owned()),
-            ("client_connection_check_interval".to_owned(), "1000".to_owned()),
-        ];
+        let noticed = NOTICED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let of_role: Vec<(String, String)> =
+            [("role".to_owned(), role.to_owned())].into_iter().chain(noticed).collect();
         let options: Vec<String> = of_role
             .iter()
             .map(|(name, value)| (name, value))
@@ -191,6 +190,20 @@ impl Source<'_> {
     fn home(&self, name: &str) -> Option<PathBuf> {
         (self.variable)("HOME").map(|home| Path::new(&home).join(name))
     }
+}
+
+/// Settings by which a server notices within half a minute that its client has gone, however that went: what a session holds, others wait for.
+pub(crate) const NOTICED: &[(&str, &str)] = &[
+    ("client_connection_check_interval", "1000"),
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "25000"),
+];
+
+/// The statements that make settings, for the transaction (`local`) or the session.
+pub(crate) fn settings_for(settings: &[(&str, &str)], scope: &str) -> String {
+    settings.iter().map(|(name, value)| format!("set {scope} {name} = {value};")).collect()
 }
 
 /// Begins a transaction in which names are PostgreSQL's own: who makes schemas must not choose what the command's operators and functions

@@ -15,7 +15,7 @@ use super::report::Report;
 use super::server::{Stop, refuse_problems, require_extension, state};
 use super::target::{self, said};
 use crate::arguments::Adopt;
-use crate::connection::{Address, begin};
+use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::{Failure, Result};
 
 /// What the schema's name while another is made beside it begins with; the rest is random, so that nobody can take it before.
@@ -52,7 +52,8 @@ impl Adoption<'_> {
         self.refuse(&mut transaction)?;
         let timeout = self.options.deploy.lock_timeout.as_millis();
         transaction.batch_execute(&format!(
-            "set local lock_timeout = {timeout}; set local client_connection_check_interval = 1000"
+            "set local lock_timeout = {timeout}; {}",
+            settings_for(NOTICED, "local")
         ))?;
         self.make_owner(&mut transaction)?;
         let mut plan = Plan::of(self.folder, &Deployed::default()).map_err(|faults| said(&faults))?;

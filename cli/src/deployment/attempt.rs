@@ -15,7 +15,7 @@ use super::source::Source;
 use super::target::said;
 use super::watcher::{Seen, Watcher};
 use crate::arguments::Deploy;
-use crate::connection::{Address, begin};
+use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::Failure;
 
 /// What becomes of what has run.
@@ -53,6 +53,7 @@ impl Attempt<'_> {
         let (folder, of) = &self.source.folder(transaction)?;
         let deployed = known(transaction, folder, self.options.as_administrator)?;
         refuse_missing(transaction, &folder.manifest.extensions, self.options.as_administrator)?;
+        require_roles(transaction, &folder.manifest, self.options.as_administrator)?;
         let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
         plan.migrations.retain(|path| !self.postponed.contains_key(path));
         if self.options.no_tests {
@@ -72,8 +73,9 @@ impl Attempt<'_> {
         }
         // Files begin with other settings; these are let through to them.
         transaction.batch_execute(&format!(
-            "set local lock_timeout = {}; set local client_connection_check_interval = 1000",
-            self.options.lock_timeout.as_millis()
+            "set local lock_timeout = {}; {}",
+            self.options.lock_timeout.as_millis(),
+            settings_for(NOTICED, "local")
         ))?;
         let number = start(transaction, folder, of.as_deref(), self.options, self.key)?;
         if number != deployed.number + 1 {
@@ -315,6 +317,36 @@ fn refuse_missing(
     Err(Stop::Failed(Failure::Said(format!(
         "howdah.toml: extensions are missing. An administrator makes them, once:\n\n    {}\n",
         lines.join("\n    ")
+    ))))
+}
+
+/// An error if roles are missing, or the owner is no member. On a platform of the user's own those are made that are not there; of one that is there
+/// no folder has its owner become a member.
+fn require_roles(
+    transaction: &mut Transaction<'_>,
+    manifest: &Manifest,
+    as_administrator: bool,
+) -> Result<(), Stop> {
+    let rows = transaction.query(
+        "select r.oid is null, pg_catalog.format('create role %I nologin;', w.name), pg_catalog.format('grant %I to %I%s;', w.name, $2::text,
+           case when pg_catalog.current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end)
+         from pg_catalog.unnest($1::pg_catalog.text[]) w (name)
+         left join pg_catalog.pg_roles r on r.rolname operator(pg_catalog.=) w.name
+         where r.oid is null or not pg_catalog.pg_has_role($2, r.oid, 'member')",
+        &[&manifest.roles, &manifest.owner()],
+    )?;
+    let is_new = |row: &Row| row.get::<_, bool>(0);
+    let statements: Vec<String> = rows
+        .iter()
+        .flat_map(|row| [is_new(row).then(|| row.get::<_, String>(1)), Some(row.get(2))])
+        .flatten()
+        .collect();
+    if rows.is_empty() || as_administrator && rows.iter().all(is_new) {
+        return Ok(statements.iter().try_for_each(|statement| transaction.batch_execute(statement))?);
+    }
+    Err(Stop::Failed(Failure::Said(format!(
+        "howdah.toml: roles are missing. An administrator makes them, once:\n\n    {}\n",
+        statements.join("\n    ")
     ))))
 }
 

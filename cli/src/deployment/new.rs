@@ -37,7 +37,7 @@ fn application(path: &Path, name: Option<&str>) -> Result<()> {
     for (file, text) in example::files(&name) {
         write(path, &file, &text)?;
     }
-    say(&format!("\nNext: howdah deploy --app {}", path.display()));
+    say(&format!("\nNext: howdah dev --app {}", path.display()));
     Ok(())
 }
 

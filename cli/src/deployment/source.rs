@@ -65,6 +65,7 @@ impl Source {
             schema: Some(schema),
             owner: Some(unquoted(&owner)),
             extensions: Vec::new(),
+            roles: Vec::new(),
             handlers: false,
             seeds: BTreeMap::new(),
             environments: BTreeMap::new(),

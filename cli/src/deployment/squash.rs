@@ -13,6 +13,7 @@ use crate::connection::Address;
 use crate::database::{self, EXTENSION};
 use crate::failure::{Failure, Result};
 use crate::screen::say;
+use crate::stage;
 
 /// Writes the one and removes the others.
 pub(crate) fn run(options: &Squash) -> Result<()> {
@@ -29,8 +30,11 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     if folder.files.contains_key(&path) {
         return Err(Failure::Said(format!("{path} is there already: say another --name")));
     }
-    let server =
-        Options { stage: options.stage.clone(), preload: Some(EXTENSION.to_owned()), ..Options::default() };
+    let server = Options {
+        stage: stage::of(options.stage.as_deref()),
+        preload: Some(EXTENSION.to_owned()),
+        ..Options::default()
+    };
     let cluster = TemporaryCluster::start(server.set("howdah.databases", ""))?;
     let before = dump(&cluster, "before", &folder, old.clone())?;
     let named = others(&old);

@@ -16,7 +16,7 @@ use super::server::{Stop, state};
 use super::source::{Source, of_deployment};
 use super::target::said;
 use crate::arguments::Deploy;
-use crate::connection::begin;
+use crate::connection::{NOTICED, begin, settings_for};
 use crate::failure::Failure;
 
 /// Steps of a folder.
@@ -76,6 +76,7 @@ impl Staged<'_> {
         let name = &folder.manifest.name;
         self.require_session(client, folder)?;
         let mut transaction = begin(client)?;
+        transaction.batch_execute(&settings_for(NOTICED, "session"))?;
         transaction.execute("select deploy.hold($1)", &[name])?;
         transaction.commit()?;
         // Somebody else may have deployed before that.

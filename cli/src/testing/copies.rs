@@ -9,7 +9,7 @@ use crate::connection::{Address, begin};
 use crate::database::{self, EXTENSION};
 use crate::deployment::run;
 use crate::failure::Result;
-use crate::seeding;
+use crate::{seeding, stage};
 
 /// The database of which the others are copies.
 const FIRST: &str = "test_1";
@@ -29,7 +29,7 @@ impl Copies {
     /// Deploys the folder, which has no tests, and copies what came of it, for each of the jobs.
     pub(crate) fn make(folder: Folder, options: &Test) -> Result<Copies> {
         let mut server = Options {
-            stage: options.stage.clone(),
+            stage: stage::of(options.stage.as_deref()),
             preload: Some(EXTENSION.to_owned()),
             ..Options::default()
         };

@@ -103,6 +103,9 @@ end $$;\n",
         "{tap}"
     );
     assert!(notes.passes(&["test_one"]).contains("1 passed"));
+    // As in a clone that nobody has installed: with the build that is beside the command.
+    let output = notes.command(&["test_one"]).env_remove("HOWDAH_STAGE").output().unwrap();
+    assert!(output.status.success(), "{}", printed(&output));
 }
 
 #[test]
@@ -127,6 +130,31 @@ fn what_is_wrong_before_a_test_runs_is_told_and_no_test_is_a_failure() {
     );
     let told = notes.fails(&[]);
     assert!(told.contains("functions/wrong.sql:2: function nothing() does not exist"), "{told}");
+}
+
+#[test]
+fn what_an_administrator_makes_elsewhere_is_made_on_the_copies() {
+    let notes = Notes::new();
+    notes.write("howdah.toml", "name = \"notes\"\nextensions = [\"hstore\"]\nroles = [\"notes_web\"]\n");
+    notes.write(
+        "migrations/002-role.sql",
+        "grant select, insert on entry to notes_web;\ngrant usage on schema notes to notes_web;\n",
+    );
+    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries', role => 'notes_web');\nselect http.route('POST', '/entries', 'add_entry', role => 'notes_web');\n");
+    notes.write(
+        "tests/role.sql",
+        "select status = 200 from http.call('GET', '/entries');\nselect hstore('a', 'b') is not null;\n",
+    );
+    notes.passes(&[]);
+    // The word of a folder gives nobody the rights of a role that is there.
+    notes.write(
+        "howdah.toml",
+        "name = \"notes\"\nextensions = [\"hstore\"]\nroles = [\"notes_web\", \"postgres\"]\n",
+    );
+    let told = notes.fails(&[]);
+    assert!(told.contains("roles are missing") && told.contains("grant postgres to notes_owner"), "{told}");
+    notes.write("howdah.toml", "name = \"notes\"\nextensions = [\"nothing\"]\n");
+    assert!(notes.fails(&[]).contains("create extension nothing; -- this server does not have its files"));
 }
 
 #[test]

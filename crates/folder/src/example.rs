@@ -79,8 +79,9 @@ from http.call('GET', '/entries');
 
 const README: &str = "# {name}
 
-    howdah up --detach        # a private PostgreSQL, once
-    howdah plan               # what would change
+    howdah dev                # http://127.0.0.1:9000/entries: each save is live, until Ctrl-C
+    howdah test               # what tests/ says, on copies
+    howdah up --detach        # a private PostgreSQL that stays
+    howdah plan               # what would change in it
     howdah deploy             # all of it, or nothing
-    curl localhost:9000/entries
 ";

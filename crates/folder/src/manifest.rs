@@ -22,6 +22,9 @@ pub struct Manifest {
     /// Extensions that it needs; an administrator makes them.
     #[serde(default)]
     pub extensions: Vec<String>,
+    /// Roles that it needs besides its owner, who has to be a member; an administrator makes them.
+    #[serde(default)]
+    pub roles: Vec<String>,
     /// Whether it has query handlers, which answer what no route does; an administrator allows it.
     #[serde(default)]
     pub handlers: bool,
@@ -57,6 +60,7 @@ impl Manifest {
             schema: None,
             owner: None,
             extensions: Vec::new(),
+            roles: Vec::new(),
             handlers: false,
             seeds: BTreeMap::new(),
             environments: BTreeMap::new(),

@@ -60,8 +60,15 @@ pub fn install(kind: Kind, index: usize) {
             pg::pqsignal(signal, handler);
         }
         pg::pqsignal(libc::SIGUSR2, Some(cancel_if_meant));
+        read_settings_again();
         pg_sys::BackgroundWorkerUnblockSignals();
     }
+}
+
+/// Has the settings read once more. A reload that came while the process was forked was ignored, and what it has is from before.
+pub fn read_settings_again() {
+    // SAFETY: PostgreSQL's own flag, which is looked at in the first turn.
+    unsafe { pg_sys::ConfigReloadPending = 1 };
 }
 
 /// Takes cancels from now on. At the start there is nothing to cancel, and nobody to catch it: the process would end.

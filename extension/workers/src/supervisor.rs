@@ -109,6 +109,7 @@ fn connect() {
         pg::pqsignal(libc::SIGTERM, Some(pg::SignalHandlerForShutdownRequest));
         pg::pqsignal(libc::SIGHUP, Some(pg::SignalHandlerForConfigReload));
         signals::ignore_cancels();
+        signals::read_settings_again();
         pg_sys::BackgroundWorkerUnblockSignals();
         pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
         pg_sys::before_shmem_exit(Some(resign), pg_sys::Datum::from(0));

@@ -61,6 +61,7 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, places: A
 }
 
 async fn serve(stream: TcpStream, remote: SocketAddr, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
+    // Without them it is slower, or gone later.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(STALLED));
     let Ok(local) = stream.local_addr() else { return };
@@ -105,6 +106,7 @@ async fn tunnel(client_side: TcpStream, shared: &Shared, client: Client) -> io::
     let (mut from_platform, mut to_platform) = pass::connect(shared.behind, client).await?.into_split();
     let (mut from_client, mut to_client) = client_side.into_split();
     let _upwards = Driver(tokio::spawn(async move {
+        // However it ends, the platform is told that no more comes.
         let _ = copy(&mut from_client, &mut to_platform).await;
         let _ = to_platform.shutdown().await;
     }));

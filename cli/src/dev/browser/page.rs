@@ -1,7 +1,5 @@
 //! The page that stands in place of the application's while something is wrong with it.
 
-use std::fmt::Write as _;
-
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
@@ -74,21 +72,21 @@ fn head(title: &str) -> String {
 fn section(html: &mut String, fault: &Fault<'_>) {
     *html += "<section>";
     if !fault.place.is_empty() {
-        let _ = write!(html, "<h2>{}</h2>", escaped(fault.place));
+        *html += &format!("<h2>{}</h2>", escaped(fault.place));
     }
-    let _ = write!(html, "<p class=\"message\">{}</p>", escaped(fault.message.join("\n").trim_end()));
+    *html += &format!("<p class=\"message\">{}</p>", escaped(fault.message.join("\n").trim_end()));
     if !fault.code.is_empty() {
         *html += "\n<pre>";
         for line in &fault.code {
             let class = if line.is_wrong { " class=\"wrong\"" } else { "" };
-            let _ = write!(html, "<span{class}><i>{}</i>{}\n</span>", line.number, escaped(line.text));
+            *html += &format!("<span{class}><i>{}</i>{}\n</span>", line.number, escaped(line.text));
         }
         *html += "</pre>";
     }
     if !fault.notes.is_empty() {
         *html += "\n<dl>";
         for (label, note) in &fault.notes {
-            let _ = write!(html, "<dt>{label}</dt><dd>{}</dd>", escaped(note.join("\n").trim_end()));
+            *html += &format!("<dt>{label}</dt><dd>{}</dd>", escaped(note.join("\n").trim_end()));
         }
         *html += "</dl>";
     }

@@ -68,6 +68,7 @@ async fn pass(
         .await
         .map_err(lost)?;
     let driver = Driver(tokio::spawn(async {
+        // What has failed the request tells, too.
         let _ = connection.await;
     }));
     leave_connection(request.headers_mut());
@@ -106,6 +107,7 @@ fn notice(request: &mut Request<Incoming>) -> oneshot::Receiver<()> {
         if answer.status() == StatusCode::CONTINUE
             && let Some(sender) = sender.lock().ok().and_then(|mut sender| sender.take())
         {
+            // Nobody waits any more where the answer was first.
             let _ = sender.send(());
         }
     });
