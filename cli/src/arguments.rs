@@ -154,6 +154,24 @@ pub(crate) struct Place {
     pub(crate) data: PathBuf,
 }
 
+impl Place {
+    /// The folder of a platform that is there: unless another is named it may be beside `howdah.toml`, or above that, wherever the user is.
+    pub(crate) fn of_app(&self, app: &Path) -> PathBuf {
+        let name = Path::new(".howdah");
+        if self.data != name || self.data.exists() {
+            return self.data.clone();
+        }
+        let above = app.join("howdah.toml").exists().then(|| app.join("..").join(name));
+        let others = [Some(app.join(name)), above].into_iter().flatten();
+        others.into_iter().find(|other| other.exists()).unwrap_or_else(|| self.data.clone())
+    }
+
+    /// Likewise, where the user is in the application's folder, or above it.
+    pub(crate) fn found(&self) -> PathBuf {
+        self.of_app(Path::new("."))
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct New {
     #[command(subcommand)]
@@ -227,7 +245,7 @@ pub(crate) struct Deploy {
     /// How many seconds a statement waits for a lock. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub(crate) lock_timeout: Duration,
-    /// How many seconds others may be kept from a relation. Then all is undone, and tried again.
+    /// How many seconds others may wait for what it has locked. Then all is undone, and tried again.
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = seconds, env = "HOWDAH_LOCKS")]
     pub(crate) locks: Duration,
     /// How often it is tried.
@@ -314,6 +332,9 @@ pub(crate) struct Squash {
     /// The last of them, by its number (default: all).
     #[arg(long, value_name = "NUMBER")]
     pub(crate) through: Option<u64>,
+    /// Remove them although git does not have them as they are.
+    #[arg(long)]
+    pub(crate) uncommitted: bool,
     /// What it is called, after the number of the last.
     #[arg(long, value_name = "NAME", default_value = "squashed")]
     pub(crate) name: String,
@@ -416,6 +437,9 @@ pub(crate) struct Up {
     /// "-- try:" are shown. Commands of psql do not work in them.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) app: Option<PathBuf>,
+    /// The application whose suggestions are shown, where it is loaded by somebody else.
+    #[arg(skip)]
+    pub(crate) shown: Option<PathBuf>,
     /// Return once the platform serves. `howdah stop` ends it.
     #[arg(long, short)]
     pub(crate) detach: bool,

@@ -21,7 +21,7 @@ pub(crate) fn greet(
     let secure = format!("https://localhost:{}", options.tls_port);
     let and = if options.tls { format!(" and {secure}") } else { String::new() };
     say(&format!("\nHowdah serves http://127.0.0.1:{}{and}", options.private.port));
-    let mut suggestions = match &options.app {
+    let mut suggestions = match options.app.as_ref().or(options.shown.as_ref()) {
         Some(folder) => application::suggestions(folder, options.private.port)?,
         None => Vec::new(),
     };

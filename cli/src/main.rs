@@ -74,14 +74,16 @@ fn main() -> ExitCode {
         Task::Accept(destination) => deployment::accept::run(&destination),
         Task::History(options) => deployment::history::run(&options),
         Task::Status { destination, json } => status::run(&destination, json),
-        Task::Stop { place, announcement } => stop::run(&place.data, announcement.announce),
-        Task::Restart { place, announcement } => stop::restart(&place.data, announcement.announce),
+        Task::Stop { place, announcement } => stop::run(&place.found(), announcement.announce),
+        Task::Restart { place, announcement } => stop::restart(&place.found(), announcement.announce),
         Task::Installation { place, stage } => installation(&place.data, &stage),
         Task::Generate { records: Records::Bips(options) } => generate::run(&options),
         Task::Cert { task: Cert::Check(options) } => cert::check::run(&options),
         Task::Cert { task: Cert::Install(options) } => cert::install::run(&options),
         Task::Load(options) => load::run(options),
-        Task::Psql { place, database, arguments } => psql::run(&place.data, database.as_deref(), &arguments),
+        Task::Psql { place, database, arguments } => {
+            psql::run(&place.found(), database.as_deref(), &arguments)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! `howdah seed`: rows of files go into an application's tables, piece by piece, each file in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -22,9 +22,21 @@ use crate::failure::{Failure, Result};
 use crate::progress::{self, grouped};
 use crate::screen::say;
 
+/// Bytes that are read of statements.
+const MOST_STATEMENTS: u64 = 9 << 20;
+
 /// Fills the tables of each database.
 pub(crate) fn run(options: &arguments::Seed) -> Result<()> {
     let folder = target::folder(&options.destination)?;
+    if let Some(environment) = &options.environment {
+        let place = options.destination.app.join("seeds").join(environment);
+        if !place.is_dir() {
+            return Err(Failure::Said(format!(
+                "--environment {environment}: there is no folder {}",
+                place.display()
+            )));
+        }
+    }
     target::each(&options.destination, &folder.manifest, |address| {
         say(&format!("{} of {}:", folder.manifest.name, address.shown));
         let app = &options.destination.app;
@@ -84,9 +96,9 @@ struct Put {
     error: Option<FileError>,
 }
 
-/// Lines with the same keys.
-#[derive(Default)]
+/// Neighbouring lines with the same keys.
 struct Alike {
+    columns: Vec<String>,
     bytes: Vec<u8>,
     lines: Vec<u64>,
 }
@@ -107,9 +119,10 @@ impl Filling<'_, '_> {
         Stop::Failed(Failure::Said(format!("{}: {error}", self.seed.path)))
     }
 
-    fn statements(&mut self, mut source: impl Read) -> std::result::Result<(), Stop> {
+    fn statements(&mut self, source: impl Read) -> std::result::Result<(), Stop> {
         let mut text = String::new();
-        source.read_to_string(&mut text).map_err(|error| self.unreadable(&error))?;
+        // The server says that it is too long.
+        source.take(MOST_STATEMENTS).read_to_string(&mut text).map_err(|error| self.unreadable(&error))?;
         let text = text.trim_start_matches('\u{feff}');
         let query = "select deploy.seed($1, $2)::text";
         let ran: Put = call(self.transaction, query, &[&self.manifest.name, &text])?;
@@ -135,39 +148,41 @@ impl Filling<'_, '_> {
             ))));
         };
         let columns = records::columns(&header);
-        self.note("begin_seed", &columns)?;
+        self.note("begin_seed", &columns, None)?;
         let mut rows = 0;
         while let Some(piece) = pieces.next_piece().map_err(|error| self.unreadable(&error))? {
             rows += self.put(&columns, "csv", &piece.bytes, |line| piece.line + line - 1)?;
             self.bar.set_message(format!("{} rows", grouped(rows)));
         }
-        self.note("end_seed", &columns)?;
+        self.note("end_seed", &columns, None)?;
         Ok(rows)
     }
 
     fn lines(&mut self, source: impl Read) -> std::result::Result<u64, Stop> {
         let mut pieces = Pieces::of_lines(source);
-        let (mut rows, mut known) = (0, None);
+        let (mut rows, mut known) = (0, BTreeSet::new());
         while let Some(piece) = pieces.next_piece().map_err(|error| self.unreadable(&error))? {
-            for (columns, alike) in self.by_keys(&piece)? {
-                if known.is_none() {
+            for alike in self.by_keys(&piece)? {
+                if known.is_empty() {
                     // The table has to be empty before the first row, if nothing says which are known.
-                    self.note("begin_seed", &columns)?;
+                    self.note("begin_seed", &alike.columns, alike.lines.first().copied())?;
                 }
-                rows += self.put(&columns, "ndjson", &alike.bytes, |line| alike.lines[line as usize - 1])?;
-                known = Some(columns);
+                rows +=
+                    self.put(&alike.columns, "ndjson", &alike.bytes, |line| alike.lines[line as usize - 1])?;
+                known.extend(alike.columns);
                 self.bar.set_message(format!("{} rows", grouped(rows)));
             }
         }
-        if let Some(columns) = known {
-            self.note("end_seed", &columns)?;
+        if !known.is_empty() {
+            let known: Vec<String> = known.into_iter().collect();
+            self.note("end_seed", &known, None)?;
         }
         Ok(rows)
     }
 
-    /// The lines of a piece by the keys that they have: what an object lacks has its default.
-    fn by_keys(&self, piece: &Piece) -> std::result::Result<BTreeMap<Vec<String>, Alike>, Stop> {
-        let mut all: BTreeMap<Vec<String>, Alike> = BTreeMap::new();
+    /// The lines of a piece, cut where they have other keys than the ones before: what an object lacks has its default.
+    fn by_keys(&self, piece: &Piece) -> std::result::Result<Vec<Alike>, Stop> {
+        let mut all: Vec<Alike> = Vec::new();
         for (line, bytes) in (piece.line..).zip(piece.bytes.split(|byte| *byte == b'\n')) {
             let bytes = match line {
                 1 => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
@@ -176,30 +191,47 @@ impl Filling<'_, '_> {
             if bytes.trim_ascii().is_empty() {
                 continue;
             }
-            let object: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(|error| {
+            let wrong = |why: String| {
                 let path = &self.seed.path;
-                Stop::Failed(Failure::Said(format!("{path}:{line}: this is no JSON object: {error}")))
-            })?;
-            let alike = all.entry(object.into_keys().collect()).or_default();
-            alike.bytes.extend_from_slice(bytes);
-            alike.bytes.push(b'\n');
-            alike.lines.push(line);
+                Stop::Failed(Failure::Said(format!("{path}:{line}: this is no JSON object with keys{why}")))
+            };
+            let object: BTreeMap<String, &RawValue> =
+                serde_json::from_slice(bytes).map_err(|error| wrong(format!(": {error}")))?;
+            let columns: Vec<String> = object.into_keys().collect();
+            if columns.is_empty() {
+                return Err(wrong(String::new()));
+            }
+            if all.last().is_none_or(|last| last.columns != columns) {
+                all.push(Alike { columns, bytes: Vec::new(), lines: Vec::new() });
+            }
+            if let Some(last) = all.last_mut() {
+                last.bytes.extend_from_slice(bytes);
+                last.bytes.push(b'\n');
+                last.lines.push(line);
+            }
         }
         Ok(all)
     }
 
-    fn note(&mut self, what: &str, columns: &[String]) -> std::result::Result<(), Stop> {
+    /// Calls a function that takes no rows; an error is about the file, or the line.
+    fn note(&mut self, what: &str, columns: &[String], line: Option<u64>) -> std::result::Result<(), Stop> {
         let query = format!("select deploy.{what}($1, $2, $3, $4)");
         let arguments: [&(dyn cluster::postgres::types::ToSql + Sync); 4] =
             [&self.manifest.name, &self.seed.table, &columns, &self.key()];
         match self.transaction.execute(&query, &arguments) {
             Ok(_) => Ok(()),
-            Err(error) => Err(match Stop::from(error) {
-                Stop::Failed(failure) => {
-                    Stop::Failed(Failure::Said(format!("{}: {failure}", self.seed.path)))
-                }
-                stop => stop,
-            }),
+            Err(error) => Err(self.at(line, Stop::from(error))),
+        }
+    }
+
+    /// An error with the file, and the line.
+    fn at(&self, line: Option<u64>, stop: Stop) -> Stop {
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        match stop {
+            Stop::Failed(failure) => {
+                Stop::Failed(Failure::Said(format!("{}{line}: {failure}", self.seed.path)))
+            }
+            stop => stop,
         }
     }
 
@@ -215,7 +247,8 @@ impl Filling<'_, '_> {
             self.transaction,
             query,
             &[&self.manifest.name, &self.seed.table, &columns, &self.key(), &format, &bytes],
-        )?;
+        )
+        .map_err(|stop| self.at(Some(line(1)), stop))?;
         match put.error {
             None => Ok(put.rows),
             Some(error) => {

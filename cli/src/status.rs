@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::arguments::Destination;
 use crate::connection::begin;
 use crate::database;
+use crate::deployment::report::harmless;
 use crate::deployment::target;
 use crate::failure::{Failure, Result};
 use crate::screen::say;
@@ -38,7 +39,7 @@ pub(crate) fn run(options: &Destination, json: bool) -> Result<()> {
     if !options.to.is_empty() {
         return options.to.iter().try_for_each(|to| run_elsewhere(options, to, json));
     }
-    let cluster = Cluster::attach(&options.place.data)?;
+    let cluster = Cluster::attach(&options.place.of_app(&options.app))?;
     let databases = database::served(&cluster)?;
     if json { print_json(&cluster, &databases) } else { print_tables(&cluster, &databases) }
 }
@@ -95,7 +96,7 @@ fn print_views(client: &mut impl GenericClient, views: &[View]) -> Result<()> {
     for (title, view) in views {
         match rows(client, view)? {
             Some(table) if table.rows.is_empty() => say(&format!("{title}: none")),
-            Some(table) => say(&format!("{title}:\n{}", table.render().trim_end())),
+            Some(table) => say(&harmless(&format!("{title}:\n{}", table.render().trim_end()))),
             None => {
                 say(&format!("{title}: there is no view {view}; is the extension installed and up to date?"))
             }

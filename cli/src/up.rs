@@ -1,11 +1,11 @@
 //! `howdah up`.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -19,6 +19,8 @@ use crate::log::Follower;
 use crate::screen::say;
 use crate::{application, deployment, greeting, listeners, settings, stage, stop};
 
+/// A file of the data folder that is there while its platform is one of howdah dev, or since that was.
+const OF_DEV: &str = "dev";
 /// How often the log and the signals are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -80,6 +82,12 @@ fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
         Err(Error::NotRunning { .. }) => {}
         Ok(cluster) => {
             say(&format!("Howdah runs here already (process {}).", cluster.pid().unwrap_or_default()));
+            if cluster.path().join(OF_DEV).exists() && life == Life::Independent {
+                return Err(Failure::Said(
+                    "howdah dev has started it, and it ends with that: end it, or use another --data folder"
+                        .into(),
+                ));
+            }
             require_served(&cluster, &options.private.database)?;
             if let Some(stage) = &options.private.stage {
                 say(&format!("--stage {} counts when it is started: howdah stop first.", stage.display()));
@@ -107,6 +115,9 @@ fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
     };
     let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
     https::before_start(&mut cluster, options)?;
+    let mark = cluster.path().join(OF_DEV);
+    let marked = if life == Life::WithParent { fs::write(&mark, "") } else { remove(&mark) };
+    marked.map_err(|error| Failure::Said(format!("cannot mark {}: {error}", mark.display())))?;
     cluster.start(life)?;
     if let Err(failure) = settings::require_in_force(&cluster, &options.private.settings) {
         cluster.stop(Shutdown::Fast)?;
@@ -186,6 +197,13 @@ fn stay(
             return Ok(());
         }
         thread::sleep(LOOK);
+    }
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -105,7 +105,7 @@ fn environments_have_their_own_and_without_a_key_a_table_is_filled_once() {
         ("seeds/test/maker.csv", "name\nTess\n"),
         ("seeds/production/0-maker.sql", "insert into maker (name) values ('Pam');\n"),
     ]);
-    assert!(seeds(&shop, &["--environment", "nothing"]).contains("seeds/maker.csv  1 rows"));
+    assert!(seeds(&shop, &[]).contains("seeds/maker.csv  1 rows"));
     let told = fails(&shop, &[]);
     assert!(
         told.contains("seeds/maker.csv: shop.maker has rows already") && told.contains("[seeds]"),
@@ -291,4 +291,81 @@ fn large_files_take_little_memory_on_both_sides() {
     );
     // What grows with the file would show in a small one, too.
     assert!(cfg!(feature = "long") || client < 40 && server < 40, "client {client} MB, server {server} MB");
+}
+
+#[test]
+fn a_table_that_becomes_a_view_meanwhile_runs_as_nobody_else() {
+    let shop = shop(&[]);
+    let mut owner = shop.platform.session();
+    owner
+        .batch_execute(
+            "set role shop_owner; create table shop.t (id int primary key);
+             create function shop.evil() returns boolean language plpgsql as $$ begin
+               begin execute 'alter role ada superuser'; exception when others then null; end; return false; end $$",
+        )
+        .unwrap();
+    owner
+        .batch_execute("begin; alter table shop.t rename to t_old; create view shop.t as select 1 as id where shop.evil()")
+        .unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut ada = shop.platform.session();
+            ada.batch_execute("set session authorization ada").unwrap();
+            let _ = ada.execute("select deploy.begin_seed('shop', 't', '{id}')", &[]);
+        });
+        howdah_tests::wait_for("it waits", || shop.platform.count("pg_locks where not granted") > 0);
+        owner.batch_execute("commit").unwrap();
+    });
+    assert_eq!(shop.value("select rolsuper::text from pg_roles where rolname = 'ada'"), "false");
+}
+
+#[test]
+fn lines_keep_their_order_and_no_line_ends_a_file() {
+    let shop = shop(&[
+        ("howdah.toml", "name = \"shop\"\n[seeds]\nmaker = \"id\"\n"),
+        (
+            "seeds/maker.ndjson",
+            "{\"id\": 1, \"name\": \"first\"}\n{\"name\": \"second\", \"id\": 1}\n{\"id\": 50, \"name\": \"fifty\"}\n{\"name\": \"next\"}\n{\"id\": 1, \"name\": \"third\"}\n",
+        ),
+    ]);
+    let told = fails(&shop, &[]);
+    // Which columns a row has is the line's own: this one has no key.
+    assert!(told.contains("seeds/maker.ndjson:4: the file has no column id"), "{told}");
+    let lines = fs::read_to_string(shop.folder.path().join("seeds/maker.ndjson")).unwrap();
+    shop.write("seeds/maker.ndjson", &lines.replace("{\"name\": \"next\"}\n", ""));
+    seeds(&shop, &[]);
+    assert_eq!(
+        shop.value("select string_agg(id || ' ' || name, ', ' order by id) from shop.maker"),
+        "1 third, 50 fifty"
+    );
+    shop.platform.sql("insert into shop.maker (name) values ('by hand')");
+    assert_eq!(shop.value("select max(id)::text from shop.maker"), "51");
+    shop.remove("seeds/maker.ndjson");
+    for (rows, told) in [
+        ("id,name\n60,\"a\nb\"\n\\.\n61,b\n", "seeds/maker.csv:4: a line of \\. alone ends a COPY"),
+        ("id,id,name\n60,61,a\n", "the column \"id\" is named twice"),
+    ] {
+        shop.write("seeds/maker.csv", rows);
+        let said = fails(&shop, &[]);
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    shop.write("seeds/maker.csv", &format!("id,name\n60,{}\n", "x".repeat(9 << 20)));
+    assert!(fails(&shop, &[]).contains("the row is longer than 8 MiB"));
+    shop.remove("seeds/maker.csv");
+    std::os::unix::fs::symlink("/etc/passwd", shop.folder.path().join("seeds/maker.csv")).unwrap();
+    assert!(fails(&shop, &[]).contains("it is no file of this folder"));
+}
+
+#[test]
+fn many_statements_take_the_memory_of_one() {
+    let shop = shop(&[("seeds/many.sql", &"select 1;\n".repeat(50_000))]);
+    let mut session = shop.platform.session();
+    let pid: i32 = session.query_one("select pg_backend_pid()", &[]).unwrap().get(0);
+    let before = anonymous(pid.cast_unsigned());
+    let text =
+        "select 1 = 1;\n".repeat(30_000) + "select repeat('x', 100000) from generate_series(1, 2000);\n";
+    session.query_one("select deploy.try_test('shop', $1)::text", &[&text]).unwrap();
+    let grown = (anonymous(pid.cast_unsigned()) - before) >> 10;
+    assert!(grown < 120, "{grown} MB");
+    seeds(&shop, &[]);
 }

@@ -29,7 +29,7 @@ fn shop() -> Application {
 
 fn squash(shop: &Application, more: &[&str]) -> Output {
     let mut command = Command::new(howdah_tests::command());
-    command.args(["squash", "--app"]).arg(shop.folder.path()).args(more).output().unwrap()
+    command.args(["squash", "--uncommitted", "--app"]).arg(shop.folder.path()).args(more).output().unwrap()
 }
 
 fn squashed(shop: &Application, more: &[&str]) -> String {
@@ -122,6 +122,30 @@ fn a_database_that_has_run_some_says_what_to_do() {
 #[test]
 fn what_cannot_be_squashed_leaves_the_folder_as_it_was() {
     let shop = shop();
+    let output = squash(&shop, &["--through", "9"]);
+    assert!(text(&output.stderr).contains("--through 9: no migration has this number"));
+    // What git does not have would be gone.
+    let folder = shop.folder.path();
+    let squash_safely =
+        || Command::new(howdah_tests::command()).args(["squash", "--app"]).arg(folder).output().unwrap();
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@localhost"]);
+        assert!(git.args(arguments).output().unwrap().status.success(), "{arguments:?}");
+    };
+    assert!(text(&squash_safely().stderr).contains("commit them first, or say --uncommitted"));
+    git(&["init", "-q"]);
+    git(&["add", "migrations/001-item.sql"]);
+    git(&["commit", "-qm", "one"]);
+    assert!(text(&squash_safely().stderr).contains("commit them first"));
+    git(&["add", "."]);
+    git(&["commit", "-qm", "all"]);
+    shop.write("migrations/003-rows.sql", "insert into item (name) values ('other');\n");
+    assert!(text(&squash_safely().stderr).contains("commit them first"));
+    git(&["checkout", "-q", "."]);
+    assert!(squash_safely().status.success());
+    git(&["checkout", "-q", "."]);
+    shop.remove("migrations/005-squashed.sql");
     let output = squash(&shop, &["--through", "1"]);
     assert!(text(&output.stderr).contains("there are no two migrations to squash"));
     shop.write("migrations/003-rows.sql", "insert into item (name) values (nothing());\n");

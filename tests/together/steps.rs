@@ -453,3 +453,101 @@ fn a_session_that_has_held_an_application_leaves_nothing_when_it_ends() {
         );
     }
 }
+
+/// What tries to become the session's user, and to give it away.
+const EVIL: &str = "create function evil(what text) returns boolean language plpgsql immutable as $$ begin
+       begin perform set_config('role', 'none', false); exception when others then null; end;
+       begin execute 'reset role'; exception when others then null; end;
+       begin execute 'set session authorization default'; exception when others then null; end;
+       begin execute 'alter role ada superuser'; exception when others then null; end;
+       return true; end $$;";
+
+#[test]
+fn what_a_step_computes_stays_the_owner_even_if_a_superuser_deploys() {
+    let shop = shop();
+    shop.write(
+        "migrations/2-evil.sql",
+        &format!(
+            "{EVIL} create domain evil_int as int check (evil('x' || value));
+             create table part (v int) partition by range (v); create table part1 partition of part for values from (0) to (10);
+             alter table part1 add check (v is null or evil('x'));\n"
+        ),
+    );
+    shop.ok("deploy");
+    let vacuums = "select vacuum_count::text from pg_stat_sys_tables where relname = 'pg_authid'";
+    let before = shop.value(vacuums);
+    // Before PostgreSQL restricts anything: while a predicate is read, and where a constraint is folded.
+    shop.write(
+        "migrations/3-index.sql",
+        "create index concurrently i on item (id) where id <> all ('{-5}'::evil_int[]::int[]);\n",
+    );
+    shop.write("migrations/4-detach.sql", "alter table part detach partition part1 concurrently;\n");
+    shop.write("migrations/5-vacuum.sql", "vacuum pg_catalog.pg_authid;\n");
+    shop.run("deploy", &[]);
+    shop.remove("migrations/3-index.sql");
+    shop.run("deploy", &[]);
+    assert_eq!(shop.value("select rolsuper::text from pg_roles where rolname = 'ada'"), "false");
+    assert_eq!(shop.value(vacuums), before);
+    // Whoever asks for it stays what it is, and no more.
+    let mut session = shop.platform.session();
+    session.batch_execute("set role ada; select deploy.keep_role()").unwrap();
+    for word in [
+        "reset role",
+        "set role none",
+        "set local role postgres",
+        "set session authorization postgres",
+        "discard all",
+        "select set_config('role', 'none', false)",
+    ] {
+        assert!(session.batch_execute(word).is_err(), "{word}");
+    }
+    session.batch_execute("reset all").unwrap();
+    assert_eq!(session.query_one("select current_user::text", &[]).unwrap().get::<_, &str>(0), "ada");
+}
+
+#[test]
+fn batches_come_to_an_end_whatever_the_keys_are() {
+    let shop = shop();
+    shop.write(
+        "migrations/2-keys.sql",
+        "create type pair as (a int, b int);
+         create table chars (k char(5), n int default 0); insert into chars select 'abc' || x from generate_series(10, 19) x;
+         create table bits (k bit(4), n int default 0); insert into bits select x::bit(4) from generate_series(0, 9) x;
+         create table pairs (k pair, n int default 0);
+         insert into pairs values ((1,1)), ((1,null)), ((1,null)), ((2,null)), ((3,3)), ((4,null)), ((5,5));
+         create table same (k int, n int default 0); insert into same select x / 3 from generate_series(0, 9) x;\n",
+    );
+    shop.ok("deploy");
+    for (number, table) in ["chars", "bits", "pairs", "same"].into_iter().enumerate() {
+        shop.write(
+            &format!("migrations/{}-fill.sql", number + 3),
+            &format!("-- batches: 2 by {table}.k\nupdate {table} set n = n + 1 where k between $1 and $2;\n"),
+        );
+        shop.ok("deploy");
+        assert_eq!(
+            shop.value(&format!("select min(n)::text || ' ' || max(n)::text from shop.{table}")),
+            "1 1",
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn a_deployment_that_fails_leaves_no_value_in_an_index() {
+    let shop = Application::of(&[ITEMS]);
+    shop.platform.sql("create role ada login");
+    shop.write("migrations/2-old.sql", "create type old as enum ('a'); create table olds (v old); create index on olds (v); insert into olds values ('a'), ('a');\n");
+    shop.ok("deploy");
+    for (path, text) in [
+        (
+            "migrations/3.sql",
+            "alter type old rename value 'a' to 'a2'; alter type old rename to older; alter type older rename to old;\n",
+        ),
+        ("migrations/4.sql", "select 1;\nalter type old add value 'b' before 'a2';\n"),
+        ("migrations/5.sql", "insert into olds values ('b');\n"),
+    ] {
+        shop.write(path, text);
+    }
+    assert!(shop.fails("deploy").contains("unsafe use of new value"));
+    shop.platform.sql("set enable_seqscan = off; insert into shop.olds values ('a'); select count(*) from shop.olds where v = 'a'");
+}

@@ -136,6 +136,11 @@ impl Address {
         if user != role || settings.get("search_path").is_some_and(|wanted| *wanted != path) {
             return Err(refused(format!("the session is {user}'s, with the search_path {path}")));
         }
+        // What runs there of the role's must not become the user.
+        client.batch_execute("select deploy.keep_role()")?;
+        if client.batch_execute("reset role").is_ok() {
+            return Err(refused("the session does not keep its role".into()));
+        }
         Ok(client)
     }
 

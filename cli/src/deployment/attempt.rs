@@ -84,7 +84,8 @@ impl Attempt<'_> {
         if self.end == End::Undo {
             transaction.execute("select deploy.plan()", &[])?;
         }
-        report.say(&format!("{name} {number}:"));
+        let back = of.as_ref().map(|of| format!(" brings back {of}")).unwrap_or_default();
+        report.say(&format!("{name} {number}{back}:"));
         self.tell_postponed(report);
         for (path, others) in &plan.squashed {
             let (text, named) = (&folder.files[path].text, serde_json::json!(others).to_string());
@@ -304,7 +305,10 @@ fn refuse_missing(
         &[&extensions],
     )?;
     if as_administrator && rows.iter().all(|row| row.get(1)) {
-        return Ok(rows.iter().try_for_each(|row| transaction.batch_execute(row.get(0)))?);
+        // Where psql would make them.
+        transaction.batch_execute("set local search_path = public")?;
+        rows.iter().try_for_each(|row| transaction.batch_execute(row.get(0)))?;
+        return Ok(transaction.batch_execute("set local search_path = pg_catalog, pg_temp")?);
     }
     if rows.is_empty() {
         return Ok(());

@@ -16,6 +16,19 @@ pub(crate) fn of(folder: &Path) -> Option<String> {
     Some(if is_clean { commit } else { commit + " and changes" })
 }
 
+/// Whether git has all of these files of a folder as they are. Not where it cannot be asked.
+pub(crate) fn has_all<'a>(folder: &Path, paths: impl Iterator<Item = &'a String>) -> bool {
+    let paths: Vec<&str> = paths.map(String::as_str).collect();
+    // Filters of the repository would run.
+    let has_filters =
+        git(folder, &["config", "--get-regexp", "^filter\\."]).is_some_and(|filters| !filters.is_empty());
+    let ask = |task: &[&str]| git(folder, &[task, &["--"], &paths].concat());
+    !has_filters
+        && ask(&["ls-files", "--error-unmatch"]).is_some()
+        && ask(&["status", "--porcelain", "--ignore-submodules=all"])
+            .is_some_and(|changes| changes.is_empty())
+}
+
 /// Whether a folder is of a commit that came after this one, such as one that takes it back.
 pub(crate) fn is_later(folder: &Path, commit: &str) -> bool {
     let commit = commit.split(' ').next().unwrap_or_default();

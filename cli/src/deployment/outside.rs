@@ -17,12 +17,14 @@ use super::standbys::Standbys;
 use crate::arguments::Deploy;
 use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
-use crate::progress;
+use crate::progress::{self, grouped};
 
 /// How often it is looked how far a statement is.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long taking away what is half may take once a step has failed.
 const ENDING: Duration = Duration::from_secs(30);
+/// How often it is told how far batches are, where no bar shows it.
+const TELL: Duration = Duration::from_secs(10);
 /// How long a statement may wait for others until that is told.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -133,6 +135,15 @@ impl Outside<'_> {
                         tries += 1;
                         self.report.say(&format!("  {path}: {why}; again"));
                         self.pause(LOOK * 2u32.pow(tries.min(5)))?;
+                    }
+                    Err(_) if interrupt::was_noticed() => {
+                        let interrupted = Failure::Said(format!(
+                            "interrupted at {path}; what has run stays, and the next howdah deploy goes on after it"
+                        ));
+                        return Err(match self.given_up(path, text, Stop::Failed(interrupted)) {
+                            Stop::Failed(failure) => Stop::Partly(failure),
+                            stop => stop,
+                        });
                     }
                     Err(stop) => return Err(self.given_up(path, text, stop)),
                 }
@@ -269,7 +280,7 @@ impl Outside<'_> {
     /// Runs batches until no key is left.
     fn run_batches(&mut self, path: &str, text: &str, step: &Step) -> Result<(), Stop> {
         let bar = progress::of_batches(path);
-        let mut standbys = Standbys::default();
+        let (mut standbys, mut told_at) = (Standbys::default(), Instant::now());
         let limit = step.standby_delay_ms.map(Duration::from_millis);
         loop {
             let mut transaction = begin(self.client)?;
@@ -292,6 +303,11 @@ impl Outside<'_> {
             }
             bar.set_length(ran.of);
             bar.set_position(ran.keys.unwrap_or_default());
+            if bar.is_hidden() && told_at.elapsed() > TELL {
+                told_at = Instant::now();
+                let (keys, of) = (ran.keys.unwrap_or_default(), ran.of);
+                self.report.say(&format!("  {path}: {} of about {} keys", grouped(keys), grouped(of)));
+            }
             standbys.wrote(ran.written, Instant::now());
             standbys.replayed(ran.replayed);
             let mut told = false;
@@ -310,7 +326,7 @@ impl Outside<'_> {
     fn pause(&self, time: Duration) -> Result<(), Stop> {
         let begun = Instant::now();
         loop {
-            if interrupt::was_noticed() {
+            if interrupt::was_noticed() && !self.is_ending {
                 return Err(Stop::Again("interrupted".into()));
             }
             let left = time.saturating_sub(begun.elapsed());

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
-use folder::{Folder, Manifest, Plan};
+use folder::{Deployed, Folder, Kind, Manifest, Plan};
 
+use super::accept;
 pub(crate) use super::attempt::End;
 use super::attempt::{self, Attempt, Done};
 use super::errors::Errors;
@@ -66,20 +67,33 @@ pub(crate) enum Loaded {
     },
     /// Migrations that have run are not as they were: what is wrong with them.
     Outdated(String),
+    /// What is wrong is so on a new database, too.
+    Wrong(String),
 }
 
 /// What deployments of `howdah dev` are for.
 const DEVELOPED: &str = "howdah dev";
 
 /// Deploys a folder that is being written. Of such deployments the last alone is kept.
-pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
+pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> {
     let mut client = address.connect()?;
     let mut transaction = begin(&mut client)?;
     let name = folder.manifest.name.clone();
-    let deployed = state(&mut transaction, &name)?.unwrap_or_default();
+    let mut deployed = state(&mut transaction, &name)?.unwrap_or_default();
     transaction.commit()?;
+    if accept::all_that_are_same(&mut client, &folder, &deployed)? > 0 {
+        deployed = state(&mut client, &name)?.unwrap_or_default();
+    }
+    // A migration that says nothing yet would have run, and could say nothing any more.
+    folder.files.retain(|path, file| {
+        file.kind != Kind::Migration || deployed.migrations.contains_key(path) || says_something(&file.text)
+    });
     if let Err(faults) = Plan::of(&folder, &deployed) {
-        return Ok(Loaded::Outdated(said(&faults).to_string()));
+        let told = said(&faults).to_string();
+        return Ok(match Plan::of(&folder, &Deployed::default()) {
+            Ok(_) => Loaded::Outdated(told),
+            Err(_) => Loaded::Wrong(told),
+        });
     }
     let options = &Deploy {
         as_administrator: true,
@@ -104,6 +118,11 @@ pub(crate) fn run_live(folder: Folder, address: &Address) -> Result<Loaded> {
     )?;
     transaction.commit()?;
     Ok(Loaded::Live { is_first: deployed.number == 0 })
+}
+
+/// Whether a text has more than blanks and lines of comments.
+fn says_something(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with("--"))
 }
 
 /// Drops an application with its routes, query handlers and all of its rows.

@@ -7,7 +7,7 @@ use std::process::Command;
 use cluster::{Options, TemporaryCluster};
 use folder::{File, Folder, Kind, squash};
 
-use super::{run, target};
+use super::{commit, interrupt, run, target};
 use crate::arguments::Squash;
 use crate::connection::Address;
 use crate::database::{self, EXTENSION};
@@ -22,6 +22,10 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     old.retain(|path, file| {
         file.kind == Kind::Migration && options.through.is_none_or(|through| number(path) <= through)
     });
+    if let Some(through) = options.through.filter(|through| !old.keys().any(|path| number(path) == *through))
+    {
+        return Err(Failure::Said(format!("--through {through}: no migration has this number")));
+    }
     let last = old.keys().max_by_key(|path| number(path)).cloned();
     let Some(last) = last.filter(|_| old.len() > 1) else {
         return Err(Failure::Said("there are no two migrations to squash".into()));
@@ -30,6 +34,12 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     if folder.files.contains_key(&path) {
         return Err(Failure::Said(format!("{path} is there already: say another --name")));
     }
+    if !options.uncommitted && !commit::has_all(&options.app, old.keys()) {
+        return Err(Failure::Said(
+            "git does not have all of these migrations as they are, and squash removes them: commit them first, or say --uncommitted".into(),
+        ));
+    }
+    interrupt::notice();
     let server = Options {
         stage: stage::of(options.stage.as_deref()),
         preload: Some(EXTENSION.to_owned()),
@@ -37,10 +47,12 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     };
     let cluster = TemporaryCluster::start(server.set("howdah.databases", ""))?;
     let before = dump(&cluster, "before", &folder, old.clone())?;
+    refuse_interrupted()?;
     let named = others(&old);
     let text = squash::head(&named) + &before;
     let new = BTreeMap::from([(path.clone(), File::new(Kind::Migration, text.clone()))]);
     let after = dump(&cluster, "after", &folder, new)?;
+    refuse_interrupted()?;
     if let Some((wanted, got)) = before.lines().zip(after.lines()).find(|(one, other)| one != other) {
         return Err(Failure::Said(format!(
             "the one migration would not make what the others do, and nothing is changed:\n  wanted: {wanted}\n  got:    {got}"
@@ -55,6 +67,13 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     say(&format!("{path} stands for {} migrations, which are gone.", old.len()));
     say("Where all of them have run howdah deploy notes that; elsewhere they have to run first, or none.");
     Ok(())
+}
+
+fn refuse_interrupted() -> Result<()> {
+    match interrupt::was_noticed() {
+        true => Err(Failure::Said("interrupted; nothing is changed".into())),
+        false => Ok(()),
+    }
 }
 
 fn number(path: &str) -> u64 {

@@ -85,8 +85,9 @@ fn address(to: &str, manifest: &Manifest, program: &str) -> Result<Address> {
 
 /// The platform that `howdah up` runs.
 fn platform(options: &Destination) -> Result<Address> {
-    let cluster = Cluster::attach(&options.place.data)?;
+    let data = options.place.of_app(&options.app);
+    let cluster = Cluster::attach(&data)?;
     let name = database::served(&cluster)?.into_iter().next().unwrap_or_else(|| "postgres".to_owned());
-    let shown = format!("{} of {}", name, options.place.data.display());
+    let shown = format!("{} of {}", name, data.display());
     Address::local(&cluster.connection_string(&name)?, shown, NAME)
 }

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(25);
 pub(crate) struct Seen {
     /// Who has kept the deployment from a lock, last.
     pub(crate) holder: Option<String>,
-    /// Which lock it has held for too long. It was cancelled.
+    /// For which of its locks others have waited for too long. It was cancelled.
     pub(crate) too_long: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the session of process `pid`. Once it has held a lock that has others wait for `longest`, on a relation of these, its
+    /// Watches the session of process `pid`. Once others have waited for `longest` for what it has locked, of these relations, its
     /// statements are cancelled.
     pub(crate) fn start(
         mut client: Client,
@@ -54,7 +54,10 @@ impl Watcher {
                 let Ok(look) = look(&mut client, pid, &relations) else { continue };
                 let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.holder = look.holder.or(seen.holder.take());
-                let Some(lock) = look.lock else { continue };
+                let Some(lock) = look.lock else {
+                    since = None;
+                    continue;
+                };
                 if since.get_or_insert_with(Instant::now).elapsed() > longest {
                     seen.too_long.get_or_insert(lock);
                     drop(seen);
@@ -89,6 +92,7 @@ impl Drop for Watcher {
 
 struct Look {
     holder: Option<String>,
+    /// What others wait for.
     lock: Option<String>,
 }
 
@@ -104,6 +108,8 @@ fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluste
             from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
             where l.pid = $1 and l.locktype = 'relation' and l.granted and l.mode = any ($2::pg_catalog.text[])
               and l.relation = any ($3::pg_catalog.oid[])
+              and exists (select from pg_catalog.pg_locks w where w.locktype = 'relation' and w.database = l.database
+                and w.relation = l.relation and not w.granted and w.pid <> l.pid)
             order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1)",
         &[&pid, &&MODES[..], &relations],
     )?;

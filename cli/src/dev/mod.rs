@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cluster::Cluster;
-use folder::{Folder, Kind, Manifest};
+use folder::{Deployed, File, Folder, Kind, Manifest, Plan};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::getppid;
 
@@ -31,6 +31,8 @@ use crate::{seeding, up};
 
 /// What has to be typed for all rows to go.
 const ANEW: &str = "anew";
+/// How long a migration, or an empty file, has to be as it is before it runs.
+const SETTLED: Duration = Duration::from_millis(300);
 /// Whose seeds fill what is new.
 const ENVIRONMENT: &str = "development";
 
@@ -42,7 +44,7 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
     let front = Front::listen(platform.port, &platform.settings)?;
     let behind = browser::behind(&mut platform.settings)?;
     let browser = Rc::new(Browser::begin(front, behind.port)?);
-    let up = Up { behind: Some(behind), ..Up::of(platform) };
+    let up = Up { behind: Some(behind), shown: Some(options.app.clone()), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
         let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
         let parent = getppid();
@@ -70,6 +72,9 @@ struct Developer {
     typed: Option<Receiver<String>>,
     /// Whether a migration has changed that has run.
     offers_anew: bool,
+    /// Migrations and empty files, as they were seen last, and since when: they run when nobody writes them any more.
+    unsettled: String,
+    settles: Option<Instant>,
 }
 
 impl Developer {
@@ -85,6 +90,8 @@ impl Developer {
             tried: None,
             typed: None,
             offers_anew: false,
+            unsettled: String::new(),
+            settles: None,
         };
         developer.load();
         say(&format!("Each save in {} is live. Ctrl-C ends it.", developer.app.display()));
@@ -97,7 +104,7 @@ impl Developer {
         if self.offers_anew && typed.iter().any(|line| line.trim() == ANEW) {
             self.begin_anew();
         }
-        if self.watch.has_changed() {
+        if self.watch.has_changed() || self.settles.is_some_and(|settles| settles.elapsed() > SETTLED) {
             self.load();
         }
     }
@@ -112,6 +119,9 @@ impl Developer {
                 return self.fail(target::said(&faults).to_string());
             }
         };
+        if !self.settle(&folder) {
+            return;
+        }
         // They run in each deployment, and by howdah test.
         folder.files.retain(|_, file| file.kind != Kind::Test);
         let now = format!("{:?} {}", folder.manifest, folder.fingerprint());
@@ -142,11 +152,32 @@ impl Developer {
                 ));
                 self.browser.say(Now::Outdated(faults), false);
             }
+            Ok(Loaded::Wrong(faults)) => {
+                self.tried = None;
+                self.fail(faults);
+            }
             Err(failure) => {
                 self.tried = None;
                 self.fail(failure.to_string());
             }
         }
+    }
+
+    /// Whether nobody seems to be writing a file any more that cannot run twice, or that is empty: it is as it was a moment ago.
+    fn settle(&mut self, folder: &Folder) -> bool {
+        let is_delicate = |file: &File| file.kind == Kind::Migration || file.text.is_empty();
+        let delicate = folder.files.iter().filter(|(_, file)| is_delicate(file));
+        let now: String = delicate.map(|(path, file)| format!("{path} {}\n", file.digest)).collect();
+        let is_first = self.tried.is_none() && self.unsettled.is_empty();
+        if now == self.unsettled || is_first {
+            let has_settled = self.settles.is_none_or(|settles| settles.elapsed() > SETTLED);
+            self.unsettled = now;
+            self.settles = self.settles.filter(|_| !has_settled);
+            return has_settled;
+        }
+        self.unsettled = now;
+        self.settles = Some(Instant::now());
+        false
     }
 
     /// Puts in what new tables are to have. What is wrong with it is told, and the application is live without.
@@ -163,8 +194,14 @@ impl Developer {
     }
 
     fn begin_anew(&mut self) {
-        let name = match target::read(&self.app) {
+        let folder =
+            target::read(&self.app).and_then(|folder| match Plan::of(&folder, &Deployed::default()) {
+                Ok(_) => Ok(folder),
+                Err(faults) => Err(target::said(&faults)),
+            });
+        let name = match folder {
             Ok(folder) => folder.manifest.name,
+            // It would not run on new tables either.
             Err(failure) => return complain(&harmless(&failure.to_string())),
         };
         match run::drop_application(&self.address, &name) {

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 /// The least time between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Looking takes no more than this part of the time.
+/// The longest: what takes long once, as the machine was busy, does not the next time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Looking takes no more than this part of the time, as long as the pause is not the longest.
 const SHARE: u32 = 20;
 /// Files that are looked at; a folder with more is none of an application.
 const MOST: usize = 20_000;
@@ -37,7 +39,7 @@ impl Watch {
             return false;
         }
         let now = stamps(&self.folder);
-        self.next = Instant::now() + PAUSE.max(begun.elapsed() * SHARE);
+        self.next = Instant::now() + (begun.elapsed() * SHARE).clamp(PAUSE, LONGEST_PAUSE);
         let has_changed = now != self.seen;
         self.seen = now;
         has_changed

@@ -36,7 +36,10 @@ pub(crate) fn run(options: &Test) -> Result<()> {
     if trials.is_empty() {
         return Err(none_found(options, &files));
     }
-    let copies = Copies::make(folder, options)?;
+    let copies = Copies::make(folder, options).map_err(|failure| match interrupt::was_noticed() {
+        true => Failure::Said("interrupted".into()),
+        false => failure,
+    })?;
     let output = Mutex::new(Output::begin(options, &name));
     let tell = |outcome: &Outcome| {
         if outcome.is_told(&options.only) {
@@ -74,7 +77,10 @@ fn take_tests(folder: &mut Folder) -> Vec<Trial> {
 fn none_found(options: &Test, files: &[Trial]) -> Failure {
     let place = options.app.join("tests");
     Failure::Said(match files.len() {
-        0 => format!("no test was found: {} has no .sql file", place.display()),
+        0 => format!(
+            "no test was found: {} has no .sql file; howdah new page makes one with a page",
+            place.display()
+        ),
         count => format!(
             "no test was found whose name has {}; there are {count} files in {}",
             options.only.join(" or "),

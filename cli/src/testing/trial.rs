@@ -81,7 +81,11 @@ impl Trial {
                 outcome.called = ran.called;
                 outcome.functions = ran.functions;
             }
-            Err(failure) => outcome.failure = Some(format!("{}: {failure}", self.path)),
+            Err(failure) => {
+                let told = failure.to_string();
+                let limit = if told.contains("statement timeout") { " (see --timeout)" } else { "" };
+                outcome.failure = Some(format!("{}: {told}{limit}", self.path));
+            }
         }
         outcome
     }

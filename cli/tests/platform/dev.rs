@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::{Platform, answer, interrupt};
+use super::{Platform, answer, interrupt, printed};
 
 /// A platform of `howdah dev` for an application that `howdah new` has made.
 pub(crate) struct Dev {
@@ -251,6 +251,42 @@ fn what_is_new_has_its_seeds() {
     dev.typed.write_all(b"anew\n").unwrap();
     dev.says("seeds/entry.csv  1 rows");
     assert!(dev.page("/entries").contains("<b>Ada</b>: Hello"));
+}
+
+#[test]
+fn a_migration_runs_when_it_says_something_and_nobody_writes_it_any_more() {
+    let mut dev = Dev::start();
+    // As howdah new migration leaves it.
+    dev.platform.ok(&["new", "migration", "add-stars", "--app", "notes"]);
+    let path = "migrations/002-add-stars.sql";
+    let begun = fs::read_to_string(dev.platform.folder.path().join("notes").join(path)).unwrap();
+    dev.save("functions/hello.sql", &hello("one"));
+    dev.says("Live after");
+    assert_eq!(dev.platform.query("select count(*) from deploy.migration"), "1");
+    // Somebody writes it, in pieces.
+    dev.save(path, &format!("{begun}alter table entry\n"));
+    thread::sleep(Duration::from_millis(100));
+    dev.save(path, "");
+    thread::sleep(Duration::from_millis(100));
+    dev.save(path, &format!("{begun}alter table entry add column stars int;\n"));
+    let told = dev.says("Live after");
+    assert!(told.contains("migrations/002-add-stars.sql  ran") && !told.contains("syntax error"), "{told}");
+    // Other comments change nothing.
+    dev.save(path, &format!("{begun}-- More.\nalter table entry add column stars int;\n"));
+    dev.says("Live after");
+    assert_eq!(dev.platform.query("select count(*) from deploy.migration"), "2");
+    // What would not run on new tables either drops none.
+    dev.platform.query("insert into notes.entry (author, message) values ('Ada', 'stays')");
+    dev.save("migrations/002-add-likes.sql", "alter table entry add column likes int;\n");
+    let told = dev.says("has the number 2, too");
+    assert!(!told.contains("type anew"), "{told}");
+    dev.typed.write_all(b"anew\n").unwrap();
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(dev.platform.query("select count(*) from notes.entry"), "1");
+    // Another platform in its place is none of its.
+    let second = dev.platform.up(&[]);
+    assert_eq!(second.status.code(), Some(1), "{}", printed(&second));
+    assert!(printed(&second).contains("howdah dev has started it"), "{}", printed(&second));
 }
 
 #[test]

@@ -139,6 +139,24 @@ fn pages_learn_of_each_save_and_show_what_is_wrong_until_it_is_mended() {
     let mended = events.next();
     let page = dev.visit("/hello");
     assert!(page.body.starts_with("three<script") && version(&page.body) == mended, "{}", page.body);
+
+    // What the application answers with an error is a page, for who looks at it.
+    let missing = dev.visit("/nothing");
+    assert!(
+        missing.head.starts_with("http/1.1 404") && missing.head.contains("text/html"),
+        "{}",
+        missing.head
+    );
+    assert!(
+        missing.body.contains("<h1>404 Not Found</h1>") && missing.body.contains("/.howdah/live.js"),
+        "{}",
+        missing.body
+    );
+    dev.save("functions/hello.sql", &hello("(1 / (select count(*) from pg_class where false))::text"));
+    events.next();
+    let failed = dev.visit("/hello");
+    assert!(failed.body.contains("division by zero"), "{}", failed.body);
+    assert!(dev.ask("GET /hello", "").head.contains("application/problem+json"));
 }
 
 #[test]

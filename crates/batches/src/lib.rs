@@ -29,6 +29,14 @@ impl Batches {
     /// Reads it from the comments at the head of a text; none if they have no such comment. An error says what is wrong.
     pub fn parse(text: &str) -> Result<Option<Batches>, String> {
         let head = text.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("--"));
+        let is_alike = |line: &&str| {
+            let word =
+                line.strip_prefix("-- ").and_then(|line| line.split_once(':')).map(|(word, _)| word.trim());
+            !line.starts_with(MARK) && word.is_some_and(|word| word.to_lowercase().starts_with("batch"))
+        };
+        if let Some(line) = head.clone().find(is_alike) {
+            return Err(format!("{line:?} looks as if it were to run in batches; {SHAPE}"));
+        }
         let mut said = head.filter_map(|line| line.strip_prefix(MARK));
         match (said.next(), said.next()) {
             (None, _) => Ok(None),
@@ -108,6 +116,7 @@ mod tests {
             ("10 by a.b, standby delay 100000 s", "is no time"),
             ("10 by a.b, sleep 5 s", "is not known"),
             ("10 by a.b\n-- batches: 10 by a.b", "two lines"),
+            ("10 by a.b\n-- batch: 10 by a.b", "looks as if"),
         ] {
             let error = Batches::parse(&format!("-- batches: {said}\n")).unwrap_err();
             assert!(error.contains(why), "{said}: {error}");

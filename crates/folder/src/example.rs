@@ -13,6 +13,7 @@ pub fn files(name: &str) -> Vec<(String, String)> {
         of("routes.sql", ROUTES),
         of("tests/pages.sql", TESTS),
         of("README.md", README),
+        of(".gitignore", IGNORED),
     ]
 }
 
@@ -76,6 +77,9 @@ from http.call('POST', '/entries',
 select convert_from(body, 'UTF8') like '%<b>Ada</b>: &lt;b&gt;Hello&lt;/b&gt;%'
 from http.call('GET', '/entries');
 "#;
+
+/// The data of a platform that is started here.
+const IGNORED: &str = ".howdah\n";
 
 const README: &str = "# {name}
 

@@ -84,6 +84,12 @@ impl Folder {
         let mut files: BTreeMap<String, File> = BTreeMap::new();
         for (path, place) in paths {
             let Some(kind) = Kind::of(&path) else {
+                if ends_otherwise(&path) {
+                    faults.push(Fault::of(
+                        &path,
+                        "its name ends otherwise than with .sql: it would not be deployed; rename it",
+                    ));
+                }
                 let is_elsewhere = ["static/", "seeds/"].iter().any(|folder| path.starts_with(folder));
                 if path.ends_with(".sql") && !is_elsewhere {
                     faults.push(Fault::of(&path, OUTSIDE));
@@ -102,6 +108,14 @@ impl Folder {
         }
         if faults.is_empty() { Ok(Folder { manifest, files }) } else { Err(faults) }
     }
+}
+
+/// Whether a file of a folder that is deployed would be one, if its name were written in small letters.
+fn ends_otherwise(path: &str) -> bool {
+    let ending = path.len().saturating_sub(4);
+    let is_sql =
+        path.get(ending..).is_some_and(|ending| ending.eq_ignore_ascii_case(".sql") && ending != ".sql");
+    is_sql && Kind::of(&format!("{}.sql", &path[..ending])).is_some()
 }
 
 const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and tests/, and is neither routes.sql nor grants.sql: it would not be deployed; move it";

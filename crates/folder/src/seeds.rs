@@ -53,6 +53,13 @@ fn add(folder: &Path, below: &str, seeds: &mut Vec<Seed>, faults: &mut Vec<Fault
             continue;
         }
         let path = format!("{below}/{name}");
+        if !is_of(folder, &entry.path()) {
+            faults.push(Fault::of(
+                &path,
+                "it is no file of this folder: a link to elsewhere, or a device, is no seed",
+            ));
+            continue;
+        }
         match of_name(&name) {
             Some((format, table)) => found.push(Seed { path, place: entry.path(), format, table: table.to_owned() }),
             None => faults.push(Fault::of(&path, "a seed is called TABLE.csv, TABLE.ndjson or NAME.sql, with a number before it if the order matters")),
@@ -60,6 +67,12 @@ fn add(folder: &Path, below: &str, seeds: &mut Vec<Seed>, faults: &mut Vec<Fault
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     seeds.append(&mut found);
+}
+
+/// Whether something is a file that is in the folder itself: a folder may be anybody's, and a link may lead to what is not theirs.
+fn is_of(folder: &Path, place: &Path) -> bool {
+    let real = fs::canonicalize(place).and_then(|place| Ok(place.starts_with(fs::canonicalize(folder)?)));
+    real.unwrap_or(false) && fs::metadata(place).is_ok_and(|known| known.is_file())
 }
 
 /// Format and table of a file's name, such as `010-entry.csv`.
@@ -111,6 +124,9 @@ mod tests {
         assert_eq!(paths(None), ["seeds/1-a.sql", "seeds/2-b.csv"]);
         assert_eq!(paths(Some("test")), ["seeds/1-a.sql", "seeds/2-b.csv", "seeds/test/0-c.csv"]);
         assert_eq!(paths(Some("other")), ["seeds/1-a.sql", "seeds/2-b.csv"]);
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("seeds/zero.sql")).unwrap();
+        assert!(find(folder.path(), None).unwrap_err()[0].message.contains("no file of this folder"));
+        fs::remove_file(folder.path().join("seeds/zero.sql")).unwrap();
         write("seeds/entry.xlsx");
         assert_eq!(find(folder.path(), None).unwrap_err()[0].path, "seeds/entry.xlsx");
     }

@@ -33,9 +33,10 @@ pub(crate) fn run(text: &str, batches: &Batches, after: Option<&str>) -> Option<
     let beyond = after.map(|_| format!("where {column} > $1::{type_name}")).unwrap_or_default();
     let query = format!(
         "select (array_agg(s.k::text order by s.k))[1], (array_agg(s.k::text order by s.k desc))[1], count(*)
-         from (select {column} as k from {table} {beyond} order by {column} limit {}) s where s.k is not null",
+         from (select {column} as k from {table} {beyond} order by {column} limit {}) s where s.k::text is not null",
         batches.size
     );
+    let before = after.map(str::to_owned);
     let after: Vec<DatumWithOid<'_>> = after.into_iter().map(Into::into).collect();
     let (first, last, keys) = Spi::connect_mut(|client| {
         let mut rows = client.update(&query, None, &after)?;
@@ -48,6 +49,12 @@ pub(crate) fn run(text: &str, batches: &Batches, after: Option<&str>) -> Option<
     })
     .unwrap_or_else(|error| error!("the keys of a batch cannot be read: {error}"));
     let (first, last) = first.zip(last)?;
+    if before.as_deref() == Some(last.as_str()) {
+        refuse(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            &format!("after the key {last} comes itself: {} is no key for batches", batches.key),
+        );
+    }
     let rows = execute(text, &key, &first, &last);
     Some(Ran { last, keys, rows })
 }
@@ -77,7 +84,7 @@ impl Key {
         let found = Spi::connect_mut(|client| {
             let rows = client.update(
                 "select pg_catalog.format('%s', c.oid::pg_catalog.regclass), pg_catalog.quote_ident(a.attname), a.atttypid,
-                   pg_catalog.format_type(a.atttypid, null)
+                   pg_catalog.format_type(a.atttypid, -1)
                  from (select pg_catalog.parse_ident($1) as parts) p
                  join pg_catalog.pg_class c on c.oid = pg_catalog.to_regclass((
                    select pg_catalog.string_agg(pg_catalog.quote_ident(x.part), '.' order by x.place)

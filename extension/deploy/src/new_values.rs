@@ -6,20 +6,31 @@ use session::authority::rows_as_owner;
 
 /// Lets values be used that were added to types of this transaction. Nothing changes while there is one that was added to an older type.
 pub(crate) fn allow() {
-    let query = "select e.oid, e.enumtypid, e.xmin::text::bigint from pg_enum e";
+    let query = "select e.oid, e.enumtypid from pg_enum e";
     let labels = rows_as_owner(query, &[], |row| {
-        let (label, of, by) = (row.get::<Oid>(1).ok()??, row.get::<Oid>(2).ok()??, row.get::<i64>(3).ok()??);
-        let by = pg_sys::TransactionId::from(u32::try_from(by).ok()?);
-        // SAFETY: inside a transaction; both read what this process knows of it.
-        Some(unsafe { (of, pg_sys::TransactionIdIsCurrentTransactionId(by), pg_sys::EnumUncommitted(label)) })
+        let (label, of) = (row.get::<Oid>(1).ok()??, row.get::<Oid>(2).ok()??);
+        // SAFETY: inside a transaction; it reads what this process knows of it.
+        Some((of, unsafe { pg_sys::EnumUncommitted(label) }))
     });
-    // One that came with its type is no addition.
-    let is_new = |of: Oid| {
-        labels.iter().any(|(other, is_own, is_added)| *other == of && *is_own && !is_added)
-            && labels.iter().all(|(other, is_own, _)| *other != of || *is_own)
-    };
-    if labels.iter().filter(|(.., is_added)| *is_added).all(|(of, ..)| is_new(*of)) {
+    if labels.into_iter().filter(|(_, is_added)| *is_added).all(|(of, _)| is_new(of)) {
         // SAFETY: inside a transaction; it forgets which values were added.
         unsafe { pg_sys::AtEOXact_Enum() };
+    }
+}
+
+/// Whether a type was made in this transaction, and not only changed: as PostgreSQL asks, but for any of its subtransactions.
+fn is_new(of: Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
+    // SAFETY: inside a transaction; a row of the cache that is given back.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(of));
+        if row.is_null() {
+            return false;
+        }
+        let head = (*row).t_data;
+        let is_own = pg_sys::TransactionIdIsCurrentTransactionId((*head).t_choice.t_heap.t_xmin);
+        let is_changed = u32::from((*head).t_infomask) & pg_sys::HEAP_UPDATED != 0;
+        pg_sys::ReleaseSysCache(row);
+        is_own && !is_changed
     }
 }

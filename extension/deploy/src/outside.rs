@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use session::authority::{name_of, run_as_owner, value_as_owner};
 use session::deployer::{as_deployer, settings};
 use session::subtransaction::attempted;
+use session::user_settings::keep_role;
 use sha2::{Digest, Sha256};
 
 use super::application::Application;
@@ -32,6 +33,9 @@ impl<'a> Named<'a> {
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
         let path = call.need_text(1, "path");
+        if !path.starts_with("migrations/") || path.chars().any(char::is_control) {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "a step is a file in migrations/");
+        }
         let text = match text {
             Some(text) => text.to_owned(),
             None => begun(&application, path),
@@ -303,6 +307,16 @@ sql_function!(
     |call| {
         refuse_here();
         call.give(Application::required(call.need_text(0, "application")).release())
+    }
+);
+
+sql_function!(
+    /// `deploy.keep_role()`
+    deploy_keep_role_wrapper,
+    |call| {
+        refuse_here();
+        keep_role();
+        call.null()
     }
 );
 

@@ -103,6 +103,7 @@ impl Plan {
 
 /// Whole rows of comma-separated values; how many were written.
 pub(crate) fn of_csv(insert: &Insert, table: Oid, content: &[u8]) -> u64 {
+    refuse_end_mark(content);
     ROW.set(0);
     SOURCE.set((content.as_ptr(), content.len()));
     let places: Vec<String> = (1..=insert.columns.len()).map(|place| format!("${place}")).collect();
@@ -137,6 +138,24 @@ pub(crate) fn of_csv(insert: &Insert, table: Oid, content: &[u8]) -> u64 {
             written
         }
     })
+}
+
+/// An error for a line that ends a COPY: what follows would be left out.
+fn refuse_end_mark(content: &[u8]) {
+    let is_mark = |line: &[u8]| line.strip_suffix(b"\r").unwrap_or(line) == b"\\.";
+    let (mut row, mut is_quoted) = (1, false);
+    for line in content.split(|byte| *byte == b'\n') {
+        if !is_mark(line) {
+            is_quoted ^= line.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+            row += usize::from(!is_quoted);
+            continue;
+        }
+        ROW.set(row);
+        refuse(
+            PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT,
+            "a line of \\. alone ends a COPY; write it in quotes, with something beside it",
+        );
+    }
 }
 
 /// The next row of a COPY, as texts; null is none.
@@ -304,8 +323,10 @@ pub(crate) fn raise_sequences(insert: &Insert) {
         );
         let Some(sequence) = sequence.unwrap_or_else(|error| error!("{error}")) else { continue };
         let raise = format!(
-            "select pg_catalog.setval('{}', m.most) from (select max({quoted}) as most from {}) m, {sequence} s
-             where m.most > s.last_value or m.most = s.last_value and not s.is_called",
+            "select pg_catalog.setval('{}', m.most) from (select max({quoted}) as most from {}) m cross join {sequence} s
+             join pg_catalog.pg_sequence q on q.seqrelid = '{sequence}'::pg_catalog.regclass
+             where q.seqincrement > 0 and m.most between q.seqmin and q.seqmax
+               and (m.most > s.last_value or m.most = s.last_value and not s.is_called)",
             sequence.replace('\'', "''"),
             insert.table
         );

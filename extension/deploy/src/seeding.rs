@@ -4,7 +4,7 @@
 use pg::entry::{Call, sql_function};
 use pg::guard::PgError;
 use pg::refuse::{refuse, refuse_with_hint};
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use serde_json::json;
 use session::authority::rows_as_owner;
@@ -14,6 +14,9 @@ use super::application::Application;
 use super::functions::refuse_here;
 use super::seed_rows::{self, Column, Insert};
 use super::statements::{self, Use, describe};
+
+/// Bytes of the statements of a seed at most: they are parsed as a whole.
+const LONGEST: usize = 8 << 20;
 
 /// A table of an application, and what a file has of it.
 struct Target {
@@ -28,8 +31,9 @@ impl Target {
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
         let name = call.need_text(1, "table_name");
-        let names: Vec<String> = call.need(2, "columns");
-        let key: Vec<String> = call.get(3).unwrap_or_default();
+        let names = texts(call, 2).unwrap_or_default();
+        let key = texts(call, 3).unwrap_or_default();
+        refuse_columns(&names);
         let Some((table, quoted)) = find(&application, name) else {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
@@ -55,6 +59,35 @@ impl Target {
     /// Runs `work` as the owner, which has an error or not.
     fn as_owner<T>(&self, work: impl FnOnce() -> T) -> Result<T, PgError> {
         as_deployer(self.application.owner, &self.application.schema, work)
+    }
+}
+
+/// An argument that is an array of texts.
+fn texts(call: Call, place: usize) -> Option<Vec<String>> {
+    let texts: Vec<Option<String>> = call.get(place)?;
+    let all: Option<Vec<String>> = texts.into_iter().collect();
+    Some(all.unwrap_or_else(|| {
+        refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "a name of a column is null")
+    }))
+}
+
+/// An error unless a table can have these columns, each once.
+fn refuse_columns(names: &[String]) {
+    let most = pg_sys::MaxHeapAttributeNumber as usize;
+    let twice = (names.len() <= most)
+        .then(|| names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)))
+        .flatten();
+    match twice {
+        Some((_, name)) => {
+            refuse(PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN, &format!("the column {name:?} is named twice"))
+        }
+        None if names.is_empty() => {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "no column is named")
+        }
+        None if names.len() > most => {
+            refuse(PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS, &format!("a table has {most} columns at most"));
+        }
+        None => {}
     }
 }
 
@@ -103,8 +136,10 @@ sql_function!(
         target.application.lock();
         let Insert { table, key, .. } = &target.insert;
         if key.is_empty() {
-            let has_rows = rows_as_owner(&format!("select true from {table} limit 1"), &[], |_| Some(()));
-            if !has_rows.is_empty() {
+            // As the application's owner: what has this name by now may be a view.
+            let query = format!("select exists (select from {table})");
+            let has_rows = target.as_owner(|| Spi::get_one::<bool>(&query).unwrap_or_else(|error| error!("{error}")));
+            if has_rows.unwrap_or_else(|error| pg::guard::unwind(error)) == Some(true) {
                 refuse_with_hint(
                     PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                     &format!("{table} has rows already, and nothing says which of the file's are among them"),
@@ -180,6 +215,13 @@ sql_function!(
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
         let text: &str = call.need(1, "content");
+        if text.len() > LONGEST {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                &format!("statements of a seed have {} MiB at most", LONGEST >> 20),
+                "Rows go into a file TABLE.csv or TABLE.ndjson, which may be as large as it likes.",
+            );
+        }
         application.lock();
         let ran = as_deployer(application.owner, &application.schema, || statements::run(text, Use::Run));
         let answer = match ran {

@@ -52,8 +52,11 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
         let memory = scratch::new_in(outer);
         pg_sys::MemoryContextSwitchTo(memory);
         let statements = pg_sys::pg_parse_query(text.as_ptr());
+        // What is made of one statement goes before the next.
+        let each = scratch::new_in(memory);
         for place in 0..list_length(statements) {
-            pg_sys::MemoryContextSwitchTo(memory);
+            pg_sys::MemoryContextReset(each);
+            pg_sys::MemoryContextSwitchTo(each);
             let statement = nth(statements, place).cast::<RawStmt>();
             let begin = begin_of(&text, (*statement).stmt_location);
             STATEMENT.set(begin);
@@ -262,7 +265,7 @@ unsafe fn note_sides(statement: *mut RawStmt, text: &CStr, row: usize, column: u
         let rows = Returned::apart((*portal).tupDesc);
         version::run_portal(portal, rows.receiver());
         let mut place = 0;
-        rows.show(|columns: &[Datum], _| {
+        rows.show_columns(|columns: &[Datum]| {
             place += 1;
             if place > row { sides.note(columns) } else { std::ops::ControlFlow::Continue(()) }
         });
@@ -297,7 +300,17 @@ unsafe fn is_call(statement: *mut RawStmt) -> bool {
         let query = (*statement).stmt;
         (*query).type_ == NodeTag::T_SelectStmt && {
             let query = &*query.cast::<pg_sys::SelectStmt>();
-            query.fromClause.is_null() && query.whereClause.is_null() && query.valuesLists.is_null()
+            let is_alone = query.fromClause.is_null()
+                && query.whereClause.is_null()
+                && query.valuesLists.is_null()
+                && query.havingClause.is_null()
+                && query.limitCount.is_null()
+                && query.op == pg_sys::SetOperation::SETOP_NONE
+                && list_length(query.targetList) == 1;
+            is_alone && {
+                let target = nth(query.targetList, 0).cast::<pg_sys::ResTarget>();
+                (*(*target).val).type_ == NodeTag::T_FuncCall
+            }
         }
     }
 }
@@ -347,13 +360,15 @@ unsafe fn judge(
 ) -> Result<(), Wrong> {
     // SAFETY: the description of the rows.
     let types: Vec<pg_sys::Oid> = unsafe {
-        (0..(*description).natts as usize).map(|place| attribute(description, place).atttypid).collect()
+        (0..(*description).natts as usize)
+            .map(|place| pg_sys::getBaseType(attribute(description, place).atttypid))
+            .collect()
     };
     let truths: Vec<usize> = (0..types.len()).filter(|place| types[*place] == pg_sys::BOOLOID).collect();
     let (mut failed, mut count, mut not_ok) = (None, 0, None);
     // SAFETY: the rows are apart; a column that is null has the value 0.
     unsafe {
-        rows.show(|values: &[Datum], _| {
+        rows.show_columns(|values: &[Datum]| {
             if types == [pg_sys::TEXTOID] {
                 not_ok = String::from_datum(values[0], values[0].value() == 0).filter(|line| is_not_ok(line));
             }

@@ -91,6 +91,12 @@ const HALF: &str = "select format('drop index concurrently %I.%I', n.nspname, c.
   where not i.indisvalid and c.relkind = 'i' and c.relname ~ '_cc(new|old)[0-9]*$' and n.nspname = $1
     and (i.indrelid = $2 or $2 = 0 or t.oid = (select r.reltoastrelid from pg_class r where r.oid = $2)) order by 1";
 
+/// Who makes indexes of a table anew, or of one of a schema's.
+const REBUILDS: &str = "select format('%s (process %s)', a.usename, a.pid) from pg_stat_progress_create_index p
+  join pg_stat_activity a on a.pid = p.pid join pg_class t on t.oid = p.relid join pg_namespace n on n.oid = t.relnamespace
+  where p.datid = (select d.oid from pg_database d where d.datname = current_database()) and p.pid <> pg_backend_pid()
+    and n.nspname = $1 and (t.oid = $2 or $2 = 0) limit 1";
+
 /// How far it is.
 pub(crate) fn look(place: &Place, schema: &str) -> State {
     let number = |found: &Option<Oid>| found.unwrap_or(Oid::INVALID);
@@ -106,8 +112,8 @@ pub(crate) fn look(place: &Place, schema: &str) -> State {
             }
         }
         Place::Gone(index) => State { done: index.is_none(), ..State::default() },
-        Place::Rebuilt(Some(table)) => State { before: left(schema, *table), ..State::default() },
-        Place::Schema => State { before: left(schema, Oid::INVALID), ..State::default() },
+        Place::Rebuilt(Some(table)) => rebuilt(schema, *table),
+        Place::Schema => rebuilt(schema, Oid::INVALID),
         Place::Partition(Some(parent), Some(child)) => partition(*parent, *child),
         // What is not there is told by the statement itself.
         Place::Partition(parent, _) => State { done: parent.is_some(), ..State::default() },
@@ -120,6 +126,13 @@ pub(crate) fn look(place: &Place, schema: &str) -> State {
         }
         Place::Rebuilt(None) | Place::Nowhere => State::default(),
     }
+}
+
+/// What is half, unless somebody makes indexes of it anew just now.
+fn rebuilt(schema: &str, table: Oid) -> State {
+    let busy = value_as_owner::<String>(REBUILDS, &[schema.into(), table.into()]);
+    let before = if busy.is_none() { left(schema, table) } else { Vec::new() };
+    State { before, busy, ..State::default() }
 }
 
 fn left(schema: &str, table: Oid) -> Vec<String> {

@@ -177,6 +177,18 @@ fn in_force(is_one: impl Fn(&pg_sys::config_generic) -> bool) -> Vec<CString> {
     names.filter(|name| class(&name.to_string_lossy()) == Class::InForce).map(CStr::to_owned).collect()
 }
 
+/// Takes from this process what lets anybody become another role: code that runs here as one stays that, whoever the session's user is.
+pub fn keep_role() {
+    for setting in settings() {
+        // SAFETY: an entry of PostgreSQL's own table, which this process has for itself; names end with NUL.
+        unsafe {
+            if [c"role", c"session_authorization"].contains(&CStr::from_ptr((*setting).name)) {
+                (*setting).context = GucContext::PGC_BACKEND;
+            }
+        }
+    }
+}
+
 /// Takes from this process what lets anybody change a setting of [`Class::Fixed`]: from here on it can be set no later than
 /// those that belong to the start of a connection. Called once in each worker, before it connects: databases store settings,
 /// too.

@@ -38,6 +38,13 @@ comment on function deploy.squash(text, text, json) is
   'Takes a migration of the deployment for others that have run, by their paths and SHA-256'
 ;
 
+create function deploy.keep_role() returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_keep_role_wrapper';
+comment on function deploy.keep_role() is
+  'Has the session stay the role that it is: no SET ROLE, SET SESSION AUTHORIZATION or RESET succeeds in it any more'
+;
+
 create function deploy.hold(application text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_hold_wrapper';

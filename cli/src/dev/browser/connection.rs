@@ -20,7 +20,7 @@ use super::body::Driver;
 use super::pass::{self, MOST_HEADERS, MOST_READ};
 
 /// How long a client may take for a head, and stay without a request.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may take nothing of what it is sent.
 const STALLED: Duration = Duration::from_secs(60);
 /// Before it is tried again to accept connections where files have run out, and to see more of a client's first word.

@@ -67,6 +67,14 @@ pub(super) fn takes_script(status: StatusCode, headers: &HeaderMap) -> bool {
         && text(headers, CONTENT_TYPE.as_str()).is_some_and(is_html)
 }
 
+/// Whether an answer is a problem document, which nobody wants to read in a window.
+pub(super) fn is_problem(status: StatusCode, headers: &HeaderMap) -> bool {
+    let is_document = |kind: &str| kind.to_ascii_lowercase().starts_with("application/problem+json");
+    (status.is_client_error() || status.is_server_error())
+        && !headers.contains_key(CONTENT_ENCODING)
+        && text(headers, CONTENT_TYPE.as_str()).is_some_and(is_document)
+}
+
 /// HTML in which a letter of ASCII is one byte.
 fn is_html(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();

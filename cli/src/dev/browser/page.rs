@@ -4,6 +4,7 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
+use serde_json::{Map, Value};
 
 use super::body::{Answer, whole};
 use super::told::{Fault, faults};
@@ -24,6 +25,15 @@ pub(super) fn of(state: &State) -> Option<Response<Answer>> {
         Now::Failed(told) => (StatusCode::INTERNAL_SERVER_ERROR, failed(told, false)),
         Now::Outdated(told) => (StatusCode::INTERNAL_SERVER_ERROR, failed(told, true)),
     };
+    Some(answer(state, status, html))
+}
+
+/// What a browser is shown instead of a problem document that the application has answered with.
+pub(super) fn of_problem(state: &State, status: StatusCode, told: &Map<String, Value>) -> Response<Answer> {
+    answer(state, status, problem(status, told))
+}
+
+fn answer(state: &State, status: StatusCode, html: String) -> Response<Answer> {
     let mut answer = Response::new(whole(html + &live::script(&state.version())));
     *answer.status_mut() = status;
     for (name, value) in [
@@ -34,7 +44,25 @@ pub(super) fn of(state: &State) -> Option<Response<Answer>> {
     ] {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    Some(answer)
+    answer
+}
+
+/// The page of a problem document: its detail, and what else it has.
+fn problem(status: StatusCode, told: &Map<String, Value>) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let title = told.get("title").map_or_else(String::new, text);
+    let title = escaped(&harmless(&format!("{} {title}", status.as_u16())));
+    let detail = told.get("detail").map_or_else(String::new, text);
+    let mut html = head(&title);
+    html += &format!("<main><h1>{title}</h1>\n<p class=\"message\">{}</p>", escaped(&harmless(&detail)));
+    html +=
+        "<p>The application has answered this, others get it as JSON. The terminal may say more.</p>\n<dl>";
+    let shown = ["title", "detail", "status", "type"];
+    for (name, value) in told.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
+        html +=
+            &format!("<dt>{}</dt><dd>{}</dd>", escaped(&harmless(name)), escaped(&harmless(&text(value))));
+    }
+    html + "</dl></main>\n"
 }
 
 fn starting() -> String {
@@ -121,6 +149,18 @@ Nothing of it was deployed.";
         assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("anew"), "{page}");
         assert!(!page.contains("Nothing of it"), "{page}");
         assert!(failed(TOLD, true).contains("begin anew"));
+    }
+
+    #[test]
+    fn a_problem_document_is_a_page_of_what_it_says() {
+        let told = serde_json::json!({"title": "Bad Request", "status": 400, "detail": "<script>division</script> by zero", "hint": "no \u{1b}[2J", "n": 1});
+        let page = problem(StatusCode::BAD_REQUEST, told.as_object().unwrap());
+        assert!(
+            page.contains("<h1>400 Bad Request</h1>") && page.contains("&lt;script&gt;division"),
+            "{page}"
+        );
+        assert!(page.contains("<dt>hint</dt>") && page.contains("<dt>n</dt><dd>1</dd>"), "{page}");
+        assert!(!page.contains("<script>") && !page.contains('\u{1b}'), "{page}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderValue};
@@ -13,12 +14,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::body::{Answer, Driver, Passed, Upload, whole};
-use super::connection::Client;
+use super::connection::{Client, PATIENCE};
 use super::headers::leave_connection;
-use super::{SOURCE, Shared, headers, live, navigation, page};
-use http_body_util::BodyExt;
+use super::{SOURCE, Shared, State, headers, live, navigation, page};
 
 /// Headers that are passed on at most; the platform refuses fewer.
 pub(super) const MOST_HEADERS: usize = 1000;
@@ -45,9 +46,26 @@ pub(super) async fn answer(
         end = Some(Bytes::from(live::script(&state.version())));
         navigation::ask_for_the_whole(request.headers_mut());
     }
+    let is_page = end.is_some();
     match pass(&shared, client, request).await {
+        Ok((answer, driver)) if is_page && navigation::is_problem(answer.status(), answer.headers()) => {
+            let state = Arc::clone(&shared.state.borrow());
+            let page = problem(answer, &state).await;
+            drop(driver);
+            Ok(page)
+        }
         Ok((answer, driver)) => Ok(on_the_way_back(answer, driver, end, Arc::clone(&shared.under_way))),
         Err(why) => Ok(plain(StatusCode::SERVICE_UNAVAILABLE, &why)),
+    }
+}
+
+/// The page of an error that the application has answered with.
+async fn problem(answer: Response<Incoming>, state: &State) -> Response<Answer> {
+    let (head, body) = answer.into_parts();
+    let told = timeout(PATIENCE, Limited::new(body, MOST_READ).collect()).await;
+    match told.ok().and_then(Result::ok).and_then(|told| serde_json::from_slice(&told.to_bytes()).ok()) {
+        Some(told) => page::of_problem(state, head.status, &told),
+        None => plain(head.status, "The application has failed, and does not say how."),
     }
 }
 

@@ -121,6 +121,23 @@ impl Returned {
     /// # Safety
     /// They are [`apart`](Returned::apart).
     pub unsafe fn show(self, mut row: impl FnMut(&[Datum], Datum) -> ControlFlow<()>) {
+        // SAFETY: by contract.
+        unsafe { self.show_slots(|columns, slot| row(columns, pg_sys::ExecFetchSlotHeapTupleDatum(slot))) }
+    }
+
+    /// Likewise, by their columns alone: nothing is kept of a row.
+    ///
+    /// # Safety
+    /// They are [`apart`](Returned::apart).
+    pub unsafe fn show_columns(self, mut row: impl FnMut(&[Datum]) -> ControlFlow<()>) {
+        // SAFETY: by contract.
+        unsafe { self.show_slots(|columns, _| row(columns)) }
+    }
+
+    unsafe fn show_slots(
+        self,
+        mut row: impl FnMut(&[Datum], *mut pg_sys::TupleTableSlot) -> ControlFlow<()>,
+    ) {
         // SAFETY: by contract. What a slot has is there until it gets the next row.
         unsafe {
             let slot = pg_sys::MakeSingleTupleTableSlot(self.descriptor, &pg_sys::TTSOpsMinimalTuple);
@@ -128,7 +145,7 @@ impl Returned {
                 let width = (*self.descriptor).natts;
                 pg_sys::slot_getsomeattrs_int(slot, width);
                 let columns = std::slice::from_raw_parts((*slot).tts_values, width as usize);
-                if row(columns, pg_sys::ExecFetchSlotHeapTupleDatum(slot)).is_break() {
+                if row(columns, slot).is_break() {
                     break;
                 }
             }
