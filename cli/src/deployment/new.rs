@@ -1,7 +1,7 @@
 //! `howdah new`.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use folder::{additions, example, manifest};
@@ -57,7 +57,7 @@ fn add(addition: &Addition) -> Result<()> {
             let routes = app.join(ROUTES);
             let unwritable = |error| Failure::Said(format!("cannot write {}: {error}", routes.display()));
             let before = match fs::read_to_string(&routes) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
                 read => read.map_err(unwritable)?,
             };
             let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
@@ -72,7 +72,12 @@ fn add(addition: &Addition) -> Result<()> {
 /// Writes a file that there is not.
 fn write(folder: &Path, path: &str, text: &str) -> Result<()> {
     let file = folder.join(path);
-    let unwritable = |error| Failure::Said(format!("cannot write {}: {error}", file.display()));
+    let unwritable = |error: io::Error| {
+        Failure::Said(match error.kind() {
+            io::ErrorKind::AlreadyExists => format!("{} is there already", file.display()),
+            _ => format!("cannot write {}: {error}", file.display()),
+        })
+    };
     if let Some(parent) = file.parent() {
         fs::create_dir_all(parent).map_err(unwritable)?;
     }

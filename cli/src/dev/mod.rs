@@ -72,6 +72,8 @@ struct Developer {
     typed: Option<Receiver<String>>,
     /// Whether a migration has changed that has run.
     offers_anew: bool,
+    /// Whether what was saved last could not be loaded.
+    has_failed: bool,
     /// Migrations and empty files, as they were seen last, and since when: they run when nobody writes them any more.
     unsettled: String,
     settles: Option<Instant>,
@@ -90,6 +92,7 @@ impl Developer {
             tried: None,
             typed: None,
             offers_anew: false,
+            has_failed: false,
             unsettled: String::new(),
             settles: None,
         };
@@ -133,8 +136,9 @@ impl Developer {
         let manifest = folder.manifest.clone();
         match run::run_live(folder, &self.address) {
             Ok(Loaded::Same) => {
-                say("Nothing has changed.");
+                say(if self.has_failed { "Mended: it is as it was." } else { "Nothing has changed." });
                 self.browser.say(Now::Live, false);
+                self.has_failed = false;
             }
             Ok(Loaded::Live { is_first }) => {
                 say(&format!("Live after {} ms.", begun.elapsed().as_millis()));
@@ -142,6 +146,7 @@ impl Developer {
                     self.seed(&manifest);
                 }
                 self.browser.say(Now::Live, true);
+                self.has_failed = false;
             }
             Ok(Loaded::Outdated(faults)) => {
                 complain(&harmless(&faults));
@@ -188,7 +193,8 @@ impl Developer {
     }
 
     /// Tells what is wrong, in the terminal and in browsers.
-    fn fail(&self, told: String) {
+    fn fail(&mut self, told: String) {
+        self.has_failed = true;
         complain(&harmless(&told));
         self.browser.say(Now::Failed(told), false);
     }

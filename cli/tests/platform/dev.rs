@@ -171,6 +171,7 @@ fn no_server_outlives_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "it takes long: make test-long")]
 fn a_thousand_saves_end_in_what_the_last_one_said() {
     let dev = Dev::start();
     dev.save("functions/hello.sql", &hello("zero"));

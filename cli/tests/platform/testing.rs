@@ -143,7 +143,7 @@ fn what_an_administrator_makes_elsewhere_is_made_on_the_copies() {
     notes.write("routes.sql", "select http.route('GET', '/entries', 'entries', role => 'notes_web');\nselect http.route('POST', '/entries', 'add_entry', role => 'notes_web');\n");
     notes.write(
         "tests/role.sql",
-        "select status = 200 from http.call('GET', '/entries');\nselect hstore('a', 'b') is not null;\n",
+        "select status = 200 from http.call('GET', '/entries');\nselect hstore('a', 'b') is not null;\nselect extnamespace = 'public'::regnamespace from pg_extension where extname = 'hstore';\n",
     );
     notes.passes(&[]);
     // The word of a folder gives nobody the rights of a role that is there.

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Bytes of a piece, unless a row is longer.
 const PIECE: usize = 1 << 20;
 /// Bytes of the longest row.
-const LONGEST: usize = 8 << 20;
+const LONGEST: usize = 4 << 20;
 
 /// A piece of a file: whole rows.
 #[derive(Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ mod tests {
         assert!(count > 2 && all == rows.as_bytes());
         let mut endless = Pieces::of_csv(io::Read::chain(&b"1,\"x\n"[..], io::repeat(b'\n')));
         let error = endless.next_piece().unwrap_err().to_string();
-        assert!(error.contains("line 1: the row is longer than 8 MiB; is a quote missing?"), "{error}");
+        assert!(error.contains("line 1: the row is longer than 4 MiB; is a quote missing?"), "{error}");
         let lines = "{\"a\": \"\\\"\"}\n\n{}";
         assert_eq!(Pieces::of_lines(lines.as_bytes()).next_piece().unwrap().unwrap().bytes, lines.as_bytes());
     }
