@@ -239,6 +239,9 @@ pub(crate) struct Deploy {
     /// Whether tests are left out: in a rollback alone.
     #[arg(skip)]
     pub(crate) no_tests: bool,
+    /// Whether nobody wants to know what was changed by hand: to ask takes a quarter of a deployment.
+    #[arg(skip)]
+    pub(crate) passes_over_drift: bool,
     /// Whether what howdah.toml asks an administrator for is given: on a platform of the user's own alone.
     #[arg(skip)]
     pub(crate) as_administrator: bool,

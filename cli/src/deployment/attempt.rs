@@ -60,7 +60,8 @@ impl Attempt<'_> {
             plan.tests.clear();
         }
         let name = &folder.manifest.name;
-        let drift = if deployed.number > 0 { drift(transaction, name)? } else { Vec::new() };
+        let asks = deployed.number > 0 && !self.options.passes_over_drift;
+        let drift = if asks { drift(transaction, name)? } else { Vec::new() };
         let (repaired, drift): (Vec<Drift>, Vec<Drift>) =
             drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
         if plan.is_same && repaired.is_empty() {

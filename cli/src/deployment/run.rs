@@ -17,7 +17,7 @@ use super::interrupt;
 use super::report::Report;
 use super::server::{Stop, require_extension, state};
 use super::source::Source;
-use super::staged::{self, Staged};
+use super::staged::{self, Staged, Steps};
 use super::target::{self, said};
 use crate::arguments::{Deploy, Rollback};
 use crate::connection::{Address, begin};
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
     let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
     let source = Source::Folder(folder);
     target::each(&options.destination, &manifest, |address| {
-        Run { options, address, source: &source, end }.until_done(&from)
+        Run { options, address, source: &source, end, is_code: false }.until_done(&from)
     })
 }
 
@@ -45,14 +45,15 @@ pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     // The folder is what its user wants, whatever howdah dev has made of the platform.
     let options = &Deploy { as_administrator: true, back: true, ..Deploy::of(folder) };
     let source = &Source::Folder(target::folder(&options.destination)?);
-    Run { options, address, source, end: End::Commit }.until_done(&folder.display().to_string())
+    Run { options, address, source, end: End::Commit, is_code: false }
+        .until_done(&folder.display().to_string())
 }
 
 /// Likewise, a folder that was read, and nothing is said.
 pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
     let options = &Deploy { as_administrator: true, ..Deploy::of(Path::new(".")) };
     let source = &Source::Folder(folder);
-    Run { options, address, source, end: End::Commit }.attempts("", &mut Report::silent())?;
+    Run { options, address, source, end: End::Commit, is_code: false }.attempts("", &mut Report::silent())?;
     Ok(())
 }
 
@@ -88,22 +89,26 @@ pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> 
     folder.files.retain(|path, file| {
         file.kind != Kind::Migration || deployed.migrations.contains_key(path) || says_something(&file.text)
     });
-    if let Err(faults) = Plan::of(&folder, &deployed) {
-        let told = said(&faults).to_string();
-        return Ok(match Plan::of(&folder, &Deployed::default()) {
-            Ok(_) => Loaded::Outdated(told),
-            Err(_) => Loaded::Wrong(told),
-        });
-    }
+    let is_code = match Plan::of(&folder, &deployed) {
+        Ok(plan) => plan.migrations.is_empty() && deployed.steps.is_empty(),
+        Err(faults) => {
+            let told = said(&faults).to_string();
+            return Ok(match Plan::of(&folder, &Deployed::default()) {
+                Ok(_) => Loaded::Outdated(told),
+                Err(_) => Loaded::Wrong(told),
+            });
+        }
+    };
     let options = &Deploy {
         as_administrator: true,
         back: true,
+        passes_over_drift: true,
         message: Some(DEVELOPED.to_owned()),
         ..Deploy::of(Path::new("."))
     };
     let source = &Source::Folder(folder);
     let mut report = Report::new(false);
-    let done = Run { options, address, source, end: End::Commit }.attempts("", &mut report)?;
+    let done = Run { options, address, source, end: End::Commit, is_code }.attempts("", &mut report)?;
     let Done::Ran(number) = done else { return Ok(Loaded::Same) };
     let mut transaction = begin(&mut client)?;
     transaction.execute(
@@ -159,7 +164,7 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
     let end = if options.plan { End::Undo } else { End::Commit };
     let options = &Deploy { no_tests: options.no_tests, ..options.deploy.clone() };
     target::each(&options.destination, &manifest, |address| {
-        Run { options, address, source, end }.until_done("")
+        Run { options, address, source, end, is_code: false }.until_done("")
     })
 }
 
@@ -172,6 +177,8 @@ pub(crate) struct Run<'a> {
     /// What.
     pub(crate) source: &'a Source,
     end: End,
+    /// Whether it is known that no migration has to run.
+    is_code: bool,
 }
 
 impl Run<'_> {
@@ -249,7 +256,7 @@ impl Run<'_> {
 
     fn deploy(&self, report: &mut Report) -> std::result::Result<Done, Stop> {
         let mut client = self.address.connect()?;
-        let steps = staged::steps(&mut client, self.source)?;
+        let steps = if self.is_code { Steps::default() } else { staged::steps(&mut client, self.source)? };
         if self.end == End::Commit && matches!(self.source, Source::Folder(_)) && !steps.is_empty() {
             return Staged { run: self, steps }.deploy(&mut client, report);
         }
@@ -330,7 +337,7 @@ impl Run<'_> {
             ..options.clone()
         };
         let source = &Source::Earlier { name: name.to_owned(), number: Some(before), over: Some(number) };
-        let back = Run { options, address: self.address, source, end: End::Commit };
+        let back = Run { options, address: self.address, source, end: End::Commit, is_code: false };
         let (outcome, told) = match back.attempts("", report) {
             Ok(_) => ("undone", format!("{told}\nThe code of deployment {before} is back.")),
             Err(failure) => ("failing", format!("{told}\nIt could not be taken back: {failure}")),

@@ -100,16 +100,16 @@ fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluste
     // In a transaction, as a pooler may give each to another session.
     let mut transaction = begin(client)?;
     let row = transaction.query_one(
-        "select
+        "with k as materialized (select l.* from pg_catalog.pg_locks l where l.locktype = 'relation')
+         select
            (select pg_catalog.format('%s (process %s, %s since %s)', coalesce(a.usename, a.backend_type), a.pid, coalesce(a.state, 'running'),
               pg_catalog.to_char(coalesce(a.xact_start, a.query_start), 'HH24:MI:SS'))
             from pg_catalog.pg_stat_activity a where a.pid = any (pg_catalog.pg_blocking_pids($1)) limit 1),
            (select pg_catalog.format('%s (%s)', c.oid::pg_catalog.regclass, l.mode)
-            from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
-            where l.pid = $1 and l.locktype = 'relation' and l.granted and l.mode = any ($2::pg_catalog.text[])
+            from k l join pg_catalog.pg_class c on c.oid = l.relation
+            where l.pid = $1 and l.granted and l.mode = any ($2::pg_catalog.text[])
               and l.relation = any ($3::pg_catalog.oid[])
-              and exists (select from pg_catalog.pg_locks w where w.locktype = 'relation' and w.database = l.database
-                and w.relation = l.relation and not w.granted and w.pid <> l.pid)
+              and exists (select from k w where w.database = l.database and w.relation = l.relation and not w.granted and w.pid <> l.pid)
             order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1)",
         &[&pid, &&MODES[..], &relations],
     )?;
