@@ -502,6 +502,11 @@ fn what_a_step_computes_stays_the_owner_even_if_a_superuser_deploys() {
         assert!(session.batch_execute(word).is_err(), "{word}");
     }
     session.batch_execute("reset all").unwrap();
+    // Nobody's function does that to who calls it.
+    shop.platform.sql("create function shop.definer() returns void security definer language sql as 'select deploy.keep_role()'");
+    let mut caller = shop.platform.session();
+    assert!(caller.batch_execute("set role ada; reset role; select shop.definer()").is_err());
+    caller.batch_execute("set role ada; reset role").unwrap();
     assert_eq!(session.query_one("select current_user::text", &[]).unwrap().get::<_, &str>(0), "ada");
 }
 

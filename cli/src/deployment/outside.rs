@@ -145,6 +145,10 @@ impl Outside<'_> {
                             stop => stop,
                         });
                     }
+                    Err(Stop::Again(why)) => {
+                        let failed = Failure::Said(format!("{path}: {why}"));
+                        return Err(self.given_up(path, text, Stop::Failed(failed)));
+                    }
                     Err(stop) => return Err(self.given_up(path, text, stop)),
                 }
             }

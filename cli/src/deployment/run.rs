@@ -118,7 +118,8 @@ pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> 
     transaction.execute(
         "delete from deploy.content c where c.application = $1 and not exists (
            select from deploy.file f where f.application = c.application and f.digest = c.digest)
-           and not exists (select from deploy.migration m where m.application = c.application and m.digest = c.digest)",
+           and not exists (select from deploy.migration m where m.application = c.application and m.digest = c.digest)
+           and not exists (select from deploy.step s where s.application = c.application and s.digest = c.digest)",
         &[&name],
     )?;
     transaction.commit()?;

@@ -9,6 +9,7 @@ use folder::plan::{Stage, Stages};
 use folder::{Deployed, Folder, Kind, Plan};
 
 use super::attempt::Done;
+use super::interrupt;
 use super::outside::{self, Outside};
 use super::report::Report;
 use super::run::Run;
@@ -116,7 +117,6 @@ impl Staged<'_> {
         }
         for path in &stages.after {
             outside.run(path, &folder.files[path].text).map_err(|stop| match (stop, &done) {
-                (Stop::Again(why), _) => Stop::Again(why),
                 (stop, Done::Ran(number)) => {
                     let why = Failure::from(stop);
                     Stop::Partly(Failure::Said(format!(
@@ -179,12 +179,14 @@ impl Staged<'_> {
     }
 }
 
-/// An error after something has run that stays.
+/// An error after something has run that stays, unless it is tried again.
 fn partly(stop: Stop, has_run: bool) -> Stop {
-    match stop {
-        Stop::Failed(failure) if has_run => Stop::Partly(Failure::Said(format!(
-            "{failure}\nThe folder is not deployed. What has run before stays, and the next howdah deploy goes on after it."
-        ))),
-        stop => stop,
+    let is_final = matches!(stop, Stop::Failed(_)) || interrupt::was_noticed();
+    if !has_run || !is_final || matches!(stop, Stop::Partly(_)) {
+        return stop;
     }
+    Stop::Partly(Failure::Said(format!(
+        "{}\nThe folder is not deployed. What has run before stays, and the next howdah deploy goes on after it.",
+        Failure::from(stop)
+    )))
 }

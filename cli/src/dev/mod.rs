@@ -118,7 +118,7 @@ impl Developer {
             Ok(folder) => folder,
             Err(faults) => {
                 // What is as it was before is looked at again, and live again.
-                self.tried = None;
+                (self.tried, self.settles) = (None, None);
                 return self.fail(target::said(&faults).to_string());
             }
         };

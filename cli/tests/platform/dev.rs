@@ -76,6 +76,11 @@ impl Dev {
         }
     }
 
+    /// What it has said since it was last asked.
+    fn said(&self) -> String {
+        std::mem::take(&mut *self.said.lock().unwrap())
+    }
+
     pub(crate) fn save(&self, path: &str, text: &str) {
         fs::write(self.platform.folder.path().join(self.app).join(path), text).unwrap();
     }
@@ -264,6 +269,15 @@ fn a_migration_runs_when_it_says_something_and_nobody_writes_it_any_more() {
     dev.save("functions/hello.sql", &hello("one"));
     dev.says("Live after");
     assert_eq!(dev.platform.query("select count(*) from deploy.migration"), "1");
+    // What cannot be read is told once, though a migration was being written.
+    dev.save(path, &format!("{begun}-- Soon.\n"));
+    dev.save("functions/latin.sql", "");
+    fs::write(dev.platform.folder.path().join("notes/functions/latin.sql"), b"-- caf\xe9\n").unwrap();
+    dev.says("functions/latin.sql");
+    thread::sleep(Duration::from_millis(700));
+    let again = dev.said();
+    assert!(!again.contains("functions/latin.sql"), "{again}");
+    fs::remove_file(dev.platform.folder.path().join("notes/functions/latin.sql")).unwrap();
     // Somebody writes it, in pieces.
     dev.save(path, &format!("{begun}alter table entry\n"));
     thread::sleep(Duration::from_millis(100));

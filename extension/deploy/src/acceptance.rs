@@ -4,10 +4,9 @@ use pg::entry::sql_function;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::prelude::*;
 use session::authority::{run_as_owner, value_as_owner};
-use sha2::{Digest, Sha256};
 
 use super::application::Application;
-use super::functions::{File, files_of, refuse_here};
+use super::functions::{File, digest_of, files_of, keep_text, refuse_here};
 use super::statements;
 
 sql_function!(
@@ -37,11 +36,8 @@ sql_function!(
                 "Put it back as it was, and write a new migration for the change.",
             );
         }
-        let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-        run_as_owner(
-            "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
-            &[name.into(), digest.as_str().into(), text.into()],
-        );
+        let digest = digest_of(text);
+        keep_text(&application, &digest, text);
         run_as_owner(
             "update deploy.migration m set digest = $3 where m.application = $1 and m.path = $2",
             &[name.into(), path.into(), digest.into()],

@@ -122,6 +122,19 @@ sql_function!(
     }
 );
 
+/// SHA-256 of a text, in hexadecimal digits.
+pub(crate) fn digest_of(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Keeps what a file says.
+pub(crate) fn keep_text(application: &Application, digest: &str, text: &str) {
+    run_as_owner(
+        "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
+        &[application.name.as_str().into(), digest.into(), text.into()],
+    );
+}
+
 /// SHA-256 of the paths and digests, a line each.
 fn fingerprint(files: &BTreeMap<String, String>) -> String {
     let mut hash = Sha256::new();
@@ -165,7 +178,7 @@ impl File<'_> {
         let deployment = Deployment::current();
         let path = call.need_text(0, "path");
         let text: &str = call.need(1, "content");
-        let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest_of(text);
         let is_announced = value_as_owner::<bool>(
             "select true from deploy.file f where f.application = $1 and f.number = $2 and f.path = $3 and f.digest = $4",
             &[
@@ -199,14 +212,7 @@ impl File<'_> {
 
     /// Keeps what it says.
     pub(crate) fn keep_text(&self) {
-        run_as_owner(
-            "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
-            &[
-                self.deployment.application.name.as_str().into(),
-                self.digest.as_str().into(),
-                self.text.into(),
-            ],
-        );
+        keep_text(&self.deployment.application, &self.digest, self.text);
     }
 
     /// An error if it is a migration that has run.

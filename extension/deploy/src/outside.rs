@@ -5,16 +5,16 @@ use batches::Batches;
 use pg::entry::{Call, sql_function};
 use pg::guard::PgError;
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 use session::authority::{name_of, run_as_owner, value_as_owner};
 use session::deployer::{as_deployer, settings};
 use session::subtransaction::attempted;
 use session::user_settings::keep_role;
-use sha2::{Digest, Sha256};
 
 use super::application::Application;
-use super::functions::{File, refuse_here};
+use super::functions::{File, digest_of, keep_text, refuse_here};
 use super::statements::{describe, line_at, set_begin};
 use super::step_state::{self, State};
 use super::steps::{self, Found, Step};
@@ -40,8 +40,7 @@ impl<'a> Named<'a> {
             Some(text) => text.to_owned(),
             None => begun(&application, path),
         };
-        let digest = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-        Named { application, path, text, digest }
+        Named { application, path, digest: digest_of(&text), text }
     }
 
     /// The step; an error if the text is none.
@@ -52,13 +51,6 @@ impl<'a> Named<'a> {
                 &format!("{} runs in the transaction of a deployment", self.path),
             )
         })
-    }
-
-    fn keep_text(&self) {
-        run_as_owner(
-            "insert into deploy.content (application, digest, content) values ($1, $2, $3) on conflict do nothing",
-            &[self.application.name.as_str().into(), self.digest.as_str().into(), self.text.as_str().into()],
-        );
     }
 
     /// How far it is.
@@ -150,7 +142,7 @@ sql_function!(
             // What was changed by hand before stays noted as that.
             drift::note(&named.application);
         }
-        named.keep_text();
+        keep_text(&named.application, &named.digest, &named.text);
         run_as_owner(
             "insert into deploy.step (application, path, digest, begun_at, begun_by) values ($1, $2, $3, now(), session_user)
              on conflict (application, path) do update set digest = excluded.digest, begun_at = now(), begun_by = session_user,
@@ -231,7 +223,6 @@ sql_function!(
                 "deploy.step() says what is to be done.",
             );
         }
-        named.keep_text();
         let name = named.application.name.as_str();
         run_as_owner(
             "insert into deploy.migration (application, path, digest, number)
@@ -315,6 +306,13 @@ sql_function!(
     deploy_keep_role_wrapper,
     |call| {
         refuse_here();
+        // SAFETY: PostgreSQL's own state.
+        if unsafe { pg_sys::InLocalUserIdChange() } {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                "a function that runs as somebody else than its caller cannot keep the session's role",
+            );
+        }
         keep_role();
         call.null()
     }
