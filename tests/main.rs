@@ -47,6 +47,7 @@ mod together {
     mod isolation;
     mod kernel_limits;
     mod layers;
+    mod jobs;
     mod listeners;
     mod live;
     mod locks_of_others;

@@ -217,7 +217,9 @@ fn an_address_that_the_gateways_themselves_had_is_bound_at_once() {
     let platform = Platform::with(&[("howdah.gateways", "2")]);
     let port = free_port();
     platform.sql(&format!("select http.listen({port})"));
-    wait_for("it listens", || Connection::try_open(port).is_some());
+    // What either of them had is bound at once; one that had nothing yet may find the other in its way.
+    let both = format!("http.listeners where port = {port} and bound = '127.0.0.1' and error is null");
+    wait_for("both listen", || platform.count(&both) == 2);
     for (addresses, bound) in [("*", "0.0.0.0"), ("localhost", "127.0.0.1")] {
         let begin = Instant::now();
         platform.set("howdah.listen_addresses", addresses);

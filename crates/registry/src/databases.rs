@@ -94,6 +94,8 @@ pub struct Database {
     pub gateways_wanted: AtomicU32,
     /// How many listeners take lines, those that are closing included: with any, the lane of incoming rows needs executors.
     pub line_listeners: AtomicU32,
+    /// How many kinds of jobs are defined: with any, the lane of jobs needs executors.
+    pub job_kinds: AtomicU32,
     /// Executors that each lane should have now.
     executors_wanted: [AtomicU32; Lane::COUNT],
     /// Whether nobody shall serve it until it is taken back: `http.drain`.

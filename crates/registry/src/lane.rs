@@ -8,13 +8,15 @@ pub enum Lane {
     Http = 0,
     /// Lines that come in.
     Ingest,
+    /// Jobs.
+    Job,
 }
 
 impl Lane {
     /// How many there are.
     pub const COUNT: usize = Lane::ALL.len();
     /// All lanes, each at its own place.
-    pub const ALL: [Lane; 2] = [Lane::Http, Lane::Ingest];
+    pub const ALL: [Lane; 3] = [Lane::Http, Lane::Ingest, Lane::Job];
 
     /// Its place among the lanes of a database.
     pub fn place(self) -> usize {
@@ -26,6 +28,7 @@ impl Lane {
         match self {
             Lane::Http => "http",
             Lane::Ingest => "ingest",
+            Lane::Job => "job",
         }
     }
 

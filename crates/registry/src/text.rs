@@ -37,6 +37,11 @@ impl<const WORDS: usize> Text<WORDS> {
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.0.first().is_none_or(|word| word.load(Ordering::Relaxed) == 0)
+    }
+
     /// Whether it is `text`, as far as it fits.
     pub fn is(&self, text: &str) -> bool {
         self.get() == text[..text.floor_char_boundary(WORDS * 8)]

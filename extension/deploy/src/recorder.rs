@@ -30,6 +30,8 @@ pub enum Registered {
     Route,
     /// By `http.handle()`.
     Handler,
+    /// By `job.define()`.
+    Job,
 }
 
 impl Registered {
@@ -38,6 +40,7 @@ impl Registered {
         match self {
             Self::Route => "route",
             Self::Handler => "handler",
+            Self::Job => "job",
         }
     }
 }

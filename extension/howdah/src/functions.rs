@@ -3,6 +3,7 @@
 //! - [`requests`]: the current request and its parts.
 //! - [`responses`]: escaping, cookies.
 //! - [`intakes`]: what the views on listeners for lines show.
+//! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
 //! - [`registering`]: routes and query handlers; [`listening`]: ports.
 //! - [`configuration`]: what a change of the configuration sets off.
@@ -14,6 +15,7 @@
 mod calling;
 pub(crate) mod configuration;
 mod intakes;
+mod job_kinds;
 mod listening;
 mod queue_answers;
 mod queue_http;

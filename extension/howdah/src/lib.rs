@@ -30,7 +30,7 @@ exported! {
             return;
         }
         settings::define();
-        shared::prepare(&[queue::memory::PART]);
+        shared::prepare(&[queue::memory::PART, jobs::memory::PART]);
         supervisor::register();
         utility::install();
         log_rate::install();

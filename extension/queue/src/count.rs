@@ -11,7 +11,7 @@ use super::transactions::{Moment, Server};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Count {
+pub struct Count {
     /// Rows that are not consumed.
     pub rows: i64,
     /// Those of them that may be taken now.
@@ -23,7 +23,7 @@ pub(crate) struct Count {
 }
 
 /// Counts what is not consumed, all at one moment: rows are moved from one segment to another meanwhile.
-pub(crate) fn count(queue: &Definition) -> Count {
+pub fn count(queue: &Definition) -> Count {
     loop {
         let segments = open(queue, Purpose::Look);
         let (lowest, moment) = {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::rc::Rc;
 
-use pg::entry::unfailing_callback;
 use pg::refuse::{refuse, refuse_with_hint};
+use pg::small_table::{self, Field, rows, rows_as_of};
 use pg::text::string;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use session::authority::current_user;
 
@@ -68,18 +68,13 @@ pub struct Definition {
 thread_local! {
     static KNOWN: RefCell<HashMap<String, Rc<Definition>>> = RefCell::default();
     static WATCHED: Cell<[Oid; 2]> = const { Cell::new([Oid::INVALID; 2]) };
-    static REGISTERED: Cell<bool> = const { Cell::new(false) };
-    /// Grows with every change of the definitions.
-    static EPOCH: Cell<u64> = const { Cell::new(0) };
-    static KNOWN_AT: Cell<u64> = const { Cell::new(0) };
+    /// [`changes`] when they were read; at first no number that it can have.
+    static KNOWN_AT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-unfailing_callback! {
-    unsafe fn relation_changed(_: Datum, relation: Oid) {
-        if relation == Oid::INVALID || WATCHED.get().contains(&relation) {
-            EPOCH.set(EPOCH.get() + 1);
-        }
-    }
+/// Grows with every change of the definitions, once they have been read.
+fn changes() -> u64 {
+    WATCHED.get().into_iter().map(small_table::changes).sum()
 }
 
 /// The queue of this name; an error if there is none.
@@ -96,24 +91,25 @@ pub fn find(name: &str) -> Rc<Definition> {
 
 /// The queue of this name, if there is one.
 pub fn look_up(name: &str) -> Option<Rc<Definition>> {
-    if KNOWN_AT.get() != EPOCH.get() {
+    if KNOWN_AT.get() != changes() {
         KNOWN.with_borrow_mut(HashMap::clear);
-        KNOWN_AT.set(EPOCH.get());
+        WATCHED.set([relation("queue"), relation("permission")]);
+        KNOWN_AT.set(changes());
     }
     if let Some(known) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
         return Some(known);
     }
     let definition = Rc::new(read(name)?);
     // What has changed while it was read is read again next time.
-    if KNOWN_AT.get() == EPOCH.get() {
+    if KNOWN_AT.get() == changes() {
         KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), definition.clone()));
     }
     Some(definition)
 }
 
 /// The queue of this number, if there is one.
-pub(crate) fn of_number(id: u32) -> Option<Rc<Definition>> {
-    let row = tuples::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
+pub fn of_number(id: u32) -> Option<Rc<Definition>> {
+    let row = rows::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
     look_up(&row[1].text()?)
 }
 
@@ -126,25 +122,19 @@ pub fn relation(name: &str) -> Oid {
 
 fn read(name: &str) -> Option<Definition> {
     let watched = [relation("queue"), relation("permission")];
-    WATCHED.set(watched);
-    if !REGISTERED.get() {
-        // SAFETY: the callback touches thread-local cells only and cannot fail.
-        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0)) };
-        REGISTERED.set(true);
-    }
-    let row = tuples::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
+    let row = rows::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
     let id = row[0].number();
-    let rights = tuples::<3>(watched[1]).into_iter().filter(|right| right[0].number() == id);
+    let rights = rows::<3>(watched[1]).into_iter().filter(|right| right[0].number() == id);
     let rights = rights
-        .filter_map(|right| Some((Oid::from(right[1].number()), Right::of(&right[2].text()?)?)))
+        .filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?)))
         .collect();
     Some(Definition {
         id,
         name: name.to_owned(),
-        row_type: row[2].0.map(|_| Oid::from(row[2].number())),
-        owner: Oid::from(row[3].number()),
+        row_type: row[2].0.map(|_| row[2].oid()),
+        owner: row[3].oid(),
         max_reads: row[4].0.map(|_| row[4].number() as i32),
-        is_unlogged: row[5].0.is_some_and(|datum| datum.value() as u8 != 0),
+        is_unlogged: row[5].is_true(),
         memory: queues().number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
         rights,
         tables: std::array::from_fn(|place| {
@@ -161,67 +151,16 @@ fn exists(table: Oid, queue: u32) -> bool {
     unsafe {
         let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
         dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
-        if is_it(tuples_as_of(table, &raw mut dirty)) {
+        if is_it(rows_as_of(table, &raw mut dirty)) {
             return true;
         }
         // What this transaction has dropped is there before its first command.
         let before = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
         (*before).curcid = 0;
-        let is_dropped_here = is_it(tuples_as_of(table, before));
+        let is_dropped_here = is_it(rows_as_of(table, before));
         pg_sys::UnregisterSnapshot(before);
         is_dropped_here
     }
-}
-
-/// A value of a tuple.
-#[derive(Clone, Copy)]
-struct Field(Option<Datum>);
-
-impl Field {
-    fn number(self) -> u32 {
-        self.0.map_or(0, |datum| datum.value() as u32)
-    }
-
-    fn text(self) -> Option<String> {
-        // SAFETY: used on columns of type text.
-        self.0.and_then(|datum| unsafe { String::from_datum(datum, false) })
-    }
-}
-
-/// The first columns of all rows of a small table, as of now.
-fn tuples<const N: usize>(table: Oid) -> Vec<[Field; N]> {
-    // SAFETY: without a snapshot the scan takes one itself.
-    unsafe { tuples_as_of(table, std::ptr::null_mut()) }
-}
-
-/// The same as of a snapshot.
-///
-/// # Safety
-/// The snapshot lives for as long as the call.
-unsafe fn tuples_as_of<const N: usize>(table: Oid, snapshot: pg_sys::Snapshot) -> Vec<[Field; N]> {
-    let mut rows = Vec::new();
-    // SAFETY: a scan inside a transaction; what it returns is copied into the current memory context.
-    unsafe {
-        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as i32);
-        let descriptor = (*relation).rd_att;
-        let scan =
-            pg_sys::systable_beginscan(relation, Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let copy = pg_sys::heap_copytuple(tuple);
-            rows.push(std::array::from_fn(|place| {
-                let mut is_null = false;
-                let datum = pg_sys::heap_getattr(copy, place as i32 + 1, descriptor, &mut is_null);
-                Field((!is_null).then_some(datum))
-            }));
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
-    }
-    rows
 }
 
 impl Definition {
@@ -298,6 +237,12 @@ impl Definition {
     /// The time as it is for this queue, from which delays are counted: it never goes back while the server runs.
     pub fn time(&self) -> i64 {
         self.lock().clock()
+    }
+
+    /// How many rows are not consumed, roughly; none if nobody has looked since the server started.
+    pub fn live_roughly(&self) -> Option<u64> {
+        let lock = self.lock();
+        lock.is_known.then(|| lock.segments.iter().map(|segment| segment.live()).sum())
     }
 
     /// The row type; an error, which names the right function, if the queue is one of messages.

@@ -24,11 +24,13 @@
 //! - [`count`]: how many rows there are.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
 //!   subtransactions.
-//! - [`wake`]: who waits for rows.
+//! - [`wake`]: who waits for rows; [`bell`]: for any row of many queues.
+//! - [`items`]: rows one by one, for who runs them.
 //! - [`functions`]: what SQL calls.
 
 pub mod append;
 mod archive;
+pub mod bell;
 mod candidates;
 pub mod claim;
 pub mod claimed_rows;
@@ -39,6 +41,7 @@ pub mod definition;
 pub mod door;
 mod fullness;
 pub mod functions;
+pub mod items;
 mod layout;
 pub mod learn;
 mod ledger;

@@ -16,6 +16,7 @@ use shared::Part;
 use shared::settings::{self, MAX_WORKERS_EVER as MAX_WORKERS};
 
 use super::SEGMENTS;
+use super::bell::Bell;
 use super::transactions::Server;
 
 /// The cursor and the watch list of a segment.
@@ -174,6 +175,10 @@ pub struct QueueMemory {
     table: AtomicU32,
     /// Rows that may have become free: who waits for rows looks again when it changes.
     arrivals: AtomicU64,
+    /// Changes whenever rows may have become free, or times have changed.
+    news: AtomicU64,
+    /// The number of the bell that rings then, plus one; 0 for none.
+    bell: AtomicU32,
     /// A bit for each gateway that has requests waiting for rows.
     gateways: [AtomicU64; MAX_WORKERS / 64],
     waiting: UnsafeCell<pg_sys::ConditionVariable>,
@@ -206,9 +211,19 @@ fn count() -> usize {
     settings::MAX_QUEUES.get() as usize
 }
 
-/// Where the places of watch lists begin, behind the entries.
+/// Bells: one for each database.
+fn bells() -> usize {
+    settings::MAX_DATABASES.get() as usize
+}
+
+/// Where the bells begin, behind the entries.
+fn hung() -> usize {
+    (size_of::<QueueMemory>() * count()).next_multiple_of(align_of::<Bell>())
+}
+
+/// Where the places of watch lists begin, behind the bells.
 fn watched() -> usize {
-    (size_of::<QueueMemory>() * count()).next_multiple_of(align_of::<QueueMemory>())
+    (hung() + size_of::<Bell>() * bells()).next_multiple_of(align_of::<QueueMemory>())
 }
 
 fn bytes() -> usize {
@@ -226,7 +241,8 @@ unsafe fn lay_out(memory: NonNull<u8>) {
     // SAFETY: by contract; zeros are the empty state of an entry.
     unsafe {
         let entries = std::slice::from_raw_parts(memory.as_ptr().cast(), count());
-        let queues = Queues::new(entries, memory.add(watched()).as_ptr().cast());
+        let bells = std::slice::from_raw_parts(memory.add(hung()).as_ptr().cast(), bells());
+        let queues = Queues::new(entries, bells, memory.add(watched()).as_ptr().cast());
         // The few words of an earlier life are not given back: children forked before may use them.
         QUEUES.store(Box::into_raw(Box::new(queues)), Release);
     }
@@ -235,6 +251,7 @@ unsafe fn lay_out(memory: NonNull<u8>) {
 /// All queues.
 pub struct Queues {
     entries: &'static [QueueMemory],
+    bells: &'static [Bell],
     /// The first is for the table of entries; the others belong to the entries in their order.
     locks: *mut pg_sys::LWLockPadded,
 }
@@ -256,7 +273,7 @@ impl Queues {
     ///
     /// # Safety
     /// At `places` there are [`places`] for each segment of each queue, zeros too, which nothing else uses.
-    unsafe fn new(entries: &'static [QueueMemory], places: *mut Entry) -> Queues {
+    unsafe fn new(entries: &'static [QueueMemory], bells: &'static [Bell], places: *mut Entry) -> Queues {
         let count = self::places();
         for (number, entry) in entries.iter().enumerate() {
             // SAFETY: nobody else is attached yet; the places by contract.
@@ -269,7 +286,7 @@ impl Queues {
             }
         }
         // SAFETY: the tranche has been asked for.
-        Queues { entries, locks: unsafe { pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()) } }
+        Queues { entries, bells, locks: unsafe { pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()) } }
     }
 
     fn lock_of(&self, number: usize) -> *mut pg_sys::LWLock {
@@ -307,6 +324,7 @@ impl Queues {
         };
         let entry = &self.entries[number];
         entry.database.store(0, Release);
+        entry.bell.store(0, SeqCst);
         {
             let _lock = Lock::take(self.lock_of(number + 1));
             // SAFETY: the lock is held; zero is the state of which nothing is known.
@@ -346,6 +364,11 @@ impl Queues {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         self.entries.iter().filter(move |entry| entry.database.load(Acquire) == database)
+    }
+
+    /// The bell of a database, by its index.
+    pub fn bell(&self, database: usize) -> &'static Bell {
+        &self.bells[database]
     }
 
     /// The entry of this number.
@@ -423,6 +446,26 @@ impl QueueMemory {
     /// Counts rows that may have become free. Wake the gateways afterwards.
     pub(crate) fn arrive(&self, rows: u64) {
         self.arrivals.fetch_add(rows, SeqCst);
+    }
+
+    /// A number that differs from an earlier one when rows may have become free since, or times have changed.
+    pub fn news(&self) -> u64 {
+        self.news.load(SeqCst)
+    }
+
+    /// Whoever waits is about to be woken.
+    pub(crate) fn note_news(&self) {
+        self.news.fetch_add(1, SeqCst);
+    }
+
+    /// Has the bell of this number rung from now on. Look at the queue afterwards.
+    pub fn hang_on(&self, bell: usize) {
+        self.bell.store(bell as u32 + 1, SeqCst);
+    }
+
+    /// The bell that it hangs on.
+    pub(crate) fn bell(&self) -> Option<&'static Bell> {
+        self.bell.load(SeqCst).checked_sub(1).map(|number| queues().bell(number as usize))
     }
 
     /// Has the gateway of this number woken by the next change. Look at the arrivals and times afterwards: whoever

@@ -163,6 +163,10 @@ fn signal(queue: &QueueMemory, rows: u64) {
 
 /// Wakes those who wait for rows of the queue.
 fn wake(queue: &QueueMemory) {
+    queue.note_news();
+    if let Some(bell) = queue.bell() {
+        bell.ring();
+    }
     for gateway in queue.called_gateways() {
         shared::wake::wake(Kind::Gateway, gateway);
     }

@@ -67,6 +67,40 @@ pub fn bind<'a>(
     Ok(bound)
 }
 
+/// Finds a value for every argument in a JSON object: where no request is. One argument without a name takes the whole object.
+pub fn bind_object<'a>(function: &Function, text: &'a str) -> Result<Bound<'a>, BindError> {
+    let object = match json::object(text.as_bytes()) {
+        Ok(Some(object)) => object,
+        Ok(None) => return Err(BindError::bad("the arguments are no JSON object")),
+        Err(error) => return Err(BindError::bad(format!("the arguments are not valid JSON: {error}"))),
+    };
+    let mut bound = Bound::default();
+    for (place, argument) in function.arguments().iter().enumerate() {
+        let value = match &argument.name {
+            None => Some(Value::Text(Cow::Borrowed(text))),
+            Some(name) => match object.get(name) {
+                Some(value) => Some(
+                    json::value(value, &argument.input)
+                        .map_err(|error| BindError::bad(format!("argument {name}: {}", error.detail)))?,
+                ),
+                None => None,
+            },
+        };
+        match value {
+            Some(value) => {
+                bound.given |= 1 << place;
+                bound.values.push(value);
+            }
+            None if function.has_default(place) => {}
+            None => {
+                let name = argument.name.as_deref().unwrap_or("without a name");
+                return Err(BindError::bad(format!("argument {name} is missing")));
+            }
+        }
+    }
+    Ok(bound)
+}
+
 fn whole_body<'a>(argument: &Argument, request: &Request<'a>) -> Result<Value<'a>, BindError> {
     Ok(match argument.input {
         Input::Bytes(_) => Value::Bytes(request.body()),
@@ -248,7 +282,7 @@ pub(crate) fn failed_conversion() -> Option<usize> {
 pub(crate) unsafe fn convert(
     arguments: &[Argument],
     values: &[Value<'_>],
-    request: &Request<'_>,
+    request: Option<&Request<'_>>,
     types: &Types,
 ) -> pg_sys::ParamListInfo {
     // SAFETY: by contract; nothing here owns memory of Rust's.
@@ -281,14 +315,14 @@ pub(crate) unsafe fn convert(
 unsafe fn convert_one(
     input: &Input,
     value: &Value<'_>,
-    request: &Request<'_>,
+    request: Option<&Request<'_>>,
     types: &Types,
 ) -> Option<Datum> {
     // SAFETY: the contract of `convert`.
     unsafe {
         match (input, value) {
             (_, Value::Null) => None,
-            (Input::Request, _) => Some(params::request_row(request, types)),
+            (Input::Request, _) => request.map(|request| params::request_row(request, types)),
             (Input::File, Value::File(file)) => Some(params::file_row(file, types)),
             (Input::Text, Value::Text(text)) => Some(params::text(text)),
             (Input::Text, Value::Json(text)) => Some(params::text(text)),

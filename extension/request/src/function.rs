@@ -128,6 +128,11 @@ impl Function {
         format!("{}.{}", quote(&self.schema), quote(&self.name))
     }
 
+    /// Whether it is a procedure, an aggregate or a window function.
+    pub fn is_procedure(&self) -> bool {
+        !self.is_function
+    }
+
     /// Whether the role has the right EXECUTE.
     ///
     /// # Safety

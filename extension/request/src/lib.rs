@@ -14,12 +14,14 @@
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
+//! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
 //! runs.
 
 pub mod admission;
+pub mod apart;
 pub mod arguments;
 mod arms;
 pub mod author;
@@ -31,6 +33,7 @@ pub mod check;
 pub mod current;
 mod effects;
 pub mod endpoint;
+mod error_context;
 mod execute;
 pub mod function;
 mod grants;

@@ -172,6 +172,34 @@ unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
     }
 }
 
+/// The place of the plan for these arguments.
+pub(crate) fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
+    match &endpoint.plans {
+        Plans::Made { function: None, .. } => Some(0),
+        Plans::Made { plans, .. } => plans.iter().position(|plan| plan.given == given),
+        _ => None,
+    }
+}
+
+/// Plans the call with these arguments, the others left to their defaults.
+///
+/// # Safety
+/// Inside a guard and a transaction, as the endpoint's role.
+pub(crate) unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize {
+    // As many sets as a form can leave out; a client must not fill the memory with them.
+    const MOST: usize = 64;
+    if let Plans::Made { function: Some(function), plans, .. } = &mut endpoint.plans {
+        if plans.len() >= MOST {
+            // Never the first: it is the one with all arguments.
+            plans.remove(1).release();
+        }
+        // SAFETY: inside a guard and a transaction, as the endpoint's role.
+        plans.push(unsafe { make_plan::for_function(function, given, types) });
+        return plans.len() - 1;
+    }
+    0
+}
+
 /// Whose the function is may not answer, until somebody says that he may.
 fn refuse_author(obstacle: String) -> ! {
     pgrx::pg_sys::panic::ErrorReport::new(

@@ -90,6 +90,12 @@ impl Receiver {
         }
     }
 
+    /// Prepares for a plan whose rows are nobody's.
+    pub(crate) fn discard(&mut self) {
+        (self.shape, self.column, self.scalar) = (Shape::Void, 0, false);
+        self.answer = Answer::Nothing;
+    }
+
     /// Answers, after the last row, for a function that returns rows, or nothing.
     pub(crate) fn complete(&mut self) {
         if self.answer != Answer::Nothing {

@@ -30,6 +30,16 @@ pub fn log_request(request: &Request<'_>, status: u16, waited: Duration, took: D
     });
 }
 
+/// A request for the context of errors.
+pub(crate) struct Shown<'r>(pub &'r Request<'r>);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let request = self.0;
+        write!(f, "http request {}: {} {}", Whose(request), request.method(), request.raw_path())
+    }
+}
+
 /// A request for the log: its id, and its client's address where it has one. Neither has a blank in it, so nobody can
 /// choose an id that looks like another's address.
 pub(crate) struct Whose<'r>(pub &'r Request<'r>);

@@ -1,12 +1,10 @@
 //! One endpoint and one request: prepare the plan, bind the arguments, run, commit.
 
-use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use message::{Request, ResponseBuilder};
-use pg::entry::callback;
-use pg::guard::{self, PgError, Report, attempt};
+use pg::guard::{self, PgError, Report};
 use pg::log_line;
 use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
@@ -20,15 +18,16 @@ use super::call;
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
+use super::error_context::ErrorContext;
 use super::execute::{CATALOG_TRIES, execute};
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
-use super::ready::{is_ready, make_ready};
+use super::ready::{add_plan, is_ready, make_ready, plan_for};
 use super::receiver::{Answer, Receiver};
-use super::request_log::Whose;
+use super::request_log::{Shown, Whose};
 use super::types::Types;
-use super::{arguments, grants, later, make_plan};
+use super::{arguments, grants, later};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -62,6 +61,12 @@ enum Mishap {
     Error(PgError),
 }
 
+impl From<PgError> for Mishap {
+    fn from(error: PgError) -> Mishap {
+        Mishap::Error(error)
+    }
+}
+
 impl Job<'_, '_> {
     /// Runs an endpoint. What fails because of other transactions is tried once more.
     ///
@@ -79,7 +84,7 @@ impl Job<'_, '_> {
                 return self.run_for_caller(endpoint, path);
             }
             if self.scope != Scope::Shared {
-                let context = ErrorContext { request: self.request, report: Report::Log };
+                let context = ErrorContext { what: &Shown(self.request), report: Report::Log };
                 let path = &endpoint.registration.search_path;
                 if let Err(error) = context.around(|| self.identity.assume(role, path)) {
                     return Err(self.problem(Mishap::Error(error)));
@@ -225,7 +230,7 @@ impl Job<'_, '_> {
         guard::forget_raised();
         let mut begun = None;
         let report = if self.is_called() { Report::Quiet } else { Report::Log };
-        let context = ErrorContext { request: self.request, report };
+        let context = ErrorContext { what: &Shown(self.request), report };
         // SAFETY: by contract; what has begun is ended.
         unsafe {
             let outside = self.is_called().then(|| Outside::now());
@@ -337,7 +342,7 @@ impl Job<'_, '_> {
             // Asked for its id, a transaction gets one: those that share it would all be told the same.
             Ok(()) if self.shown && leftovers::has_id() => Err(elsewhere()),
             Ok(()) => Ok(self.receiver.take_answer()),
-            Err(mishap) => Err(name_parameter(mishap, plan, self.shows_errors())),
+            Err(error) => Err(name_parameter(error, plan, self.shows_errors())),
         }
     }
 
@@ -432,30 +437,6 @@ fn elsewhere() -> Mishap {
     Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
 }
 
-fn plan_for(endpoint: &Endpoint, given: u64) -> Option<usize> {
-    match &endpoint.plans {
-        Plans::Made { function: None, .. } => Some(0),
-        Plans::Made { plans, .. } => plans.iter().position(|plan| plan.given == given),
-        _ => None,
-    }
-}
-
-/// Plans the call with these arguments, the others left to their defaults.
-unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types) -> usize {
-    // As many sets as a form can leave out; a client must not fill the memory with them.
-    const MOST: usize = 64;
-    if let Plans::Made { function: Some(function), plans, .. } = &mut endpoint.plans {
-        if plans.len() >= MOST {
-            // Never the first: it is the one with all arguments.
-            plans.remove(1).release();
-        }
-        // SAFETY: inside a guard and a transaction, as the endpoint's role.
-        plans.push(unsafe { make_plan::for_function(function, given, types) });
-        return plans.len() - 1;
-    }
-    0
-}
-
 /// The plan's parameters.
 unsafe fn parameters(
     plan: &Plan,
@@ -467,7 +448,7 @@ unsafe fn parameters(
     // SAFETY: inside a guard and a transaction, as the endpoint's role.
     unsafe {
         if plan.origin != Origin::Statement {
-            arguments::convert(&plan.arguments, &bound.values, request, types)
+            arguments::convert(&plan.arguments, &bound.values, Some(request), types)
         } else {
             params::of_request(source)
         }
@@ -475,9 +456,8 @@ unsafe fn parameters(
 }
 
 /// A value that cannot be converted is the client's fault, and which one it was helps.
-fn name_parameter(mishap: Mishap, plan: &Plan, shown: bool) -> Mishap {
-    let Some(place) = arguments::failed_conversion() else { return mishap };
-    let Mishap::Error(error) = mishap else { return mishap };
+fn name_parameter(error: PgError, plan: &Plan, shown: bool) -> Mishap {
+    let Some(place) = arguments::failed_conversion() else { return error.into() };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
     if !Meaning::of(&error.sqlstate).is_texts_fault() {
         return Mishap::Error(error);
@@ -505,48 +485,4 @@ fn bind<'b>(
 fn is_standby() -> bool {
     // SAFETY: reads a flag in shared memory, or a variable of this process.
     unsafe { pg_sys::RecoveryInProgress() }
-}
-
-/// Adds which request it was to every error and log line that PostgreSQL writes meanwhile.
-struct ErrorContext<'a> {
-    request: &'a Request<'a>,
-    report: Report,
-}
-
-impl ErrorContext<'_> {
-    /// Runs work under a guard, with this context.
-    unsafe fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Mishap> {
-        // SAFETY: by contract of `attempt`.
-        unsafe { self.around(|| attempt(self.report, work)).map_err(Mishap::Error) }
-    }
-
-    /// Runs what guards itself, with this context.
-    unsafe fn around<T>(&self, work: impl FnOnce() -> T) -> T {
-        // SAFETY: on the main thread. Nothing jumps over this: the callback is unlinked.
-        unsafe {
-            let previous = pg_sys::error_context_stack;
-            let mut callback = pg_sys::ErrorContextCallback {
-                previous,
-                callback: Some(add_context),
-                arg: std::ptr::from_ref(self.request).cast_mut().cast(),
-            };
-            pg_sys::error_context_stack = &raw mut callback;
-            let result = work();
-            pg_sys::error_context_stack = previous;
-            result
-        }
-    }
-}
-
-callback! {
-    unsafe fn add_context(request: *mut std::ffi::c_void) {
-        // SAFETY: the request lives as long as the guard.
-        let request = unsafe { &*request.cast::<Request<'_>>() };
-        let mut line = [0u8; 512];
-        // The last byte stays NUL; what is longer is cut.
-        let mut rest = &mut line[..511];
-        let _ = write!(rest, "http request {}: {} {}", Whose(request), request.method(), request.raw_path());
-        // SAFETY: "%s" takes a C string.
-        unsafe { pg::errcontext_msg(c"%s".as_ptr(), line.as_ptr()) };
-    }
 }

@@ -20,11 +20,11 @@ use super::{called, grants, proxies, ready, stored_body};
 
 /// Runs requests in this process.
 pub struct Runner {
-    table: Option<Table>,
+    pub(crate) table: Option<Table>,
     /// Before which time it is not read again, after reading has failed.
     refresh_from: Option<Instant>,
-    identity: Identity,
-    receiver: Box<Receiver>,
+    pub(crate) identity: Identity,
+    pub(crate) receiver: Box<Receiver>,
     open: OpenPlans,
     /// Where to note which endpoint runs.
     entry: &'static WorkerEntry,

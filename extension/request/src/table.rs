@@ -172,11 +172,13 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
         let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
         let table = |schema, name: &std::ffi::CStr| pg_sys::get_relname_relid(name.as_ptr(), schema);
         let queue = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
+        let job = pg_sys::get_namespace_oid(c"job".as_ptr(), false);
         let tables = [
             table(schema, c"route"),
             table(schema, c"handler"),
             table(schema, c"listener"),
             table(queue, c"listener"),
+            table(job, c"kind"),
         ];
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {

@@ -53,6 +53,10 @@ static FIRST: AtomicI64 = AtomicI64::new(0);
 static BEFORE: AtomicI64 = AtomicI64::new(0);
 /// When it was last looked at between two requests, by [`now_us`].
 static LOOKED: AtomicU64 = AtomicU64::new(0);
+/// When what runs is to be cancelled, by [`now_us`]; 0 for never.
+static DEADLINE: AtomicU64 = AtomicU64::new(0);
+/// Whether it was cancelled because of that.
+static LATE: AtomicBool = AtomicBool::new(false);
 /// Whether the process is being ended.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -86,8 +90,25 @@ pub fn end() {
     signals::set_running(false);
     STRIKES.store(0, Relaxed);
     EXCESS.store(0, Relaxed);
+    DEADLINE.store(0, Relaxed);
+    LATE.store(false, Relaxed);
     own_memory::lift_limit();
     signals::void_cancels();
+}
+
+/// What runs is cancelled after so many microseconds, within [`TICK`] of that.
+pub fn set_deadline(microseconds: u64) {
+    DEADLINE.store(now_us().saturating_add(microseconds), Relaxed);
+}
+
+/// Whether what runs was cancelled because it has taken too long.
+pub fn is_late() -> bool {
+    LATE.load(Relaxed)
+}
+
+/// Whether what runs was cancelled, be it caught or not.
+pub fn is_cancelled() -> bool {
+    STRIKES.load(Relaxed) != 0
 }
 
 /// Whether this process should make room for another, because it has kept more of what requests have taken than
@@ -203,12 +224,22 @@ infallible_callback! {
             if !signals::is_aborting() {
                 // SAFETY: PostgreSQL's own variable.
                 let is_noticed = unsafe { pg_sys::QueryCancelPending } == 0;
+                look_at_deadline();
                 look_at_cancel();
                 look_at_memory(is_noticed);
             }
         }
         // SAFETY: registered.
         unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), TICK) };
+    }
+}
+
+fn look_at_deadline() {
+    let deadline = DEADLINE.load(Relaxed);
+    if deadline != 0 && now_us() >= deadline {
+        DEADLINE.store(0, Relaxed);
+        LATE.store(true, Relaxed);
+        signals::note_cancel();
     }
 }
 

@@ -77,6 +77,10 @@ integers! {
     MAX_INGEST_CONNECTIONS = "howdah.max_ingest_connections\0", 1000, 1, 100_000, Postmaster, NONE, "Connections for lines that a gateway holds at most.\0";
     MAX_INGEST_PER_ADDRESS = "howdah.max_ingest_per_address\0", 500, 1, 100_000, Sighup, NONE, "Connections for lines that a gateway holds at most of one address, or of a network of 64 bits of IPv6.\0";
     INGEST_FIRST_LINE_TIMEOUT = "howdah.ingest_first_line_timeout\0", 10 * 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection for lines may stay open until its first line begins.\0";
+    MIN_JOB_EXECUTORS = "howdah.min_job_executors\0", 1, 1, 128, Sighup, NONE, "Executors that are always kept for jobs while kinds of them are defined.\0";
+    MAX_JOB_EXECUTORS = "howdah.max_job_executors\0", 8, 1, 128, Sighup, NONE, "Executors for jobs that there may be while jobs wait.\0";
+    MAX_JOB_KINDS = "howdah.max_job_kinds\0", 256, 1, 65536, Postmaster, NONE, "Kinds of jobs, over all databases, that can be run.\0";
+    JOB_SHARE = "howdah.job_share\0", 50, 1, 100, Sighup, NONE, "Percentage of the executors for jobs that one kind may occupy of those that the others leave, unless it says at_once.\0";
     ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy of those that the others leave.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";
     INLINE_DEADLINE = "howdah.inline_deadline\0", 5, 1, 1000, Sighup, MS, "A request that runs longer in the gateway is cancelled and given to an executor.\0";

@@ -11,19 +11,22 @@ begin
       case a.grantee when 0 then 'public' else pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) end as role
     from (
       select 'schema', n.oid::pg_catalog.regnamespace::text, n.nspacl, n.nspowner
-      from pg_catalog.pg_namespace n where n.nspname in ('http', 'queue', 'deploy')
+      from pg_catalog.pg_namespace n where n.nspname in ('http', 'queue', 'deploy', 'job')
       union all
       select 'table', c.oid::pg_catalog.regclass::text, c.relacl, c.relowner
       from pg_catalog.pg_class c
-      where c.relnamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace)
+      where c.relnamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace,
+        'job'::pg_catalog.regnamespace)
       union all
       select 'routine', p.oid::pg_catalog.regprocedure::text, p.proacl, p.proowner
       from pg_catalog.pg_proc p
-      where p.pronamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace)
+      where p.pronamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace,
+        'job'::pg_catalog.regnamespace)
       union all
       select 'type', t.oid::pg_catalog.regtype::text, t.typacl, t.typowner
       from pg_catalog.pg_type t
-      where t.typnamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace)
+      where t.typnamespace in ('http'::pg_catalog.regnamespace, 'queue'::pg_catalog.regnamespace, 'deploy'::pg_catalog.regnamespace,
+        'job'::pg_catalog.regnamespace)
     ) d (kind, name, privileges, owner)
     cross join lateral pg_catalog.aclexplode(d.privileges) a
     where a.grantee <> d.owner
@@ -35,12 +38,14 @@ begin
 end
 $privileges$;
 
-grant usage on schema http, queue, deploy to public;
-grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps to public;
+grant usage on schema http, queue, deploy, job to public;
+grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps, job.kinds, job.running,
+  job.failures, job.dead_jobs
+to public;
 grant select on
   http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
   deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,
-  deploy.given, deploy.step
+  deploy.given, deploy.step, job.kind, job.permission
 to howdah_admin;

@@ -1,6 +1,7 @@
 //! An executor: takes requests from its lane, one at a time, runs each, answers. Those of the ingest lane take buckets
-//! of [`lines`], and keep their [`memory`] meanwhile.
+//! of [`lines`], and keep their [`memory`] meanwhile; those of the lane of jobs run [`jobs`].
 
+mod jobs;
 mod lines;
 mod memory;
 
@@ -8,6 +9,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use ::jobs::runs::Runs;
 use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
 use pg::entry::{exported, unfailing_callback};
@@ -33,6 +35,8 @@ use lines::Lines;
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
     static END: Cell<*mut Executor> = const { Cell::new(std::ptr::null_mut()) };
+    /// The number of this executor and its database, if it runs jobs.
+    static RUNS_JOBS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
     /// For the handler of SIGUSR2.
     static INTERRUPT: Cell<Option<Interrupt>> = const { Cell::new(None) };
 }
@@ -67,6 +71,7 @@ fn run(worker: &Worker) {
         executor: unsafe { &mut *executor },
         runner: Runner::new(worker.entry()),
         lines: Lines::default(),
+        jobs: (worker.lane == Lane::Job).then(|| jobs::runs(worker)),
         at_rest: AtRest::now(worker.web_role),
         handlers: Handlers::now(),
         answer: Vec::new(),
@@ -77,6 +82,9 @@ fn run(worker: &Worker) {
     };
     if worker.lane == Lane::Ingest {
         memory::keep();
+    }
+    if worker.lane == Lane::Job {
+        RUNS_JOBS.set(Some((worker.index, worker.database)));
     }
     executor.serve();
     executor.executor.leave();
@@ -89,6 +97,9 @@ unfailing_callback! {
         if let Some(executor) = unsafe { END.get().as_mut() } {
             watch::explain_end();
             executor.leave();
+            if let Some((executor, database)) = RUNS_JOBS.get() {
+                Runs::leave(executor, database);
+            }
         }
     }
 }
@@ -99,6 +110,8 @@ struct Serving<'w> {
     runner: Runner,
     /// What buckets are written with.
     lines: Lines,
+    /// What it knows of jobs, if it runs any.
+    jobs: Option<Runs>,
     at_rest: AtRest,
     handlers: Handlers,
     /// What is answered about a bucket.
@@ -129,10 +142,10 @@ impl Serving<'_> {
     fn refresh(&mut self) -> Result<bool, NoTable> {
         // SAFETY: on the main thread, outside a transaction.
         unsafe {
-            if self.worker.lane == Lane::Ingest {
-                self.lines.refresh(&mut self.runner)
-            } else {
-                self.runner.refresh(&mut nothing_along)
+            match &mut self.jobs {
+                Some(jobs) => jobs.refresh(&mut self.runner),
+                None if self.worker.lane == Lane::Ingest => self.lines.refresh(&mut self.runner),
+                None => self.runner.refresh(&mut nothing_along),
             }
         }
     }
@@ -154,6 +167,10 @@ impl Serving<'_> {
             if interrupted || since_housekeeping > REQUESTS_PER_HOUSEKEEPING {
                 since_housekeeping = 0;
                 self.housekeeping();
+            }
+            if self.jobs.is_some() {
+                self.take_job();
+                continue;
             }
             match self.executor.next(spin(), share) {
                 Some(work) => {

@@ -141,11 +141,13 @@ unfailing_callback! {
     }
 }
 
-/// The listeners that SQL asks for.
+/// What SQL asks for.
 #[derive(Default)]
 struct Configured {
     http: Vec<Listener>,
     lines: Vec<Rc<Intake>>,
+    /// How many kinds of jobs there are.
+    job_kinds: u32,
 }
 
 struct Gateway<'w> {
@@ -304,7 +306,11 @@ impl Gateway<'_> {
     fn refresh(&mut self) {
         let mut configured = Configured::default();
         let mut along = |client: &SpiClient<'_>| {
-            configured = Configured { http: listener::read(client)?, lines: intake::read(client)? };
+            configured = Configured {
+                http: listener::read(client)?,
+                lines: intake::read(client)?,
+                job_kinds: jobs::kinds::count(client)?,
+            };
             Ok(())
         };
         // SAFETY: on the main thread, outside a transaction.
@@ -315,6 +321,7 @@ impl Gateway<'_> {
                 // SAFETY: as above.
                 unsafe { stored_settings::learn(roles) };
                 self.configured = configured;
+                self.tell_of_jobs();
                 self.name_routes();
                 self.refresh_listeners();
                 // Places in the old table may be others in this one.
@@ -324,6 +331,14 @@ impl Gateway<'_> {
             Err(NoTable::WrongVersion) => self.worker.leave_wrong_version(),
             // Logged; tried again soon.
             Err(NoTable::Failed(_)) => {}
+        }
+    }
+
+    /// Says whether there need be executors for jobs.
+    fn tell_of_jobs(&self) {
+        let kinds = self.configured.job_kinds;
+        if self.worker.database().job_kinds.swap(kinds, Relaxed) != kinds {
+            shared().nudge_supervisor();
         }
     }
 

@@ -9,7 +9,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use serde_json::Value;
 use shared::workers::Kind;
-use shared::{attached, shared, wake};
+use shared::{Lane, attached, shared, wake};
 use workers::gateway::shown;
 
 use super::roles;
@@ -101,13 +101,14 @@ fn at_end(end: TransactionEnd) {
     }
 }
 
-/// Wakes the gateways of this database: its configuration may have changed.
+/// Wakes the gateways of this database, and who runs jobs: its configuration may have changed.
 pub(crate) fn committed() {
     let Some(shared) = attached() else { return };
     // SAFETY: PostgreSQL's own variable.
     for (index, worker) in shared.workers_of(unsafe { pg_sys::MyDatabaseId }) {
-        if worker.kind() == Kind::Gateway {
-            wake::wake(Kind::Gateway, index);
+        // Those that run jobs have to look at new queues before anything comes into them.
+        if worker.kind() == Kind::Gateway || worker.lane() == Lane::Job {
+            wake::wake(worker.kind(), index);
         }
     }
 }

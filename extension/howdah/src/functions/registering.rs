@@ -152,7 +152,7 @@ fn register(what: &str, statement: &str, arguments: &[DatumWithOid<'_>]) {
 }
 
 /// The search path in which names are to resolve, as it is registered.
-pub(crate) struct SearchPath(CString);
+pub(crate) struct SearchPath(pub(super) CString);
 
 impl SearchPath {
     /// That of an argument; null stands for no schema of anybody's.
@@ -170,7 +170,7 @@ impl SearchPath {
 }
 
 /// The function that a name, or a name with the types of its arguments, means under the search path in force.
-fn look_up(name: &str) -> Oid {
+pub(crate) fn look_up(name: &str) -> Oid {
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
         refuse(PgSqlErrorCode::ERRCODE_INVALID_NAME, &format!("{name:?} is no function's name"));
     }
@@ -193,7 +193,7 @@ fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
 }
 
 /// An error if it is the function of somebody whose rights the current user has not: a route belongs to its function's owner.
-fn check_function_owner(owner: &str, function: &Function) {
+pub(crate) fn check_function_owner(owner: &str, function: &Function) {
     if !is_admin() && !has_rights_of(owner) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -262,10 +262,15 @@ fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Optio
     owner
 }
 
+/// The function as the catalog describes it.
+pub(crate) fn described(function: Oid) -> Function {
+    // SAFETY: inside a transaction.
+    unsafe { Function::of(function, &types()) }
+}
+
 /// The function; an error if a route cannot call it.
 fn check_function(function: Oid) -> Function {
-    // SAFETY: inside a transaction.
-    let function = unsafe { Function::of(function, &types()) };
+    let function = described(function);
     if let Some(obstacle) = function.obstacle() {
         refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle);
     }

@@ -273,7 +273,11 @@ pub fn quantity(call: Call, place: usize) -> usize {
 
 /// An interval as microseconds, a month as 30 days.
 pub fn microseconds(call: Call, place: usize, name: &str) -> i64 {
-    let interval: pgrx::datum::Interval = call.need(place, name);
+    in_microseconds(&call.need(place, name))
+}
+
+/// The same of an interval.
+pub fn in_microseconds(interval: &pgrx::datum::Interval) -> i64 {
     let days = i64::from(interval.days()) + 30 * i64::from(interval.months());
     days.saturating_mul(86_400_000_000).saturating_add(interval.micros())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use queue::memory::queues;
 use shared::workers::Kind;
 use shared::{Lane, Shared};
 
@@ -31,6 +32,9 @@ impl Backlogs {
     /// Looks at a lane; none if nothing waits. The first look at a queue that has filled knows no pace yet and
     /// calls the wait 0.
     pub(crate) fn look(&mut self, shared: &Shared, database: usize, lane: Lane, now: u64) -> Option<Backlog> {
+        if lane == Lane::Job {
+            return of_jobs(database, now);
+        }
         let number = Shared::lane_number(database, lane);
         let requests = shared.exchange.queued(number) as usize + parked(shared, database, lane);
         let seen = &mut self.0[number as usize];
@@ -46,6 +50,12 @@ impl Backlogs {
         });
         Some(Backlog { requests, wait_us })
     }
+}
+
+/// Jobs that nobody was free for: as many as there are executors, as nobody counts them.
+fn of_jobs(database: usize, now: u64) -> Option<Backlog> {
+    let since = queues().bell(database).unanswered()?;
+    Some(Backlog { requests: usize::MAX, wait_us: now.saturating_sub(since) })
 }
 
 /// Requests that wait because their route has its share of the executors: more executors mean a larger share.

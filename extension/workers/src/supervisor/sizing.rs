@@ -47,8 +47,11 @@ impl Sizing {
         let taking = shared.databases.iter().filter(|database| takes_lines(database)).map(ingest_executors);
         let (fewest_ingest, most_ingest) =
             taking.fold((0, 0), |sum, (fewest, most)| (sum.0 + fewest, sum.1 + most));
-        let needed = databases * (gateways + fewest) + fewest_ingest;
-        let wanted = databases * (gateways + most) + most_ingest;
+        let running = shared.databases.iter().filter(|database| runs_jobs(database)).map(job_executors);
+        let (fewest_jobs, most_jobs) =
+            running.fold((0, 0), |sum, (fewest, most)| (sum.0 + fewest, sum.1 + most));
+        let needed = databases * (gateways + fewest) + fewest_ingest + fewest_jobs;
+        let wanted = databases * (gateways + most) + most_ingest + most_jobs;
         let others = others();
         let header = shared.header;
         header.worker_processes_wanted.store((others + wanted) as u32, Relaxed);
@@ -146,6 +149,7 @@ impl Staff {
         let all = shared.databases.iter().zip(there).zip(served);
         for ((database, mut there), _) in all.filter(|(_, place)| *place == Place::Has) {
             there[1 + Lane::Ingest.place()] |= !takes_lines(database);
+            there[1 + Lane::Job.place()] |= !runs_jobs(database);
             staff.missing += there.iter().filter(|there| !**there).count();
         }
         staff
@@ -189,6 +193,22 @@ pub(super) fn served(shared: &Shared) -> Vec<Place> {
 /// Whether a database needs executors for lines.
 fn takes_lines(database: &Database) -> bool {
     database.is_listed() && database.line_listeners.load(Relaxed) > 0
+}
+
+/// Whether a database needs executors for jobs.
+fn runs_jobs(database: &Database) -> bool {
+    // SAFETY: reads a flag in shared memory, or a variable of this process.
+    let is_standby = unsafe { pg_sys::RecoveryInProgress() };
+    database.is_listed() && database.job_kinds.load(Relaxed) > 0 && !is_standby
+}
+
+/// Fewest and most executors of a database's lane of jobs, as the settings have them.
+pub(crate) fn job_executors(database: &Database) -> (usize, usize) {
+    if !runs_jobs(database) {
+        return (0, 0);
+    }
+    let fewest = settings::MIN_JOB_EXECUTORS.get() as usize;
+    (fewest, fewest.max(settings::MAX_JOB_EXECUTORS.get() as usize))
 }
 
 /// Fewest and most executors of a database's lane of incoming rows. Beside those that the settings allow there may be one for

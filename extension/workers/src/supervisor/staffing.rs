@@ -2,7 +2,7 @@
 //!
 //! A database that is served has its gateways, and between `howdah.min_executors` and
 //! `howdah.max_executors` executors: more while requests wait, fewer after a minute without work. Executors for lines
-//! are there while something listens for lines, and are counted by settings of their own. A database that is to be left loses its gateways first, as what runs in executors answers to them.
+//! are there while something listens for lines, those for jobs while kinds of jobs are defined; both are counted by settings of their own. A database that is to be left loses its gateways first, as what runs in executors answers to them.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
@@ -118,6 +118,7 @@ impl Supervisor {
         let (fewest, most) = match lane {
             Lane::Ingest => sizing::ingest_executors(&self.shared.databases[index]),
             Lane::Http => sizing::executors(),
+            Lane::Job => sizing::job_executors(&self.shared.databases[index]),
         };
         let staff = Executors::of(self.shared, index, lane, now);
         let there = staff.there.clamp(fewest, most);
@@ -134,7 +135,7 @@ impl Supervisor {
     fn leave(&mut self, index: usize) -> Duration {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(0, Relaxed);
-        let posts = [Post::GATEWAY, Post::executor(Lane::Http), Post::executor(Lane::Ingest)];
+        let posts = [Post::GATEWAY, Post::executor(Lane::Http), Post::executor(Lane::Ingest), Post::executor(Lane::Job)];
         let there = |post: &Post| count(self.shared, index, *post) > 0;
         let leaving: Vec<Post> = match posts.into_iter().filter(there).collect::<Vec<_>>() {
             posts if posts.is_empty() => return LOOK,

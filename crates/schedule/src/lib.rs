@@ -1,0 +1,13 @@
+//! When jobs run. Knows neither PostgreSQL nor a clock: who calls says what time it is, and brings chance.
+//!
+//! - [`Backoff`]: how long a job waits after it has failed.
+//! - [`Rate`]: how many of a kind may begin in a time.
+//! - [`Priority`] and [`Turns`]: which priority comes first, so that the lowest does not starve.
+
+mod backoff;
+mod rate;
+mod turns;
+
+pub use backoff::Backoff;
+pub use rate::{PLACES, Rate, Starts};
+pub use turns::{Priority, Turns};

@@ -1,0 +1,182 @@
+//! Defining kinds of jobs. This runs as its caller, who must be allowed to become the kind's role; only the row is written as the
+//! extension's owner.
+
+use deploy::recorder::{Registered, note_registered};
+use jobs::kind;
+use pg::entry::{Call, sql_function};
+use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::datum::Interval;
+use pgrx::pg_sys::{Datum, Oid};
+use pgrx::prelude::*;
+use request::function::Function;
+use request::inputs::Input;
+use schedule::{Priority, Rate};
+use session::authority::{
+    check_role, current_user, function_name, is_admin, name_of, refuse_restricted, run_as_owner, web_role,
+    with_path,
+};
+use shared::settings;
+
+use super::registering::{self, SearchPath, check_function_owner};
+
+/// Longest name of a kind, in bytes.
+const LONGEST_NAME: usize = 63;
+
+sql_function!(
+    /// `job.define(kind, function, role, attempts, backoff, longest_backoff, timeout, at_once, per_second, priority, search_path)`
+    howdah_job_define,
+    |call| {
+        refuse_restricted();
+        let name = call.need_text(0, "kind");
+        check_name(name);
+        if let Some(known) = kind::look_up(name) {
+            known.check_owner();
+        }
+        let role = role(call);
+        let path = SearchPath::of(call, 10);
+        let function = with_path(&path.0, || registering::look_up(call.need_text(1, "function")));
+        let described = check_function(function);
+        let owner = name_of(described.owner());
+        check_function_owner(&owner, &described);
+        let limits = Limits::of(call);
+        run_as_owner(
+            "insert into job.kind as k (name, owner, priority, function, function_owner, role, search_path, attempts,
+               backoff, longest_backoff, timeout, at_once, per_second)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             on conflict (name) do update
+             set priority = excluded.priority, function = excluded.function, function_owner = excluded.function_owner,
+               role = excluded.role, search_path = excluded.search_path, attempts = excluded.attempts,
+               backoff = excluded.backoff, longest_backoff = excluded.longest_backoff, timeout = excluded.timeout,
+               at_once = excluded.at_once, per_second = excluded.per_second, defined_at = pg_catalog.now()
+             where (k.priority, k.function, k.function_owner, k.role, k.search_path, k.attempts, k.backoff,
+                 k.longest_backoff, k.timeout, k.at_once, k.per_second)
+               is distinct from (excluded.priority, excluded.function, excluded.function_owner, excluded.role,
+                 excluded.search_path, excluded.attempts, excluded.backoff, excluded.longest_backoff,
+                 excluded.timeout, excluded.at_once, excluded.per_second)",
+            &[
+                name.into(),
+                current_user().into(),
+                limits.priority.word().into(),
+                function_name(function).into(),
+                owner.as_str().into(),
+                role.into(),
+                path.text().into(),
+                limits.attempts.into(),
+                limits.backoff.into(),
+                limits.longest_backoff.into(),
+                limits.timeout.into(),
+                limits.at_once.into(),
+                limits.per_second.into(),
+            ],
+        );
+        run_as_owner(
+            "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1",
+            &[name.into()],
+        );
+        note_registered(Registered::Job, &[name]);
+        Datum::null()
+    }
+);
+
+fn check_name(name: &str) {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            &format!("a kind's name has 1 to {LONGEST_NAME} bytes, and \"{name}\" has {}", name.len()),
+        );
+    }
+}
+
+/// The role that is named, or the caller. Jobs never run with the rights of a superuser or of howdah_admin unless somebody has asked
+/// for that.
+fn role(call: Call) -> Oid {
+    match call.text(2) {
+        Some(name) => check_role(name),
+        None if is_admin() => web_role(),
+        None => current_user(),
+    }
+}
+
+/// The function; an error if it cannot run jobs.
+fn check_function(function: Oid) -> Function {
+    let described = registering::described(function);
+    if described.is_procedure() {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            &format!("{} is a procedure, and a job runs in one transaction", described.qualified_name()),
+            "Write a function. One that does a part of the work, and enqueues the job that does the next, commits as often as it likes.",
+        );
+    }
+    if let Some(obstacle) = described.obstacle() {
+        refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle);
+    }
+    for argument in described.arguments() {
+        if matches!(argument.input, Input::Request | Input::File) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
+                &format!("{} takes a part of a request, and a job has none", described.qualified_name()),
+            );
+        }
+        if argument.name.is_none() && !argument.takes_body() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
+                "an argument of a job's function has no name",
+                "Name it: arguments are bound by name. One without a name, of type jsonb, takes all of them.",
+            );
+        }
+    }
+    described
+}
+
+/// What a kind is limited by.
+struct Limits {
+    attempts: i32,
+    backoff: Interval,
+    longest_backoff: Interval,
+    timeout: Option<Interval>,
+    at_once: Option<i32>,
+    per_second: Option<f64>,
+    priority: Priority,
+}
+
+impl Limits {
+    fn of(call: Call) -> Limits {
+        let limits = Limits {
+            attempts: call.need(3, "attempts"),
+            backoff: call.need(4, "backoff"),
+            longest_backoff: call.need(5, "longest_backoff"),
+            timeout: call.get(6),
+            at_once: call.get(7),
+            per_second: call.get(8),
+            priority: jobs::functions::priority(call.need_text(9, "priority")),
+        };
+        limits.check();
+        limits
+    }
+
+    fn check(&self) {
+        let microseconds = queue::functions::typed::in_microseconds;
+        check(self.attempts > 0, "attempts must be 1 or more");
+        check(microseconds(&self.backoff) >= 0, "backoff must not be negative");
+        check(
+            microseconds(&self.longest_backoff) >= microseconds(&self.backoff),
+            "longest_backoff must not be shorter than backoff",
+        );
+        check(self.timeout.as_ref().is_none_or(|timeout| microseconds(timeout) > 0), "timeout must be longer than 0");
+        check(self.at_once.is_none_or(|count| count > 0), "at_once must be 1 or more");
+        check(
+            self.per_second.is_none_or(|rate| Rate::per_second(rate).is_some()),
+            "per_second must be a number above 0",
+        );
+        let most = settings::MAX_JOB_EXECUTORS.get();
+        if self.at_once.is_some_and(|count| count > most) {
+            notice!("at_once is more than howdah.max_job_executors, {most}: no more of them run at the same time");
+        }
+    }
+}
+
+fn check(holds: bool, message: &str) {
+    if !holds {
+        refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
+    }
+}

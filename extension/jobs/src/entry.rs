@@ -1,0 +1,42 @@
+//! A job as its queue has it: the columns of `job.entry`.
+
+use pgrx::prelude::*;
+use pgrx::{JsonB, pg_sys};
+use queue::items::Item;
+
+/// What a queue has of a job.
+pub(crate) struct Entry {
+    /// Its arguments, a JSON object.
+    pub arguments: String,
+    /// Its key.
+    pub key: Option<String>,
+    /// The id as which it was enqueued first, if it was sent again as this one.
+    pub root: Option<i64>,
+}
+
+/// What an item says.
+pub(crate) fn of(item: &Item<'_>) -> Entry {
+    // SAFETY: the columns are of these types by `job.entry`.
+    unsafe {
+        Entry {
+            arguments: item.column(0).map_or_else(|| "{}".to_owned(), |value| text_of_jsonb(value)),
+            key: item.column(1).and_then(|value| String::from_datum(value, false)),
+            root: item.column(2).and_then(|value| i64::from_datum(value, false)),
+        }
+    }
+}
+
+/// The text of a jsonb.
+///
+/// # Safety
+/// Inside a transaction; a value of type jsonb.
+unsafe fn text_of_jsonb(value: pg_sys::Datum) -> String {
+    // SAFETY: by contract. The function returns a C string.
+    let text = unsafe { pgrx::direct_function_call::<&std::ffi::CStr>(pg_sys::jsonb_out, &[Some(value)]) };
+    text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a jsonb is an object.
+pub(crate) fn is_object(value: &JsonB) -> bool {
+    value.0.is_object()
+}

@@ -1,0 +1,144 @@
+//! What becomes of a job that has failed: written down, and put off, or dead.
+
+use std::rc::Rc;
+
+use pg::guard::{PgError, Report};
+use pg::log_line;
+use pgrx::prelude::*;
+use queue::definition::Definition;
+use queue::items::{self, Fate, Item};
+use schedule::Priority;
+use session::authority::run_as_owner;
+use session::own_transaction::transaction;
+
+use crate::entry;
+use crate::id;
+use crate::kinds::Kind;
+
+/// Attempts of a job that are kept.
+const KEPT: u32 = 10;
+/// Characters of a text that are kept.
+const LONGEST: usize = 1000;
+
+/// The SQLSTATE of `job.retry`: its detail is the microseconds after which the job comes again.
+pub(crate) const RETRY: [u8; 5] = *b"JB001";
+/// The SQLSTATE of `job.give_up`.
+pub(crate) const GIVE_UP: [u8; 5] = *b"JB002";
+
+/// A job that was taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    /// Its queue.
+    pub queue: Rc<Definition>,
+    /// Its position there.
+    pub position: u64,
+    /// Its priority.
+    pub priority: Priority,
+    /// The id as which it was enqueued first.
+    pub root: i64,
+    /// Which attempt it is.
+    pub attempt: u32,
+    /// When the attempt began.
+    pub began_at: i64,
+}
+
+impl Taken {
+    /// Its id.
+    pub(crate) fn id(&self) -> i64 {
+        id::of(self.queue.id, self.position)
+    }
+}
+
+/// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
+pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError) -> Result<(), PgError> {
+    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error)) else { return Ok(()) };
+    let bare = PgError {
+        sqlstate: error.sqlstate,
+        message: format!("its error could not be written down: {}", first.sqlstate()),
+        ..PgError::default()
+    };
+    transaction(Report::Log, || write(kind, taken, &bare)).inspect_err(|_| {
+        log_line::log!(
+            "howdah cannot write down that job {} of kind {} has failed: {}",
+            taken.id(),
+            kind.row.name,
+            error.in_short(LONGEST)
+        );
+    })
+}
+
+fn write(kind: &Kind, taken: &Taken, error: &PgError) {
+    let is_given_up = error.sqlstate == GIVE_UP;
+    let positions = [taken.position];
+    if is_given_up || taken.attempt >= kind.row.attempts {
+        let reason = if is_given_up { "given up" } else { "failed" };
+        let found = items::take_named(&taken.queue, &positions, Fate::Consumed, |item| {
+            bury(kind.row.id, taken, item, reason);
+        });
+        if found == 0 {
+            return;
+        }
+    } else {
+        let wait = asked_for(error).unwrap_or_else(|| kind.row.backoff.after(taken.attempt, fastrand::u32(..)));
+        if items::take_named(&taken.queue, &positions, Fate::Leased(wait, None), |_| ()) == 0 {
+            return;
+        }
+    }
+    note(kind.row.id, taken, error);
+}
+
+/// The time that `job.retry` has asked for.
+fn asked_for(error: &PgError) -> Option<i64> {
+    if error.sqlstate != RETRY {
+        return None;
+    }
+    error.detail.as_ref()?.split(' ').next()?.parse().ok()
+}
+
+/// Makes a job a dead one.
+pub(crate) fn bury(kind: u32, taken: &Taken, item: &Item<'_>, reason: &str) {
+    let entry = entry::of(item);
+    run_as_owner(
+        "insert into job.dead (id, kind, priority, arguments, key, root, attempts, enqueued_at, died_at, reason)
+         values ($1, $2, $3, $4::jsonb, $5, $6, $7, $8, pg_catalog.clock_timestamp(), $9)",
+        &[
+            taken.id().into(),
+            (kind as i32).into(),
+            taken.priority.word().into(),
+            entry.arguments.as_str().into(),
+            entry.key.as_deref().into(),
+            entry.root.into(),
+            (taken.attempt as i32).into(),
+            timestamp(item.sent_at).into(),
+            reason.into(),
+        ],
+    );
+}
+
+fn note(kind: u32, taken: &Taken, error: &PgError) {
+    let more = error.more.as_deref();
+    let context = more.and_then(|more| more.context.as_deref());
+    run_as_owner(
+        "select job.note_failure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        &[
+            taken.root.into(),
+            ((taken.attempt % KEPT) as i32).into(),
+            (kind as i32).into(),
+            (taken.attempt as i32).into(),
+            timestamp(taken.began_at).into(),
+            error.sqlstate().into(),
+            cut(&error.message).into(),
+            error.detail.as_deref().filter(|_| error.sqlstate != RETRY).map(cut).into(),
+            error.hint.as_deref().map(cut).into(),
+            context.map(cut).into(),
+        ],
+    );
+}
+
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end])
+}
+
+fn timestamp(time: i64) -> TimestampWithTimeZone {
+    TimestampWithTimeZone::try_from(time).unwrap_or_else(|_| TimestampWithTimeZone::positive_infinity())
+}

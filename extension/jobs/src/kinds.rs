@@ -1,0 +1,179 @@
+//! The kinds of jobs as an executor runs them.
+
+use std::ffi::CString;
+use std::rc::Rc;
+
+use pg::guard::Report;
+use pgrx::pg_sys::Oid;
+use pgrx::spi::SpiClient;
+use queue::definition::{self, Definition};
+use queue::items::{self, Outlook};
+use request::apart::Callee;
+use schedule::{Backoff, Priority, Rate};
+use session::{own_transaction, temporary};
+
+use crate::memory::{Limits, jobs};
+
+/// A row of `job.kind`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    function: String,
+    function_owner: String,
+    /// The role that its jobs run as.
+    pub role: Oid,
+    search_path: String,
+    pub(crate) attempts: u32,
+    pub(crate) backoff: Backoff,
+    pub(crate) timeout_us: Option<u64>,
+    at_once: Option<u32>,
+    per_second: Option<f64>,
+    is_paused: bool,
+    queues: [u32; Priority::ALL.len()],
+}
+
+/// Reads `job.kind`. Its caller has put a safe search_path in force.
+pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
+    const MICROSECONDS: &str = "least(extract(epoch from {}) * 1000000, 9e18)::bigint";
+    let microseconds = |column: &str| MICROSECONDS.replace("{}", column);
+    let rows = client.select(
+        &format!(
+            "select id, name, function, function_owner, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
+                    paused_at is not null, queue_high, queue_normal, queue_low
+               from job.kind order by name",
+            microseconds("backoff"),
+            microseconds("longest_backoff"),
+            microseconds("timeout"),
+        ),
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        let text = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<String>(column)?.unwrap_or_default());
+        let number = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<i32>(column)?.unwrap_or_default() as u32);
+        let long = |column: usize| row.get::<i64>(column);
+        Ok(Row {
+            id: number(1)?,
+            name: text(2)?,
+            function: text(3)?,
+            function_owner: text(4)?,
+            role: row.get::<Oid>(5)?.unwrap_or(Oid::INVALID),
+            search_path: temporary::lasting_path(text(6)?),
+            attempts: number(7)?,
+            backoff: Backoff { first: long(8)?.unwrap_or_default(), longest: long(9)?.unwrap_or_default() },
+            timeout_us: long(10)?.map(i64::unsigned_abs),
+            at_once: row.get::<i32>(11)?.map(i32::unsigned_abs),
+            per_second: row.get::<f64>(12)?,
+            is_paused: row.get::<bool>(13)?.unwrap_or_default(),
+            queues: [number(14)?, number(15)?, number(16)?],
+        })
+    })
+    .collect()
+}
+
+/// How many kinds there are.
+pub fn count(client: &SpiClient<'_>) -> Result<u32, pgrx::spi::Error> {
+    let count = client.select("select count(*) from job.kind", None, &[])?.first().get::<i64>(1)?;
+    Ok(count.unwrap_or_default() as u32)
+}
+
+/// A kind, with what this process keeps of it.
+pub(crate) struct Kind {
+    pub(crate) row: Row,
+    pub(crate) callee: Callee,
+    /// The number of its entry in shared memory; none if there is no room.
+    pub(crate) number: Option<usize>,
+    pub(crate) limits: Limits,
+    sources: [Option<Source>; Priority::ALL.len()],
+    /// Before which time nothing of it is tried, by `now_us`, after something has failed that is no job's fault.
+    pub(crate) rests_until: u64,
+}
+
+/// Where jobs of a kind and priority come from, and what is known of it.
+struct Source {
+    queue: Rc<Definition>,
+    /// The queue's news when it was last looked at; none before.
+    seen: Option<u64>,
+    outlook: Outlook,
+}
+
+impl Source {
+    fn outlook(&mut self) -> Outlook {
+        let news = self.queue.memory().news();
+        let is_over = matches!(self.outlook, Outlook::At(time) if time <= queue::now());
+        if self.seen != Some(news) || is_over || self.outlook == Outlook::Now {
+            self.outlook = items::outlook(&self.queue);
+            self.seen = Some(news);
+        }
+        self.outlook
+    }
+}
+
+impl Kind {
+    fn new(row: Row, database: u32) -> Kind {
+        let callee = Callee::new(
+            ["job", &row.name],
+            row.function.clone(),
+            row.function_owner.clone(),
+            row.role,
+            CString::new(row.search_path.as_str()).unwrap_or_default(),
+        );
+        Kind {
+            number: jobs().number_of(database, row.id),
+            limits: Limits { at_once: row.at_once, rate: row.per_second.and_then(Rate::per_second) },
+            sources: [const { None }; Priority::ALL.len()],
+            callee,
+            row,
+            rests_until: 0,
+        }
+    }
+
+    /// Whether jobs of it may begin, as far as its definition tells.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.row.is_paused && self.number.is_some() && self.callee.obstacle().is_none()
+    }
+
+    /// When there may be a job of a priority.
+    pub(crate) fn outlook(&mut self, priority: Priority) -> Outlook {
+        self.sources[priority.place()].as_mut().map_or(Outlook::Never, Source::outlook)
+    }
+
+    /// The queue of a priority.
+    pub(crate) fn queue(&self, priority: Priority) -> Option<Rc<Definition>> {
+        self.sources[priority.place()].as_ref().map(|source| source.queue.clone())
+    }
+
+    /// Finds the queues, in a transaction, and hangs them on the bell.
+    fn open(&mut self, bell: usize) {
+        for (source, number) in self.sources.iter_mut().zip(self.row.queues) {
+            let known = source.take().filter(|source| source.queue.id == number);
+            let queue = known.map(|source| source.queue).or_else(|| {
+                if number == 0 { None } else { definition::of_number(number) }
+            });
+            *source = queue.map(|queue| {
+                queue.memory().hang_on(bell);
+                Source { queue, seen: None, outlook: Outlook::Now }
+            });
+        }
+    }
+}
+
+/// The kinds of these rows; those that have not changed are kept.
+pub(crate) fn compile(rows: Vec<Row>, known: Vec<Kind>, database: u32, bell: usize) -> Vec<Kind> {
+    let ids: Vec<u32> = rows.iter().map(|row| row.id).collect();
+    jobs().keep(database, |kind| ids.contains(&kind));
+    let mut known = known;
+    let mut kinds: Vec<Kind> = rows
+        .into_iter()
+        .map(|row| match known.iter().position(|kind| kind.row == row) {
+            Some(place) => known.swap_remove(place),
+            None => Kind::new(row, database),
+        })
+        .collect();
+    // What fails is logged; then the kinds have no jobs until the next change.
+    let _ = own_transaction::transaction(Report::Log, || {
+        kinds.iter_mut().for_each(|kind| kind.open(bell));
+    });
+    kinds
+}

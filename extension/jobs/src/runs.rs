@@ -1,0 +1,445 @@
+//! Running jobs in an executor: which comes next, and what becomes of it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use pg::guard::{PgError, raise};
+use pg::log_line;
+use queue::bell::Bell;
+use queue::definition::Definition;
+use queue::items::{self, Fate, Item, Outlook};
+use queue::memory::queues;
+use queue::tidy;
+use request::Runner;
+use request::apart::{Failure, Work};
+use request::table::NoTable;
+use schedule::{Priority, Turns};
+use session::{deployments, log_rate, stored_settings, watch};
+use shared::{now_us, settings};
+
+use crate::current::{self, Current, Shown};
+use crate::failure::{self, Taken};
+use crate::kinds::{self, Kind};
+use crate::memory::{Permission, Running, jobs};
+use crate::{entry, id};
+
+/// How long a kind rests after something has failed that is no job's fault, in microseconds.
+const PAUSE_US: u64 = 1_000_000;
+/// How often a job is run anew because functions and tables change meanwhile.
+const CATALOG_TRIES: u32 = 8;
+/// How often what another transaction has made fail is tried again at once.
+const CONFLICT_TRIES: u32 = 3;
+/// How long one rests at most while jobs wait for a time: the clock may be set forward.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+/// The pause of who has found a job whose failure is being written down.
+const HELD: Duration = Duration::from_millis(1);
+
+/// What an executor knows of jobs, and does with them.
+pub struct Runs {
+    kinds: Vec<Kind>,
+    turns: Turns,
+    /// Behind the kind that was served last.
+    next: usize,
+    /// The number of this executor among the workers.
+    executor: usize,
+    /// The database, by its index.
+    database: usize,
+    oid: u32,
+    bell: &'static Bell,
+    /// The rings of the bell before the last look.
+    rings: u64,
+    /// A kind of which no other attempt could begin can have one now.
+    owes_ring: bool,
+    /// The time for which this executor has set the alarm.
+    alarm: Option<i64>,
+}
+
+/// What a look at all kinds has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Something was done.
+    Did,
+    /// There is nothing to do, perhaps until a time.
+    Nothing(Option<Duration>),
+}
+
+/// What became of one kind's turn.
+enum Outcome {
+    Ran,
+    Nothing,
+}
+
+/// What runs, shared between the hooks of a run.
+struct Attempt<'a> {
+    kind: &'a str,
+    attempts: u32,
+    timeout_us: Option<u64>,
+    priority: Priority,
+    queue: Rc<Definition>,
+    taken: RefCell<Option<Taken>>,
+    number: usize,
+    executor: usize,
+    database: usize,
+}
+
+impl Runs {
+    /// An executor of this number, of a database with this index and oid.
+    pub fn new(executor: usize, database: usize, oid: u32) -> Runs {
+        let bell = queues().bell(database);
+        Runs {
+            kinds: Vec::new(),
+            turns: Turns::default(),
+            next: 0,
+            executor,
+            database,
+            oid,
+            bell,
+            rings: 0,
+            owes_ring: false,
+            alarm: None,
+        }
+    }
+
+    /// Reads the kinds again if the configuration has changed; whether it has.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn refresh(&mut self, runner: &mut Runner) -> Result<bool, NoTable> {
+        let mut rows = Vec::new();
+        let mut along = |client: &pgrx::spi::SpiClient<'_>| {
+            rows = kinds::read(client)?;
+            Ok(())
+        };
+        // SAFETY: by contract.
+        unsafe {
+            let has_changed = runner.refresh_if_unlocked(&mut along)?;
+            if has_changed {
+                stored_settings::learn(rows.iter().map(|row| row.role));
+                let known = std::mem::take(&mut self.kinds);
+                self.kinds = kinds::compile(rows, known, self.oid, self.database);
+                self.owes_ring = true;
+            }
+            Ok(has_changed)
+        }
+    }
+
+    /// Looks for a job, in the order of priorities and then of kinds, and runs it.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn turn(&mut self, runner: &mut Runner) -> Turn {
+        self.rings = self.bell.rings();
+        let mut soonest = None;
+        for priority in self.turns.next_order() {
+            for place in 0..self.kinds.len() {
+                let place = (self.next + place) % self.kinds.len();
+                match self.look(place, priority, &mut soonest) {
+                    // SAFETY: by contract.
+                    true if unsafe { self.serve(place, priority, runner) } => {
+                        self.next = place + 1;
+                        return Turn::Did;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.owes_ring = false;
+        self.bell.answer();
+        Turn::Nothing(soonest)
+    }
+
+    /// Whether an attempt of a kind and priority may begin, which is then granted; otherwise when it may.
+    fn look(&mut self, place: usize, priority: Priority, soonest: &mut Option<Duration>) -> bool {
+        let kind = &mut self.kinds[place];
+        if !kind.is_open() {
+            return false;
+        }
+        let mut wait = |microseconds: u64| {
+            let time = Duration::from_micros(microseconds);
+            *soonest = Some(soonest.map_or(time, |known| known.min(time)));
+            false
+        };
+        match kind.outlook(priority) {
+            Outlook::Never => return false,
+            Outlook::At(time) => return wait(time.saturating_sub(queue::now()).max(0) as u64 + 1),
+            Outlook::Now => {}
+        }
+        let resting = kind.rests_until.saturating_sub(now_us());
+        if resting > 0 {
+            return wait(resting);
+        }
+        let Some(number) = kind.number else { return false };
+        match jobs().begin(self.executor, self.database, number, &kind.limits, most()) {
+            Permission::Granted => true,
+            // Whoever ends an attempt looks again.
+            Permission::Full => false,
+            Permission::In(microseconds) => wait(microseconds + 1),
+        }
+    }
+
+    /// Runs a job of a kind and priority; false if there was none.
+    unsafe fn serve(&mut self, place: usize, priority: Priority, runner: &mut Runner) -> bool {
+        // SAFETY: by contract.
+        let outcome = unsafe { self.run(place, priority, runner) };
+        let limits = &self.kinds[place].limits;
+        let was_full = jobs().end(self.executor, Some((limits, most())));
+        self.owes_ring |= was_full;
+        matches!(outcome, Outcome::Ran)
+    }
+
+    unsafe fn run(&mut self, place: usize, priority: Priority, runner: &mut Runner) -> Outcome {
+        let Some(queue) = self.kinds[place].queue(priority) else { return Outcome::Nothing };
+        let Some(number) = self.kinds[place].number else { return Outcome::Nothing };
+        let name = self.kinds[place].row.name.clone();
+        let attempt = Attempt {
+            kind: &name,
+            attempts: self.kinds[place].row.attempts,
+            timeout_us: self.kinds[place].row.timeout_us,
+            priority,
+            queue,
+            taken: RefCell::new(None),
+            number,
+            executor: self.executor,
+            database: self.database,
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            // SAFETY: by contract.
+            let result = unsafe { self.once(place, &attempt, runner) };
+            current::set(None);
+            let Some(taken) = attempt.taken.borrow().clone() else {
+                return self.nothing_taken(place, result);
+            };
+            let counters = jobs().kind(number);
+            if !counters.reason.is_empty() {
+                counters.reason.set("");
+            }
+            let error = match result {
+                Ok(true) => {
+                    counters.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    return Outcome::Ran;
+                }
+                // It was another's when it was to be tried again.
+                Ok(false) => return Outcome::Nothing,
+                Err(Failure::Raised { is_of_changes: true, .. }) if tries < CATALOG_TRIES => continue,
+                Err(Failure::Raised { error, .. }) if is_conflict(&error) && tries < CONFLICT_TRIES => continue,
+                Err(Failure::Raised { error, .. }) => error,
+                Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
+            };
+            counters.failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if failure::record(&self.kinds[place], &taken, &error).is_err() {
+                self.kinds[place].rests_until = now_us() + PAUSE_US;
+            }
+            return Outcome::Ran;
+        }
+    }
+
+    /// One try.
+    unsafe fn once(&mut self, place: usize, attempt: &Attempt<'_>, runner: &mut Runner) -> Result<bool, Failure> {
+        let bell = self.bell;
+        let (owes_ring, alarm) = (self.owes_ring, self.alarm);
+        let kind = &mut self.kinds[place];
+        let limits = kind.limits;
+        let callee = &mut kind.callee;
+        let shown = Shown(attempt.kind);
+        watch::begin();
+        let mut run = || {
+            let mut take = || {
+                let arguments = attempt.take()?;
+                let is_more = items::outlook(&attempt.queue) == Outlook::Now
+                    && jobs().has_room(attempt.database, attempt.number, &limits, most());
+                if is_more || owes_ring || alarm.is_some() {
+                    bell.call_one();
+                }
+                Some(arguments)
+            };
+            let mut work = Work { what: &shown, take: &mut take, check: &mut refuse_cancelled };
+            // SAFETY: by contract.
+            log_rate::for_client(|| unsafe { runner.run_apart(callee, &mut work) })
+        };
+        let is_mixed = |result: &Result<bool, Failure>| match result {
+            Err(Failure::Raised { error, .. }) => error.sqlstate == deployments::MIXED,
+            _ => false,
+        };
+        // SAFETY: by contract.
+        let result = unsafe { deployments::unmixed(&mut run, is_mixed) };
+        if attempt.taken.borrow().is_some() {
+            self.owes_ring = false;
+        }
+        let result = result.map(|result| match result {
+            Err(Failure::Raised { error, is_of_changes }) => {
+                Err(Failure::Raised { error: explained(error, attempt.timeout_us), is_of_changes })
+            }
+            result => result,
+        });
+        watch::end();
+        result.unwrap_or_else(|| {
+            Err(Failure::Before(PgError {
+                sqlstate: *b"55006",
+                message: "the application is being deployed".into(),
+                ..PgError::default()
+            }))
+        })
+    }
+
+    /// Nothing was taken: because there is nothing, or nothing can be.
+    fn nothing_taken(&mut self, place: usize, result: Result<bool, Failure>) -> Outcome {
+        let kind = &mut self.kinds[place];
+        match result {
+            Ok(_) => {}
+            Err(Failure::Unfit) => {
+                let reason = kind.callee.obstacle().map(|error| error.message.clone()).unwrap_or_default();
+                stop(kind, &reason);
+            }
+            Err(Failure::Before(error) | Failure::Raised { error, .. }) => {
+                stop(kind, &error.message);
+                kind.rests_until = now_us() + PAUSE_US;
+            }
+        }
+        Outcome::Nothing
+    }
+
+    /// This executor goes to rest, until it is woken or for so long; false if there is something to do after all.
+    pub fn rest(&mut self, soonest: Option<Duration>) -> Option<Option<Duration>> {
+        self.bell.rest(self.executor);
+        if self.bell.rings() != self.rings {
+            self.bell.rise(self.executor);
+            return None;
+        }
+        let Some(wait) = soonest else { return Some(None) };
+        let time = queue::now().saturating_add(wait.as_micros() as i64).max(1);
+        if self.bell.set_alarm(time) {
+            self.alarm = Some(time);
+            return Some(Some(wait.min(LONGEST_REST)));
+        }
+        Some(None)
+    }
+
+    /// It rests no more.
+    pub fn rise(&mut self) {
+        self.bell.rise(self.executor);
+        self.stop_alarm();
+    }
+
+    fn stop_alarm(&mut self) {
+        if let Some(time) = self.alarm.take() {
+            self.bell.stop_alarm(time);
+        }
+    }
+
+    /// The process ends: nothing of it is left in shared memory, and another looks.
+    pub fn leave(executor: usize, database: usize) {
+        jobs().end(executor, None);
+        let bell = queues().bell(database);
+        bell.rise(executor);
+        bell.call_one();
+    }
+}
+
+/// Shows why no job of a kind runs; says it once in the log.
+fn stop(kind: &Kind, reason: &str) {
+    let Some(number) = kind.number else { return };
+    let shown = &jobs().kind(number).reason;
+    let is_new = shown.is_empty();
+    shown.set(reason);
+    if is_new {
+        log_line::log!("howdah runs no jobs of kind {}: {reason}", kind.row.name);
+    }
+}
+
+/// Executors for jobs that there may be.
+fn most() -> u32 {
+    settings::MAX_JOB_EXECUTORS.get().max(settings::MIN_JOB_EXECUTORS.get()) as u32
+}
+
+impl Attempt<'_> {
+    /// Takes a job, or the one that it has taken before, in the transaction that is to run it; its arguments.
+    fn take(&self) -> Option<String> {
+        let again = self.taken.borrow().as_ref().map(|taken| taken.position);
+        let mut found = None;
+        let mut hand_out = |item: &Item<'_>| found = Some((self.taken_of(item), entry::of(item), item.sent_at, item.due));
+        match again {
+            Some(position) => items::take_named(&self.queue, &[position], Fate::Consumed, &mut hand_out),
+            None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
+        };
+        let (mut taken, entry, sent_at, due) = found?;
+        if jobs().is_held(self.executor, self.database, self.queue.id, taken.position) {
+            std::thread::sleep(HELD);
+            return None;
+        }
+        taken.root = entry.root.unwrap_or(taken.root);
+        let running = Running {
+            queue: self.queue.id,
+            position: taken.position,
+            attempt: taken.attempt,
+            began_at: taken.began_at,
+        };
+        jobs().note(self.executor, running);
+        if again.is_none() {
+            self.count(due.max(sent_at), taken.began_at);
+        }
+        current::set(Some(Current {
+            id: taken.id(),
+            root: taken.root,
+            kind: self.kind.to_owned(),
+            attempt: taken.attempt,
+            attempts: self.attempts,
+            enqueued_at: sent_at,
+        }));
+        *self.taken.borrow_mut() = Some(taken);
+        tidy::tidy_sometimes(&self.queue);
+        if let Some(timeout) = self.timeout_us {
+            watch::set_deadline(timeout);
+        }
+        Some(entry.arguments)
+    }
+
+    fn taken_of(&self, item: &Item<'_>) -> Taken {
+        Taken {
+            queue: self.queue.clone(),
+            position: item.position,
+            priority: self.priority,
+            root: id::of(self.queue.id, item.position),
+            attempt: item.reads as u32 + 1,
+            began_at: queue::now(),
+        }
+    }
+
+    fn count(&self, due: i64, began_at: i64) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let counters = jobs().kind(self.number);
+        let waited = (began_at - due).max(0) as u64;
+        counters.begun.fetch_add(1, Relaxed);
+        counters.waited_us.fetch_add(waited, Relaxed);
+        counters.longest_wait_us.fetch_max(waited, Relaxed);
+    }
+}
+
+/// What was cancelled is undone, also if the job has caught that.
+fn refuse_cancelled() {
+    if watch::is_cancelled() {
+        raise(PgError {
+            sqlstate: *b"57014",
+            message: "the job was cancelled".into(),
+            ..PgError::default()
+        });
+    }
+}
+
+/// Whether another transaction has made it fail, so that it may succeed at once.
+fn is_conflict(error: &PgError) -> bool {
+    matches!(error.sqlstate(), "40001" | "40P01")
+}
+
+/// Says that it was the time that was over.
+fn explained(error: PgError, timeout_us: Option<u64>) -> PgError {
+    match timeout_us {
+        Some(timeout) if watch::is_late() && error.sqlstate() == "57014" => PgError {
+            message: format!("the job has run for longer than {:?}, the timeout of its kind", Duration::from_micros(timeout)),
+            ..error
+        },
+        _ => error,
+    }
+}

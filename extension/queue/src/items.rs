@@ -1,0 +1,140 @@
+//! Rows one by one, for who runs them: claimed, given back, settled by their numbers, without SQL and without asking for rights.
+
+use claims::FOR_GOOD;
+use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
+
+use super::claim::claim;
+use super::claimed_rows::{Chosen, Haul, Wanted};
+pub use super::claimed_rows::Fate;
+use super::definition::Definition;
+use super::functions::typed::positions;
+use super::settle::{self, Named};
+use super::transactions::Server;
+use super::{append, rows};
+
+/// A row that was claimed.
+pub struct Item<'a> {
+    /// Its position.
+    pub position: u64,
+    /// How often it has been read, this time included if it is leased.
+    pub reads: i32,
+    /// When it came in.
+    pub sent_at: i64,
+    /// Since when it is free.
+    pub due: i64,
+    table: pg_sys::TupleDesc,
+    tuple: &'a HeapTupleData,
+}
+
+impl Item<'_> {
+    /// The value of a column of the row type, by its place from 0.
+    pub fn column(&self, place: usize) -> Option<Datum> {
+        let mut is_null = false;
+        // SAFETY: the tuple is one of the table, whose first column is the position.
+        let value = unsafe {
+            let tuple = std::ptr::from_ref(self.tuple).cast_mut();
+            pg_sys::heap_getattr(tuple, place as i32 + 2, self.table, &mut is_null)
+        };
+        (!is_null).then_some(value)
+    }
+}
+
+/// When there may be something to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outlook {
+    /// Now.
+    Now,
+    /// At a time.
+    At(i64),
+    /// When somebody sends.
+    Never,
+}
+
+/// When there may be something to take, without looking at any table.
+pub fn outlook(queue: &Definition) -> Outlook {
+    let mut lock = queue.lock();
+    if !lock.is_known {
+        return Outlook::Now;
+    }
+    let (server, now) = (Server::now(), lock.clock());
+    for segment in &mut lock.segments {
+        segment.watch.settle(now, &server);
+        if segment.watch.next_range(now).is_some() {
+            return Outlook::Now;
+        }
+    }
+    lock.next_time(now).map_or(Outlook::Never, Outlook::At)
+}
+
+/// Claims up to `count` free rows for the current transaction; how many.
+pub fn take(queue: &Definition, count: usize, fate: Fate, mut hand_out: impl FnMut(&Item<'_>)) -> usize {
+    claim(queue, Wanted { count, fate }, |haul| show(haul, &mut hand_out))
+}
+
+/// Claims those of these positions that are free; how many.
+pub fn take_named(
+    queue: &Definition,
+    positions: &[u64],
+    fate: Fate,
+    mut hand_out: impl FnMut(&Item<'_>),
+) -> usize {
+    let mut positions = positions.to_vec();
+    positions.sort_unstable();
+    let hauls = settle::claim_free(queue, &positions, fate);
+    hauls.iter().for_each(|haul| show(haul, &mut hand_out));
+    hauls.iter().map(|haul| haul.live).sum()
+}
+
+/// Gives rows back that this transaction, or one before, has leased: they are free from `until` on. Waits for others that have them.
+pub fn give_back(queue: &Definition, positions: &[u64], until: i64) -> usize {
+    settle::settle(queue, &named(positions), until, |_| ())
+}
+
+/// Removes rows, and hands out those that were there. Waits for others that have them.
+pub fn remove(queue: &Definition, positions: &[u64], mut hand_out: impl FnMut(&Item<'_>)) -> usize {
+    settle::settle(queue, &named(positions), FOR_GOOD, |haul| show(haul, &mut hand_out))
+}
+
+fn named(positions: &[u64]) -> Vec<Named> {
+    positions.iter().map(|position| Named { position: *position, receipt: None }).collect()
+}
+
+fn show(haul: &Haul, hand_out: &mut impl FnMut(&Item<'_>)) {
+    let of = |position: u64| -> Option<&Chosen> {
+        let at = haul.rows.binary_search_by_key(&position, |row| row.position).ok()?;
+        Some(&haul.rows[at])
+    };
+    rows::fetch(&haul.segment, &haul.batches, &positions(&haul.rows), |position, tuple| {
+        let Some(row) = of(position) else { return };
+        // SAFETY: the table is open.
+        let table = unsafe { (**haul.segment.rows).rd_att };
+        let (reads, sent_at, due) = (row.reads, row.sent_at, row.until);
+        hand_out(&Item { position, reads, sent_at, due, table, tuple });
+    });
+}
+
+/// Appends a row of these values, in the order of the row type's columns; the others are null. It waits until `until`. Its position.
+pub fn put(queue: &Definition, until: i64, values: &[Option<Datum>]) -> u64 {
+    append::write(queue, 1, until, None, &mut |table, _, position| {
+        // SAFETY: the table is open; the values are of its columns, by contract of the queue's owner.
+        unsafe { tuple(table, position, values) }
+    })
+    .first
+}
+
+unsafe fn tuple(table: &super::opened::Opened, position: u64, values: &[Option<Datum>]) -> HeapTuple {
+    // SAFETY: by contract; the arrays have a place for each column.
+    unsafe {
+        let descriptor = (***table).rd_att;
+        let count = (*descriptor).natts as usize;
+        let (mut row, mut nulls) = (vec![Datum::null(); count], vec![true; count]);
+        (row[0], nulls[0]) = (Datum::from(position as i64), false);
+        for (place, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                (row[place + 1], nulls[place + 1]) = (*value, false);
+            }
+        }
+        pg_sys::heap_form_tuple(descriptor, row.as_mut_ptr(), nulls.as_mut_ptr())
+    }
+}
+

@@ -1,0 +1,213 @@
+//! A function that runs apart from requests, as a job does: its arguments are bound by name from JSON, and it runs as its role in a
+//! transaction in which its caller first takes what is to be done. What it returns is nobody's.
+
+use std::ffi::CString;
+use std::fmt::Display;
+
+use pg::guard::{self, PgError, Report};
+use pgrx::pg_sys::{self, Oid};
+use problem::Meaning;
+use session::request_transaction::{self, Begun, Scope};
+use session::{changes, leftovers, watch};
+
+use super::bound_value::Bound;
+use super::called::{self, Called};
+use super::endpoint::{Endpoint, Plans, Registration, Target};
+use super::error_context::ErrorContext;
+use super::execute::execute;
+use super::plan::{Origin, Plan};
+use super::ready::{add_plan, is_ready, make_ready, plan_for};
+use super::runner::Runner;
+use super::{arguments, grants};
+
+/// A function with the role that it runs as.
+pub struct Callee {
+    endpoint: Endpoint,
+}
+
+impl Callee {
+    /// The function of this signature, which somebody of this name owned when it was registered. `title` is shown in
+    /// pg_stat_activity: a word, and a name.
+    pub fn new(title: [&str; 2], function: String, owner: String, role: Oid, search_path: CString) -> Callee {
+        let [method, pattern] = title.map(str::to_owned);
+        let target = Target::Function { method, pattern, function, owner: Some(owner) };
+        Callee { endpoint: Endpoint::uncounted(Registration { target, role, search_path }) }
+    }
+
+    /// Why it cannot run, unless something has changed since that was found.
+    pub fn obstacle(&self) -> Option<&PgError> {
+        if self.endpoint.is_made() { self.endpoint.reason() } else { None }
+    }
+
+    fn role(&self) -> Oid {
+        self.endpoint.registration.role
+    }
+}
+
+/// Why a function has not run to its end. Nothing is left of what it did.
+#[derive(Debug)]
+pub enum Failure {
+    /// It cannot run until somebody changes something; nothing was taken. [`Callee::obstacle`] says why.
+    Unfit,
+    /// It has failed before anything was taken.
+    Before(PgError),
+    /// It, or its arguments, or its commit has failed.
+    Raised {
+        /// PostgreSQL's error.
+        error: PgError,
+        /// Whether it is what an old plan, or a change of functions and tables meanwhile, may have caused: it may run again at once.
+        is_of_changes: bool,
+    },
+}
+
+/// What a call is about.
+pub struct Work<'a> {
+    /// What runs, for the log and the context of errors.
+    pub what: &'a dyn Display,
+    /// Takes what is to be done, in the transaction, and returns the arguments, a JSON object; nothing if there is nothing to do.
+    pub take: &'a mut dyn FnMut() -> Option<String>,
+    /// Called when the function has returned, before the commit: an error undoes all.
+    pub check: &'a mut dyn FnMut(),
+}
+
+/// How far a call has come.
+enum Stage {
+    Nothing,
+    Taken(String),
+}
+
+impl Runner {
+    /// Runs a function in a transaction of its own and commits; whether there was something to do.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn run_apart(&mut self, callee: &mut Callee, work: &mut Work<'_>) -> Result<bool, Failure> {
+        grants::forget();
+        called::forget();
+        guard::forget_raised();
+        let (was_made, epoch) = (callee.endpoint.is_made(), changes::epoch());
+        // SAFETY: by contract.
+        unsafe {
+            let arguments = match self.begin_apart(callee, work) {
+                Ok((begun, Stage::Taken(arguments))) => (begun, arguments),
+                Ok((_, Stage::Nothing)) => {
+                    leftovers::abort();
+                    return Ok(false);
+                }
+                Err(failure) => {
+                    leftovers::abort();
+                    return Err(failure);
+                }
+            };
+            let (begun, arguments) = arguments;
+            let result = self.call_apart(&mut callee.endpoint, work, begun, &arguments);
+            result.map(|()| true).map_err(|error| {
+                pg_sys::debug_query_string = std::ptr::null();
+                leftovers::abort();
+                let mut error = watch::out_of_memory(&error).unwrap_or(error);
+                let is_of_catalogs = Meaning::of(&error.sqlstate).is_of_catalogs();
+                if is_of_catalogs {
+                    callee.endpoint.forget_plans();
+                }
+                if error.sqlstate() == "42501" && error.hint.is_none() {
+                    error.hint = grants::missing(&error, callee.role());
+                }
+                grants::forget();
+                let is_of_changes = is_of_catalogs && (was_made || changes::epoch() != epoch);
+                Failure::Raised { error, is_of_changes }
+            })
+        }
+    }
+
+    /// Begins the transaction, as the role, has the plans made, and takes what is to be done.
+    unsafe fn begin_apart(
+        &mut self,
+        callee: &mut Callee,
+        work: &mut Work<'_>,
+    ) -> Result<(Begun, Stage), Failure> {
+        let registration = &callee.endpoint.registration;
+        let (role, path) = (registration.role, registration.search_path.clone());
+        let context = ErrorContext { what: work.what, report: Report::Quiet };
+        // SAFETY: by contract. What is guarded calls PostgreSQL through pgrx's guards, or owns nothing.
+        unsafe {
+            context.around(|| self.identity.assume(role, &path)).map_err(Failure::Before)?;
+            callee.endpoint.show();
+            let scope = Scope::Own { read_only: false };
+            let begun = context.guarded(|| request_transaction::begin(scope, role)).map_err(Failure::Before)?;
+            let Some(types) = self.table.as_ref().map(|table| &table.types) else {
+                return Err(Failure::Before(not_ready()));
+            };
+            let endpoint = &mut callee.endpoint;
+            if !is_ready(endpoint) {
+                context.guarded(|| make_ready(endpoint, types)).map_err(Failure::Before)?;
+            }
+            if endpoint.reason().is_some() {
+                return Err(Failure::Unfit);
+            }
+            let taken = context.guarded(|| (work.take)()).map_err(Failure::Before)?;
+            Ok((begun, taken.map_or(Stage::Nothing, Stage::Taken)))
+        }
+    }
+
+    /// Binds the arguments, runs the function to its end and commits.
+    unsafe fn call_apart(
+        &mut self,
+        endpoint: &mut Endpoint,
+        work: &mut Work<'_>,
+        begun: Begun,
+        arguments: &str,
+    ) -> Result<(), PgError> {
+        let context = ErrorContext { what: work.what, report: Report::Log };
+        let Some(types) = self.table.as_ref().map(|table| &table.types) else { return Err(not_ready()) };
+        let bound = bind(&endpoint.plans, arguments)?;
+        let place = match plan_for(endpoint, bound.given) {
+            Some(place) => place,
+            // SAFETY: by contract; pgrx's guards raise, so values are dropped.
+            None => unsafe { context.guarded(|| add_plan(endpoint, bound.given, types))? },
+        };
+        let role = endpoint.registration.role;
+        let Plans::Made { plans, function, checked } = &endpoint.plans else { return Err(not_ready()) };
+        let plan = &plans[place];
+        let called = function.as_ref().filter(|_| plan.origin == Origin::Call);
+        let called = called.map(|function| Called { version: function.version(), role, epoch: *checked });
+        let receiver = &mut self.receiver;
+        receiver.discard();
+        let run = || {
+            // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
+            unsafe {
+                let parameters = arguments::convert(&plan.arguments, &bound.values, None, types);
+                execute(plan, called, parameters, receiver);
+                (work.check)();
+                request_transaction::finish(begun, plan.leftovers());
+            }
+        };
+        // SAFETY: as above.
+        unsafe { context.guarded(run) }.map_err(|error| name_argument(error, plan))
+    }
+}
+
+fn bind<'a>(plans: &Plans, arguments: &'a str) -> Result<Bound<'a>, PgError> {
+    let Plans::Made { function: Some(function), .. } = plans else { return Err(not_ready()) };
+    arguments::bind_object(function, arguments).map_err(|error| PgError {
+        sqlstate: *b"22023",
+        message: error.detail,
+        hint: Some(format!("The function is {}.", function.qualified_name())),
+        ..PgError::default()
+    })
+}
+
+/// Says which argument it was whose value could not be converted.
+fn name_argument(mut error: PgError, plan: &Plan) -> PgError {
+    let Some(place) = arguments::failed_conversion() else { return error };
+    let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref());
+    if let Some(name) = name
+        && Meaning::of(&error.sqlstate).is_texts_fault()
+    {
+        error.message = format!("argument {name}: {}", error.message);
+    }
+    error
+}
+
+fn not_ready() -> PgError {
+    PgError { sqlstate: *b"55000", message: "howdah is not ready".into(), ..PgError::default() }
+}
