@@ -19,6 +19,8 @@ pub(crate) struct Current {
     pub attempts: u32,
     /// When it was enqueued.
     pub enqueued_at: i64,
+    /// The number of the executor that runs it.
+    pub executor: usize,
 }
 
 thread_local! {
@@ -36,6 +38,11 @@ pub(crate) fn set(current: Option<Current>) {
 /// The job that runs; none for who runs as somebody else.
 pub(crate) fn get() -> Option<Current> {
     if authority::runs_restricted() { None } else { CURRENT.with_borrow(Clone::clone) }
+}
+
+/// The number of the executor that this process is, if it runs a job.
+pub(crate) fn executor() -> Option<usize> {
+    get().map(|current| current.executor)
 }
 
 /// A kind for the context of errors, with the job that runs.

@@ -50,14 +50,19 @@ impl Taken {
 }
 
 /// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
-pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError) -> Result<(), PgError> {
-    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error)) else { return Ok(()) };
+pub(crate) fn record(
+    kind: &Kind,
+    taken: &Taken,
+    error: &PgError,
+    is_cancelled: bool,
+) -> Result<(), PgError> {
+    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error, is_cancelled)) else { return Ok(()) };
     let bare = PgError {
         sqlstate: error.sqlstate,
         message: format!("its error could not be written down: {}", first.sqlstate()),
         ..PgError::default()
     };
-    transaction(Report::Log, || write(kind, taken, &bare)).inspect_err(|_| {
+    transaction(Report::Log, || write(kind, taken, &bare, is_cancelled)).inspect_err(|_| {
         log_line::log!(
             "howdah cannot write down that job {} of kind {} has failed: {}",
             taken.id(),
@@ -67,11 +72,15 @@ pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError) -> Result<(), 
     })
 }
 
-fn write(kind: &Kind, taken: &Taken, error: &PgError) {
+fn write(kind: &Kind, taken: &Taken, error: &PgError, is_cancelled: bool) {
     let is_given_up = error.sqlstate == GIVE_UP;
     let positions = [taken.position];
-    if is_given_up || taken.attempt >= kind.row.attempts {
-        let reason = if is_given_up { "given up" } else { "failed" };
+    if is_given_up || is_cancelled || taken.attempt >= kind.row.attempts {
+        let reason = match (is_cancelled, is_given_up) {
+            (true, _) => "cancelled",
+            (_, true) => "given up",
+            _ => "failed",
+        };
         let found = items::take_named(&taken.queue, &positions, Fate::Consumed, |item| {
             bury(kind.row.id, taken, item, reason);
         });
@@ -96,19 +105,29 @@ fn asked_for(error: &PgError) -> Option<i64> {
 }
 
 /// Makes a job a dead one.
-pub(crate) fn bury(kind: u32, taken: &Taken, item: &Item<'_>, reason: &str) {
+fn bury(kind: u32, taken: &Taken, item: &Item<'_>, reason: &str) {
+    bury_item(kind, (taken.id(), taken.priority, taken.attempt), item, reason);
+}
+
+/// Makes the job of an item a dead one: its id, its priority, and how many attempts it has had.
+pub(crate) fn bury_item(
+    kind: u32,
+    (id, priority, attempts): (i64, Priority, u32),
+    item: &Item<'_>,
+    reason: &str,
+) {
     let entry = entry::of(item);
     run_as_owner(
         "insert into job.dead (id, kind, priority, arguments, key, root, attempts, enqueued_at, died_at, reason)
          values ($1, $2, $3, $4::jsonb, $5, $6, $7, $8, pg_catalog.clock_timestamp(), $9)",
         &[
-            taken.id().into(),
+            id.into(),
             (kind as i32).into(),
-            taken.priority.word().into(),
+            priority.word().into(),
             entry.arguments.as_str().into(),
             entry.key.as_deref().into(),
             entry.root.into(),
-            (taken.attempt as i32).into(),
+            (attempts as i32).into(),
             timestamp(item.sent_at).into(),
             reason.into(),
         ],

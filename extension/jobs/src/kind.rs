@@ -114,11 +114,28 @@ fn read(name: &str) -> Option<Kind> {
     Kind::of(&row, &rows(permissions))
 }
 
+/// All kinds.
+fn all() -> Vec<Kind> {
+    let (kinds, permissions) = (rows::<7>(relation("kind")), rows(relation("permission")));
+    kinds.iter().filter_map(|row| Kind::of(row, &permissions)).collect()
+}
+
 /// The kinds whose jobs the current user may see.
 pub(crate) fn seen() -> Vec<Kind> {
-    let (kinds, permissions) = (rows::<7>(relation("kind")), rows(relation("permission")));
-    let all = kinds.iter().filter_map(|row| Kind::of(row, &permissions));
-    all.filter(Kind::is_seen).collect()
+    let mut kinds = all();
+    kinds.retain(Kind::is_seen);
+    kinds
+}
+
+/// The kind of this number, if there is one.
+pub(crate) fn of_number(number: u32) -> Option<Kind> {
+    all().into_iter().find(|kind| kind.id == number)
+}
+
+/// The kind whose jobs are in the queue of this number, and their priority.
+pub(crate) fn of_queue(number: u32) -> Option<(Kind, Priority)> {
+    let is_its = |kind: &Kind| Priority::ALL.into_iter().find(|priority| kind.queues[priority.place()] == number);
+    all().into_iter().find_map(|kind| is_its(&kind).map(|priority| (kind, priority)))
 }
 
 impl Kind {

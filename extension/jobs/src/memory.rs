@@ -56,6 +56,30 @@ pub struct Slot {
     attempt: AtomicU32,
     /// When it began, as `timestamptz` counts.
     began_at: AtomicI64,
+    /// Changes with each attempt that begins or ends: odd while one runs.
+    sequence: AtomicU64,
+    /// The sequence of the attempt that somebody has cancelled.
+    cancelled: AtomicU64,
+    /// How far it says that it is, in thousandths, plus one; 0 if it says nothing.
+    progress: AtomicU32,
+    /// What it says of that.
+    remark: Text<16>,
+}
+
+impl Slot {
+    /// Whether the attempt that runs was cancelled. Safe inside a signal.
+    pub fn is_cancelled(&self) -> bool {
+        let sequence = self.sequence.load(SeqCst);
+        sequence % 2 == 1 && self.cancelled.load(SeqCst) == sequence
+    }
+
+    /// An attempt begins, or ends.
+    fn turn(&self, begins: bool) {
+        let sequence = self.sequence.load(SeqCst);
+        if (sequence % 2 == 1) != begins {
+            self.sequence.store(sequence + 1, SeqCst);
+        }
+    }
 }
 
 /// A job that runs.
@@ -69,6 +93,23 @@ pub struct Running {
     pub attempt: u32,
     /// When it began.
     pub began_at: i64,
+}
+
+/// What a job says of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Progress {
+    /// How far it is, from 0 to 1.
+    pub fraction: f64,
+    /// What it says of that.
+    pub remark: String,
+}
+
+impl Slot {
+    /// How far the attempt says that it is.
+    pub fn progress(&self) -> Option<Progress> {
+        let thousandths = self.progress.load(Relaxed).checked_sub(1)?;
+        Some(Progress { fraction: f64::from(thousandths) / 1000.0, remark: self.remark.get() })
+    }
 }
 
 /// What holds for a kind.
@@ -287,13 +328,56 @@ impl Jobs {
         was_full
     }
 
-    /// Notes which job an executor has taken.
+    /// What an executor runs.
+    pub fn slot(&self, executor: usize) -> &'static Slot {
+        &self.slots[executor]
+    }
+
+    /// Notes which job an executor has taken: an attempt begins.
     pub fn note(&self, executor: usize, running: Running) {
         let slot = &self.slots[executor];
+        slot.turn(false);
+        slot.progress.store(0, Relaxed);
+        slot.remark.set("");
         slot.queue.store(running.queue, Relaxed);
         slot.attempt.store(running.attempt, Relaxed);
         slot.began_at.store(running.began_at, Relaxed);
         slot.position.store(running.position, Release);
+        slot.turn(true);
+    }
+
+    /// The attempt that an executor runs is over: a cancel that comes now is void. Whether one has come before.
+    pub fn over(&self, executor: usize) -> bool {
+        let slot = &self.slots[executor];
+        let is_cancelled = slot.is_cancelled();
+        slot.turn(false);
+        is_cancelled
+    }
+
+    /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
+    pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
+        let is_it = |slot: &Slot| {
+            slot.position.load(Acquire) == position
+                && slot.queue.load(Relaxed) == queue
+                && slot.database.load(Relaxed) == database as u32
+                && slot.kind.load(Relaxed) != 0
+        };
+        let executor = self.slots.iter().position(is_it)?;
+        let slot = &self.slots[executor];
+        let sequence = slot.sequence.load(SeqCst);
+        // It is still the same attempt that is of this job.
+        if sequence % 2 == 0 || !is_it(slot) || slot.sequence.load(SeqCst) != sequence {
+            return None;
+        }
+        slot.cancelled.store(sequence, SeqCst);
+        Some(executor)
+    }
+
+    /// Notes how far the attempt of this executor is.
+    pub fn tell(&self, executor: usize, thousandths: u32, remark: &str) {
+        let slot = &self.slots[executor];
+        slot.progress.store(thousandths + 1, Relaxed);
+        slot.remark.set(remark);
     }
 
     /// Whether another executor has a job: it has failed there, and that is being noted.

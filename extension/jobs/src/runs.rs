@@ -1,6 +1,6 @@
 //! Running jobs in an executor: which comes next, and what becomes of it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -78,6 +78,8 @@ struct Attempt<'a> {
     priority: Priority,
     queue: Rc<Definition>,
     taken: RefCell<Option<Taken>>,
+    /// Whether somebody has cancelled it by its id.
+    is_cancelled: Cell<bool>,
     number: usize,
     executor: usize,
     database: usize,
@@ -199,6 +201,7 @@ impl Runs {
             priority,
             queue,
             taken: RefCell::new(None),
+            is_cancelled: Cell::new(false),
             number,
             executor: self.executor,
             database: self.database,
@@ -223,13 +226,18 @@ impl Runs {
                 }
                 // It was another's when it was to be tried again.
                 Ok(false) => return Outcome::Nothing,
-                Err(Failure::Raised { is_of_changes: true, .. }) if tries < CATALOG_TRIES => continue,
-                Err(Failure::Raised { error, .. }) if is_conflict(&error) && tries < CONFLICT_TRIES => continue,
-                Err(Failure::Raised { error, .. }) => error,
+                Err(Failure::Raised { error, is_of_changes }) => {
+                    let may_succeed = is_of_changes && tries < CATALOG_TRIES
+                        || is_conflict(&error) && tries < CONFLICT_TRIES;
+                    if may_succeed && !attempt.is_cancelled.get() {
+                        continue;
+                    }
+                    error
+                }
                 Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
             };
             counters.failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            if failure::record(&self.kinds[place], &taken, &error).is_err() {
+            if failure::record(&self.kinds[place], &taken, &error, attempt.is_cancelled.get()).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }
             return Outcome::Ran;
@@ -274,6 +282,7 @@ impl Runs {
             }
             result => result,
         });
+        attempt.is_cancelled.set(jobs().over(self.executor));
         watch::end();
         result.unwrap_or_else(|| {
             Err(Failure::Before(PgError {
@@ -327,6 +336,11 @@ impl Runs {
         if let Some(time) = self.alarm.take() {
             self.bell.stop_alarm(time);
         }
+    }
+
+    /// Whether what this executor runs was cancelled. Safe inside a signal.
+    pub fn is_cancelled(executor: usize) -> bool {
+        jobs().slot(executor).is_cancelled()
     }
 
     /// The process ends: nothing of it is left in shared memory, and another looks.
@@ -387,6 +401,7 @@ impl Attempt<'_> {
             attempt: taken.attempt,
             attempts: self.attempts,
             enqueued_at: sent_at,
+            executor: self.executor,
         }));
         *self.taken.borrow_mut() = Some(taken);
         tidy::tidy_sometimes(&self.queue);

@@ -1,6 +1,6 @@
 //! Rows one by one, for who runs them: claimed, given back, settled by their numbers, without SQL and without asking for rights.
 
-use claims::FOR_GOOD;
+use claims::{FOR_GOOD, State};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
 
 use super::claim::claim;
@@ -93,6 +93,39 @@ pub fn give_back(queue: &Definition, positions: &[u64], until: i64) -> usize {
 /// Removes rows, and hands out those that were there. Waits for others that have them.
 pub fn remove(queue: &Definition, positions: &[u64], mut hand_out: impl FnMut(&Item<'_>)) -> usize {
     settle::settle(queue, &named(positions), FOR_GOOD, |haul| show(haul, &mut hand_out))
+}
+
+/// Removes a row that nobody has claimed, and hands it out: false if somebody has, or if it is gone.
+pub fn remove_unclaimed(queue: &Definition, position: u64, mut hand_out: impl FnMut(&Item<'_>)) -> Found {
+    match settle::settle_unless_claimed(queue, &named(&[position]), FOR_GOOD) {
+        Err(_) => Found::Claimed,
+        Ok(hauls) => {
+            hauls.iter().for_each(|haul| show(haul, &mut hand_out));
+            if hauls.iter().all(|haul| haul.rows.is_empty()) { Found::Gone } else { Found::There }
+        }
+    }
+}
+
+/// Shows a row, whoever has it: what it waits for.
+pub fn look_at(queue: &Definition, position: u64, mut hand_out: impl FnMut(&Item<'_>)) -> Found {
+    match settle::look_at(queue, position) {
+        None => Found::Gone,
+        Some((haul, state)) => {
+            show(&haul, &mut hand_out);
+            if matches!(state, State::Busy(_)) { Found::Claimed } else { Found::There }
+        }
+    }
+}
+
+/// Whether a row is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// It is not, or not any more.
+    Gone,
+    /// A transaction that runs has claimed it.
+    Claimed,
+    /// It is, and nobody has it.
+    There,
 }
 
 fn named(positions: &[u64]) -> Vec<Named> {

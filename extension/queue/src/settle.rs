@@ -65,6 +65,20 @@ pub(crate) fn settle(
 
 fn settle_slice(queue: &Definition, named: &[Named], until: i64) -> Vec<Haul> {
     loop {
+        match settle_unless_claimed(queue, named, until) {
+            Ok(hauls) => return hauls,
+            Err(transaction) => wait_for(transaction),
+        }
+    }
+}
+
+/// The same for who does not wait: an error is the transaction that has claimed one of the rows, and nothing was settled.
+pub(crate) fn settle_unless_claimed(
+    queue: &Definition,
+    named: &[Named],
+    until: i64,
+) -> Result<Vec<Haul>, u64> {
+    loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
         if !are_open(&segments, &lock) {
@@ -74,20 +88,33 @@ fn settle_slice(queue: &Definition, named: &[Named], until: i64) -> Vec<Haul> {
         let server = Server::now();
         // Nobody has the others yet.
         let given_out = named.partition_point(|row| row.position < lock.next);
-        match find(segments, &named[..given_out], &server, until) {
-            Ok(hauls) => {
-                claim(queue, &mut lock, &hauls, &server, until);
-                drop(lock);
-                let count = hauls.iter().map(|haul| haul.rows.len()).sum();
-                wake::settled(queue, count, until);
-                return in_order(hauls);
-            }
-            Err(transaction) => {
-                drop(lock);
-                wait_for(transaction);
-            }
+        let hauls = find(segments, &named[..given_out], &server, until)?;
+        claim(queue, &mut lock, &hauls, &server, until);
+        drop(lock);
+        let count = hauls.iter().map(|haul| haul.rows.len()).sum();
+        wake::settled(queue, count, until);
+        return Ok(in_order(hauls));
+    }
+}
+
+/// A row that is not consumed, whoever has it, and whether somebody has.
+pub(crate) fn look_at(queue: &Definition, position: u64) -> Option<(Haul, State)> {
+    let segments = open(queue, Purpose::Look);
+    let lock = queue.lock();
+    if position >= lock.next {
+        return None;
+    }
+    let (server, now) = (Server::now(), lock.clock());
+    for segment in segments {
+        let mut haul = Haul::of(Rc::new(segment));
+        let block = read_block(&haul.segment, position, &server);
+        let state = block.state(position, now);
+        if !matches!(state, State::Absent | State::Consumed) {
+            haul.choose(&block, position, Fate::Shown, now);
+            return Some((haul, state));
         }
     }
+    None
 }
 
 /// # Panics

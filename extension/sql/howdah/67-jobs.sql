@@ -216,6 +216,60 @@ as 'MODULE_PATHNAME', 'howdah_job_sees';
 comment on function job.sees(text) is
   'Whether the current user may see jobs of a kind: its owner, whoever has a right to it, and howdah_admin';
 
+create function job.cancel(id bigint) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_cancel';
+comment on function job.cancel(bigint) is
+  'Makes a job that waits a dead one, or interrupts the attempt that runs, which is the last then; false if it is gone';
+
+create function job.redrive(id bigint) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_redrive';
+comment on function job.redrive(bigint) is
+  'Sends a dead job again, with all its attempts, under a new id, which it returns; null if there is none';
+
+create function job.redrive(kind text, qty integer default null) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_redrive_all';
+comment on function job.redrive(text, integer) is 'Sends all dead jobs of a kind again, or the oldest; returns how many';
+
+create function job.discard(id bigint) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_discard';
+comment on function job.discard(bigint) is 'Throws a dead job away; false if there is none';
+
+create function job.discard(kind text, before timestamptz default null) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_discard_all';
+comment on function job.discard(text, timestamptz) is
+  'Throws all dead jobs of a kind away, or those that died before a time; returns how many';
+
+create function job.pause(kind text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_pause';
+comment on function job.pause(text) is
+  'No job of the kind begins any more, also after a restart; those that run go on. False if it was paused';
+
+create function job.resume(kind text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_resume';
+comment on function job.resume(text) is 'Jobs of the kind begin again; false if it was not paused';
+
+create function job.find(
+  id bigint, out job bigint, out kind text, out state text, out priority text, out arguments jsonb, out key text,
+  out failed_attempts integer, out enqueued_at timestamptz, out due_at timestamptz, out first_id bigint)
+returns setof record
+language c volatile rows 1
+as 'MODULE_PATHNAME', 'howdah_job_find';
+comment on function job.find(bigint) is
+  'A job that waits or runs; no row for one that is done, dead or not known. job.failures has its attempts';
+
+create function job.progress(fraction double precision, remark text default null) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_job_progress';
+comment on function job.progress(double precision, text) is
+  'Says how far the job that runs is, from 0 to 1; job.running shows it at once';
+
 create function job.current(
   out id bigint, out kind text, out attempt integer, out attempts integer, out enqueued_at timestamptz,
   out first_id bigint)
@@ -246,7 +300,8 @@ as 'MODULE_PATHNAME', 'howdah_job_read_kinds';
 comment on function job.read_kinds() is 'What is known of kinds since the server started; job.kinds shows it';
 
 create function job.read_running(
-  out id bigint, out queue integer, out attempt integer, out began_at timestamptz, out pid integer)
+  out id bigint, out queue integer, out attempt integer, out began_at timestamptz, out pid integer,
+  out progress double precision, out remark text)
 returns setof record
 language c volatile rows 10
 as 'MODULE_PATHNAME', 'howdah_job_read_running';
@@ -265,7 +320,7 @@ comment on view job.kinds is
   'The kinds of jobs, with what they have done since the server started, and why one runs none';
 
 create view job.running with (security_barrier) as
-select r.id, k.name as kind, r.attempt, r.began_at, r.pid
+select r.id, k.name as kind, r.attempt, r.began_at, r.pid, r.progress, r.remark
 from job.read_running() r
 join job.kind k on r.queue in (k.queue_high, k.queue_normal, k.queue_low)
 where job.sees(k.name);

@@ -6,9 +6,11 @@ use pg::entry::{Returned, columns, sql_function};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::definition;
+use queue::items::{self, Found};
 use shared::shared;
 
-use crate::id;
+use super::cancel::database;
+use crate::{entry, id};
 use crate::kind::{self, Kind};
 use crate::memory::jobs;
 
@@ -52,25 +54,59 @@ sql_function!(
     /// `job.read_running()`
     howdah_job_read_running,
     |call| {
-        // SAFETY: PostgreSQL's own variable.
-        let oid = unsafe { pg_sys::MyDatabaseId };
-        let shared = shared();
-        let index = shared.databases.iter().position(|database| {
-            !database.is_unused() && database.oid() == oid.to_u32()
-        });
         let kinds = kind::seen();
-        let all = index.into_iter().flat_map(|index| jobs().running(index));
+        let all = database().into_iter().flat_map(|index| jobs().running(index));
         let seen = all.filter(|(_, running)| kinds.iter().any(|kind| kind.queues.contains(&running.queue)));
         let rows = seen.map(|(executor, running)| {
-            let pid = shared.workers.get(executor).map(|worker| worker.pid());
+            let pid = shared().workers.get(executor).map(|worker| worker.pid());
+            let progress = jobs().slot(executor).progress();
             columns![
                 id::of(running.queue, running.position),
                 running.queue as i32,
                 running.attempt as i32,
                 TimestampWithTimeZone::try_from(running.began_at).ok(),
-                pid
+                pid,
+                progress.as_ref().map(|progress| progress.fraction),
+                progress.map(|progress| progress.remark).filter(|remark| !remark.is_empty())
             ]
         });
+        Returned::all(call, rows)
+    }
+);
+
+sql_function!(
+    /// `job.find(id)`
+    howdah_job_find,
+    |call| {
+        let (number, position) = id::parts(call.need(0, "id"));
+        let kind = kind::of_queue(number).filter(|(kind, _)| kind.is_seen());
+        let queue = kind.as_ref().and_then(|_| definition::of_number(number));
+        let mut rows = Vec::new();
+        if let (Some((kind, priority)), Some(queue)) = (kind, queue) {
+            let mut shown = None;
+            let found = items::look_at(&queue, position, |item| shown = Some((item.reads, item.sent_at, item.due, entry::of(item))));
+            if let Some((reads, sent_at, due, entry)) = shown {
+                let time = |time: i64| TimestampWithTimeZone::try_from(time).ok();
+                let is_running = found == Found::Claimed;
+                let state = match (is_running, due > queue::now()) {
+                    (true, _) => "running",
+                    (_, true) => "delayed",
+                    _ => "waiting",
+                };
+                rows.push(columns![
+                    id::of(number, position),
+                    kind.name,
+                    state,
+                    priority.word(),
+                    serde_json::from_str(&entry.arguments).ok().map(pgrx::JsonB),
+                    entry.key,
+                    reads,
+                    time(sent_at),
+                    time(due),
+                    entry.root.unwrap_or_else(|| id::of(number, position))
+                ]);
+            }
+        }
         Returned::all(call, rows)
     }
 );

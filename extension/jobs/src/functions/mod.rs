@@ -1,5 +1,6 @@
 //! What SQL calls.
 
+mod cancel;
 mod enqueue;
 mod looking;
 mod rights;

@@ -7,7 +7,7 @@ use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use queue::definition;
 use queue::functions::definitions::lock_out;
-use session::authority::{refuse_restricted, role_of, run_as_owner};
+use session::authority::{refuse_restricted, role_of, run_as_owner, value_as_owner};
 
 use crate::kind::{self, Kind, Right};
 
@@ -83,4 +83,25 @@ fn has_jobs(kind: &Kind) -> bool {
         lock_out(&queue);
         queue::count::count(&queue).rows > 0
     })
+}
+
+sql_function!(
+    /// `job.pause(kind)`
+    howdah_job_pause,
+    |call| set_paused(call, "pg_catalog.clock_timestamp()", "is null")
+);
+
+sql_function!(
+    /// `job.resume(kind)`
+    howdah_job_resume,
+    |call| set_paused(call, "null", "is not null")
+);
+
+fn set_paused(call: Call, value: &str, before: &str) -> Datum {
+    refuse_restricted();
+    let kind = kind::find(call.need_text(0, "kind"));
+    kind.check_owner();
+    let statement =
+        format!("update job.kind k set paused_at = {value} where k.id = $1 and k.paused_at {before} returning true");
+    Datum::from(value_as_owner::<bool>(&statement, &[(kind.id as i32).into()]).unwrap_or_default())
 }

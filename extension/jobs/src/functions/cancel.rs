@@ -1,0 +1,190 @@
+//! Cancelling jobs, sending dead ones again, discarding them; and what a job says of itself.
+
+use std::time::Duration;
+
+use pg::entry::{Call, sql_function};
+use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::{self, Datum};
+use pgrx::prelude::*;
+use queue::definition;
+use queue::items::{self, Found};
+use schedule::Priority;
+use session::authority::{rows_as_owner, value_as_owner};
+use shared::shared;
+
+use crate::kind::{self, Kind, Right};
+use crate::memory::jobs;
+use crate::{current, failure, id};
+
+/// How often one looks for a job that somebody has just taken.
+const LOOKS: u32 = 1000;
+/// The pause in between.
+const PAUSE: Duration = Duration::from_millis(1);
+
+sql_function!(
+    /// `job.cancel(id)`
+    howdah_job_cancel,
+    |call| {
+        // SAFETY: inside a transaction.
+        unsafe { pg_sys::PreventCommandIfReadOnly(c"cancelling a job".as_ptr()) };
+        let id: i64 = call.need(0, "id");
+        let (number, position) = id::parts(id);
+        let Some((kind, priority)) = kind::of_queue(number) else { return Datum::from(false) };
+        kind.check(Right::Cancel);
+        Datum::from(cancel(&kind, priority, number, position))
+    }
+);
+
+/// Removes a job that waits, or has the executor that runs it stop; false if it is gone.
+fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
+    let Some(queue) = definition::of_number(number) else { return false };
+    for _ in 0..LOOKS {
+        let found = items::remove_unclaimed(&queue, position, |item| {
+            let job = (id::of(number, position), priority, item.reads as u32);
+            failure::bury_item(kind.id, job, item, "cancelled");
+        });
+        match found {
+            Found::Gone => return false,
+            Found::There => return true,
+            Found::Claimed if interrupt(number, position) => return true,
+            // It was taken just now, or its failure is being written down; or this transaction has enqueued it.
+            Found::Claimed => {}
+        }
+        pgrx::check_for_interrupts!();
+        std::thread::sleep(PAUSE);
+    }
+    refuse_with_hint(
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+        &format!("another transaction has job {} and does not end", id::of(number, position)),
+        "It may be enqueued, cancelled or taken in a transaction that is open, or prepared.",
+    )
+}
+
+/// Signals the executor that runs a job; false if none does.
+fn interrupt(queue: u32, position: u64) -> bool {
+    let Some(database) = database() else { return false };
+    let Some(executor) = jobs().cancel(database, queue, position) else { return false };
+    let pid = shared().workers.get(executor).map_or(0, |worker| worker.pid());
+    // SAFETY: a signal to a process of this server, which compares what it runs with what is to be cancelled.
+    pid > 0 && unsafe { libc::kill(pid, libc::SIGUSR2) } == 0
+}
+
+/// The index of this session's database.
+pub(super) fn database() -> Option<usize> {
+    // SAFETY: PostgreSQL's own variable.
+    let oid = unsafe { pg_sys::MyDatabaseId }.to_u32();
+    shared().databases.iter().position(|database| !database.is_unused() && database.oid() == oid)
+}
+
+/// A dead job.
+struct Dead {
+    priority: Priority,
+    arguments: pgrx::JsonB,
+    key: Option<String>,
+    root: i64,
+}
+
+sql_function!(
+    /// `job.redrive(id)`
+    howdah_job_redrive,
+    |call| {
+        let kind = dead_kind(call);
+        match kind.as_ref().and_then(|kind| redrive(kind, "d.id = $2", call.need::<i64>(0, "id").into()).pop()) {
+            Some(id) => call.give(id),
+            None => call.null(),
+        }
+    }
+);
+
+sql_function!(
+    /// `job.redrive(kind, qty)`
+    howdah_job_redrive_all,
+    |call| {
+        let kind = kind::find(call.need_text(0, "kind"));
+        kind.check(Right::Redrive);
+        let limit: Option<i32> = call.get(1);
+        let which = "d.id = any (array(
+            select o.id from job.dead o where o.kind = $1 order by o.died_at, o.id limit $2 for update skip locked))";
+        Datum::from(redrive(&kind, which, limit.into()).len() as i64)
+    }
+);
+
+/// The kind of a dead job, which the current user may send again; none if it is not there.
+fn dead_kind(call: Call) -> Option<Kind> {
+    let id: i64 = call.need(0, "id");
+    let number = value_as_owner::<i32>("select d.kind from job.dead d where d.id = $1", &[id.into()])?;
+    let kind = kind::of_number(number as u32)?;
+    kind.check(Right::Redrive);
+    Some(kind)
+}
+
+/// Sends dead jobs again, with all their attempts; their new ids.
+fn redrive(kind: &Kind, which: &str, argument: DatumWithOid<'_>) -> Vec<i64> {
+    let statement = format!(
+        "delete from job.dead d where d.kind = $1 and {which}
+         returning d.priority, d.arguments, d.key, coalesce(d.root, d.id)"
+    );
+    let dead = rows_as_owner(&statement, &[(kind.id as i32).into(), argument], |row| {
+        Some(Dead {
+            priority: Priority::of(&row.get::<String>(1).ok()??)?,
+            arguments: row.get(2).ok()??,
+            key: row.get(3).ok()?,
+            root: row.get(4).ok()??,
+        })
+    });
+    dead.into_iter()
+        .map(|dead| {
+            let queue = kind.queue(dead.priority);
+            let values = [dead.arguments.into_datum(), dead.key.into_datum(), dead.root.into_datum()];
+            id::of(queue.id, items::put(&queue, 0, &values))
+        })
+        .collect()
+}
+
+sql_function!(
+    /// `job.discard(id)`
+    howdah_job_discard,
+    |call| {
+        let id: i64 = call.need(0, "id");
+        let is_there = dead_kind(call).is_some();
+        Datum::from(is_there && discard("d.id = $1", &[id.into()]) > 0)
+    }
+);
+
+sql_function!(
+    /// `job.discard(kind, before)`
+    howdah_job_discard_all,
+    |call| {
+        let kind = kind::find(call.need_text(0, "kind"));
+        kind.check(Right::Redrive);
+        let before: Option<TimestampWithTimeZone> = call.get(1);
+        let arguments = [(kind.id as i32).into(), before.into()];
+        Datum::from(discard("d.kind = $1 and ($2 is null or d.died_at < $2)", &arguments))
+    }
+);
+
+/// Throws dead jobs away, with their failures; how many.
+fn discard(which: &str, arguments: &[DatumWithOid<'_>]) -> i64 {
+    let statement = format!(
+        "with gone as (delete from job.dead d where {which} returning coalesce(d.root, d.id) as root),
+           failures as (delete from job.failure f using gone where f.job = gone.root)
+         select count(*) from gone"
+    );
+    value_as_owner::<i64>(&statement, arguments).unwrap_or_default()
+}
+
+sql_function!(
+    /// `job.progress(fraction, remark)`
+    howdah_job_progress,
+    |call| {
+        let fraction: f64 = call.need(0, "fraction");
+        if !(0.0..=1.0).contains(&fraction) {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "a fraction is between 0 and 1");
+        }
+        if let Some(executor) = current::executor() {
+            jobs().tell(executor, (fraction * 1000.0).round() as u32, call.text(1).unwrap_or_default());
+        }
+        Datum::null()
+    }
+);
