@@ -48,6 +48,7 @@ mod together {
     mod kernel_limits;
     mod layers;
     mod jobs;
+
     mod listeners;
     mod live;
     mod locks_of_others;
@@ -128,6 +129,7 @@ mod together {
 }
 
 mod alone {
+    mod job_crashes;
     mod bad_input;
     mod cancel;
     mod clients_that_flood;

@@ -1,5 +1,6 @@
 //! When jobs run, by clocks and chances of the tests' own.
 
+use schedule::suspects::{Place, Ran, Standing, after_crash, pause_after_end};
 use schedule::{Backoff, PLACES, Priority, Rate, Starts, Turns};
 
 const SECOND: i64 = 1_000_000;
@@ -55,13 +56,14 @@ fn all_starts(rate: f64, seconds: i64) -> Vec<i64> {
 #[test]
 fn a_rate_is_reached_and_never_exceeded() {
     for rate in [0.1, 0.5, 1.0, 2.5, 7.0, 255.0, 256.0, 257.0, 1000.0, 1001.0, 12_345.0] {
-        let times = all_starts(rate, 30);
+        let seconds = if rate > 300.0 { 3 } else { 30 };
+        let times = all_starts(rate, seconds);
         let most = rate.ceil() as usize;
         for (place, begun) in times.iter().enumerate() {
             let within = times[place..].iter().take_while(|time| **time < begun + SECOND).count();
             assert!(within <= most, "{within} of {rate} a second");
         }
-        let expected = rate * 30.0;
+        let expected = rate * seconds as f64;
         assert!(times.len() as f64 >= expected * 0.99 - 1.0, "{} starts at {rate}", times.len());
         assert!(times.len() as f64 <= expected * 1.01 + most as f64, "{} starts at {rate}", times.len());
     }
@@ -119,4 +121,48 @@ fn priorities_have_words() {
         assert_eq!(Priority::of(priority.word()), Some(priority));
     }
     assert_eq!(Priority::of("urgent"), None);
+}
+
+fn place(position: u64) -> Place {
+    Place { database: 1, queue: 2, position }
+}
+
+fn ran(position: u64, was_alone: bool) -> Ran {
+    Ran { place: place(position), was_alone }
+}
+
+#[test]
+fn what_ran_beside_others_is_a_suspect_and_what_ran_alone_is_charged() {
+    let held = after_crash(&[], &[ran(1, false), ran(2, false)]);
+    assert_eq!(held, [(place(1), Standing::Suspect), (place(2), Standing::Suspect)]);
+    // The first runs alone, and it was not it.
+    let held = after_crash(&held[1..], &[ran(2, true)]);
+    assert_eq!(held, [(place(2), Standing::Charged)]);
+    // Before that is written down the server crashes for another reason.
+    assert_eq!(after_crash(&held, &[]), held);
+}
+
+#[test]
+fn a_suspect_that_crashes_beside_others_stays_a_suspect() {
+    let held = after_crash(&[(place(1), Standing::Suspect)], &[ran(1, false)]);
+    assert_eq!(held, [(place(1), Standing::Suspect)]);
+}
+
+#[test]
+fn who_was_charged_before_is_charged_at_once() {
+    let held = after_crash(&[(place(1), Standing::Convict)], &[ran(1, false), ran(3, false)]);
+    assert_eq!(held, [(place(1), Standing::Charged), (place(3), Standing::Suspect)]);
+}
+
+#[test]
+fn what_was_ended_in_order_waits_longer_each_time_up_to_a_minute() {
+    assert_eq!([0, 1, 2, 6, 7, u32::MAX].map(pause_after_end), [1, 1, 2, 32, 60, 60].map(|s| s * SECOND));
+}
+
+#[test]
+fn standings_are_numbers_above_zero() {
+    for number in 1..=7 {
+        assert_eq!(Standing::of(number).unwrap().number(), number);
+    }
+    assert_eq!((Standing::of(0), Standing::of(8)), (None, None));
 }

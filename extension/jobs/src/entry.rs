@@ -21,9 +21,15 @@ pub(crate) fn of(item: &Item<'_>) -> Entry {
         Entry {
             arguments: item.column(0).map_or_else(|| "{}".to_owned(), |value| text_of_jsonb(value)),
             key: item.column(1).and_then(|value| String::from_datum(value, false)),
-            root: item.column(2).and_then(|value| i64::from_datum(value, false)),
+            root: root(item),
         }
     }
+}
+
+/// The id as which it was enqueued first, if it was sent again as this one.
+pub(crate) fn root(item: &Item<'_>) -> Option<i64> {
+    // SAFETY: the column is of this type by `job.entry`.
+    item.column(2).and_then(|value| unsafe { i64::from_datum(value, false) })
 }
 
 /// The text of a jsonb.

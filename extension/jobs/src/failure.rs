@@ -49,20 +49,31 @@ impl Taken {
     }
 }
 
+/// How an attempt has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// By an error.
+    Failed,
+    /// Somebody has cancelled the job: it is dead.
+    Cancelled,
+    /// Its process has crashed.
+    Crashed,
+}
+
 /// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
 pub(crate) fn record(
     kind: &Kind,
     taken: &Taken,
     error: &PgError,
-    is_cancelled: bool,
+    end: End,
 ) -> Result<(), PgError> {
-    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error, is_cancelled)) else { return Ok(()) };
+    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error, end)) else { return Ok(()) };
     let bare = PgError {
         sqlstate: error.sqlstate,
         message: format!("its error could not be written down: {}", first.sqlstate()),
         ..PgError::default()
     };
-    transaction(Report::Log, || write(kind, taken, &bare, is_cancelled)).inspect_err(|_| {
+    transaction(Report::Log, || write(kind, taken, &bare, end)).inspect_err(|_| {
         log_line::log!(
             "howdah cannot write down that job {} of kind {} has failed: {}",
             taken.id(),
@@ -72,16 +83,19 @@ pub(crate) fn record(
     })
 }
 
-fn write(kind: &Kind, taken: &Taken, error: &PgError, is_cancelled: bool) {
+fn write(kind: &Kind, taken: &Taken, error: &PgError, end: End) {
     let is_given_up = error.sqlstate == GIVE_UP;
     let positions = [taken.position];
-    if is_given_up || is_cancelled || taken.attempt >= kind.row.attempts {
-        let reason = match (is_cancelled, is_given_up) {
-            (true, _) => "cancelled",
-            (_, true) => "given up",
-            _ => "failed",
+    let mut root = taken.root;
+    if is_given_up || end == End::Cancelled || taken.attempt >= kind.row.attempts {
+        let reason = match end {
+            End::Cancelled => "cancelled",
+            End::Crashed => "crashed",
+            End::Failed if is_given_up => "given up",
+            End::Failed => "failed",
         };
         let found = items::take_named(&taken.queue, &positions, Fate::Consumed, |item| {
+            root = entry::root(item).unwrap_or(root);
             bury(kind.row.id, taken, item, reason);
         });
         if found == 0 {
@@ -89,11 +103,15 @@ fn write(kind: &Kind, taken: &Taken, error: &PgError, is_cancelled: bool) {
         }
     } else {
         let wait = asked_for(error).unwrap_or_else(|| kind.row.backoff.after(taken.attempt, fastrand::u32(..)));
-        if items::take_named(&taken.queue, &positions, Fate::Leased(wait, None), |_| ()) == 0 {
+        let again = Fate::Leased(wait, None);
+        let leased = items::take_named(&taken.queue, &positions, again, |item| {
+            root = entry::root(item).unwrap_or(root);
+        });
+        if leased == 0 {
             return;
         }
     }
-    note(kind.row.id, taken, error);
+    note(kind.row.id, root, taken, error);
 }
 
 /// The time that `job.retry` has asked for.
@@ -134,13 +152,13 @@ pub(crate) fn bury_item(
     );
 }
 
-fn note(kind: u32, taken: &Taken, error: &PgError) {
+fn note(kind: u32, root: i64, taken: &Taken, error: &PgError) {
     let more = error.more.as_deref();
     let context = more.and_then(|more| more.context.as_deref());
     run_as_owner(
         "select job.note_failure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         &[
-            taken.root.into(),
+            root.into(),
             ((taken.attempt % KEPT) as i32).into(),
             (kind as i32).into(),
             (taken.attempt as i32).into(),

@@ -139,6 +139,11 @@ impl Kind {
         self.sources[priority.place()].as_mut().map_or(Outlook::Never, Source::outlook)
     }
 
+    /// The priority of the jobs in a queue; none if they are of another kind.
+    pub(crate) fn priority_of(&self, queue: u32) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|priority| self.row.queues[priority.place()] == queue)
+    }
+
     /// The queue of a priority.
     pub(crate) fn queue(&self, priority: Priority) -> Option<Rc<Definition>> {
         self.sources[priority.place()].as_ref().map(|source| source.queue.clone())

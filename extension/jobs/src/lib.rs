@@ -4,9 +4,11 @@
 //! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it.
 //! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next, and running it. [`current`]: the one that runs.
 //! - [`failure`]: what becomes of a job that has failed.
-//! - [`memory`]: what runs, over all executors, and what limits ask for.
+//! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
+//!   [`crashes`]: whom a crash is charged to.
 //! - [`functions`]: what SQL calls.
 
+mod crashes;
 mod current;
 mod entry;
 mod failure;
@@ -15,4 +17,6 @@ mod id;
 pub mod kind;
 pub mod kinds;
 pub mod memory;
+mod record;
 pub mod runs;
+pub mod slots;

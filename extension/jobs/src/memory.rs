@@ -2,13 +2,17 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use pgrx::pg_sys;
 use registry::Text;
+use schedule::suspects::{Place, Standing};
 use schedule::{Rate, Starts};
-use shared::settings::{self, MAX_WORKERS_EVER};
+use shared::settings;
 use shared::{Part, now_us};
+
+use crate::record::{Entry, Record};
+use crate::slots::{Running, Slot};
 
 /// What is known of a kind.
 #[repr(C, align(128))]
@@ -42,74 +46,15 @@ struct Limited {
 // SAFETY: `limits` is used under the lock; all else is atomic.
 unsafe impl Sync for KindMemory {}
 
-/// What an executor runs.
-#[repr(C, align(64))]
-pub struct Slot {
-    /// The number of the kind's entry, plus one; 0 while nothing runs.
-    kind: AtomicU32,
-    /// The database, by its index.
-    database: AtomicU32,
-    /// The job's queue, and its position there; 0 while none is taken.
-    queue: AtomicU32,
-    position: AtomicU64,
-    /// Its attempt.
-    attempt: AtomicU32,
-    /// When it began, as `timestamptz` counts.
-    began_at: AtomicI64,
-    /// Changes with each attempt that begins or ends: odd while one runs.
-    sequence: AtomicU64,
-    /// The sequence of the attempt that somebody has cancelled.
-    cancelled: AtomicU64,
-    /// How far it says that it is, in thousandths, plus one; 0 if it says nothing.
-    progress: AtomicU32,
-    /// What it says of that.
-    remark: Text<16>,
-}
-
-impl Slot {
-    /// Whether the attempt that runs was cancelled. Safe inside a signal.
-    pub fn is_cancelled(&self) -> bool {
-        let sequence = self.sequence.load(SeqCst);
-        sequence % 2 == 1 && self.cancelled.load(SeqCst) == sequence
-    }
-
-    /// An attempt begins, or ends.
-    fn turn(&self, begins: bool) {
-        let sequence = self.sequence.load(SeqCst);
-        if (sequence % 2 == 1) != begins {
-            self.sequence.store(sequence + 1, SeqCst);
-        }
-    }
-}
-
-/// A job that runs.
+/// Where an executor sits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Running {
-    /// The number of its queue.
-    pub queue: u32,
-    /// Its position there.
-    pub position: u64,
-    /// Which attempt it is.
-    pub attempt: u32,
-    /// When it began.
-    pub began_at: i64,
-}
-
-/// What a job says of itself.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Progress {
-    /// How far it is, from 0 to 1.
-    pub fraction: f64,
-    /// What it says of that.
-    pub remark: String,
-}
-
-impl Slot {
-    /// How far the attempt says that it is.
-    pub fn progress(&self) -> Option<Progress> {
-        let thousandths = self.progress.load(Relaxed).checked_sub(1)?;
-        Some(Progress { fraction: f64::from(thousandths) / 1000.0, remark: self.remark.get() })
-    }
+pub struct Seat {
+    /// Its number among the workers.
+    pub executor: usize,
+    /// Its database, by its index.
+    pub database: usize,
+    /// The same by its oid.
+    pub oid: u32,
 }
 
 /// What holds for a kind.
@@ -141,9 +86,12 @@ static JOBS: AtomicPtr<Jobs> = AtomicPtr::new(std::ptr::null_mut());
 pub struct Jobs {
     /// When the memory was laid out: after a crash nobody knows what began before.
     begun_us: u64,
+    /// The executor to which all others leave the server, plus one; 0 if there is none. Then since when.
+    alone: &'static AtomicU32,
+    alone_since: &'static AtomicU64,
     running: &'static [AtomicU32],
     kinds: &'static [KindMemory],
-    slots: &'static [Slot],
+    record: &'static Record,
     lock: *mut pg_sys::LWLockPadded,
 }
 
@@ -171,18 +119,32 @@ fn databases() -> usize {
     settings::MAX_DATABASES.get() as usize
 }
 
-/// Where the slots begin, behind the kinds.
-fn slots_at() -> usize {
+/// Where what concerns all begins, behind the kinds: who runs alone, since when.
+fn alone_at() -> usize {
     size_of::<KindMemory>() * kinds()
 }
 
 /// Where the numbers of what runs in each database begin.
 fn running_at() -> usize {
-    slots_at() + size_of::<Slot>() * MAX_WORKERS_EVER
+    alone_at() + 2 * size_of::<AtomicU64>()
 }
 
 fn bytes() -> usize {
     running_at() + size_of::<AtomicU32>() * databases()
+}
+
+/// The file of what runs, once it is mapped.
+static RECORD: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The file of what runs: mapped once in the life of the postmaster.
+fn record() -> &'static Record {
+    // SAFETY: null, or mapped for good.
+    if let Some(known) = unsafe { RECORD.load(Acquire).as_ref() } {
+        return known;
+    }
+    let record = Record::map();
+    RECORD.store(std::ptr::from_ref(record).cast_mut(), Release);
+    record
 }
 
 fn request_locks() {
@@ -193,14 +155,18 @@ fn request_locks() {
 /// # Safety
 /// Memory of [`bytes`], aligned and full of zeros, in the postmaster.
 unsafe fn lay_out(memory: NonNull<u8>) {
+    let record = record();
+    record.settle();
     // SAFETY: by contract; zeros are the empty state of everything. The tranche has been asked for.
     unsafe {
         let at = |offset: usize| memory.add(offset).as_ptr();
         let jobs = Jobs {
             begun_us: now_us(),
+            alone: &*at(alone_at()).cast(),
+            alone_since: &*at(alone_at() + size_of::<AtomicU64>()).cast(),
             running: std::slice::from_raw_parts(at(running_at()).cast(), databases()),
             kinds: std::slice::from_raw_parts(at(0).cast(), kinds()),
-            slots: std::slice::from_raw_parts(at(slots_at()).cast(), MAX_WORKERS_EVER),
+            record,
             lock: pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
         };
         // The few words of an earlier life are not given back: children forked before may use them.
@@ -282,12 +248,12 @@ impl Jobs {
         }
     }
 
-    /// Asks for an attempt of a kind in this executor, one of `most` that there may be in the database.
-    pub fn begin(&self, executor: usize, database: usize, number: usize, limits: &Limits, most: u32) -> Permission {
+    /// Asks for an attempt of a kind in this executor, of a database with so many executors at most.
+    pub fn begin(&self, seat: Seat, number: usize, limits: &Limits, most: u32) -> Permission {
         let lock = self.lock();
         let limited = self.limited(number, &lock);
-        let others = self.running[database].load(Relaxed).saturating_sub(limited.running);
-        if limited.running >= allowed(limits, others, most) {
+        let others = self.running[seat.database].load(Relaxed).saturating_sub(limited.running);
+        if limited.running >= allowed(limits, others, most) || self.is_left_alone(seat.executor) {
             return Permission::Full;
         }
         if let Some(rate) = limits.rate {
@@ -297,11 +263,33 @@ impl Jobs {
             }
         }
         limited.running += 1;
-        self.running[database].fetch_add(1, Relaxed);
-        let slot = &self.slots[executor];
-        slot.database.store(database as u32, Relaxed);
-        slot.kind.store(number as u32 + 1, Release);
+        self.running[seat.database].fetch_add(1, Relaxed);
+        self.slot(seat.executor).open(number, seat.database, seat.oid, false);
         Permission::Granted
+    }
+
+    /// Asks for an attempt beside which no job of any database runs; false while some run, or another is alone.
+    pub(crate) fn begin_alone(&self, seat: Seat, number: usize) -> bool {
+        let lock = self.lock();
+        let is_busy = self.running.iter().any(|running| running.load(Relaxed) > 0);
+        if is_busy || self.is_left_alone(seat.executor) {
+            return false;
+        }
+        self.alone.store(seat.executor as u32 + 1, Relaxed);
+        self.alone_since.store(now_us(), Relaxed);
+        self.limited(number, &lock).running += 1;
+        self.running[seat.database].fetch_add(1, Relaxed);
+        self.slot(seat.executor).open(number, seat.database, seat.oid, true);
+        true
+    }
+
+    /// Whether the server is left to another executor. Not for ever: one that takes long is no longer alone.
+    fn is_left_alone(&self, executor: usize) -> bool {
+        const LONGEST_US: u64 = 600_000_000;
+        let alone = self.alone.load(Relaxed);
+        alone != 0
+            && alone != executor as u32 + 1
+            && now_us().saturating_sub(self.alone_since.load(Relaxed)) < LONGEST_US
     }
 
     /// Whether another attempt of the kind might begin now, as far as those that run tell.
@@ -314,106 +302,94 @@ impl Jobs {
 
     /// The attempt of an executor has ended, or nothing has begun: whether another of its kind could not begin before.
     pub fn end(&self, executor: usize, limits: Option<(&Limits, u32)>) -> bool {
-        let slot = &self.slots[executor];
-        slot.position.store(0, Relaxed);
-        let Some(number) = slot.kind.load(Acquire).checked_sub(1) else { return false };
+        let slot = self.slot(executor);
+        let Some((number, database)) = slot.kind() else { return false };
         let lock = self.lock();
-        let limited = self.limited(number as usize, &lock);
-        let running = &self.running[slot.database.load(Relaxed) as usize];
+        let limited = self.limited(number, &lock);
+        let running = &self.running[database];
         let others = running.load(Relaxed).saturating_sub(limited.running);
         let was_full = limits.is_none_or(|(limits, most)| limited.running >= allowed(limits, others, most));
         limited.running = limited.running.saturating_sub(1);
         running.fetch_sub(1, Relaxed);
-        slot.kind.store(0, Release);
-        was_full
+        slot.close();
+        let was_alone = self.alone.compare_exchange(executor as u32 + 1, 0, Relaxed, Relaxed).is_ok();
+        was_full || was_alone
     }
 
     /// What an executor runs.
     pub fn slot(&self, executor: usize) -> &'static Slot {
-        &self.slots[executor]
-    }
-
-    /// Notes which job an executor has taken: an attempt begins.
-    pub fn note(&self, executor: usize, running: Running) {
-        let slot = &self.slots[executor];
-        slot.turn(false);
-        slot.progress.store(0, Relaxed);
-        slot.remark.set("");
-        slot.queue.store(running.queue, Relaxed);
-        slot.attempt.store(running.attempt, Relaxed);
-        slot.began_at.store(running.began_at, Relaxed);
-        slot.position.store(running.position, Release);
-        slot.turn(true);
-    }
-
-    /// The attempt that an executor runs is over: a cancel that comes now is void. Whether one has come before.
-    pub fn over(&self, executor: usize) -> bool {
-        let slot = &self.slots[executor];
-        let is_cancelled = slot.is_cancelled();
-        slot.turn(false);
-        is_cancelled
-    }
-
-    /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
-    pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
-        let is_it = |slot: &Slot| {
-            slot.position.load(Acquire) == position
-                && slot.queue.load(Relaxed) == queue
-                && slot.database.load(Relaxed) == database as u32
-                && slot.kind.load(Relaxed) != 0
-        };
-        let executor = self.slots.iter().position(is_it)?;
-        let slot = &self.slots[executor];
-        let sequence = slot.sequence.load(SeqCst);
-        // It is still the same attempt that is of this job.
-        if sequence % 2 == 0 || !is_it(slot) || slot.sequence.load(SeqCst) != sequence {
-            return None;
-        }
-        slot.cancelled.store(sequence, SeqCst);
-        Some(executor)
-    }
-
-    /// Notes how far the attempt of this executor is.
-    pub fn tell(&self, executor: usize, thousandths: u32, remark: &str) {
-        let slot = &self.slots[executor];
-        slot.progress.store(thousandths + 1, Relaxed);
-        slot.remark.set(remark);
+        &self.record.slots[executor]
     }
 
     /// Whether another executor has a job: it has failed there, and that is being noted.
     pub fn is_held(&self, executor: usize, database: usize, queue: u32, position: u64) -> bool {
-        self.slots.iter().enumerate().any(|(other, slot)| {
-            other != executor
-                && slot.position.load(Acquire) == position
-                && slot.queue.load(Relaxed) == queue
-                && slot.database.load(Relaxed) == database as u32
-                && slot.kind.load(Relaxed) != 0
-        })
+        let mut others = self.record.slots.iter().enumerate().filter(|(other, _)| *other != executor);
+        others.any(|(_, slot)| slot.has(database, queue, position))
     }
 
     /// The jobs of a database that run, each with the number of its executor.
     pub fn running(&self, database: usize) -> impl Iterator<Item = (usize, Running)> {
-        self.slots.iter().enumerate().filter_map(move |(executor, slot)| {
-            let position = slot.position.load(Acquire);
-            let is_it = position != 0
-                && slot.kind.load(Relaxed) != 0
-                && slot.database.load(Relaxed) == database as u32;
-            is_it.then(|| {
-                let running = Running {
-                    queue: slot.queue.load(Relaxed),
-                    position,
-                    attempt: slot.attempt.load(Relaxed),
-                    began_at: slot.began_at.load(Relaxed),
-                };
-                (executor, running)
-            })
+        let all = self.record.slots.iter().enumerate();
+        all.filter_map(move |(executor, slot)| {
+            slot.running().filter(|(of, _)| *of == database).map(|(_, running)| (executor, running))
         })
+    }
+
+    /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
+    pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
+        self.record.slots.iter().position(|slot| slot.cancel(database, queue, position))
     }
 
     /// How many of a kind run.
     pub fn running_of(&self, number: usize) -> u32 {
         let lock = self.lock();
         self.limited(number, &lock).running
+    }
+
+    /// Whether something is held against any job. A load.
+    pub(crate) fn holds_something(&self) -> bool {
+        self.record.held.load(SeqCst) != 0
+    }
+
+    /// What is held against jobs.
+    pub(crate) fn held(&self) -> &'static [Entry] {
+        &self.record.entries
+    }
+
+    /// Holds something against the job that an executor runs.
+    pub(crate) fn hold_against(&self, executor: usize, standing: Standing) {
+        if let Some(place) = self.slot(executor).place() {
+            self.hold(place, standing);
+        }
+    }
+
+    fn hold(&self, place: Place, standing: Standing) {
+        let _lock = self.lock();
+        self.record.hold(place, standing);
+    }
+
+    /// The job that an executor has is done: nothing is held against it any more.
+    pub(crate) fn forgive(&self, executor: usize) {
+        if let Some(place) = self.slot(executor).place() {
+            let _lock = self.lock();
+            self.record.forgive(place);
+        }
+    }
+
+    /// An executor has written down what is held against a job: what is held from now on; none for nothing.
+    pub(crate) fn settle(&self, executor: usize, entry: &Entry, standing: Option<Standing>) {
+        let _lock = self.lock();
+        entry.release(executor, standing);
+        self.record.count();
+    }
+
+    /// What an executor was about to write down is left to others, as it ends.
+    pub(crate) fn disown(&self, executor: usize) {
+        for entry in &self.record.entries {
+            if let Some((_, standing)) = entry.get() {
+                entry.release(executor, Some(standing));
+            }
+        }
     }
 }
 

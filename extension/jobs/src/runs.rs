@@ -16,13 +16,14 @@ use request::apart::{Failure, Work};
 use request::table::NoTable;
 use schedule::{Priority, Turns};
 use session::{deployments, log_rate, stored_settings, watch};
-use shared::{now_us, settings};
+use shared::{now_us, settings, shared};
 
 use crate::current::{self, Current, Shown};
-use crate::failure::{self, Taken};
+use crate::failure::{self, End, Taken};
 use crate::kinds::{self, Kind};
-use crate::memory::{Permission, Running, jobs};
-use crate::{entry, id};
+use crate::memory::{Permission, Seat, jobs};
+use crate::slots::Running;
+use crate::{crashes, entry, id};
 
 /// How long a kind rests after something has failed that is no job's fault, in microseconds.
 const PAUSE_US: u64 = 1_000_000;
@@ -37,15 +38,12 @@ const HELD: Duration = Duration::from_millis(1);
 
 /// What an executor knows of jobs, and does with them.
 pub struct Runs {
-    kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     turns: Turns,
     /// Behind the kind that was served last.
     next: usize,
-    /// The number of this executor among the workers.
-    executor: usize,
-    /// The database, by its index.
-    database: usize,
-    oid: u32,
+    /// Where this executor sits.
+    pub(crate) seat: Seat,
     bell: &'static Bell,
     /// The rings of the bell before the last look.
     rings: u64,
@@ -81,21 +79,20 @@ struct Attempt<'a> {
     /// Whether somebody has cancelled it by its id.
     is_cancelled: Cell<bool>,
     number: usize,
-    executor: usize,
-    database: usize,
+    seat: Seat,
+    /// The position of the job that is to run; none for the next.
+    named: Option<u64>,
 }
 
 impl Runs {
-    /// An executor of this number, of a database with this index and oid.
-    pub fn new(executor: usize, database: usize, oid: u32) -> Runs {
-        let bell = queues().bell(database);
+    /// An executor that sits here.
+    pub fn new(seat: Seat) -> Runs {
+        let bell = queues().bell(seat.database);
         Runs {
             kinds: Vec::new(),
             turns: Turns::default(),
             next: 0,
-            executor,
-            database,
-            oid,
+            seat,
             bell,
             rings: 0,
             owes_ring: false,
@@ -119,7 +116,7 @@ impl Runs {
             if has_changed {
                 stored_settings::learn(rows.iter().map(|row| row.role));
                 let known = std::mem::take(&mut self.kinds);
-                self.kinds = kinds::compile(rows, known, self.oid, self.database);
+                self.kinds = kinds::compile(rows, known, self.seat.oid, self.seat.database);
                 self.owes_ring = true;
             }
             Ok(has_changed)
@@ -132,13 +129,19 @@ impl Runs {
     /// On the main thread, outside a transaction.
     pub unsafe fn turn(&mut self, runner: &mut Runner) -> Turn {
         self.rings = self.bell.rings();
+        // SAFETY: by contract.
+        if jobs().holds_something()
+            && let Some(turn) = unsafe { self.look_at_held(runner) }
+        {
+            return turn;
+        }
         let mut soonest = None;
         for priority in self.turns.next_order() {
             for place in 0..self.kinds.len() {
                 let place = (self.next + place) % self.kinds.len();
                 match self.look(place, priority, &mut soonest) {
                     // SAFETY: by contract.
-                    true if unsafe { self.serve(place, priority, runner) } => {
+                    true if unsafe { self.serve(place, priority, None, runner) } => {
                         self.next = place + 1;
                         return Turn::Did;
                     }
@@ -172,7 +175,7 @@ impl Runs {
             return wait(resting);
         }
         let Some(number) = kind.number else { return false };
-        match jobs().begin(self.executor, self.database, number, &kind.limits, most()) {
+        match jobs().begin(self.seat, number, &kind.limits, most()) {
             Permission::Granted => true,
             // Whoever ends an attempt looks again.
             Permission::Full => false,
@@ -180,17 +183,32 @@ impl Runs {
         }
     }
 
-    /// Runs a job of a kind and priority; false if there was none.
-    unsafe fn serve(&mut self, place: usize, priority: Priority, runner: &mut Runner) -> bool {
+    /// Runs a job of a kind and priority, the next or a named one; false if there was none. It was granted.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub(crate) unsafe fn serve(
+        &mut self,
+        place: usize,
+        priority: Priority,
+        named: Option<u64>,
+        runner: &mut Runner,
+    ) -> bool {
         // SAFETY: by contract.
-        let outcome = unsafe { self.run(place, priority, runner) };
+        let outcome = unsafe { self.run(place, priority, named, runner) };
         let limits = &self.kinds[place].limits;
-        let was_full = jobs().end(self.executor, Some((limits, most())));
+        let was_full = jobs().end(self.seat.executor, Some((limits, most())));
         self.owes_ring |= was_full;
         matches!(outcome, Outcome::Ran)
     }
 
-    unsafe fn run(&mut self, place: usize, priority: Priority, runner: &mut Runner) -> Outcome {
+    unsafe fn run(
+        &mut self,
+        place: usize,
+        priority: Priority,
+        named: Option<u64>,
+        runner: &mut Runner,
+    ) -> Outcome {
         let Some(queue) = self.kinds[place].queue(priority) else { return Outcome::Nothing };
         let Some(number) = self.kinds[place].number else { return Outcome::Nothing };
         let name = self.kinds[place].row.name.clone();
@@ -203,8 +221,8 @@ impl Runs {
             taken: RefCell::new(None),
             is_cancelled: Cell::new(false),
             number,
-            executor: self.executor,
-            database: self.database,
+            seat: self.seat,
+            named,
         };
         let mut tries = 0;
         loop {
@@ -222,6 +240,9 @@ impl Runs {
             let error = match result {
                 Ok(true) => {
                     counters.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if named.is_none() && jobs().holds_something() {
+                        jobs().forgive(self.seat.executor);
+                    }
                     return Outcome::Ran;
                 }
                 // It was another's when it was to be tried again.
@@ -237,7 +258,8 @@ impl Runs {
                 Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
             };
             counters.failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            if failure::record(&self.kinds[place], &taken, &error, attempt.is_cancelled.get()).is_err() {
+            let end = if attempt.is_cancelled.get() { End::Cancelled } else { End::Failed };
+            if failure::record(&self.kinds[place], &taken, &error, end).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }
             return Outcome::Ran;
@@ -257,7 +279,7 @@ impl Runs {
             let mut take = || {
                 let arguments = attempt.take()?;
                 let is_more = items::outlook(&attempt.queue) == Outlook::Now
-                    && jobs().has_room(attempt.database, attempt.number, &limits, most());
+                    && jobs().has_room(attempt.seat.database, attempt.number, &limits, most());
                 if is_more || owes_ring || alarm.is_some() {
                     bell.call_one();
                 }
@@ -282,7 +304,7 @@ impl Runs {
             }
             result => result,
         });
-        attempt.is_cancelled.set(jobs().over(self.executor));
+        attempt.is_cancelled.set(jobs().slot(self.seat.executor).over());
         watch::end();
         result.unwrap_or_else(|| {
             Err(Failure::Before(PgError {
@@ -312,9 +334,9 @@ impl Runs {
 
     /// This executor goes to rest, until it is woken or for so long; false if there is something to do after all.
     pub fn rest(&mut self, soonest: Option<Duration>) -> Option<Option<Duration>> {
-        self.bell.rest(self.executor);
+        self.bell.rest(self.seat.executor);
         if self.bell.rings() != self.rings {
-            self.bell.rise(self.executor);
+            self.bell.rise(self.seat.executor);
             return None;
         }
         let Some(wait) = soonest else { return Some(None) };
@@ -328,7 +350,7 @@ impl Runs {
 
     /// It rests no more.
     pub fn rise(&mut self) {
-        self.bell.rise(self.executor);
+        self.bell.rise(self.seat.executor);
         self.stop_alarm();
     }
 
@@ -343,8 +365,14 @@ impl Runs {
         jobs().slot(executor).is_cancelled()
     }
 
+    /// The process is told to end, as another has crashed. Safe inside a signal.
+    pub fn tell_to_end(executor: usize) {
+        jobs().slot(executor).tell_to_end();
+    }
+
     /// The process ends: nothing of it is left in shared memory, and another looks.
     pub fn leave(executor: usize, database: usize) {
+        crashes::ended(executor, watch::is_ending());
         jobs().end(executor, None);
         let bell = queues().bell(database);
         bell.rise(executor);
@@ -363,6 +391,11 @@ fn stop(kind: &Kind, reason: &str) {
     }
 }
 
+/// Has an executor of each database look.
+pub(crate) fn wake_all() {
+    (0..shared().databases.len()).for_each(|database| queues().bell(database).call_one());
+}
+
 /// Executors for jobs that there may be.
 fn most() -> u32 {
     settings::MAX_JOB_EXECUTORS.get().max(settings::MIN_JOB_EXECUTORS.get()) as u32
@@ -372,14 +405,15 @@ impl Attempt<'_> {
     /// Takes a job, or the one that it has taken before, in the transaction that is to run it; its arguments.
     fn take(&self) -> Option<String> {
         let again = self.taken.borrow().as_ref().map(|taken| taken.position);
+        let named = again.or(self.named);
         let mut found = None;
         let mut hand_out = |item: &Item<'_>| found = Some((self.taken_of(item), entry::of(item), item.sent_at, item.due));
-        match again {
+        match named {
             Some(position) => items::take_named(&self.queue, &[position], Fate::Consumed, &mut hand_out),
             None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
         };
         let (mut taken, entry, sent_at, due) = found?;
-        if jobs().is_held(self.executor, self.database, self.queue.id, taken.position) {
+        if jobs().is_held(self.seat.executor, self.seat.database, self.queue.id, taken.position) {
             std::thread::sleep(HELD);
             return None;
         }
@@ -390,7 +424,7 @@ impl Attempt<'_> {
             attempt: taken.attempt,
             began_at: taken.began_at,
         };
-        jobs().note(self.executor, running);
+        jobs().slot(self.seat.executor).take(running);
         if again.is_none() {
             self.count(due.max(sent_at), taken.began_at);
         }
@@ -401,7 +435,7 @@ impl Attempt<'_> {
             attempt: taken.attempt,
             attempts: self.attempts,
             enqueued_at: sent_at,
-            executor: self.executor,
+            executor: self.seat.executor,
         }));
         *self.taken.borrow_mut() = Some(taken);
         tidy::tidy_sometimes(&self.queue);

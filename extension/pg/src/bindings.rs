@@ -267,6 +267,7 @@ unsafe extern "C-unwind" {
     // Signal handlers and what they call: a guard would not be safe inside a signal.
     pub fn die(signal: c_int);
     pub fn StatementCancelHandler(signal: c_int);
+    pub fn SignalHandlerForCrashExit(postgres_signal_arg: c_int);
     pub fn SignalHandlerForConfigReload(signal: c_int);
     pub fn SignalHandlerForShutdownRequest(signal: c_int);
     pub static mut ShutdownRequestPending: c_int;

@@ -179,6 +179,11 @@ pub(crate) fn recover() -> bool {
     is_free
 }
 
+/// Whether the process is being ended because of what it runs.
+pub fn is_ending() -> bool {
+    ENDING.load(Relaxed)
+}
+
 /// Says in the log why the process ends, if it is for what a request did.
 pub fn explain_end() {
     if ENDING.load(Relaxed) {

@@ -6,13 +6,14 @@ mod lines;
 mod memory;
 
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::jobs::runs::Runs;
 use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
-use pg::entry::{exported, unfailing_callback};
+use pg::entry::{exported, infallible_callback, unfailing_callback};
 use pg::guard::{Report, attempt};
 use pg::{log_line, own_memory};
 use pgrx::pg_sys;
@@ -86,6 +87,8 @@ fn run(worker: &Worker) {
     if worker.lane == Lane::Job {
         signals::set_cancel_check(|| RUNS_JOBS.get().is_some_and(|(executor, _)| Runs::is_cancelled(executor)));
         RUNS_JOBS.set(Some((worker.index, worker.database)));
+        // SAFETY: safe inside a signal.
+        unsafe { pg::pqsignal(libc::SIGQUIT, Some(quit)) };
     }
     executor.serve();
     executor.executor.leave();
@@ -102,6 +105,17 @@ unfailing_callback! {
                 Runs::leave(executor, database);
             }
         }
+    }
+}
+
+infallible_callback! {
+    /// SIGQUIT: another process has crashed, or the server stops at once. What runs here is not to blame.
+    unsafe fn quit(signal: c_int) {
+        if let Some((executor, _)) = RUNS_JOBS.get() {
+            Runs::tell_to_end(executor);
+        }
+        // SAFETY: PostgreSQL's own handler, which ends the process.
+        unsafe { pg::SignalHandlerForCrashExit(signal) };
     }
 }
 

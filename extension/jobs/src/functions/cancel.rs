@@ -183,7 +183,7 @@ sql_function!(
             refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "a fraction is between 0 and 1");
         }
         if let Some(executor) = current::executor() {
-            jobs().tell(executor, (fraction * 1000.0).round() as u32, call.text(1).unwrap_or_default());
+            jobs().slot(executor).tell((fraction * 1000.0).round() as u32, call.text(1).unwrap_or_default());
         }
         Datum::null()
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use jobs::memory::Seat;
 use jobs::runs::{Runs, Turn};
 use queue::upkeep;
 use session::{changes, leftovers, watch};
@@ -63,5 +64,6 @@ impl Serving<'_> {
 
 /// What an executor of the lane knows of jobs.
 pub(super) fn runs(worker: &Worker) -> Runs {
-    Runs::new(worker.index, worker.database, worker.database_oid.to_u32())
+    let (executor, database, oid) = (worker.index, worker.database, worker.database_oid.to_u32());
+    Runs::new(Seat { executor, database, oid })
 }

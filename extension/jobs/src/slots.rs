@@ -1,0 +1,192 @@
+//! What each executor runs, in a file that all processes map: it outlives them, so that after a crash it is known what ran.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+
+use registry::Text;
+use schedule::suspects::{Place, Ran};
+
+/// What an executor runs.
+#[repr(C, align(64))]
+pub struct Slot {
+    /// The number of the kind's entry, plus one; 0 while nothing runs.
+    kind: AtomicU32,
+    /// The database, by its index, and by its oid.
+    database: AtomicU32,
+    oid: AtomicU32,
+    /// The job's queue, and its position there; 0 while none is taken.
+    queue: AtomicU32,
+    position: AtomicU64,
+    /// Its attempt.
+    attempt: AtomicU32,
+    /// Whether no other job runs beside it.
+    is_alone: AtomicBool,
+    /// Whether its process was told to end while it ran: a crash is another's.
+    was_told: AtomicBool,
+    /// When it began, as `timestamptz` counts.
+    began_at: AtomicI64,
+    /// Changes with each attempt that begins or ends: odd while one runs.
+    sequence: AtomicU64,
+    /// The sequence of the attempt that somebody has cancelled.
+    cancelled: AtomicU64,
+    /// How far it says that it is, in thousandths, plus one; 0 if it says nothing.
+    progress: AtomicU32,
+    /// What it says of that.
+    remark: Text<16>,
+}
+
+/// A job that runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Running {
+    /// The number of its queue.
+    pub queue: u32,
+    /// Its position there.
+    pub position: u64,
+    /// Which attempt it is.
+    pub attempt: u32,
+    /// When it began.
+    pub began_at: i64,
+}
+
+/// What a job says of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Progress {
+    /// How far it is, from 0 to 1.
+    pub fraction: f64,
+    /// What it says of that.
+    pub remark: String,
+}
+
+impl Slot {
+    /// The executor is to run a job of a kind, by the number of its entry, in a database.
+    pub(crate) fn open(&self, kind: usize, database: usize, oid: u32, is_alone: bool) {
+        self.database.store(database as u32, Relaxed);
+        self.oid.store(oid, Relaxed);
+        self.is_alone.store(is_alone, Relaxed);
+        self.was_told.store(false, Relaxed);
+        self.kind.store(kind as u32 + 1, Release);
+    }
+
+    /// The number of the kind's entry, and of the database, of what it runs.
+    pub(crate) fn kind(&self) -> Option<(usize, usize)> {
+        let kind = self.kind.load(Acquire).checked_sub(1)?;
+        Some((kind as usize, self.database.load(Relaxed) as usize))
+    }
+
+    /// It runs nothing any more.
+    pub(crate) fn close(&self) {
+        self.position.store(0, Relaxed);
+        self.kind.store(0, Release);
+    }
+
+    /// A job was taken: its attempt begins.
+    pub(crate) fn take(&self, running: Running) {
+        self.turn(false);
+        self.progress.store(0, Relaxed);
+        self.remark.set("");
+        self.queue.store(running.queue, Relaxed);
+        self.attempt.store(running.attempt, Relaxed);
+        self.began_at.store(running.began_at, Relaxed);
+        self.position.store(running.position, Release);
+        self.turn(true);
+    }
+
+    /// The attempt is over: a cancel that comes now is void. Whether one has come before.
+    pub(crate) fn over(&self) -> bool {
+        let is_cancelled = self.is_cancelled();
+        self.turn(false);
+        is_cancelled
+    }
+
+    /// An attempt begins, or ends.
+    fn turn(&self, begins: bool) {
+        let sequence = self.sequence.load(SeqCst);
+        if (sequence % 2 == 1) != begins {
+            self.sequence.store(sequence + 1, SeqCst);
+        }
+    }
+
+    /// Whether the attempt that runs was cancelled. Safe inside a signal.
+    pub fn is_cancelled(&self) -> bool {
+        let sequence = self.sequence.load(SeqCst);
+        sequence % 2 == 1 && self.cancelled.load(SeqCst) == sequence
+    }
+
+    /// Whether an executor has this job: it runs it, or writes down what became of it.
+    pub(crate) fn has(&self, database: usize, queue: u32, position: u64) -> bool {
+        self.position.load(Acquire) == position
+            && self.queue.load(Relaxed) == queue
+            && self.database.load(Relaxed) == database as u32
+            && self.kind.load(Relaxed) != 0
+    }
+
+    /// Cancels the attempt of a job; false if it is not that which runs.
+    pub(crate) fn cancel(&self, database: usize, queue: u32, position: u64) -> bool {
+        let sequence = self.sequence.load(SeqCst);
+        // It is still the same attempt that is of this job.
+        let runs = sequence % 2 == 1
+            && self.has(database, queue, position)
+            && self.sequence.load(SeqCst) == sequence;
+        if runs {
+            self.cancelled.store(sequence, SeqCst);
+        }
+        runs
+    }
+
+    /// The process is told to end, as another has crashed or the server stops at once. Safe inside a signal.
+    pub fn tell_to_end(&self) {
+        self.was_told.store(true, SeqCst);
+    }
+
+    /// The job that runs.
+    pub(crate) fn running(&self) -> Option<(usize, Running)> {
+        let position = self.position.load(Acquire);
+        let (_, database) = self.kind().filter(|_| position != 0)?;
+        let running = Running {
+            queue: self.queue.load(Relaxed),
+            position,
+            attempt: self.attempt.load(Relaxed),
+            began_at: self.began_at.load(Relaxed),
+        };
+        Some((database, running))
+    }
+
+    /// Where the job that runs is.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let (_, running) = self.running()?;
+        Some(Place {
+            database: self.oid.load(Relaxed),
+            queue: running.queue,
+            position: running.position,
+        })
+    }
+
+    /// What ran when the server crashed, unless the process was told to end.
+    pub(crate) fn ran(&self) -> Option<Ran> {
+        let place = self.place()?;
+        let ran = Ran { place, was_alone: self.is_alone.load(Relaxed) };
+        (!self.was_told.load(SeqCst)).then_some(ran)
+    }
+
+    /// Nothing has ever run here.
+    pub(crate) fn reset(&self) {
+        self.close();
+        for flag in [&self.is_alone, &self.was_told] {
+            flag.store(false, Relaxed);
+        }
+        for counter in [&self.sequence, &self.cancelled] {
+            counter.store(0, Relaxed);
+        }
+    }
+
+    /// Notes how far the attempt is.
+    pub(crate) fn tell(&self, thousandths: u32, remark: &str) {
+        self.progress.store(thousandths + 1, Relaxed);
+        self.remark.set(remark);
+    }
+
+    /// How far the attempt says that it is.
+    pub fn progress(&self) -> Option<Progress> {
+        let thousandths = self.progress.load(Relaxed).checked_sub(1)?;
+        Some(Progress { fraction: f64::from(thousandths) / 1000.0, remark: self.remark.get() })
+    }
+}
