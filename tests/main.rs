@@ -45,9 +45,9 @@ mod together {
     mod ingest_types;
     mod installation;
     mod isolation;
+    mod jobs;
     mod kernel_limits;
     mod layers;
-    mod jobs;
 
     mod listeners;
     mod live;
@@ -129,7 +129,6 @@ mod together {
 }
 
 mod alone {
-    mod job_crashes;
     mod bad_input;
     mod cancel;
     mod clients_that_flood;
@@ -137,6 +136,7 @@ mod alone {
     mod handshakes;
     #[cfg(feature = "long")]
     mod interrupts;
+    mod job_crashes;
     mod kept_memory;
     #[cfg(feature = "long")]
     mod many_databases;

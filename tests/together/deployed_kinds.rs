@@ -356,3 +356,45 @@ fn rights_that_no_file_declares_any_more_go_and_those_given_by_hand_stay() {
     assert_eq!(rights(), "f f t t t f t");
     assert_eq!(shop.value("select count(*)::text from deploy.given"), "0");
 }
+
+const KIND: &str = "select job.define('tidy', 'tidy', attempts => 3);\n";
+
+#[test]
+fn kinds_of_jobs_come_and_go_with_the_folder() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/tidy.sql",
+            "create function tidy(n int default 0) returns void language sql as 'select 1';",
+        ),
+        ("jobs.sql", KIND),
+    ]);
+    assert!(shop.ok("deploy").contains("jobs.sql  ran: job tidy"));
+    assert_eq!(
+        shop.value("select owner || ' ' || role || ' ' || attempts from job.kind"),
+        "shop_owner shop_owner 3"
+    );
+    shop.write("jobs.sql", &KIND.replace("3", "4"));
+    shop.ok("deploy");
+    assert_eq!(shop.value("select attempts from job.kind"), "4");
+    // Nothing of it is told twice.
+    assert!(shop.ok("deploy").contains("Nothing has changed"));
+    shop.platform.sql("select job.define('tidy', 'shop.tidy', role => 'shop_owner', attempts => 9)");
+    assert!(shop.run("status", &[]).status.success());
+    assert_eq!(
+        shop.value("select object || ' ' || change from deploy.drift('shop')"),
+        "job tidy was changed"
+    );
+    shop.ok("deploy");
+    // One that has jobs does not go silently.
+    shop.platform.sql("select job.pause('tidy'), job.enqueue('tidy')");
+    shop.write("jobs.sql", "select 1;");
+    assert!(shop.fails("deploy").contains("there are jobs of kind tidy, which is gone from the folder"));
+    shop.platform.sql("select job.resume('tidy')");
+    howdah_tests::platform::wait_for("it has run", || {
+        shop.platform.count("job.kinds where waiting > 0 or running > 0") == 0
+    });
+    assert!(shop.ok("deploy").contains("job tidy"));
+    assert_eq!(shop.value("select count(*) from job.kind"), "0");
+    assert_eq!(shop.value("select count(*) from queue.queue"), "0");
+}

@@ -51,6 +51,11 @@ fn the_examples_of_the_queue_page_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_of_the_page_on_jobs_answer_as_it_says() {
+    run_examples("docs/jobs.md");
+}
+
+#[test]
 fn the_suggestions_of_every_example_application_are_served() {
     for application in examples::applications() {
         let platform = Platform::start();
@@ -81,7 +86,8 @@ fn every_setting_is_documented_with_its_unit_and_default() {
 fn every_function_is_documented_as_it_is_declared() {
     let platform = platform();
     reference::compare_headings(&Document::read("docs/http.md"), &platform);
-    reference::compare_rows(&Document::read("docs/queue-reference.md"), &platform);
+    reference::compare_rows(&Document::read("docs/queue-reference.md"), &platform, "queue");
+    reference::compare_rows(&Document::read("docs/jobs.md"), &platform, "job");
 }
 
 #[test]
@@ -89,6 +95,7 @@ fn every_column_of_every_view_and_type_is_documented() {
     let platform = platform();
     reference::compare_columns(&Document::read("docs/http.md"), &platform, "http", &["v"]);
     reference::compare_columns(&Document::read("docs/queue-reference.md"), &platform, "queue", &["v", "c"]);
+    reference::compare_columns(&Document::read("docs/jobs.md"), &platform, "job", &["v"]);
 }
 
 #[test]
@@ -115,6 +122,7 @@ fn links_between_documents_lead_somewhere() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/http.md",
+        "docs/jobs.md",
         "docs/limits.md",
         "docs/queue.md",
         "docs/queue-reference.md",

@@ -42,7 +42,10 @@ fn a_job_that_fails_is_undone_and_comes_again_until_its_last_attempt() {
     platform.sql("select job.enqueue('run', '{\"number\": 1, \"fails\": 2}')");
     wait_for("the third attempt", || platform.count("ran where number = 1 and attempt = 3") == 1);
     assert_eq!(platform.count("ran"), 1);
-    assert_eq!(platform.count("job.failures where sqlstate = 'P0001' and message like 'attempt % of 1 fails'"), 2);
+    assert_eq!(
+        platform.count("job.failures where sqlstate = 'P0001' and message like 'attempt % of 1 fails'"),
+        2
+    );
     platform.sql("select job.enqueue('run', '{\"number\": 2, \"fails\": 9}')");
     wait_for("it is dead", || platform.count("job.dead_jobs where attempts = 3 and reason = 'failed'") == 1);
     assert_eq!(platform.count("ran"), 1);
@@ -101,10 +104,14 @@ fn cancel_meets_the_job_that_it_names_whether_it_waits_or_runs() {
     assert_eq!(platform.count("ran"), 0);
     // Again, with all attempts, and with its history.
     let again = platform.value(&format!("select job.redrive({running})::text")).unwrap();
-    wait_for("it runs again", || platform.count(&format!("job.running where id = {again} and attempt = 1")) == 1);
+    wait_for("it runs again", || {
+        platform.count(&format!("job.running where id = {again} and attempt = 1")) == 1
+    });
     assert_eq!(platform.value(&format!("select first_id::text from job.find({again})")).unwrap(), running);
     platform.sql(&format!("select job.cancel({again})"));
-    wait_for("it is dead again", || platform.count(&format!("job.dead_jobs where first_id = {running}")) == 1);
+    wait_for("it is dead again", || {
+        platform.count(&format!("job.dead_jobs where first_id = {running}")) == 1
+    });
     assert_eq!(platform.value("select job.discard('long')::text").unwrap(), "2");
     assert_eq!(platform.count("job.failures"), 0);
 }
@@ -116,10 +123,16 @@ fn a_kind_pauses_and_goes_on() {
     platform.sql("select job.enqueue('run', '{\"number\": 1}'), job.enqueue('run', '{\"number\": 2}')");
     platform.sql("select job.define('other', 'run'), job.enqueue('other', '{\"number\": 3}')");
     wait_for("another kind's", || platform.count("ran where number = 3") == 1);
-    assert_eq!(platform.count("job.kinds where kind = 'run' and waiting = 2 and begun = 0 and paused_at < now()"), 1);
+    assert_eq!(
+        platform.count("job.kinds where kind = 'run' and waiting = 2 and begun = 0 and paused_at < now()"),
+        1
+    );
     assert_eq!(platform.value("select job.resume('run')::text").unwrap(), "true");
     wait_for("both", || platform.count("ran") == 3);
-    assert_eq!(platform.count("job.kinds where kind = 'run' and done = 2 and waiting = 0 and running = 0"), 1);
+    assert_eq!(
+        platform.count("job.kinds where kind = 'run' and done = 2 and waiting = 0 and running = 0"),
+        1
+    );
 }
 
 #[test]
@@ -136,7 +149,9 @@ fn jobs_say_when_they_come_again_and_when_never() {
            job.enqueue('ask', '{\"again\": false}')",
     );
     wait_for("the second attempt", || platform.count("ran") == 1);
-    wait_for("the other is dead", || platform.count("job.dead_jobs where reason = 'given up' and message = 'never'") == 1);
+    wait_for("the other is dead", || {
+        platform.count("job.dead_jobs where reason = 'given up' and message = 'never'") == 1
+    });
     assert_eq!(platform.count("job.failures where sqlstate = 'JB001' and message = 'not yet'"), 1);
 }
 
@@ -147,9 +162,104 @@ fn a_kind_whose_function_is_gone_stops_alone_and_keeps_its_jobs() {
         select job.define('gone', 'gone'); drop function gone(integer);
         select job.enqueue('gone', '{\"number\": 1}'), job.enqueue('run', '{\"number\": 2}')");
     wait_for("the other", || platform.count("ran where number = 2") == 1);
-    wait_for("the reason", || platform.count("job.kinds where kind = 'gone' and stopped like '%gone(integer)%'") == 1);
+    wait_for("the reason", || {
+        platform.count("job.kinds where kind = 'gone' and stopped like '%gone(integer)%'") == 1
+    });
     platform.sql("create function gone(number integer) returns void language sql as 'insert into ran values (number, 5)'");
     wait_for("it goes on", || platform.count("ran where number = 1 and attempt = 5") == 1);
     assert_eq!(platform.count("job.failures"), 0);
     wait_for("no reason", || platform.count("job.kinds where stopped is not null") == 0);
+}
+
+/// Intervals in which jobs ran.
+const INTERVALS: &str = "
+    create table span (kind text, began timestamptz, ended timestamptz);
+    create function span(seconds float default 0.05) returns void language plpgsql as $$
+    declare
+      began timestamptz := clock_timestamp();
+    begin
+      perform pg_sleep(seconds);
+      insert into span select c.kind, began, clock_timestamp() from job.current() c;
+    end $$;
+    grant insert on span to howdah_web;";
+
+#[test]
+fn kinds_hold_their_limits_over_all_executors() {
+    let platform = Platform::with(&[("howdah.max_job_executors", "6")]);
+    platform.sql(INTERVALS);
+    platform.sql(
+        "select job.define('two', 'span', at_once => 2), job.define('rate', 'span', per_second => 20),
+           job.define('share', 'span');
+         select job.enqueue('two') from generate_series(1, 20);
+         select job.enqueue('rate', '{\"seconds\": 0}') from generate_series(1, 30);
+         select job.enqueue('share') from generate_series(1, 60)",
+    );
+    wait_for("all", || platform.count("span") == 110);
+    let most = |kind: &str| {
+        let beside = "select count(*) from span other where other.kind = one.kind and other.began <= one.began and other.ended > one.began";
+        platform.value(&format!("select max(({beside}))::text from span one where kind = '{kind}'")).unwrap()
+    };
+    assert_eq!(most("two"), "2");
+    assert!(["1", "2", "3"].contains(&&*most("share")), "{} of 6 executors", most("share"));
+    let within = "select count(*) from span other where other.kind = 'rate' and other.began >= one.began
+        and other.began < one.began + interval '990 ms'";
+    let most =
+        platform.value(&format!("select max(({within}))::text from span one where kind = 'rate'")).unwrap();
+    assert!(most.parse::<u32>().unwrap() <= 20, "{most} within a second");
+    assert_eq!(platform.count("job.kinds where running > 0"), 0);
+}
+
+#[test]
+fn kinds_for_which_there_is_no_room_wait_and_say_so() {
+    let platform = Platform::with(&[("howdah.max_job_kinds", "1")]);
+    platform.sql(INTERVALS);
+    platform.sql("select job.define('a', 'span')");
+    platform.sql("select job.enqueue('a')");
+    wait_for("the one", || platform.count("span") == 1);
+    platform.sql("select job.define('b', 'span'), job.enqueue('b')");
+    wait_for("it says so", || {
+        platform.count("job.kinds where kind = 'b' and stopped like '%howdah.max_job_kinds%'") == 1
+    });
+    platform.sql("select job.undefine('a')");
+    wait_for("the other", || platform.count("span where kind = 'b'") == 1);
+}
+
+#[test]
+fn history_is_bounded_however_often_a_job_fails_and_whatever_it_says() {
+    let platform = platform();
+    platform.sql(
+        "create function shout() returns void language plpgsql as $$
+           begin raise exception '%', repeat('x', 1000000) using detail = repeat('é', 1000000); end $$;
+         select job.define('shout', 'shout', attempts => 1000000, backoff => '0', longest_backoff => '0'),
+           job.enqueue('shout')",
+    );
+    wait_for("a hundred attempts", || platform.count("job.kinds where kind = 'shout' and failed > 100") == 1);
+    platform.sql("select job.pause('shout')");
+    wait_for("none runs", || platform.count("job.running") == 0);
+    assert_eq!(platform.count("job.failures"), 10);
+    assert_eq!(platform.count("job.failures where length(message) > 1003 or length(detail) > 1003"), 0);
+    assert_eq!(
+        platform
+            .count("pg_class where oid = 'job.failure'::regclass and pg_total_relation_size(oid) < 1000000"),
+        1
+    );
+}
+
+#[test]
+fn priorities_come_in_their_order_and_the_lowest_has_its_turn() {
+    let platform = Platform::with(&[("howdah.max_job_executors", "1")]);
+    platform.sql(INTERVALS);
+    platform.sql(
+        "select job.define('high', 'span', priority => 'high'), job.define('low', 'span', priority => 'low'),
+           job.define('mixed', 'span');
+         select job.pause(kind) from unnest('{high,low,mixed}'::text[]) kind;
+         select job.enqueue(kind, '{\"seconds\": 0}') from unnest('{high,low,mixed}'::text[]) kind, generate_series(1, 64);
+         select job.enqueue('mixed', '{\"seconds\": 0}', priority => 'low')",
+    );
+    platform.sql("update job.kind set paused_at = null");
+    wait_for("all", || platform.count("span") == 193);
+    // While the high ones run, of sixteen three are normal and one is low.
+    let first = "(select kind from span order by began limit 64) first";
+    let of = |kind: &str| platform.count(&format!("{first} where kind = '{kind}'"));
+    assert_eq!((of("high"), of("mixed"), of("low")), (48, 12, 4));
 }

@@ -5,26 +5,28 @@ use std::path::{Path, PathBuf};
 
 /// The crates from the bottom, each with those of `extension/` that it may name. Cargo refuses a circle; that a crate names one
 /// it must not know is refused here.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("pg", &[]),
     ("shared", &["pg"]),
     ("session", &["pg", "shared"]),
     ("queue", &["pg", "shared", "session"]),
     ("request", &["pg", "shared", "session"]),
     ("ingest", &["pg", "shared", "session", "queue"]),
+    ("jobs", &["pg", "shared", "session", "queue", "request"]),
     ("deploy", &["pg", "session"]),
-    ("workers", &["pg", "shared", "session", "queue", "request", "ingest"]),
-    ("howdah", &["pg", "shared", "session", "queue", "request", "ingest", "deploy", "workers"]),
+    ("workers", &["pg", "shared", "session", "queue", "request", "ingest", "jobs"]),
+    ("howdah", &["pg", "shared", "session", "queue", "request", "ingest", "jobs", "deploy", "workers"]),
 ];
 
 /// Crates without PostgreSQL that some layers must not know: sockets, the protocols of lines, HTTP.
-const UNKNOWN: [(&str, &[&str]); 7] = [
+const UNKNOWN: [(&str, &[&str]); 8] = [
     ("pg", &["exchange", "gateway", "message", "router", "wire", "ndjson", "problem", "form", "tls"]),
     ("shared", &["gateway", "message", "router", "wire", "ndjson"]),
     ("session", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("queue", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("request", &["exchange", "gateway", "wire", "ndjson"]),
     ("ingest", &["exchange", "gateway", "message", "router"]),
+    ("jobs", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("deploy", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
 ];
 

@@ -36,7 +36,7 @@ select regexp_replace(pronamespace::regnamespace || '.' || proname, '(row_type_)
        case when has_function_privilege('nobody', p.oid, 'execute') then 'everybody'
             when has_function_privilege('howdah_admin', p.oid, 'execute') then 'howdah_admin' else 'owner' end
 from pg_proc p join pg_language l on l.oid = prolang
-where pronamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)";
+where pronamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace, 'job'::regnamespace)";
 
 #[test]
 fn every_function_runs_as_the_page_says() {
@@ -69,7 +69,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
     let actual = list(
         &mut session,
         "select tgname || ' ' || tgrelid::regclass from pg_trigger join pg_class c on c.oid = tgrelid
-         where not tgisinternal and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
+         where not tgisinternal and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace, 'job'::regnamespace)
          union all select evtname || ' ' || evtevent from pg_event_trigger",
     );
     let rows = Document::read("ARCHITECTURE.md").table("Triggers and views");
@@ -80,13 +80,21 @@ fn every_trigger_and_view_runs_as_the_page_says() {
     let filtering = list(
         &mut session,
         "select oid::regclass::text || ' ' || coalesce(array_to_string(reloptions, ','), '') from pg_class
-         where relkind = 'v' and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
+         where relkind = 'v' and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace, 'job'::regnamespace)
            and (relacl is null or exists (select from aclexplode(relacl) where grantee = 0))",
     );
-    let views = ["queue.dead_letters", "deploy.applications", "deploy.steps"];
+    let views = [
+        "queue.dead_letters",
+        "deploy.applications",
+        "deploy.steps",
+        "job.kinds",
+        "job.running",
+        "job.failures",
+        "job.dead_jobs",
+    ];
     assert_eq!(filtering, views.map(|view| format!("{view} security_barrier=true")).into());
     let policies = "select oid::regclass::text from pg_class where relkind = 'r' and relreplident = 'd'
-        and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace)
+        and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace, 'job'::regnamespace)
         and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)";
     assert_eq!(list(&mut session, policies), BTreeSet::new(), "tables without replica identity");
 }
@@ -130,7 +138,7 @@ fn every_file_that_runs_sql_is_on_the_page_and_names_what_it_means() {
         unseen.remove(name);
         match *search_path {
             // Whoever calls them has entered it.
-            "safe" if ["workers/intake.rs", "workers/listener.rs"].contains(&name) => {}
+            "safe" if ["workers/intake.rs", "workers/listener.rs", "jobs/kinds.rs"].contains(&name) => {}
             "safe" => assert!(
                 ["SAFE_PATH", "enter_safe_path", "as_owner"].iter().any(|way| text.contains(way)),
                 "{name} does not enter the safe search_path"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cluster::postgres::{Client, Row, Transaction};
 use folder::plan::Change;
-use folder::{Deployed, Folder, Manifest, Plan};
+use folder::{Deployed, Folder, Kind, Manifest, Plan};
 
 use super::code::Files;
 use super::commit::{self, is_later};
@@ -157,7 +157,9 @@ pub(crate) fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finishe
     }
     files.run_due()?;
     files.sweep()?;
-    let is_routes = |(path, change): &(&String, &Change)| *path == "routes.sql" && **change != Change::Gone;
+    let is_routes = |(path, change): &(&String, &Change)| {
+        Kind::of(path) == Some(Kind::Routes) && **change != Change::Gone
+    };
     for (path, _) in plan.code.iter().filter(is_routes) {
         files.run_one(path)?;
     }

@@ -16,7 +16,7 @@ pub enum Kind {
     Migration,
     /// `functions/`, `views/` and `grants.sql`: runs when it has changed, in any order.
     Code,
-    /// `routes.sql`: the routes that there shall be.
+    /// `routes.sql` and `jobs.sql`: the routes and the kinds of jobs that there shall be.
     Routes,
     /// `tests/`: runs in each deployment, and is undone.
     Test,
@@ -33,7 +33,7 @@ impl Kind {
             Some("functions" | "views") => Some(Kind::Code),
             Some("tests") => Some(Kind::Test),
             None if path == "grants.sql" => Some(Kind::Code),
-            None if path == "routes.sql" => Some(Kind::Routes),
+            None if matches!(path, "routes.sql" | "jobs.sql") => Some(Kind::Routes),
             _ => None,
         }
     }
@@ -118,7 +118,7 @@ fn ends_otherwise(path: &str) -> bool {
     is_sql && Kind::of(&format!("{}.sql", &path[..ending])).is_some()
 }
 
-const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and tests/, and is neither routes.sql nor grants.sql: it would not be deployed; move it";
+const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and tests/, and is none of routes.sql, jobs.sql and grants.sql: it would not be deployed; move it";
 
 fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
     let path = folder.join(manifest::FILE);

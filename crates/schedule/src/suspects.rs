@@ -76,8 +76,7 @@ pub fn after_crash(known: &[(Place, Standing)], ran: &[Ran]) -> Vec<(Place, Stan
     for job in ran {
         let before = held.iter().position(|(place, _)| *place == job.place);
         let is_convict = before.is_some_and(|at| matches!(held[at].1, Standing::Convict | Standing::Charged));
-        let standing =
-            if job.was_alone || is_convict { Standing::Charged } else { Standing::Suspect };
+        let standing = if job.was_alone || is_convict { Standing::Charged } else { Standing::Suspect };
         match before {
             Some(at) => held[at].1 = standing,
             None => held.push((job.place, standing)),

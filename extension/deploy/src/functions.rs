@@ -283,10 +283,10 @@ impl File<'_> {
         refused.unwrap_or_else(|error| unwind(error));
     }
 
-    /// An error if it is for routes or grants alone, and has made something else, which would be made again each time.
+    /// An error if it is for routes, jobs or grants alone, and has made something else, which would be made again each time.
     fn refuse_objects(&self, made: &[Made]) -> Result<(), PgError> {
         let is_object = |one: &Made| matches!(one, Made::Object(..));
-        if !matches!(self.path, "routes.sql" | "grants.sql") || !made.iter().any(is_object) {
+        if !matches!(self.path, "routes.sql" | "jobs.sql" | "grants.sql") || !made.iter().any(is_object) {
             return Ok(());
         }
         let what = descriptions(&self.deployment.application, made);
@@ -378,6 +378,8 @@ impl File<'_> {
                  where n.type = 'route' and exists (
                      select from http.route r where r.method = n.first and r.pattern = n.second and r.owner = $9)
                    or n.type = 'handler' and exists (select from http.handler h where h.name = n.first and h.owner = $9)
+                   or n.type = 'job' and exists (
+                     select from job.kind k where k.name = n.first and pg_get_userbyid(k.owner) = $9)
                  on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
             ),
             &[

@@ -74,6 +74,19 @@ pub(crate) fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
     (result, made)
 }
 
+/// Runs `work`, which makes what belongs to this extension and not to the text that runs.
+pub fn unrecorded<T>(work: impl FnOnce() -> T) -> T {
+    /// Goes on, after an error as well.
+    struct Paused(Option<Vec<Made>>);
+    impl Drop for Paused {
+        fn drop(&mut self) {
+            MADE.set(self.0.take());
+        }
+    }
+    let _paused = Paused(MADE.take());
+    work()
+}
+
 /// What the text that runs has made since it had made so many.
 pub(crate) fn since(count: usize) -> Vec<Made> {
     MADE.with_borrow(|made| made.iter().flatten().skip(count).cloned().collect())

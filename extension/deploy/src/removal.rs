@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use pg::guard::PgError;
+use pg::refuse::refuse_with_hint;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
 use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
@@ -132,12 +134,12 @@ const DEPENDENTS: &str = concat!(
 /// Files of which something is gone that they have made: a migration has dropped it, or somebody by hand.
 const MISSING: &str = "select distinct o.path from deploy.object o
     join deploy.file f on f.application = o.application and f.number = $2 and f.path = o.path
-    where o.application = $1 and not o.is_stale and o.type not in ('route', 'handler')
+    where o.application = $1 and not o.is_stale and o.type not in ('route', 'handler', 'job')
       and (deploy.address(o.type, o.names, o.arguments)).objid is null";
 
 /// Files that have made what an error names as in its way.
 const NAMED: &str = "select distinct o.path from deploy.object o
-    where o.application = $1 and o.type not in ('route', 'handler') and $2 ~ ('\\m' || regexp_replace(
+    where o.application = $1 and o.type not in ('route', 'handler', 'job') and $2 ~ ('\\m' || regexp_replace(
       o.names[array_upper(o.names, 1)], '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\M')";
 
 /// Files whose objects are in the way of a migration that has failed.
@@ -286,5 +288,35 @@ fn unregister(application: &Application, path: Option<&str>, removed: &mut Remov
             &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
             |row| row.get::<String>(1).ok()?,
         ));
+    }
+    undefine(application, path, removed);
+}
+
+/// Kinds of jobs that go; whether jobs of them wait.
+const UNDEFINED: &str = concat!(
+    "select k.id, k.name, job.has_jobs(k.id) from job.kind k join deploy.object d on k.name = d.names[1]
+     where pg_get_userbyid(k.owner) = $3 and ",
+    goes!("job")
+);
+
+/// Removes kinds of jobs of the application. An error if jobs of one wait: nobody would run them.
+fn undefine(application: &Application, path: Option<&str>, removed: &mut Removed) {
+    let gone = rows_as_owner(
+        UNDEFINED,
+        &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
+        |row| Some((row.get::<i32>(1).ok()??, row.get::<String>(2).ok()??, row.get::<bool>(3).ok()??)),
+    );
+    for (id, name, has_jobs) in gone {
+        if has_jobs {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+                &format!("there are jobs of kind {name}, which is gone from the folder"),
+                &format!(
+                    "Let them run before, or throw them away: select job.undefine('{name}', with_jobs => true)."
+                ),
+            );
+        }
+        run_as_owner("select job.unmake($1)", &[id.into()]);
+        removed.objects.push(format!("job {name}"));
     }
 }

@@ -54,7 +54,8 @@ impl Runs {
         if !entry.own(executor) {
             return false;
         }
-        let Some((at, priority)) = self.kind_of(place.queue).filter(|(at, _)| self.kinds[*at].is_open()) else {
+        let Some((at, priority)) = self.kind_of(place.queue).filter(|(at, _)| self.kinds[*at].is_open())
+        else {
             // It waits in its queue, if it is there.
             jobs().settle(executor, entry, None);
             return true;
@@ -78,7 +79,8 @@ impl Runs {
             return false;
         }
         let kind = self.kind_of(place.queue);
-        let written = kind.map_or(Ok(None), |(at, priority)| self.settle_held(entry, place, standing, at, priority));
+        let written =
+            kind.map_or(Ok(None), |(at, priority)| self.settle_held(entry, place, standing, at, priority));
         let is_written = written.is_ok();
         jobs().settle(executor, entry, written.unwrap_or(Some(standing)));
         is_written
@@ -125,7 +127,10 @@ impl Runs {
 
     /// The place of the kind whose jobs are in a queue, and their priority.
     fn kind_of(&self, queue: u32) -> Option<(usize, Priority)> {
-        self.kinds.iter().enumerate().find_map(|(at, kind)| kind.priority_of(queue).map(|priority| (at, priority)))
+        self.kinds
+            .iter()
+            .enumerate()
+            .find_map(|(at, kind)| kind.priority_of(queue).map(|priority| (at, priority)))
     }
 }
 

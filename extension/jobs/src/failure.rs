@@ -61,12 +61,7 @@ pub(crate) enum End {
 }
 
 /// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
-pub(crate) fn record(
-    kind: &Kind,
-    taken: &Taken,
-    error: &PgError,
-    end: End,
-) -> Result<(), PgError> {
+pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError, end: End) -> Result<(), PgError> {
     let Err(first) = transaction(Report::Quiet, || write(kind, taken, error, end)) else { return Ok(()) };
     let bare = PgError {
         sqlstate: error.sqlstate,
@@ -102,7 +97,8 @@ fn write(kind: &Kind, taken: &Taken, error: &PgError, end: End) {
             return;
         }
     } else {
-        let wait = asked_for(error).unwrap_or_else(|| kind.row.backoff.after(taken.attempt, fastrand::u32(..)));
+        let wait =
+            asked_for(error).unwrap_or_else(|| kind.row.backoff.after(taken.attempt, fastrand::u32(..)));
         let again = Fate::Leased(wait, None);
         let leased = items::take_named(&taken.queue, &positions, again, |item| {
             root = entry::root(item).unwrap_or(root);

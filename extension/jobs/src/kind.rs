@@ -134,7 +134,8 @@ pub(crate) fn of_number(number: u32) -> Option<Kind> {
 
 /// The kind whose jobs are in the queue of this number, and their priority.
 pub(crate) fn of_queue(number: u32) -> Option<(Kind, Priority)> {
-    let is_its = |kind: &Kind| Priority::ALL.into_iter().find(|priority| kind.queues[priority.place()] == number);
+    let is_its =
+        |kind: &Kind| Priority::ALL.into_iter().find(|priority| kind.queues[priority.place()] == number);
     all().into_iter().find_map(|kind| is_its(&kind).map(|priority| (kind, priority)))
 }
 
@@ -148,7 +149,9 @@ impl Kind {
             owner: row[2].oid(),
             priority: Priority::of(&row[3].text()?)?,
             queues: std::array::from_fn(|place| row[4 + place].number()),
-            rights: rights.filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?))).collect(),
+            rights: rights
+                .filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?)))
+                .collect(),
         })
     }
 
@@ -216,8 +219,7 @@ impl Kind {
 
     fn make_queue(&self, priority: Priority) -> u32 {
         let statement = "select job.make_queue($1, $2)";
-        let number =
-            value_as_owner::<i32>(statement, &[(self.id as i32).into(), priority.word().into()]);
+        let number = value_as_owner::<i32>(statement, &[(self.id as i32).into(), priority.word().into()]);
         number.unwrap_or_default() as u32
     }
 }

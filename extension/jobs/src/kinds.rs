@@ -51,7 +51,8 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
     )?;
     rows.map(|row| {
         let text = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<String>(column)?.unwrap_or_default());
-        let number = |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<i32>(column)?.unwrap_or_default() as u32);
+        let number =
+            |column: usize| Ok::<_, pgrx::spi::Error>(row.get::<i32>(column)?.unwrap_or_default() as u32);
         let long = |column: usize| row.get::<i64>(column);
         Ok(Row {
             id: number(1)?,
@@ -153,9 +154,9 @@ impl Kind {
     fn open(&mut self, bell: usize) {
         for (source, number) in self.sources.iter_mut().zip(self.row.queues) {
             let known = source.take().filter(|source| source.queue.id == number);
-            let queue = known.map(|source| source.queue).or_else(|| {
-                if number == 0 { None } else { definition::of_number(number) }
-            });
+            let queue = known
+                .map(|source| source.queue)
+                .or_else(|| if number == 0 { None } else { definition::of_number(number) });
             *source = queue.map(|queue| {
                 queue.memory().hang_on(bell);
                 Source { queue, seen: None, outlook: Outlook::Now }
@@ -172,7 +173,11 @@ pub(crate) fn compile(rows: Vec<Row>, known: Vec<Kind>, database: u32, bell: usi
     let mut kinds: Vec<Kind> = rows
         .into_iter()
         .map(|row| match known.iter().position(|kind| kind.row == row) {
-            Some(place) => known.swap_remove(place),
+            Some(place) => {
+                let mut kind = known.swap_remove(place);
+                kind.number = jobs().number_of(database, kind.row.id);
+                kind
+            }
             None => Kind::new(row, database),
         })
         .collect();

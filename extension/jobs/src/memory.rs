@@ -208,9 +208,9 @@ impl Jobs {
 
     /// The entry of a kind of a database, if it has one.
     pub fn find(&self, database: u32, kind: u32) -> Option<usize> {
-        self.kinds.iter().position(|entry| {
-            entry.database.load(Acquire) == database && entry.kind.load(Acquire) == kind
-        })
+        self.kinds
+            .iter()
+            .position(|entry| entry.database.load(Acquire) == database && entry.kind.load(Acquire) == kind)
     }
 
     /// The number of the entry of a kind of a database, which is made if need be; none if there is no room.
@@ -235,6 +235,11 @@ impl Jobs {
         entry.kind.store(kind, Release);
         entry.database.store(database, Release);
         Some(number)
+    }
+
+    /// Whether there is no room for another kind.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kinds.iter().all(|entry| entry.database.load(Acquire) != 0)
     }
 
     /// Gives up the entries of a database's kinds that are gone.

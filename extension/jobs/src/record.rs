@@ -91,7 +91,9 @@ impl Record {
     /// Maps the file, which is made if need be. Where that cannot be the memory is this server's alone. In the postmaster.
     pub(crate) fn map() -> &'static Record {
         let mapped = map_file().unwrap_or_else(|error| {
-            log_line::log!("howdah cannot keep {PATH}: {error}; which jobs run is forgotten when the server stops");
+            log_line::log!(
+                "howdah cannot keep {PATH}: {error}; which jobs run is forgotten when the server stops"
+            );
             // SAFETY: new memory.
             unsafe { map_memory(-1, libc::MAP_ANONYMOUS) }
                 .unwrap_or_else(|error| pgrx::error!("howdah has no memory for what runs: {error}"))
@@ -121,9 +123,7 @@ impl Record {
         let is_its = |entry: &&Entry| entry.get().is_some_and(|(known, _)| known == place);
         let is_free = |entry: &&Entry| entry.get().is_none();
         // What is only remembered gives way.
-        let is_old = |entry: &&Entry| {
-            matches!(entry.get(), Some((_, Standing::Known | Standing::Convict)))
-        };
+        let is_old = |entry: &&Entry| matches!(entry.get(), Some((_, Standing::Known | Standing::Convict)));
         let known = self.entries.iter().find(is_its);
         let free = || self.entries.iter().find(is_free).or_else(|| self.entries.iter().find(is_old));
         let Some(entry) = known.or_else(free) else { return };
@@ -173,7 +173,8 @@ fn map_file() -> io::Result<NonNull<Record>> {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     if file.metadata()?.len() != size_of::<Record>() as u64 {
         file.set_len(0)?;
         file.set_len(size_of::<Record>() as u64)?;

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use pg::guard::{PgError, raise};
@@ -69,8 +70,8 @@ enum Outcome {
 }
 
 /// What runs, shared between the hooks of a run.
-struct Attempt<'a> {
-    kind: &'a str,
+struct Attempt {
+    kind: String,
     attempts: u32,
     timeout_us: Option<u64>,
     priority: Priority,
@@ -129,11 +130,11 @@ impl Runs {
     /// On the main thread, outside a transaction.
     pub unsafe fn turn(&mut self, runner: &mut Runner) -> Turn {
         self.rings = self.bell.rings();
-        // SAFETY: by contract.
-        if jobs().holds_something()
-            && let Some(turn) = unsafe { self.look_at_held(runner) }
-        {
-            return turn;
+        if jobs().holds_something() {
+            // SAFETY: by contract.
+            if let Some(turn) = unsafe { self.look_at_held(runner) } {
+                return turn;
+            }
         }
         let mut soonest = None;
         for priority in self.turns.next_order() {
@@ -209,20 +210,8 @@ impl Runs {
         named: Option<u64>,
         runner: &mut Runner,
     ) -> Outcome {
-        let Some(queue) = self.kinds[place].queue(priority) else { return Outcome::Nothing };
-        let Some(number) = self.kinds[place].number else { return Outcome::Nothing };
-        let name = self.kinds[place].row.name.clone();
-        let attempt = Attempt {
-            kind: &name,
-            attempts: self.kinds[place].row.attempts,
-            timeout_us: self.kinds[place].row.timeout_us,
-            priority,
-            queue,
-            taken: RefCell::new(None),
-            is_cancelled: Cell::new(false),
-            number,
-            seat: self.seat,
-            named,
+        let Some(attempt) = Attempt::of(&self.kinds[place], priority, self.seat, named) else {
+            return Outcome::Nothing;
         };
         let mut tries = 0;
         loop {
@@ -233,13 +222,13 @@ impl Runs {
             let Some(taken) = attempt.taken.borrow().clone() else {
                 return self.nothing_taken(place, result);
             };
-            let counters = jobs().kind(number);
+            let counters = jobs().kind(attempt.number);
             if !counters.reason.is_empty() {
                 counters.reason.set("");
             }
             let error = match result {
                 Ok(true) => {
-                    counters.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    counters.done.fetch_add(1, Relaxed);
                     if named.is_none() && jobs().holds_something() {
                         jobs().forgive(self.seat.executor);
                     }
@@ -257,7 +246,7 @@ impl Runs {
                 }
                 Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
             };
-            counters.failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            counters.failed.fetch_add(1, Relaxed);
             let end = if attempt.is_cancelled.get() { End::Cancelled } else { End::Failed };
             if failure::record(&self.kinds[place], &taken, &error, end).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
@@ -267,13 +256,13 @@ impl Runs {
     }
 
     /// One try.
-    unsafe fn once(&mut self, place: usize, attempt: &Attempt<'_>, runner: &mut Runner) -> Result<bool, Failure> {
+    unsafe fn once(&mut self, place: usize, attempt: &Attempt, runner: &mut Runner) -> Result<bool, Failure> {
         let bell = self.bell;
         let (owes_ring, alarm) = (self.owes_ring, self.alarm);
         let kind = &mut self.kinds[place];
         let limits = kind.limits;
         let callee = &mut kind.callee;
-        let shown = Shown(attempt.kind);
+        let shown = Shown(&attempt.kind);
         watch::begin();
         let mut run = || {
             let mut take = || {
@@ -305,6 +294,10 @@ impl Runs {
             result => result,
         });
         attempt.is_cancelled.set(jobs().slot(self.seat.executor).over());
+        if let Some(taken) = attempt.taken.borrow().as_ref() {
+            let took = queue::now().saturating_sub(taken.began_at).max(0) as u64;
+            jobs().kind(attempt.number).busy_us.fetch_add(took, Relaxed);
+        }
         watch::end();
         result.unwrap_or_else(|| {
             Err(Failure::Before(PgError {
@@ -401,13 +394,30 @@ fn most() -> u32 {
     settings::MAX_JOB_EXECUTORS.get().max(settings::MIN_JOB_EXECUTORS.get()) as u32
 }
 
-impl Attempt<'_> {
+impl Attempt {
+    /// The next job of a kind and priority, or a named one; none where there can be none.
+    fn of(kind: &Kind, priority: Priority, seat: Seat, named: Option<u64>) -> Option<Attempt> {
+        Some(Attempt {
+            kind: kind.row.name.clone(),
+            attempts: kind.row.attempts,
+            timeout_us: kind.row.timeout_us,
+            priority,
+            queue: kind.queue(priority)?,
+            taken: RefCell::new(None),
+            is_cancelled: Cell::new(false),
+            number: kind.number?,
+            seat,
+            named,
+        })
+    }
+
     /// Takes a job, or the one that it has taken before, in the transaction that is to run it; its arguments.
     fn take(&self) -> Option<String> {
         let again = self.taken.borrow().as_ref().map(|taken| taken.position);
         let named = again.or(self.named);
         let mut found = None;
-        let mut hand_out = |item: &Item<'_>| found = Some((self.taken_of(item), entry::of(item), item.sent_at, item.due));
+        let mut hand_out =
+            |item: &Item<'_>| found = Some((self.taken_of(item), entry::of(item), item.sent_at, item.due));
         match named {
             Some(position) => items::take_named(&self.queue, &[position], Fate::Consumed, &mut hand_out),
             None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
@@ -431,7 +441,7 @@ impl Attempt<'_> {
         current::set(Some(Current {
             id: taken.id(),
             root: taken.root,
-            kind: self.kind.to_owned(),
+            kind: self.kind.clone(),
             attempt: taken.attempt,
             attempts: self.attempts,
             enqueued_at: sent_at,
@@ -457,7 +467,6 @@ impl Attempt<'_> {
     }
 
     fn count(&self, due: i64, began_at: i64) {
-        use std::sync::atomic::Ordering::Relaxed;
         let counters = jobs().kind(self.number);
         let waited = (began_at - due).max(0) as u64;
         counters.begun.fetch_add(1, Relaxed);
@@ -469,11 +478,7 @@ impl Attempt<'_> {
 /// What was cancelled is undone, also if the job has caught that.
 fn refuse_cancelled() {
     if watch::is_cancelled() {
-        raise(PgError {
-            sqlstate: *b"57014",
-            message: "the job was cancelled".into(),
-            ..PgError::default()
-        });
+        raise(PgError { sqlstate: *b"57014", message: "the job was cancelled".into(), ..PgError::default() });
     }
 }
 
@@ -486,7 +491,10 @@ fn is_conflict(error: &PgError) -> bool {
 fn explained(error: PgError, timeout_us: Option<u64>) -> PgError {
     match timeout_us {
         Some(timeout) if watch::is_late() && error.sqlstate() == "57014" => PgError {
-            message: format!("the job has run for longer than {:?}, the timeout of its kind", Duration::from_micros(timeout)),
+            message: format!(
+                "the job has run for longer than {:?}, the timeout of its kind",
+                Duration::from_micros(timeout)
+            ),
             ..error
         },
         _ => error,

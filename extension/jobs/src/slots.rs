@@ -153,11 +153,7 @@ impl Slot {
     /// Where the job that runs is.
     pub(crate) fn place(&self) -> Option<Place> {
         let (_, running) = self.running()?;
-        Some(Place {
-            database: self.oid.load(Relaxed),
-            queue: running.queue,
-            position: running.position,
-        })
+        Some(Place { database: self.oid.load(Relaxed), queue: running.queue, position: running.position })
     }
 
     /// What ran when the server crashed, unless the process was told to end.

@@ -125,9 +125,7 @@ fn read(name: &str) -> Option<Definition> {
     let row = rows::<7>(watched[0]).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
     let id = row[0].number();
     let rights = rows::<3>(watched[1]).into_iter().filter(|right| right[0].number() == id);
-    let rights = rights
-        .filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?)))
-        .collect();
+    let rights = rights.filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?))).collect();
     Some(Definition {
         id,
         name: name.to_owned(),

@@ -4,8 +4,8 @@ use claims::{FOR_GOOD, State};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
 
 use super::claim::claim;
-use super::claimed_rows::{Chosen, Haul, Wanted};
 pub use super::claimed_rows::Fate;
+use super::claimed_rows::{Chosen, Haul, Wanted};
 use super::definition::Definition;
 use super::functions::typed::positions;
 use super::settle::{self, Named};
@@ -170,4 +170,3 @@ unsafe fn tuple(table: &super::opened::Opened, position: u64, values: &[Option<D
         pg_sys::heap_form_tuple(descriptor, row.as_mut_ptr(), nulls.as_mut_ptr())
     }
 }
-

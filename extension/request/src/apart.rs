@@ -133,7 +133,8 @@ impl Runner {
             context.around(|| self.identity.assume(role, &path)).map_err(Failure::Before)?;
             callee.endpoint.show();
             let scope = Scope::Own { read_only: false };
-            let begun = context.guarded(|| request_transaction::begin(scope, role)).map_err(Failure::Before)?;
+            let begun =
+                context.guarded(|| request_transaction::begin(scope, role)).map_err(Failure::Before)?;
             let Some(types) = self.table.as_ref().map(|table| &table.types) else {
                 return Err(Failure::Before(not_ready()));
             };

@@ -151,6 +151,12 @@ end
 $body$;
 comment on function job.unmake(integer) is 'Removes a kind with all its jobs; job.undefine() calls it';
 
+create function job.has_jobs(kind integer) returns boolean
+language c volatile strict
+as 'MODULE_PATHNAME', 'howdah_job_has_jobs';
+comment on function job.has_jobs(integer) is
+  'Whether jobs of a kind wait or run; nobody enqueues any until the transaction ends';
+
 create function job.note_failure(
   job bigint, place integer, kind integer, attempt integer, began_at timestamptz, sqlstate text, message text,
   detail text, hint text, context text)
@@ -255,10 +261,10 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_job_resume';
 comment on function job.resume(text) is 'Jobs of the kind begin again; false if it was not paused';
 
-create function job.find(
-  id bigint, out job bigint, out kind text, out state text, out priority text, out arguments jsonb, out key text,
-  out failed_attempts integer, out enqueued_at timestamptz, out due_at timestamptz, out first_id bigint)
-returns setof record
+create function job.find(id bigint)
+returns table (
+  job bigint, kind text, state text, priority text, arguments jsonb, key text,
+  failed_attempts integer, enqueued_at timestamptz, due_at timestamptz, first_id bigint)
 language c volatile rows 1
 as 'MODULE_PATHNAME', 'howdah_job_find';
 comment on function job.find(bigint) is
@@ -270,10 +276,10 @@ as 'MODULE_PATHNAME', 'howdah_job_progress';
 comment on function job.progress(double precision, text) is
   'Says how far the job that runs is, from 0 to 1; job.running shows it at once';
 
-create function job.current(
-  out id bigint, out kind text, out attempt integer, out attempts integer, out enqueued_at timestamptz,
-  out first_id bigint)
-returns setof record
+create function job.current()
+returns table (
+  id bigint, kind text, attempt integer, attempts integer, enqueued_at timestamptz,
+  first_id bigint)
 language c stable rows 1
 as 'MODULE_PATHNAME', 'howdah_job_current';
 comment on function job.current() is
@@ -291,18 +297,18 @@ as 'MODULE_PATHNAME', 'howdah_job_give_up';
 comment on function job.give_up(text) is
   'Ends the attempt by an error, as the last: all that it has done is undone, and the job is dead';
 
-create function job.read_kinds(
-  out kind integer, out waiting bigint, out running integer, out begun bigint, out done bigint, out failed bigint,
-  out mean_ms double precision, out mean_wait_ms double precision, out longest_wait_ms double precision, out stopped text)
-returns setof record
+create function job.read_kinds()
+returns table (
+  kind integer, waiting bigint, running integer, begun bigint, done bigint, failed bigint,
+  mean_ms double precision, mean_wait_ms double precision, longest_wait_ms double precision, stopped text)
 language c volatile rows 10
 as 'MODULE_PATHNAME', 'howdah_job_read_kinds';
 comment on function job.read_kinds() is 'What is known of kinds since the server started; job.kinds shows it';
 
-create function job.read_running(
-  out id bigint, out queue integer, out attempt integer, out began_at timestamptz, out pid integer,
-  out progress double precision, out remark text)
-returns setof record
+create function job.read_running()
+returns table (
+  id bigint, queue integer, attempt integer, began_at timestamptz, pid integer,
+  progress double precision, remark text)
 language c volatile rows 10
 as 'MODULE_PATHNAME', 'howdah_job_read_running';
 comment on function job.read_running() is 'The jobs that run now; job.running shows them';
@@ -349,7 +355,7 @@ where job.sees(k.name);
 comment on view job.dead_jobs is 'Jobs that are not tried any more, with their last error; job.redrive() sends them again';
 
 revoke all on function
-  job.make_queue(integer, text), job.unmake(integer),
+  job.make_queue(integer, text), job.unmake(integer), job.has_jobs(integer),
   job.note_failure(bigint, integer, integer, integer, timestamptz, text, text, text, text, text),
   job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, text)
 from public;

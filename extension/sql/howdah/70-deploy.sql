@@ -164,7 +164,7 @@ begin
     using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';
   end if;
   -- What everybody looks things up in, and what a role of that name does, would be the application's to say.
-  if schema_of in ('http', 'queue', 'deploy', 'information_schema', 'public') or starts_with(schema_of, 'pg_')
+  if schema_of in ('http', 'queue', 'deploy', 'job', 'information_schema', 'public') or starts_with(schema_of, 'pg_')
     or starts_with(schema_of, 'howdah_') or to_regrole(quote_ident(schema_of)) is not null then
     raise 'schema % is no application''s', schema_of
     using errcode = 'invalid_parameter_value', hint = 'Name another, that no role has. What is in public can be moved: alter table … set schema.';
@@ -187,7 +187,8 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
-     http.call(text, text, http.header[], bytea, text) to %I', owner_of);
+     http.call(text, text, http.header[], bytea, text),
+     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, text) to %I', owner_of);
   if handlers then
     execute format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I', owner_of);
   end if;
@@ -215,7 +216,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type not in ('route', 'handler') then
+  if address.type not in ('route', 'handler', 'job') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;

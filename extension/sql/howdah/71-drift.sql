@@ -57,15 +57,20 @@ as $body$
       where r.method = registration.names[1] and r.pattern = registration.names[2])
     when 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
+    when 'job' then (
+      select md5(concat_ws(
+        ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
+        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority))
+      from job.kind k where k.name = registration.names[1])
     end
 $body$;
-comment on function deploy.registration(text, text[]) is 'What a route or a query handler is now; null if it is gone';
+comment on function deploy.registration(text, text[]) is 'What a route, a query handler or a kind of jobs is now; null if it is gone';
 
 create function deploy.definition_of(object deploy.object) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case when (definition_of.object).type in ('route', 'handler')
+  select case when (definition_of.object).type in ('route', 'handler', 'job')
     then deploy.registration((definition_of.object).type, (definition_of.object).names)
     else (
       select deploy.definition(a.classid, a.objid)
@@ -80,7 +85,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
   -- Not by definition_of(), in which the other functions would be planned again for each object.
-  select o, case when o.type in ('route', 'handler') then deploy.registration(o.type, o.names)
+  select o, case when o.type in ('route', 'handler', 'job') then deploy.registration(o.type, o.names)
     when a.objid is not null then deploy.definition(a.classid, a.objid) end
   from deploy.object o left join lateral deploy.address(o.type, o.names, o.arguments) a on true
   where o.application = definitions.application
@@ -92,7 +97,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'handler') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'handler', 'job') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; another major version may tell the same in other words, so that nothing is compared';
@@ -101,7 +106,7 @@ create function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'job') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
@@ -259,6 +264,12 @@ as $body$
   join http.handler h on h.owner = pg_get_userbyid(a.owner::oid)
   where a.name = drifted.application and not exists (
     select from deploy.object o where o.application = a.name and o.type = 'handler' and o.names = array[h.name])
+  union all
+  select '', format('job %s', k.name), 'was made by hand'
+  from deploy.application a
+  join job.kind k on k.owner = a.owner
+  where a.name = drifted.application and not exists (
+    select from deploy.object o where o.application = a.name and o.type = 'job' and o.names = array[k.name])
   order by 1, 2
 $body$;
 comment on function deploy.drifted(text) is 'What deploy.drift() returns';

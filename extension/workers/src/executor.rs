@@ -85,7 +85,9 @@ fn run(worker: &Worker) {
         memory::keep();
     }
     if worker.lane == Lane::Job {
-        signals::set_cancel_check(|| RUNS_JOBS.get().is_some_and(|(executor, _)| Runs::is_cancelled(executor)));
+        signals::set_cancel_check(|| {
+            RUNS_JOBS.get().is_some_and(|(executor, _)| Runs::is_cancelled(executor))
+        });
         RUNS_JOBS.set(Some((worker.index, worker.database)));
         // SAFETY: safe inside a signal.
         unsafe { pg::pqsignal(libc::SIGQUIT, Some(quit)) };

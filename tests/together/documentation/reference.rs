@@ -145,11 +145,12 @@ pub(super) fn compare_headings(document: &Document, platform: &Platform) {
     compare_functions(document, platform, "http", documented.map(str::to_owned).collect());
 }
 
-/// Functions of queue: each has a row of a table with its comment, or is named among those that are not for use.
-pub(super) fn compare_rows(document: &Document, platform: &Platform) {
-    let rows = document.tables().into_iter().filter(|row| row[0].starts_with("queue."));
+/// Functions of a schema: each has a row of a table with its comment, or is named among those that are not for use.
+pub(super) fn compare_rows(document: &Document, platform: &Platform, schema: &str) {
+    let is_declaration = |row: &Vec<String>| row[0].starts_with(&format!("{schema}.")) && row.len() == 3;
+    let rows = document.tables().into_iter().filter(is_declaration);
     let documented = rows.map(|row| format!("{} → {}\n{}", row[0], row[1], row[2]));
-    compare_functions(document, platform, "queue", documented.collect());
+    compare_functions(document, platform, schema, documented.collect());
 }
 
 /// Compares what is documented, each a declaration and, in lines of their own, what else is said of it: the comment.

@@ -1,7 +1,7 @@
 //! Defining kinds of jobs. This runs as its caller, who must be allowed to become the kind's role; only the row is written as the
 //! extension's owner.
 
-use deploy::recorder::{Registered, note_registered};
+use deploy::recorder::{Registered, note_registered, unrecorded};
 use jobs::kind;
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
@@ -15,7 +15,6 @@ use session::authority::{
     check_role, current_user, function_name, is_admin, name_of, refuse_restricted, run_as_owner, web_role,
     with_path,
 };
-use shared::settings;
 
 use super::registering::{self, SearchPath, check_function_owner};
 
@@ -69,10 +68,8 @@ sql_function!(
                 limits.per_second.into(),
             ],
         );
-        run_as_owner(
-            "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1",
-            &[name.into()],
-        );
+        let make_queue = "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1";
+        unrecorded(|| run_as_owner(make_queue, &[name.into()]));
         note_registered(Registered::Job, &[name]);
         Datum::null()
     }
@@ -162,16 +159,15 @@ impl Limits {
             microseconds(&self.longest_backoff) >= microseconds(&self.backoff),
             "longest_backoff must not be shorter than backoff",
         );
-        check(self.timeout.as_ref().is_none_or(|timeout| microseconds(timeout) > 0), "timeout must be longer than 0");
+        check(
+            self.timeout.as_ref().is_none_or(|timeout| microseconds(timeout) > 0),
+            "timeout must be longer than 0",
+        );
         check(self.at_once.is_none_or(|count| count > 0), "at_once must be 1 or more");
         check(
             self.per_second.is_none_or(|rate| Rate::per_second(rate).is_some()),
             "per_second must be a number above 0",
         );
-        let most = settings::MAX_JOB_EXECUTORS.get();
-        if self.at_once.is_some_and(|count| count > most) {
-            notice!("at_once is more than howdah.max_job_executors, {most}: no more of them run at the same time");
-        }
     }
 }
 

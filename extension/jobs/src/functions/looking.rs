@@ -10,9 +10,9 @@ use queue::items::{self, Found};
 use shared::shared;
 
 use super::cancel::database;
-use crate::{entry, id};
 use crate::kind::{self, Kind};
 use crate::memory::jobs;
+use crate::{entry, id};
 
 sql_function!(
     /// `job.read_kinds`: of the kinds that the current user may see.
@@ -20,13 +20,17 @@ sql_function!(
     |call| {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let rows = kind::seen().into_iter().filter_map(|kind| {
-            let number = jobs().find(database, kind.id)?;
+        let rows = kind::seen().into_iter().map(|kind| {
+            let Some(number) = jobs().find(database, kind.id) else {
+                let reason = jobs().is_full().then_some(NO_ROOM);
+                let none = None::<f64>;
+                return columns![kind.id as i32, waiting(&kind), 0, 0_i64, 0_i64, 0_i64, none, none, none, reason];
+            };
             let entry = jobs().kind(number);
             let begun = entry.begun.load(Relaxed);
             let mean = |sum: u64| (begun > 0).then(|| sum as f64 / begun as f64 / 1000.0);
             let reason = entry.reason.get();
-            Some(columns![
+            columns![
                 kind.id as i32,
                 waiting(&kind),
                 jobs().running_of(number) as i32,
@@ -37,11 +41,14 @@ sql_function!(
                 mean(entry.waited_us.load(Relaxed)),
                 entry.longest_wait_us.load(Relaxed) as f64 / 1000.0,
                 (!reason.is_empty()).then_some(reason)
-            ])
+            ]
         });
         Returned::all(call, rows)
     }
 );
+
+/// Why a kind without an entry runs no jobs.
+const NO_ROOM: &str = "there is no room for it: raise howdah.max_job_kinds and restart the server";
 
 /// How many jobs wait or run, roughly; none while nobody has looked at any queue since the start.
 fn waiting(kind: &Kind) -> Option<i64> {

@@ -76,6 +76,15 @@ sql_function!(
     }
 );
 
+sql_function!(
+    /// `job.has_jobs(kind)`
+    howdah_job_has_jobs,
+    |call| {
+        let kind = kind::of_number(call.need::<i32>(0, "kind") as u32);
+        Datum::from(kind.is_some_and(|kind| has_jobs(&kind)))
+    }
+);
+
 /// Whether jobs wait. Nobody enqueues any until the transaction ends.
 fn has_jobs(kind: &Kind) -> bool {
     kind.queues.iter().filter(|number| **number != 0).any(|number| {
@@ -101,7 +110,8 @@ fn set_paused(call: Call, value: &str, before: &str) -> Datum {
     refuse_restricted();
     let kind = kind::find(call.need_text(0, "kind"));
     kind.check_owner();
-    let statement =
-        format!("update job.kind k set paused_at = {value} where k.id = $1 and k.paused_at {before} returning true");
+    let statement = format!(
+        "update job.kind k set paused_at = {value} where k.id = $1 and k.paused_at {before} returning true"
+    );
     Datum::from(value_as_owner::<bool>(&statement, &[(kind.id as i32).into()]).unwrap_or_default())
 }

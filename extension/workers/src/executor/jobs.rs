@@ -53,6 +53,11 @@ impl Serving<'_> {
             self.upkeep.go_on();
             return;
         }
+        // What is new in the configuration was locked.
+        let soonest = match changes::configuration_is_stale() {
+            true => Some(soonest.map_or(changes::PAUSE, |soonest| soonest.min(changes::PAUSE))),
+            false => soonest,
+        };
         let Some(rest) = self.jobs.as_mut().and_then(|jobs| jobs.rest(soonest)) else { return };
         self.worker.wait(rest.or_else(upkeep::interval));
         if let Some(jobs) = self.jobs.as_mut() {

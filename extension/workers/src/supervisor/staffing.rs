@@ -135,7 +135,12 @@ impl Supervisor {
     fn leave(&mut self, index: usize) -> Duration {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(0, Relaxed);
-        let posts = [Post::GATEWAY, Post::executor(Lane::Http), Post::executor(Lane::Ingest), Post::executor(Lane::Job)];
+        let posts = [
+            Post::GATEWAY,
+            Post::executor(Lane::Http),
+            Post::executor(Lane::Ingest),
+            Post::executor(Lane::Job),
+        ];
         let there = |post: &Post| count(self.shared, index, *post) > 0;
         let leaving: Vec<Post> = match posts.into_iter().filter(there).collect::<Vec<_>>() {
             posts if posts.is_empty() => return LOOK,
