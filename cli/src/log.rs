@@ -21,6 +21,8 @@ const SHOWN: [&str; 6] = ["NOTICE:  ", "WARNING:  ", "ERROR:  ", "FATAL:  ", "PA
 const BELONGING: [&str; 5] = ["DETAIL:  ", "HINT:  ", "CONTEXT:  ", "QUERY:  ", "STATEMENT:  "];
 /// How the server logs a request.
 const REQUEST: &str = "LOG:  http request ";
+/// How it logs an attempt of a job.
+const JOB: &str = "LOG:  howdah job ";
 
 impl Follower {
     /// Follows a log from its present end.
@@ -42,7 +44,7 @@ impl Follower {
     /// How a line is shown, if it is. One without a level, or with one that explains the line before, goes with that line.
     fn shown(&mut self, line: &str) -> Option<String> {
         if let Some((_, message)) = line.split_once("] ").filter(|_| !line.starts_with('\t')) {
-            if let Some(request) = request(message) {
+            if let Some(request) = request(message).or_else(|| job(message)) {
                 self.showing = false;
                 return Some(printable(&request));
             }
@@ -62,6 +64,16 @@ fn request(message: &str) -> Option<String> {
     let (status, times) = answer.split_once(" in ")?;
     let milliseconds: f64 = times.split_once(" ms")?.0.parse().ok()?;
     Some(format!("{asked} {status} {milliseconds:.1} ms"))
+}
+
+/// `job welcome 12 done 0.4 ms`, of the line that the server logs of an attempt.
+fn job(message: &str) -> Option<String> {
+    let (id, said) = message.strip_prefix(JOB)?.split_once(" of kind ")?;
+    let (said, times) = said.rsplit_once(" in ")?;
+    let (kind, attempt) = said.rsplit_once(", attempt ")?;
+    let (_, end) = attempt.split_once(' ')?;
+    let milliseconds: f64 = times.split_once(" ms")?.0.parse().ok()?;
+    Some(format!("job {kind} {id} {end} {milliseconds:.1} ms"))
 }
 
 /// Without what a terminal would obey: a client chooses parts of it.
@@ -107,6 +119,7 @@ mod tests {
         writeln!(
             log,
             "2026-01-01 [1] LOG:  http request a:b from ::1: GET /x answered 200 in 1.26 ms, of which it waited 0.000 ms\n\
+             2026-01-01 [1] LOG:  howdah job 12 of kind a, b in c, attempt 2 failed in 0.26 ms, after 3.000 ms\n\
              2026-01-01 [1] LOG:  howdah: 5 requests were not logged\n2026-01-01 [1] NOTICE:  \u{1b}[2J"
         )
         .unwrap();
@@ -114,6 +127,7 @@ mod tests {
             follower.lines().unwrap(),
             [
                 "GET /x 200 1.3 ms",
+                "job a, b in c 12 failed 0.3 ms",
                 "2026-01-01 [1] LOG:  howdah: 5 requests were not logged",
                 r"2026-01-01 [1] NOTICE:  \u{1b}[2J"
             ]

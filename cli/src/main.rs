@@ -32,6 +32,7 @@ mod files;
 mod generate;
 mod greeting;
 mod https;
+mod jobs;
 mod listeners;
 mod load;
 mod localhost;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Task::Squash(options) => deployment::squash::run(&options),
         Task::Accept(destination) => deployment::accept::run(&destination),
         Task::History(options) => deployment::history::run(&options),
+        Task::Jobs(options) => jobs::run(&options),
         Task::Status { destination, json } => status::run(&destination, json),
         Task::Stop { place, announcement } => stop::run(&place.found(), announcement.announce),
         Task::Restart { place, announcement } => stop::restart(&place.found(), announcement.announce),

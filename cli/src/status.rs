@@ -15,7 +15,7 @@ use crate::table::Table;
 
 /// A title, and the view that is shown under it. All columns are shown, so that the views alone decide what
 /// there is to see.
-type View = (&'static str, &'static str);
+pub(crate) type View = (&'static str, &'static str);
 /// What is the same in every database.
 const OF_SERVER: [View; 4] = [
     ("Databases", "http.databases"),
@@ -25,12 +25,15 @@ const OF_SERVER: [View; 4] = [
 ];
 const APPLICATIONS: View = ("Applications", "deploy.applications");
 const STEPS: View = ("Migrations outside of transactions that are not done", "deploy.steps");
+/// Kinds of jobs.
+pub(crate) const JOBS: View = ("Jobs", "job.overview");
 /// What each database has of its own.
-const OF_DATABASE: [View; 5] = [
+const OF_DATABASE: [View; 6] = [
     APPLICATIONS,
     STEPS,
     ("Listeners", "http.listeners"),
     ("Routes and handlers", "http.stats"),
+    JOBS,
     ("Listeners of queues and tables", "queue.listeners"),
 ];
 
@@ -54,7 +57,7 @@ fn run_elsewhere(options: &Destination, to: &str, json: bool) -> Result<()> {
     let Some(row) = client.query_opt(query, &[])? else {
         return Err(Failure::Said(format!("{} has no extension howdah", address.shown)));
     };
-    let views = if row.get(0) { &OF_DATABASE[..] } else { &[APPLICATIONS, STEPS] };
+    let views = if row.get(0) { &OF_DATABASE[..] } else { &[APPLICATIONS, STEPS, JOBS] };
     if json {
         let mut status = json!({ "database": address.shown });
         add_views(&mut client, views, &mut status)?;
@@ -92,7 +95,7 @@ fn print_tables(cluster: &Cluster, databases: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn print_views(client: &mut impl GenericClient, views: &[View]) -> Result<()> {
+pub(crate) fn print_views(client: &mut impl GenericClient, views: &[View]) -> Result<()> {
     for (title, view) in views {
         match rows(client, view)? {
             Some(table) if table.rows.is_empty() => say(&format!("{title}: none")),
@@ -123,7 +126,7 @@ fn print_json(cluster: &Cluster, databases: &[String]) -> Result<()> {
 }
 
 /// Adds the rows of each view under its name: http.stats as stats, queue.listeners as queue_listeners.
-fn add_views(client: &mut impl GenericClient, views: &[View], to: &mut Value) -> Result<()> {
+pub(crate) fn add_views(client: &mut impl GenericClient, views: &[View], to: &mut Value) -> Result<()> {
     for (_, view) in views {
         to[view.trim_start_matches("http.").replace('.', "_")] = rows_as_json(client, view)?;
     }
@@ -135,8 +138,13 @@ fn rows(client: &mut impl GenericClient, view: &str) -> Result<Option<Table>> {
     if !database::has_relation(client, view)? {
         return Ok(None);
     }
+    table_of(client, &format!("select * from {view}")).map(Some)
+}
+
+/// The rows of a query as texts.
+pub(crate) fn table_of(client: &mut impl GenericClient, query: &str) -> Result<Table> {
     let mut table = Table::default();
-    for message in client.simple_query(&format!("select * from {view}"))? {
+    for message in client.simple_query(query)? {
         match message {
             SimpleQueryMessage::RowDescription(columns) => {
                 table.columns = columns.iter().map(|column| column.name().to_owned()).collect();
@@ -147,7 +155,7 @@ fn rows(client: &mut impl GenericClient, view: &str) -> Result<Option<Table>> {
             _ => {}
         }
     }
-    Ok(Some(table))
+    Ok(table)
 }
 
 /// All rows of a view as an array of objects, or null if there is no such view.

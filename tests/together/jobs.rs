@@ -263,3 +263,43 @@ fn priorities_come_in_their_order_and_the_lowest_has_its_turn() {
     let of = |kind: &str| platform.count(&format!("{first} where kind = '{kind}'"));
     assert_eq!((of("high"), of("mixed"), of("low")), (48, 12, 4));
 }
+
+#[test]
+fn jobs_of_a_batch_share_a_transaction_and_fail_alone() {
+    let platform = platform();
+    platform.sql(
+        "create table seen (number integer, tx xid8, held bigint, path text, advisory bigint);
+         grant insert on seen to howdah_web;
+         create function look(number integer) returns void language plpgsql as $$
+         begin
+           insert into seen select look.number, pg_current_xact_id(),
+             (select count(*) from pg_cursors), current_setting('application_name', true),
+             (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid());
+           perform set_config('application_name', 'left', false);
+           perform pg_advisory_lock(1), pg_advisory_xact_lock(2);
+           if look.number % 10 = 3 and (select attempt from job.current()) = 1 then
+             raise exception 'number %', look.number;
+           end if;
+           if to_regclass('pg_temp.t') is not null then
+             raise exception 'a temporary table of another job';
+           end if;
+           if look.number = 97 then
+             create temporary table t (a int);
+           end if;
+         end $$;
+         select job.define('look', 'look', attempts => 2, backoff => '10 ms', batch => 16), job.pause('look');
+         select job.enqueue('look', jsonb_build_object('number', i)) from generate_series(1, 100) i;
+         select job.resume('look')",
+    );
+    wait_for("all have ended", || {
+        platform.count("job.kinds where kind = 'look' and waiting = 0 and running = 0") == 1
+    });
+    assert_eq!(platform.count("(select distinct number from seen) s"), 100);
+    assert_eq!(platform.count("seen"), 100);
+    assert_eq!(platform.count("seen where held > 0 or path = 'left' or advisory > 0"), 0);
+    assert_eq!(platform.count("job.failures where sqlstate = 'P0001'"), 10);
+    let transactions: i64 =
+        platform.value("select count(distinct tx)::text from seen").unwrap().parse().unwrap();
+    assert!(transactions < 40, "{transactions} transactions");
+    assert_eq!(platform.count("job.kinds where kind = 'look' and done = 100 and failed = 10"), 1);
+}

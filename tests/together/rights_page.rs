@@ -88,6 +88,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
         "deploy.applications",
         "deploy.steps",
         "job.kinds",
+        "job.overview",
         "job.running",
         "job.failures",
         "job.dead_jobs",

@@ -59,6 +59,18 @@ pub(crate) struct Destination {
 }
 
 #[derive(Args, Clone, Debug)]
+pub(crate) struct Jobs {
+    #[command(flatten)]
+    pub(crate) destination: Destination,
+    /// How many of what runs, has failed and is dead.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) last: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Deploy {
     #[command(flatten)]
     pub(crate) destination: Destination,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::applications::{
-    Addition, Adopt, Deploy, Destination, Dev, History, New, Rollback, Seed, Squash, Test,
+    Addition, Adopt, Deploy, Destination, Dev, History, Jobs, New, Rollback, Seed, Squash, Test,
 };
 use crate::listeners::Behind;
 
@@ -87,6 +87,8 @@ pub(crate) enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Show kinds of jobs: what waits, runs and has failed, and the last failures.
+    Jobs(Jobs),
     /// Let running requests finish, then stop the platform.
     Stop {
         #[command(flatten)]

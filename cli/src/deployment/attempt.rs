@@ -271,7 +271,7 @@ pub(crate) fn refuse_known_role(transaction: &mut Transaction<'_>, folder: &Fold
            left join pg_catalog.pg_auth_members m on m.member = r.oid
              and m.roleid is distinct from pg_catalog.to_regrole('howdah_web')::pg_catalog.oid
            where r.rolname = $1 and (m.roleid is not null or r.rolcanlogin or d.objid is not null
-             and not coalesce(i.schema = any (array['http', pg_catalog.quote_ident($2)]) or i.type = 'schema' and i.name = pg_catalog.quote_ident($2), false)))",
+             and not coalesce(i.schema = any (array['http', pg_catalog.quote_ident($2)]) or i.schema = 'job' and i.type = 'function' or i.type = 'schema' and i.name = pg_catalog.quote_ident($2), false)))",
         &[&manifest.owner(), &manifest.schema()],
     )?;
     if !row.get::<_, bool>(0) {

@@ -148,6 +148,10 @@ pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
             &[&name],
         )?;
     }
+    transaction.execute(
+        "select job.unmake(k.id) from job.kind k join deploy.application a on k.owner = a.owner where a.name = $1",
+        &[&name],
+    )?;
     transaction.execute("select deploy.drop_application($1)", &[&name])?;
     if let Some(statement) = schema {
         transaction.batch_execute(statement.get(0))?;

@@ -446,6 +446,37 @@ fn a_folder_with_a_manifest_is_deployed_and_status_shows_it() {
 }
 
 #[test]
+fn jobs_are_shown_as_tables_and_as_json_to_whom_they_concern() {
+    let platform = Platform::new();
+    platform.write("app.sql", "select 1;");
+    assert!(platform.up(&[]).status.success());
+    platform.query(
+        "create function fail(n int) returns void language plpgsql as 'begin raise ''number %'', n; end';
+         create function work() returns void language sql as 'select 1';
+         create role eve login;
+         select job.define('fail', 'fail(int)', attempts => 1), job.define('work', 'work()');
+         select job.enqueue('fail', '{\"n\": 7}'), job.enqueue('work')",
+    );
+    while platform.query("select count(*) from job.kinds where done = 1 or dead = 1") != "2" {}
+    let told = platform.ok(&["jobs"]);
+    for part in
+        ["Database app", "fail ", "work ", "Running: none", "Failed attempts", "Dead jobs", "number 7"]
+    {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&platform.ok(&["jobs", "--json"])).unwrap();
+    assert_eq!(
+        (&json["kinds"][1]["done"], &json["dead"][0]["reason"]),
+        (&1.into(), &"failed".into()),
+        "{json}"
+    );
+    let folder = platform.query("select current_setting('unix_socket_directories')");
+    let told = platform.ok(&["jobs", "--to", &format!("host={folder} user=eve dbname=app")]);
+    assert!(told.contains("Jobs: none") && told.contains("Dead jobs, the latest first: none"), "{told}");
+    assert!(platform.ok(&["status"]).contains("Jobs:"));
+}
+
+#[test]
 fn files_are_loaded_into_a_queue() {
     let platform = Platform::new();
     let lines = Platform::new().port;

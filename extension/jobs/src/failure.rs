@@ -1,19 +1,20 @@
 //! What becomes of a job that has failed: written down, and put off, or dead.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use pg::guard::{PgError, Report};
 use pg::log_line;
 use pgrx::prelude::*;
 use queue::definition::Definition;
-use queue::items::{self, Fate, Item};
+use queue::items::{self, Fate, Found, Item};
 use schedule::Priority;
 use session::authority::run_as_owner;
 use session::own_transaction::transaction;
 
 use crate::entry;
 use crate::id;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Row};
 
 /// Attempts of a job that are kept.
 const KEPT: u32 = 10;
@@ -47,6 +48,11 @@ impl Taken {
     pub(crate) fn id(&self) -> i64 {
         id::of(self.queue.id, self.position)
     }
+
+    /// Microseconds since it began.
+    pub(crate) fn took_us(&self) -> u64 {
+        queue::now().saturating_sub(self.began_at).max(0) as u64
+    }
 }
 
 /// How an attempt has ended.
@@ -62,13 +68,11 @@ pub(crate) enum End {
 
 /// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
 pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError, end: End) -> Result<(), PgError> {
-    let Err(first) = transaction(Report::Quiet, || write(kind, taken, error, end)) else { return Ok(()) };
-    let bare = PgError {
-        sqlstate: error.sqlstate,
-        message: format!("its error could not be written down: {}", first.sqlstate()),
-        ..PgError::default()
+    let Err(first) = transaction(Report::Quiet, || write(&kind.row, taken, error, end, false)) else {
+        return Ok(());
     };
-    transaction(Report::Log, || write(kind, taken, &bare, end)).inspect_err(|_| {
+    let bare = bare(error, &first);
+    transaction(Report::Log, || write(&kind.row, taken, &bare, end, false)).inspect_err(|_| {
         log_line::log!(
             "howdah cannot write down that job {} of kind {} has failed: {}",
             taken.id(),
@@ -78,36 +82,67 @@ pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError, end: End) -> R
     })
 }
 
-fn write(kind: &Kind, taken: &Taken, error: &PgError, end: End) {
+/// What is written of an error whose own texts cannot be.
+pub(crate) fn bare(error: &PgError, why: &PgError) -> PgError {
+    PgError {
+        sqlstate: error.sqlstate,
+        message: format!("its error could not be written down: {}", why.sqlstate()),
+        ..PgError::default()
+    }
+}
+
+/// Writes a failure down in the transaction that runs, after all that the attempt has done was undone.
+///
+/// `is_held` says whether the job is this transaction's still.
+pub(crate) fn write(kind: &Row, taken: &Taken, error: &PgError, end: End, is_held: bool) {
     let is_given_up = error.sqlstate == GIVE_UP;
-    let positions = [taken.position];
     let mut root = taken.root;
-    if is_given_up || end == End::Cancelled || taken.attempt >= kind.row.attempts {
+    if is_given_up || end == End::Cancelled || taken.attempt >= kind.attempts {
         let reason = match end {
             End::Cancelled => "cancelled",
             End::Crashed => "crashed",
             End::Failed if is_given_up => "given up",
             End::Failed => "failed",
         };
-        let found = items::take_named(&taken.queue, &positions, Fate::Consumed, |item| {
+        let mut bury = |item: &Item<'_>| {
             root = entry::root(item).unwrap_or(root);
-            bury(kind.row.id, taken, item, reason);
-        });
-        if found == 0 {
+            bury(kind.id, taken, item, reason);
+        };
+        let is_claimed = match is_held {
+            true => items::remove(&taken.queue, &[taken.position], bury) > 0,
+            false => claim_back(taken, Fate::Consumed, &mut bury),
+        };
+        if !is_claimed {
             return;
         }
     } else {
-        let wait =
-            asked_for(error).unwrap_or_else(|| kind.row.backoff.after(taken.attempt, fastrand::u32(..)));
+        let wait = asked_for(error).unwrap_or_else(|| kind.backoff.after(taken.attempt, fastrand::u32(..)));
         let again = Fate::Leased(wait, None);
-        let leased = items::take_named(&taken.queue, &positions, again, |item| {
-            root = entry::root(item).unwrap_or(root);
-        });
-        if leased == 0 {
+        let is_claimed = match is_held {
+            true => items::put_off(&taken.queue, taken.position, queue::now().saturating_add(wait)),
+            false => claim_back(taken, again, |item| root = entry::root(item).unwrap_or(root)),
+        };
+        if !is_claimed {
             return;
         }
     }
-    note(kind.row.id, root, taken, error);
+    note(kind.id, root, taken, error);
+}
+
+/// Claims the job of an attempt that has failed, which has been free since; false if it is gone. Whoever has taken it meanwhile gives it
+/// back at once, as it is in this executor's slot.
+fn claim_back(taken: &Taken, fate: Fate, mut hand_out: impl FnMut(&Item<'_>)) -> bool {
+    const LOOKS: u32 = 2000;
+    for _ in 0..LOOKS {
+        if items::take_named(&taken.queue, &[taken.position], fate, &mut hand_out) > 0 {
+            return true;
+        }
+        if items::look_at(&taken.queue, taken.position, |_| ()) != Found::Claimed {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
 }
 
 /// The time that `job.retry` has asked for.

@@ -29,6 +29,8 @@ pub struct Row {
     pub(crate) timeout_us: Option<u64>,
     at_once: Option<u32>,
     per_second: Option<f64>,
+    /// How many jobs one transaction may run.
+    pub(crate) batch: u32,
     is_paused: bool,
     queues: [u32; Priority::ALL.len()],
 }
@@ -40,7 +42,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
     let rows = client.select(
         &format!(
             "select id, name, function, function_owner, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
-                    paused_at is not null, queue_high, queue_normal, queue_low
+                    paused_at is not null, queue_high, queue_normal, queue_low, batch
                from job.kind order by name",
             microseconds("backoff"),
             microseconds("longest_backoff"),
@@ -68,6 +70,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
             per_second: row.get::<f64>(12)?,
             is_paused: row.get::<bool>(13)?.unwrap_or_default(),
             queues: [number(14)?, number(15)?, number(16)?],
+            batch: number(17)?,
         })
     })
     .collect()
@@ -89,6 +92,8 @@ pub(crate) struct Kind {
     sources: [Option<Source>; Priority::ALL.len()],
     /// Before which time nothing of it is tried, by `now_us`, after something has failed that is no job's fault.
     pub(crate) rests_until: u64,
+    /// Before which time each of its jobs has a transaction of its own, by `now_us`, after one of several has failed.
+    pub(crate) singly_until: u64,
 }
 
 /// Where jobs of a kind and priority come from, and what is known of it.
@@ -127,6 +132,7 @@ impl Kind {
             callee,
             row,
             rests_until: 0,
+            singly_until: 0,
         }
     }
 

@@ -2,12 +2,14 @@
 //! executor takes a row, runs it and commits in one transaction. README.md of this crate has the idea, what holds, and what a crash leaves.
 //!
 //! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it.
-//! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next, and running it. [`current`]: the one that runs.
+//! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next; [`attempt`]: running it; [`batch`]: several in one transaction. [`current`]: the one that runs.
 //! - [`failure`]: what becomes of a job that has failed.
 //! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
 //!   [`crashes`]: whom a crash is charged to.
 //! - [`functions`]: what SQL calls.
 
+mod attempt;
+mod batch;
 mod crashes;
 mod current;
 mod entry;

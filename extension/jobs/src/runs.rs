@@ -1,17 +1,13 @@
 //! Running jobs in an executor: which comes next, and what becomes of it.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pg::guard::{PgError, raise};
+use pg::guard::PgError;
 use pg::log_line;
 use queue::bell::Bell;
-use queue::definition::Definition;
-use queue::items::{self, Fate, Item, Outlook};
+use queue::items::{self, Outlook};
 use queue::memory::queues;
-use queue::tidy;
 use request::Runner;
 use request::apart::{Failure, Work};
 use request::table::NoTable;
@@ -19,23 +15,21 @@ use schedule::{Priority, Turns};
 use session::{deployments, log_rate, stored_settings, watch};
 use shared::{now_us, settings, shared};
 
-use crate::current::{self, Current, Shown};
-use crate::failure::{self, End, Taken};
+use crate::attempt::{Attempt, refuse_cancelled};
+use crate::crashes;
+use crate::current::Shown;
+use crate::failure;
 use crate::kinds::{self, Kind};
-use crate::memory::{Permission, Seat, jobs};
-use crate::slots::Running;
-use crate::{crashes, entry, id};
+use crate::memory::{Limits, Permission, Seat, jobs};
 
 /// How long a kind rests after something has failed that is no job's fault, in microseconds.
-const PAUSE_US: u64 = 1_000_000;
+pub(crate) const PAUSE_US: u64 = 1_000_000;
 /// How often a job is run anew because functions and tables change meanwhile.
 const CATALOG_TRIES: u32 = 8;
 /// How often what another transaction has made fail is tried again at once.
 const CONFLICT_TRIES: u32 = 3;
 /// How long one rests at most while jobs wait for a time: the clock may be set forward.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// The pause of who has found a job whose failure is being written down.
-const HELD: Duration = Duration::from_millis(1);
 
 /// What an executor knows of jobs, and does with them.
 pub struct Runs {
@@ -49,7 +43,7 @@ pub struct Runs {
     /// The rings of the bell before the last look.
     rings: u64,
     /// A kind of which no other attempt could begin can have one now.
-    owes_ring: bool,
+    pub(crate) owes_ring: bool,
     /// The time for which this executor has set the alarm.
     alarm: Option<i64>,
 }
@@ -64,25 +58,11 @@ pub enum Turn {
 }
 
 /// What became of one kind's turn.
-enum Outcome {
+pub(crate) enum Outcome {
+    /// Something ran.
     Ran,
+    /// Nothing was there, or could be.
     Nothing,
-}
-
-/// What runs, shared between the hooks of a run.
-struct Attempt {
-    kind: String,
-    attempts: u32,
-    timeout_us: Option<u64>,
-    priority: Priority,
-    queue: Rc<Definition>,
-    taken: RefCell<Option<Taken>>,
-    /// Whether somebody has cancelled it by its id.
-    is_cancelled: Cell<bool>,
-    number: usize,
-    seat: Seat,
-    /// The position of the job that is to run; none for the next.
-    named: Option<u64>,
 }
 
 impl Runs {
@@ -195,8 +175,15 @@ impl Runs {
         named: Option<u64>,
         runner: &mut Runner,
     ) -> bool {
+        let kind = &self.kinds[place];
+        let is_single = named.is_some() || kind.row.batch < 2 || now_us() < kind.singly_until;
         // SAFETY: by contract.
-        let outcome = unsafe { self.run(place, priority, named, runner) };
+        let outcome = unsafe {
+            match is_single {
+                true => self.run(place, priority, named, runner),
+                false => self.run_batch(place, priority, runner),
+            }
+        };
         let limits = &self.kinds[place].limits;
         let was_full = jobs().end(self.seat.executor, Some((limits, most())));
         self.owes_ring |= was_full;
@@ -218,17 +205,11 @@ impl Runs {
             tries += 1;
             // SAFETY: by contract.
             let result = unsafe { self.once(place, &attempt, runner) };
-            current::set(None);
-            let Some(taken) = attempt.taken.borrow().clone() else {
-                return self.nothing_taken(place, result);
-            };
-            let counters = jobs().kind(attempt.number);
-            if !counters.reason.is_empty() {
-                counters.reason.set("");
-            }
+            let Some(taken) = attempt.taken() else { return self.nothing_taken(place, result) };
             let error = match result {
                 Ok(true) => {
-                    counters.done.fetch_add(1, Relaxed);
+                    self.done(&attempt, 1);
+                    attempt.log(true);
                     if named.is_none() && jobs().holds_something() {
                         jobs().forgive(self.seat.executor);
                     }
@@ -239,77 +220,70 @@ impl Runs {
                 Err(Failure::Raised { error, is_of_changes }) => {
                     let may_succeed = is_of_changes && tries < CATALOG_TRIES
                         || is_conflict(&error) && tries < CONFLICT_TRIES;
-                    if may_succeed && !attempt.is_cancelled.get() {
+                    if may_succeed && !attempt.is_cancelled() {
                         continue;
                     }
                     error
                 }
                 Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
             };
-            counters.failed.fetch_add(1, Relaxed);
-            let end = if attempt.is_cancelled.get() { End::Cancelled } else { End::Failed };
-            if failure::record(&self.kinds[place], &taken, &error, end).is_err() {
+            jobs().kind(attempt.number).failed.fetch_add(1, Relaxed);
+            attempt.log(false);
+            if failure::record(&self.kinds[place], &taken, &error, attempt.end()).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }
             return Outcome::Ran;
         }
     }
 
+    /// So many jobs of a kind are done.
+    pub(crate) fn done(&self, attempt: &Attempt, count: u64) {
+        let counters = jobs().kind(attempt.number);
+        counters.done.fetch_add(count, Relaxed);
+        if !counters.reason.is_empty() {
+            counters.reason.set("");
+        }
+    }
+
     /// One try.
     unsafe fn once(&mut self, place: usize, attempt: &Attempt, runner: &mut Runner) -> Result<bool, Failure> {
-        let bell = self.bell;
-        let (owes_ring, alarm) = (self.owes_ring, self.alarm);
-        let kind = &mut self.kinds[place];
-        let limits = kind.limits;
-        let callee = &mut kind.callee;
+        let ring = self.ring(place);
+        let callee = &mut self.kinds[place].callee;
         let shown = Shown(&attempt.kind);
         watch::begin();
         let mut run = || {
-            let mut take = || {
-                let arguments = attempt.take()?;
-                let is_more = items::outlook(&attempt.queue) == Outlook::Now
-                    && jobs().has_room(attempt.seat.database, attempt.number, &limits, most());
-                if is_more || owes_ring || alarm.is_some() {
-                    bell.call_one();
-                }
-                Some(arguments)
-            };
+            let mut take = || attempt.take().inspect(|_| ring.if_more(attempt));
             let mut work = Work { what: &shown, take: &mut take, check: &mut refuse_cancelled };
             // SAFETY: by contract.
             log_rate::for_client(|| unsafe { runner.run_apart(callee, &mut work) })
         };
-        let is_mixed = |result: &Result<bool, Failure>| match result {
-            Err(Failure::Raised { error, .. }) => error.sqlstate == deployments::MIXED,
-            _ => false,
-        };
         // SAFETY: by contract.
         let result = unsafe { deployments::unmixed(&mut run, is_mixed) };
-        if attempt.taken.borrow().is_some() {
-            self.owes_ring = false;
-        }
-        let result = result.map(|result| match result {
-            Err(Failure::Raised { error, is_of_changes }) => {
-                Err(Failure::Raised { error: explained(error, attempt.timeout_us), is_of_changes })
+        self.owes_ring &= !attempt.has_taken();
+        let result = result.unwrap_or_else(being_deployed).map_err(|failure| match failure {
+            Failure::Raised { error, is_of_changes } => {
+                Failure::Raised { error: attempt.explained(error), is_of_changes }
             }
-            result => result,
+            failure => failure,
         });
-        attempt.is_cancelled.set(jobs().slot(self.seat.executor).over());
-        if let Some(taken) = attempt.taken.borrow().as_ref() {
-            let took = queue::now().saturating_sub(taken.began_at).max(0) as u64;
-            jobs().kind(attempt.number).busy_us.fetch_add(took, Relaxed);
-        }
+        attempt.over();
         watch::end();
-        result.unwrap_or_else(|| {
-            Err(Failure::Before(PgError {
-                sqlstate: *b"55006",
-                message: "the application is being deployed".into(),
-                ..PgError::default()
-            }))
-        })
+        result
+    }
+
+    /// When another executor is to be woken beside a job of a kind.
+    pub(crate) fn ring(&self, place: usize) -> Ring {
+        let kind = &self.kinds[place];
+        Ring {
+            bell: self.bell,
+            is_owed: self.owes_ring || self.alarm.is_some(),
+            limits: kind.limits,
+            database: self.seat.database,
+        }
     }
 
     /// Nothing was taken: because there is nothing, or nothing can be.
-    fn nothing_taken(&mut self, place: usize, result: Result<bool, Failure>) -> Outcome {
+    pub(crate) fn nothing_taken<T>(&mut self, place: usize, result: Result<T, Failure>) -> Outcome {
         let kind = &mut self.kinds[place];
         match result {
             Ok(_) => {}
@@ -373,6 +347,43 @@ impl Runs {
     }
 }
 
+/// Whether another executor is to be woken.
+#[derive(Clone, Copy)]
+pub(crate) struct Ring {
+    bell: &'static Bell,
+    /// Whether it is, whatever is left of the kind.
+    is_owed: bool,
+    limits: Limits,
+    database: usize,
+}
+
+impl Ring {
+    /// Wakes one if there are more jobs of the kind that may begin, or if it is owed. A job was taken.
+    pub(crate) fn if_more(&self, attempt: &Attempt) {
+        let is_more = || {
+            items::outlook(&attempt.queue) == Outlook::Now
+                && jobs().has_room(self.database, attempt.number, &self.limits, most())
+        };
+        if self.is_owed || is_more() {
+            self.bell.call_one();
+        }
+    }
+}
+
+/// Whether a run was given up because the application was deployed meanwhile.
+pub(crate) fn is_mixed<T>(result: &Result<T, Failure>) -> bool {
+    matches!(result, Err(Failure::Raised { error, .. }) if error.sqlstate == deployments::MIXED)
+}
+
+/// What is said of a kind whose application is being deployed for long.
+pub(crate) fn being_deployed<T>() -> Result<T, Failure> {
+    Err(Failure::Before(PgError {
+        sqlstate: *b"55006",
+        message: "the application is being deployed".into(),
+        ..PgError::default()
+    }))
+}
+
 /// Shows why no job of a kind runs; says it once in the log.
 fn stop(kind: &Kind, reason: &str) {
     let Some(number) = kind.number else { return };
@@ -394,109 +405,7 @@ fn most() -> u32 {
     settings::MAX_JOB_EXECUTORS.get().max(settings::MIN_JOB_EXECUTORS.get()) as u32
 }
 
-impl Attempt {
-    /// The next job of a kind and priority, or a named one; none where there can be none.
-    fn of(kind: &Kind, priority: Priority, seat: Seat, named: Option<u64>) -> Option<Attempt> {
-        Some(Attempt {
-            kind: kind.row.name.clone(),
-            attempts: kind.row.attempts,
-            timeout_us: kind.row.timeout_us,
-            priority,
-            queue: kind.queue(priority)?,
-            taken: RefCell::new(None),
-            is_cancelled: Cell::new(false),
-            number: kind.number?,
-            seat,
-            named,
-        })
-    }
-
-    /// Takes a job, or the one that it has taken before, in the transaction that is to run it; its arguments.
-    fn take(&self) -> Option<String> {
-        let again = self.taken.borrow().as_ref().map(|taken| taken.position);
-        let named = again.or(self.named);
-        let mut found = None;
-        let mut hand_out =
-            |item: &Item<'_>| found = Some((self.taken_of(item), entry::of(item), item.sent_at, item.due));
-        match named {
-            Some(position) => items::take_named(&self.queue, &[position], Fate::Consumed, &mut hand_out),
-            None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
-        };
-        let (mut taken, entry, sent_at, due) = found?;
-        if jobs().is_held(self.seat.executor, self.seat.database, self.queue.id, taken.position) {
-            std::thread::sleep(HELD);
-            return None;
-        }
-        taken.root = entry.root.unwrap_or(taken.root);
-        let running = Running {
-            queue: self.queue.id,
-            position: taken.position,
-            attempt: taken.attempt,
-            began_at: taken.began_at,
-        };
-        jobs().slot(self.seat.executor).take(running);
-        if again.is_none() {
-            self.count(due.max(sent_at), taken.began_at);
-        }
-        current::set(Some(Current {
-            id: taken.id(),
-            root: taken.root,
-            kind: self.kind.clone(),
-            attempt: taken.attempt,
-            attempts: self.attempts,
-            enqueued_at: sent_at,
-            executor: self.seat.executor,
-        }));
-        *self.taken.borrow_mut() = Some(taken);
-        tidy::tidy_sometimes(&self.queue);
-        if let Some(timeout) = self.timeout_us {
-            watch::set_deadline(timeout);
-        }
-        Some(entry.arguments)
-    }
-
-    fn taken_of(&self, item: &Item<'_>) -> Taken {
-        Taken {
-            queue: self.queue.clone(),
-            position: item.position,
-            priority: self.priority,
-            root: id::of(self.queue.id, item.position),
-            attempt: item.reads as u32 + 1,
-            began_at: queue::now(),
-        }
-    }
-
-    fn count(&self, due: i64, began_at: i64) {
-        let counters = jobs().kind(self.number);
-        let waited = (began_at - due).max(0) as u64;
-        counters.begun.fetch_add(1, Relaxed);
-        counters.waited_us.fetch_add(waited, Relaxed);
-        counters.longest_wait_us.fetch_max(waited, Relaxed);
-    }
-}
-
-/// What was cancelled is undone, also if the job has caught that.
-fn refuse_cancelled() {
-    if watch::is_cancelled() {
-        raise(PgError { sqlstate: *b"57014", message: "the job was cancelled".into(), ..PgError::default() });
-    }
-}
-
 /// Whether another transaction has made it fail, so that it may succeed at once.
 fn is_conflict(error: &PgError) -> bool {
     matches!(error.sqlstate(), "40001" | "40P01")
-}
-
-/// Says that it was the time that was over.
-fn explained(error: PgError, timeout_us: Option<u64>) -> PgError {
-    match timeout_us {
-        Some(timeout) if watch::is_late() && error.sqlstate() == "57014" => PgError {
-            message: format!(
-                "the job has run for longer than {:?}, the timeout of its kind",
-                Duration::from_micros(timeout)
-            ),
-            ..error
-        },
-        _ => error,
-    }
 }

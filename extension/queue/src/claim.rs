@@ -358,6 +358,7 @@ pub(crate) fn watch_claim(
     memory.watch.claimed(transactions::top(), span, until, server);
     if until == FOR_GOOD {
         memory.consumed += span.len();
+        wake::consumed(queue, segment, span.len());
     }
     savepoints::claimed(queue, segment, span);
 }
@@ -390,7 +391,7 @@ fn claims_on(rows: &[Chosen], fate: Fate, at: i64, cursor: u64) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for row in rows {
         let until = match fate {
-            Fate::Leased(..) if !row.is_dead => row.until,
+            Fate::Leased(..) | Fate::Held(_) if !row.is_dead => row.until,
             _ => FOR_GOOD,
         };
         match claims.last_mut() {

@@ -29,6 +29,9 @@ pub enum Fate {
     Consumed,
     /// They are leased for so many microseconds, and consumed if they have been read so often before.
     Leased(i64, Option<i32>),
+    /// They are the transaction's until it settles them, and do not count as read. Should it commit without that, they are free after so
+    /// many microseconds.
+    Held(i64),
 }
 
 /// A row that was chosen.
@@ -109,6 +112,9 @@ impl Haul {
             until: if known.until <= 0 { batch.at } else { known.until },
             is_dead: false,
         };
+        if let Fate::Held(time) = fate {
+            chosen.until = now.saturating_add(time).min(LATEST);
+        }
         if let Fate::Leased(time, most) = fate {
             chosen.is_dead = most.is_some_and(|most| known.reads >= most);
             if !chosen.is_dead {

@@ -10,7 +10,7 @@ use super::definition::Definition;
 use super::functions::typed::positions;
 use super::settle::{self, Named};
 use super::transactions::Server;
-use super::{append, rows};
+use super::{LATEST, append, rows};
 
 /// A row that was claimed.
 pub struct Item<'a> {
@@ -85,9 +85,20 @@ pub fn take_named(
     hauls.iter().map(|haul| haul.live).sum()
 }
 
+/// Has a row that this transaction holds wait until `until`, as one that was read once more; false if it is gone.
+pub fn put_off(queue: &Definition, position: u64, until: i64) -> bool {
+    let hauls = settle::settle_as(queue, &named(&[position]), until.min(LATEST), 1);
+    hauls.is_ok_and(|hauls| hauls.iter().any(|haul| !haul.rows.is_empty()))
+}
+
 /// Gives rows back that this transaction, or one before, has leased: they are free from `until` on. Waits for others that have them.
 pub fn give_back(queue: &Definition, positions: &[u64], until: i64) -> usize {
     settle::settle(queue, &named(positions), until, |_| ())
+}
+
+/// Removes rows that this transaction holds; how many were there.
+pub fn settle(queue: &Definition, positions: &[u64]) -> usize {
+    settle::settle(queue, &named(positions), FOR_GOOD, |_| ())
 }
 
 /// Removes rows, and hands out those that were there. Waits for others that have them.

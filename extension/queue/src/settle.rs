@@ -78,6 +78,16 @@ pub(crate) fn settle_unless_claimed(
     named: &[Named],
     until: i64,
 ) -> Result<Vec<Haul>, u64> {
+    settle_as(queue, named, until, 0)
+}
+
+/// The same, with so many readings more than there were.
+pub(crate) fn settle_as(
+    queue: &Definition,
+    named: &[Named],
+    until: i64,
+    reads: i32,
+) -> Result<Vec<Haul>, u64> {
     loop {
         let segments = open(queue, Purpose::Take);
         let mut lock = queue.lock();
@@ -88,7 +98,8 @@ pub(crate) fn settle_unless_claimed(
         let server = Server::now();
         // Nobody has the others yet.
         let given_out = named.partition_point(|row| row.position < lock.next);
-        let hauls = find(segments, &named[..given_out], &server, until)?;
+        let mut hauls = find(segments, &named[..given_out], &server, until)?;
+        hauls.iter_mut().flat_map(|haul| &mut haul.rows).for_each(|row| row.reads += reads);
         claim(queue, &mut lock, &hauls, &server, until);
         drop(lock);
         let count = hauls.iter().map(|haul| haul.rows.len()).sum();

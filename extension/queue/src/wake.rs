@@ -17,7 +17,7 @@ use shared::workers::Kind;
 use super::claimed_rows::Fate;
 use super::definition::{Definition, Right};
 use super::memory::{QueueMemory, queues};
-use super::{now, savepoints};
+use super::{SEGMENTS, now, savepoints};
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
 pub(crate) const LONGEST_SLEEP_MS: i64 = 30_000;
@@ -31,6 +31,9 @@ struct Change {
     later: i64,
     /// Rows that its rollback makes free.
     claimed: u64,
+    /// The number of the queue's entry, and how many rows of each segment are counted as consumed.
+    entry: usize,
+    consumed: [u64; SEGMENTS],
 }
 
 thread_local! {
@@ -49,9 +52,14 @@ pub fn sent(queue: &Definition, count: u64, until: i64) {
 pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
     match fate {
         Fate::Shown => {}
-        Fate::Consumed => note(queue, 0, count as u64, i64::MAX),
+        Fate::Consumed | Fate::Held(_) => note(queue, 0, count as u64, i64::MAX),
         Fate::Leased(time, _) => note(queue, 0, count as u64, now().saturating_add(time)),
     }
+}
+
+/// This transaction has counted so many rows of a segment as consumed.
+pub(crate) fn consumed(queue: &Definition, segment: usize, count: u64) {
+    change(queue, |change| change.consumed[segment] += count);
 }
 
 /// This transaction has removed so many rows, or given them back until then.
@@ -88,16 +96,24 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
         return;
     }
     let (freed, later) = if until <= now() { (freed, i64::MAX) } else { (0, until) };
-    let queue = queue.memory();
+    change(queue, |change| {
+        change.freed += freed;
+        change.claimed += claimed;
+        change.later = change.later.min(later);
+    });
+}
+
+/// Notes something that this transaction does to a queue.
+fn change(queue: &Definition, note: impl FnOnce(&mut Change)) {
+    let (memory, entry) = (queue.memory(), queue.memory_number());
     CHANGES.with_borrow_mut(|changes| {
-        match changes.iter_mut().find(|change| std::ptr::eq(change.queue, queue)) {
-            Some(change) => {
-                change.freed += freed;
-                change.claimed += claimed;
-                change.later = change.later.min(later);
-            }
-            None => changes.push(Change { queue, freed, later, claimed }),
-        }
+        let known = changes.iter().position(|change| std::ptr::eq(change.queue, memory));
+        let place = known.unwrap_or_else(|| {
+            let consumed = [0; SEGMENTS];
+            changes.push(Change { queue: memory, freed: 0, later: i64::MAX, claimed: 0, entry, consumed });
+            changes.len() - 1
+        });
+        note(&mut changes[place]);
     });
     follow_transactions();
 }
@@ -115,7 +131,10 @@ fn ended(end: TransactionEnd) {
     for change in CHANGES.take() {
         match end {
             TransactionEnd::Committed => change.commit(),
-            TransactionEnd::RolledBack => change.abort(),
+            TransactionEnd::RolledBack => {
+                change.count_again();
+                change.abort();
+            }
             // `prepared_ended` tells of it.
             TransactionEnd::Prepared => {}
         }
@@ -138,6 +157,17 @@ impl Change {
             signal(self.queue, self.freed + over);
         } else if self.later < i64::MAX {
             wake(self.queue);
+        }
+    }
+
+    /// What was counted as consumed is not.
+    fn count_again(&self) {
+        if self.consumed == [0; SEGMENTS] {
+            return;
+        }
+        let mut lock = queues().lock(self.entry);
+        for (segment, count) in lock.segments.iter_mut().zip(self.consumed) {
+            segment.consumed = segment.consumed.saturating_sub(count);
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use pg::guard::{self, PgError, Report};
 use pgrx::pg_sys::{self, Oid};
 use problem::Meaning;
-use session::request_transaction::{self, Begun, Scope};
+use session::request_transaction::{self, Begun, Leftovers, Outside, Scope};
 use session::{changes, leftovers, watch};
 
 use super::bound_value::Bound;
@@ -70,6 +70,24 @@ pub struct Work<'a> {
     pub check: &'a mut dyn FnMut(),
 }
 
+/// Several calls in one transaction, each in a subtransaction.
+pub trait Several {
+    /// Takes what is to be done, in the transaction; false if there is nothing to do.
+    fn begin(&mut self) -> bool;
+
+    /// The arguments of the next, in its subtransaction; nothing ends it.
+    fn next(&mut self) -> Option<String>;
+
+    /// Called when the function has returned, before its subtransaction ends: an error undoes it alone.
+    fn check(&mut self);
+
+    /// It has ended, and is undone if it has failed; whether another is to follow. In the transaction.
+    fn ended(&mut self, result: Result<(), PgError>) -> bool;
+
+    /// Nothing follows: called in the transaction, before its commit.
+    fn finish(&mut self);
+}
+
 /// How far a call has come.
 enum Stage {
     Nothing,
@@ -100,7 +118,7 @@ impl Runner {
                 }
             };
             let (begun, arguments) = arguments;
-            let result = self.call_apart(&mut callee.endpoint, work, begun, &arguments);
+            let result = self.call_apart(&mut callee.endpoint, work.what, work.check, begun, &arguments);
             result.map(|()| true).map_err(|error| {
                 pg_sys::debug_query_string = std::ptr::null();
                 leftovers::abort();
@@ -119,15 +137,98 @@ impl Runner {
         }
     }
 
-    /// Begins the transaction, as the role, has the plans made, and takes what is to be done.
-    unsafe fn begin_apart(
+    /// Runs a function several times in a transaction, which is committed if it was run at all.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn run_several_apart(
         &mut self,
         callee: &mut Callee,
-        work: &mut Work<'_>,
-    ) -> Result<(Begun, Stage), Failure> {
+        what: &dyn Display,
+        several: &mut dyn Several,
+    ) -> Result<(), Failure> {
+        guard::forget_raised();
+        // SAFETY: by contract.
+        let result = unsafe { self.several_apart(callee, what, several) };
+        match result {
+            Ok(true) => Ok(()),
+            result => {
+                // SAFETY: by contract.
+                unsafe { leftovers::abort() };
+                result.map(|_| ())
+            }
+        }
+    }
+
+    /// Whether something has run and was committed.
+    unsafe fn several_apart(
+        &mut self,
+        callee: &mut Callee,
+        what: &dyn Display,
+        several: &mut dyn Several,
+    ) -> Result<bool, Failure> {
+        let role = callee.role();
+        let context = ErrorContext { what, report: Report::Quiet };
+        // SAFETY: by contract; what is guarded calls PostgreSQL through pgrx's guards, or owns nothing.
+        unsafe {
+            let begun = self.ready_apart(callee, &context)?;
+            if !context.guarded(|| several.begin()).map_err(Failure::Before)? {
+                return Ok(false);
+            }
+            loop {
+                grants::forget();
+                called::forget();
+                let outside = Outside::now();
+                let taken = context.guarded(|| {
+                    pg::SetCurrentStatementStartTimestamp();
+                    let nested = request_transaction::begin(Scope::Caller { read_only: false }, role);
+                    (nested, several.next())
+                });
+                let (nested, arguments) = match taken {
+                    Ok((nested, Some(arguments))) => (nested, arguments),
+                    Ok((_, None)) => {
+                        outside.roll_back();
+                        break;
+                    }
+                    Err(error) => {
+                        outside.roll_back();
+                        return Err(Failure::Before(error));
+                    }
+                };
+                let mut check = || several.check();
+                let result = self.call_apart(&mut callee.endpoint, what, &mut check, nested, &arguments);
+                let result = result.map_err(|error| {
+                    pg_sys::debug_query_string = std::ptr::null();
+                    outside.roll_back();
+                    if Meaning::of(&error.sqlstate).is_of_catalogs() {
+                        callee.endpoint.forget_plans();
+                    }
+                    watch::out_of_memory(&error).unwrap_or(error)
+                });
+                // What is temporary is dropped after the transaction alone.
+                let goes_on = several.ended(result) && !leftovers::may_leave_temporary();
+                context.guarded(|| leftovers::give_up_in_transaction()).map_err(Failure::Before)?;
+                if !goes_on || !callee.endpoint.is_made() {
+                    break;
+                }
+            }
+            let finish = || {
+                several.finish();
+                request_transaction::finish(begun, Leftovers::Possible);
+            };
+            context.guarded(finish).map_err(|error| Failure::Raised { error, is_of_changes: false })?;
+            Ok(true)
+        }
+    }
+
+    /// Begins the transaction, as the role, and has the plans made.
+    unsafe fn ready_apart(
+        &mut self,
+        callee: &mut Callee,
+        context: &ErrorContext<'_>,
+    ) -> Result<Begun, Failure> {
         let registration = &callee.endpoint.registration;
         let (role, path) = (registration.role, registration.search_path.clone());
-        let context = ErrorContext { what: work.what, report: Report::Quiet };
         // SAFETY: by contract. What is guarded calls PostgreSQL through pgrx's guards, or owns nothing.
         unsafe {
             context.around(|| self.identity.assume(role, &path)).map_err(Failure::Before)?;
@@ -142,9 +243,23 @@ impl Runner {
             if !is_ready(endpoint) {
                 context.guarded(|| make_ready(endpoint, types)).map_err(Failure::Before)?;
             }
-            if endpoint.reason().is_some() {
-                return Err(Failure::Unfit);
+            match endpoint.reason() {
+                Some(_) => Err(Failure::Unfit),
+                None => Ok(begun),
             }
+        }
+    }
+
+    /// Begins the transaction, as the role, has the plans made, and takes what is to be done.
+    unsafe fn begin_apart(
+        &mut self,
+        callee: &mut Callee,
+        work: &mut Work<'_>,
+    ) -> Result<(Begun, Stage), Failure> {
+        let context = ErrorContext { what: work.what, report: Report::Quiet };
+        // SAFETY: by contract. What is guarded calls PostgreSQL through pgrx's guards, or owns nothing.
+        unsafe {
+            let begun = self.ready_apart(callee, &context)?;
             let taken = context.guarded(|| (work.take)()).map_err(Failure::Before)?;
             Ok((begun, taken.map_or(Stage::Nothing, Stage::Taken)))
         }
@@ -154,11 +269,12 @@ impl Runner {
     unsafe fn call_apart(
         &mut self,
         endpoint: &mut Endpoint,
-        work: &mut Work<'_>,
+        what: &dyn Display,
+        check: &mut dyn FnMut(),
         begun: Begun,
         arguments: &str,
     ) -> Result<(), PgError> {
-        let context = ErrorContext { what: work.what, report: Report::Log };
+        let context = ErrorContext { what, report: Report::Log };
         let Some(types) = self.table.as_ref().map(|table| &table.types) else { return Err(not_ready()) };
         let bound = bind(&endpoint.plans, arguments)?;
         let place = match plan_for(endpoint, bound.given) {
@@ -178,7 +294,7 @@ impl Runner {
             unsafe {
                 let parameters = arguments::convert(&plan.arguments, &bound.values, None, types);
                 execute(plan, called, parameters, receiver);
-                (work.check)();
+                check();
                 request_transaction::finish(begun, plan.leftovers());
             }
         };

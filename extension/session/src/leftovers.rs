@@ -38,7 +38,7 @@ pub(crate) fn note_types() {
 ///
 /// # Safety
 /// Inside a guard and a transaction, which goes on.
-pub(crate) unsafe fn give_up_in_transaction() {
+pub unsafe fn give_up_in_transaction() {
     // SAFETY: by contract.
     unsafe {
         pg::PortalHashTableDeleteAll();
@@ -60,7 +60,10 @@ pub(crate) fn distrust_what_was_kept(has_changed_meanings: bool) {
 
 /// Whether the transaction may have made temporary objects. A schema of temporary objects can be written to by its own name, of
 /// which the transaction knows nothing; but nothing is made without an id.
-pub(crate) unsafe fn may_leave_temporary() -> bool {
+///
+/// # Safety
+/// Inside a transaction.
+pub unsafe fn may_leave_temporary() -> bool {
     // SAFETY: inside a transaction; PostgreSQL's own variables.
     unsafe {
         let (mut schema, mut toast) = (pg_sys::Oid::INVALID, pg_sys::Oid::INVALID);

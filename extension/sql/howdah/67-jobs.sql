@@ -26,6 +26,7 @@ create table job.kind (
   timeout interval check (timeout > '0'),
   at_once integer check (at_once > 0),
   per_second double precision check (per_second > 0),
+  batch integer not null check (batch > 0),
   paused_at timestamptz,
   defined_at timestamptz not null default now());
 comment on table job.kind is 'Kinds of jobs; change them by job.define() and job.undefine()';
@@ -47,6 +48,7 @@ comment on column job.kind.longest_backoff is 'How long it waits at most';
 comment on column job.kind.timeout is 'How long an attempt may take; null for any time';
 comment on column job.kind.at_once is 'How many may run at the same time; null for the share of howdah.job_share';
 comment on column job.kind.per_second is 'How many may begin within a second; null for any number';
+comment on column job.kind.batch is 'How many jobs one transaction may run, each in a subtransaction';
 comment on column job.kind.paused_at is 'Since when none begins, by job.pause(); null while they do';
 comment on column job.kind.defined_at is 'When it was defined, or last changed';
 
@@ -183,13 +185,13 @@ comment on function job.note_failure(
 create function job.define(
   kind text, function text, role text default null, attempts integer default 20, backoff interval default '1 s',
   longest_backoff interval default '1 h', timeout interval default '5 min', at_once integer default null,
-  per_second double precision default null, priority text default 'normal',
+  per_second double precision default null, priority text default 'normal', batch integer default 1,
   search_path text default http.registration_path())
 returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_job_define';
 comment on function job.define(
-  text, text, text, integer, interval, interval, interval, integer, double precision, text, text) is
+  text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text) is
   'Defines a kind of jobs: the function that runs them, as which role and within what limits. The same kind replaces';
 
 create function job.undefine(kind text, with_jobs boolean default false) returns boolean
@@ -316,7 +318,7 @@ comment on function job.read_running() is 'The jobs that run now; job.running sh
 create view job.kinds with (security_barrier) as
 select
   k.name as kind, k.owner, k.function, k.role, k.attempts, k.backoff, k.longest_backoff, k.timeout, k.at_once, k.per_second,
-  k.priority, k.paused_at,
+  k.batch, k.priority, k.paused_at,
   r.waiting, coalesce(r.running, 0) as running, coalesce(r.begun, 0) as begun, coalesce(r.done, 0) as done,
   coalesce(r.failed, 0) as failed, (select count(*) from job.dead d where d.kind = k.id) as dead,
   r.mean_ms, r.mean_wait_ms, r.longest_wait_ms, r.stopped
@@ -324,6 +326,18 @@ from job.kind k left join job.read_kinds() r on r.kind = k.id
 where job.sees(k.name);
 comment on view job.kinds is
   'The kinds of jobs, with what they have done since the server started, and why one runs none';
+
+create view job.overview with (security_barrier) as
+select
+  k.kind, k.waiting, k.running,
+  date_trunc('milliseconds', (
+    select max(clock_timestamp() - r.began_at)
+    from job.read_running() r
+    join job.kind d on d.name = k.kind and r.queue in (d.queue_high, d.queue_normal, d.queue_low))) as running_for,
+  k.done, k.failed, k.dead, round(k.mean_ms::numeric, 3) as mean_ms, round(k.mean_wait_ms::numeric, 3) as mean_wait_ms,
+  coalesce('stopped: ' || k.stopped, 'paused since ' || date_trunc('seconds', k.paused_at)) as remark
+from job.kinds k;
+comment on view job.overview is 'The kinds of jobs in short, with the time of the job that has run for longest';
 
 create view job.running with (security_barrier) as
 select r.id, k.name as kind, r.attempt, r.began_at, r.pid, r.progress, r.remark
@@ -357,8 +371,8 @@ comment on view job.dead_jobs is 'Jobs that are not tried any more, with their l
 revoke all on function
   job.make_queue(integer, text), job.unmake(integer), job.has_jobs(integer),
   job.note_failure(bigint, integer, integer, integer, timestamptz, text, text, text, text, text),
-  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, text)
+  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text)
 from public;
 grant execute on function
-  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, text)
+  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text)
 to howdah_admin;

@@ -39,7 +39,7 @@ end
 $privileges$;
 
 grant usage on schema http, queue, deploy, job to public;
-grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps, job.kinds, job.running,
+grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps, job.kinds, job.overview, job.running,
   job.failures, job.dead_jobs
 to public;
 grant select on

@@ -20,9 +20,11 @@ use super::registering::{self, SearchPath, check_function_owner};
 
 /// Longest name of a kind, in bytes.
 const LONGEST_NAME: usize = 63;
+/// Most jobs of a transaction.
+const MOST_OF_A_BATCH: i32 = 1000;
 
 sql_function!(
-    /// `job.define(kind, function, role, attempts, backoff, longest_backoff, timeout, at_once, per_second, priority, search_path)`
+    /// `job.define(kind, function, role, attempts, backoff, longest_backoff, timeout, at_once, per_second, priority, batch, search_path)`
     howdah_job_define,
     |call| {
         refuse_restricted();
@@ -32,7 +34,7 @@ sql_function!(
             known.check_owner();
         }
         let role = role(call);
-        let path = SearchPath::of(call, 10);
+        let path = SearchPath::of(call, 11);
         let function = with_path(&path.0, || registering::look_up(call.need_text(1, "function")));
         let described = check_function(function);
         let owner = name_of(described.owner());
@@ -40,18 +42,18 @@ sql_function!(
         let limits = Limits::of(call);
         run_as_owner(
             "insert into job.kind as k (name, owner, priority, function, function_owner, role, search_path, attempts,
-               backoff, longest_backoff, timeout, at_once, per_second)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+               backoff, longest_backoff, timeout, at_once, per_second, batch)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
              on conflict (name) do update
              set priority = excluded.priority, function = excluded.function, function_owner = excluded.function_owner,
                role = excluded.role, search_path = excluded.search_path, attempts = excluded.attempts,
                backoff = excluded.backoff, longest_backoff = excluded.longest_backoff, timeout = excluded.timeout,
-               at_once = excluded.at_once, per_second = excluded.per_second, defined_at = pg_catalog.now()
+               at_once = excluded.at_once, per_second = excluded.per_second, batch = excluded.batch, defined_at = pg_catalog.now()
              where (k.priority, k.function, k.function_owner, k.role, k.search_path, k.attempts, k.backoff,
-                 k.longest_backoff, k.timeout, k.at_once, k.per_second)
+                 k.longest_backoff, k.timeout, k.at_once, k.per_second, k.batch)
                is distinct from (excluded.priority, excluded.function, excluded.function_owner, excluded.role,
                  excluded.search_path, excluded.attempts, excluded.backoff, excluded.longest_backoff,
-                 excluded.timeout, excluded.at_once, excluded.per_second)",
+                 excluded.timeout, excluded.at_once, excluded.per_second, excluded.batch)",
             &[
                 name.into(),
                 current_user().into(),
@@ -66,6 +68,7 @@ sql_function!(
                 limits.timeout.into(),
                 limits.at_once.into(),
                 limits.per_second.into(),
+                limits.batch.into(),
             ],
         );
         let make_queue = "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1";
@@ -133,6 +136,7 @@ struct Limits {
     timeout: Option<Interval>,
     at_once: Option<i32>,
     per_second: Option<f64>,
+    batch: i32,
     priority: Priority,
 }
 
@@ -145,6 +149,7 @@ impl Limits {
             timeout: call.get(6),
             at_once: call.get(7),
             per_second: call.get(8),
+            batch: call.need(10, "batch"),
             priority: jobs::functions::priority(call.need_text(9, "priority")),
         };
         limits.check();
@@ -164,6 +169,11 @@ impl Limits {
             "timeout must be longer than 0",
         );
         check(self.at_once.is_none_or(|count| count > 0), "at_once must be 1 or more");
+        check((1..=MOST_OF_A_BATCH).contains(&self.batch), "batch must be between 1 and 1000");
+        check(
+            self.batch == 1 || self.per_second.is_none(),
+            "a kind with per_second cannot have a batch: each of its jobs begins by itself",
+        );
         check(
             self.per_second.is_none_or(|rate| Rate::per_second(rate).is_some()),
             "per_second must be a number above 0",

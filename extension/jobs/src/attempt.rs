@@ -1,0 +1,234 @@
+//! One attempt of a job: taken in the transaction that runs it, watched, counted, logged.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use pg::guard::{PgError, raise};
+use pg::log_line;
+use queue::definition::Definition;
+use queue::items::{self, Fate, Item};
+use queue::tidy;
+use schedule::Priority;
+use session::{log_rate, watch};
+use shared::databases::LineKind;
+use shared::settings;
+
+use crate::current::{self, Current};
+use crate::entry::{self, Entry};
+use crate::failure::{End, Taken};
+use crate::id;
+use crate::kinds::Kind;
+use crate::memory::{Seat, jobs};
+use crate::slots::Running;
+
+/// The pause of who has found a job whose failure is being written down.
+const HELD: Duration = Duration::from_millis(1);
+
+/// An attempt, or the wish for one.
+pub(crate) struct Attempt {
+    /// The kind's name.
+    pub kind: String,
+    attempts: u32,
+    timeout_us: Option<u64>,
+    priority: Priority,
+    /// Where its jobs come from.
+    pub queue: Rc<Definition>,
+    /// The number of the kind's entry.
+    pub number: usize,
+    seat: Seat,
+    /// The position of the job that is to run; none for the next.
+    named: Option<u64>,
+    taken: RefCell<Option<Taken>>,
+    waited_us: Cell<u64>,
+    is_cancelled: Cell<bool>,
+}
+
+/// A job that was taken from its queue.
+pub(crate) struct Job {
+    /// Its position.
+    pub position: u64,
+    /// How often it has failed.
+    reads: i32,
+    sent_at: i64,
+    due: i64,
+    entry: Entry,
+}
+
+impl Job {
+    /// That of an item.
+    pub(crate) fn of(item: &Item<'_>) -> Job {
+        let (position, reads, sent_at, due) = (item.position, item.reads, item.sent_at, item.due);
+        Job { position, reads, sent_at, due, entry: entry::of(item) }
+    }
+
+    /// Bytes of its arguments.
+    pub(crate) fn size(&self) -> usize {
+        self.entry.arguments.len()
+    }
+}
+
+impl Attempt {
+    /// The next job of a kind and priority, or a named one; none where there can be none.
+    pub(crate) fn of(kind: &Kind, priority: Priority, seat: Seat, named: Option<u64>) -> Option<Attempt> {
+        Some(Attempt {
+            kind: kind.row.name.clone(),
+            attempts: kind.row.attempts,
+            timeout_us: kind.row.timeout_us,
+            priority,
+            queue: kind.queue(priority)?,
+            number: kind.number?,
+            seat,
+            named,
+            taken: RefCell::new(None),
+            waited_us: Cell::new(0),
+            is_cancelled: Cell::new(false),
+        })
+    }
+
+    /// The job that was taken.
+    pub(crate) fn taken(&self) -> Option<Taken> {
+        self.taken.borrow().clone()
+    }
+
+    /// Whether a job was taken.
+    pub(crate) fn has_taken(&self) -> bool {
+        self.taken.borrow().is_some()
+    }
+
+    /// Forgets the job that was taken: another follows.
+    pub(crate) fn forget(&self) {
+        *self.taken.borrow_mut() = None;
+        self.is_cancelled.set(false);
+    }
+
+    /// Whether somebody has cancelled the job by its id.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.get()
+    }
+
+    /// How it ends if it has failed.
+    pub(crate) fn end(&self) -> End {
+        if self.is_cancelled() { End::Cancelled } else { End::Failed }
+    }
+
+    /// Takes a job, or the one that it has taken before, in the transaction that is to run it; its arguments.
+    pub(crate) fn take(&self) -> Option<String> {
+        let again = self.taken.borrow().as_ref().map(|taken| taken.position);
+        let named = again.or(self.named);
+        let mut found = None;
+        let mut hand_out = |item: &Item<'_>| found = Some(Job::of(item));
+        match named {
+            Some(position) => items::take_named(&self.queue, &[position], Fate::Consumed, &mut hand_out),
+            None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
+        };
+        let job = found?;
+        if self.is_held(&job) {
+            std::thread::sleep(HELD);
+            return None;
+        }
+        tidy::tidy_sometimes(&self.queue);
+        Some(self.begin(job, again.is_none()))
+    }
+
+    /// Whether another executor has the job: it has failed there, and that is being written down.
+    pub(crate) fn is_held(&self, job: &Job) -> bool {
+        jobs().is_held(self.seat.executor, self.seat.database, self.queue.id, job.position)
+    }
+
+    /// The attempt of a job begins; its arguments.
+    pub(crate) fn begin(&self, job: Job, is_first_try: bool) -> String {
+        let id = id::of(self.queue.id, job.position);
+        let taken = Taken {
+            queue: self.queue.clone(),
+            position: job.position,
+            priority: self.priority,
+            root: job.entry.root.unwrap_or(id),
+            attempt: job.reads as u32 + 1,
+            began_at: queue::now(),
+        };
+        jobs().slot(self.seat.executor).take(Running {
+            queue: self.queue.id,
+            position: taken.position,
+            attempt: taken.attempt,
+            began_at: taken.began_at,
+        });
+        if is_first_try {
+            self.count(job.due.max(job.sent_at), taken.began_at);
+        }
+        current::set(Some(Current {
+            id,
+            root: taken.root,
+            kind: self.kind.clone(),
+            attempt: taken.attempt,
+            attempts: self.attempts,
+            enqueued_at: job.sent_at,
+            executor: self.seat.executor,
+        }));
+        *self.taken.borrow_mut() = Some(taken);
+        if let Some(timeout) = self.timeout_us {
+            watch::set_deadline(timeout);
+        }
+        job.entry.arguments
+    }
+
+    fn count(&self, due: i64, began_at: i64) {
+        let counters = jobs().kind(self.number);
+        let waited = (began_at - due).max(0) as u64;
+        self.waited_us.set(waited);
+        counters.begun.fetch_add(1, Relaxed);
+        counters.waited_us.fetch_add(waited, Relaxed);
+        counters.longest_wait_us.fetch_max(waited, Relaxed);
+    }
+
+    /// The attempt has ended, or one try of it: a cancel that comes now is void.
+    pub(crate) fn over(&self) {
+        self.is_cancelled.set(jobs().slot(self.seat.executor).over());
+        if let Some(taken) = self.taken.borrow().as_ref() {
+            jobs().kind(self.number).busy_us.fetch_add(taken.took_us(), Relaxed);
+        }
+        current::set(None);
+    }
+
+    /// Logs the attempt if `howdah.log_min_duration` asks for that.
+    pub(crate) fn log(&self, is_done: bool) {
+        let minimum = settings::LOG_MIN_DURATION.get();
+        if minimum < 0 {
+            return;
+        }
+        let Some(taken) = self.taken() else { return };
+        let (took, waited) = (taken.took_us(), self.waited_us.get());
+        if took + waited < minimum as u64 * 1000 || !log_rate::allows(LineKind::Request) {
+            return;
+        }
+        let end = if is_done { "done" } else { "failed" };
+        log_line::log!(
+            "howdah job {} of kind {}, attempt {} {end} in {:.3} ms, after it waited {:.3} ms",
+            taken.id(),
+            self.kind,
+            taken.attempt,
+            took as f64 / 1000.0,
+            waited as f64 / 1000.0
+        );
+    }
+
+    /// Says that it was the time that was over. Before [`watch::end`].
+    pub(crate) fn explained(&self, error: PgError) -> PgError {
+        match self.timeout_us {
+            Some(timeout) if watch::is_late() && error.sqlstate() == "57014" => {
+                let timeout = Duration::from_micros(timeout);
+                let message = format!("the job has run for longer than {timeout:?}, the timeout of its kind");
+                PgError { message, ..error }
+            }
+            _ => error,
+        }
+    }
+}
+
+/// What was cancelled is undone, also if the job has caught that.
+pub(crate) fn refuse_cancelled() {
+    if watch::is_cancelled() {
+        raise(PgError { sqlstate: *b"57014", message: "the job was cancelled".into(), ..PgError::default() });
+    }
+}
