@@ -45,6 +45,7 @@ mod together {
     mod ingest_types;
     mod installation;
     mod isolation;
+    mod job_keys;
     mod jobs;
     mod kernel_limits;
     mod layers;

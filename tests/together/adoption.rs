@@ -75,7 +75,7 @@ fn a_schema_with_rows_becomes_an_application_and_no_row_changes() {
         "shop_owner shop_owner"
     );
     assert_eq!(
-        shop.value("select string_agg(distinct proowner::regrole || ' ' || typowner::regrole, ', ') from pg_proc, pg_type where pronamespace = 'shop'::regnamespace and typname in ('kind', 'amount')"),
+        shop.value("select string_agg(distinct proowner::regrole || ' ' || typowner::regrole, ', ') from pg_proc, pg_type where pronamespace = 'shop'::regnamespace and typnamespace = 'shop'::regnamespace and typname in ('kind', 'amount')"),
         "shop_owner shop_owner"
     );
     assert_eq!(shop.platform.get("/names").text(), "saw ball");

@@ -387,7 +387,8 @@ fn kinds_of_jobs_come_and_go_with_the_folder() {
     );
     shop.ok("deploy");
     // One that has jobs does not go silently.
-    shop.platform.sql("select job.pause('tidy'), job.enqueue('tidy')");
+    shop.platform.sql("select job.pause('tidy')");
+    shop.platform.sql("select job.enqueue('tidy')");
     shop.write("jobs.sql", "select 1;");
     assert!(shop.fails("deploy").contains("there are jobs of kind tidy, which is gone from the folder"));
     shop.platform.sql("select job.resume('tidy')");

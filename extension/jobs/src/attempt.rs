@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pg::guard::{PgError, raise};
+use pg::guard::{PgError, unwind};
 use pg::log_line;
 use queue::definition::Definition;
 use queue::items::{self, Fate, Item};
@@ -19,6 +19,7 @@ use crate::current::{self, Current};
 use crate::entry::{self, Entry};
 use crate::failure::{End, Taken};
 use crate::id;
+use crate::keys;
 use crate::kinds::Kind;
 use crate::memory::{Seat, jobs};
 use crate::slots::Running;
@@ -43,6 +44,9 @@ pub(crate) struct Attempt {
     taken: RefCell<Option<Taken>>,
     waited_us: Cell<u64>,
     is_cancelled: Cell<bool>,
+    /// The kind's number, and the key that the job that runs may hold.
+    kind_id: u32,
+    key: RefCell<Option<String>>,
 }
 
 /// A job that was taken from its queue.
@@ -84,6 +88,8 @@ impl Attempt {
             taken: RefCell::new(None),
             waited_us: Cell::new(0),
             is_cancelled: Cell::new(false),
+            kind_id: kind.row.id,
+            key: RefCell::new(None),
         })
     }
 
@@ -166,6 +172,7 @@ impl Attempt {
             enqueued_at: job.sent_at,
             executor: self.seat.executor,
         }));
+        *self.key.borrow_mut() = job.entry.key;
         *self.taken.borrow_mut() = Some(taken);
         if let Some(timeout) = self.timeout_us {
             watch::set_deadline(timeout);
@@ -180,6 +187,15 @@ impl Attempt {
         counters.begun.fetch_add(1, Relaxed);
         counters.waited_us.fetch_add(waited, Relaxed);
         counters.longest_wait_us.fetch_max(waited, Relaxed);
+    }
+
+    /// The function has returned: what was cancelled is undone, also if the job has caught that. Its key is free with its commit.
+    pub(crate) fn check(&self) {
+        refuse_cancelled();
+        let key = self.key.borrow().clone();
+        if let (Some(key), Some(taken)) = (key, self.taken()) {
+            keys::release(self.kind_id, &key, taken.id());
+        }
     }
 
     /// The attempt has ended, or one try of it: a cancel that comes now is void.
@@ -226,9 +242,12 @@ impl Attempt {
     }
 }
 
-/// What was cancelled is undone, also if the job has caught that.
-pub(crate) fn refuse_cancelled() {
+fn refuse_cancelled() {
     if watch::is_cancelled() {
-        raise(PgError { sqlstate: *b"57014", message: "the job was cancelled".into(), ..PgError::default() });
+        unwind(PgError {
+            sqlstate: *b"57014",
+            message: "the job was cancelled".into(),
+            ..PgError::default()
+        });
     }
 }

@@ -13,7 +13,7 @@ use session::subtransaction::in_subtransaction;
 use session::{deployments, log_rate, watch};
 use shared::now_us;
 
-use crate::attempt::{Attempt, Job, refuse_cancelled};
+use crate::attempt::{Attempt, Job};
 use crate::current::Shown;
 use crate::failure::{self, Taken};
 use crate::kinds::{Kind, Row};
@@ -80,7 +80,7 @@ impl Several for Batch<'_> {
     }
 
     fn check(&mut self) {
-        refuse_cancelled();
+        self.attempt.check();
     }
 
     fn ended(&mut self, result: Result<(), PgError>) -> bool {

@@ -12,6 +12,8 @@ pub(crate) struct Entry {
     pub key: Option<String>,
     /// The id as which it was enqueued first, if it was sent again as this one.
     pub root: Option<i64>,
+    /// For how long it holds its key, as tables have it.
+    pub holds: Option<String>,
 }
 
 /// What an item says.
@@ -22,6 +24,7 @@ pub(crate) fn of(item: &Item<'_>) -> Entry {
             arguments: item.column(0).map_or_else(|| "{}".to_owned(), |value| text_of_jsonb(value)),
             key: item.column(1).and_then(|value| String::from_datum(value, false)),
             root: root(item),
+            holds: item.column(3).and_then(|value| String::from_datum(value, false)),
         }
     }
 }

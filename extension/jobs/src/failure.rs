@@ -14,6 +14,7 @@ use session::own_transaction::transaction;
 
 use crate::entry;
 use crate::id;
+use crate::keys;
 use crate::kinds::{Kind, Row};
 
 /// Attempts of a job that are kept.
@@ -137,7 +138,7 @@ fn claim_back(taken: &Taken, fate: Fate, mut hand_out: impl FnMut(&Item<'_>)) ->
         if items::take_named(&taken.queue, &[taken.position], fate, &mut hand_out) > 0 {
             return true;
         }
-        if items::look_at(&taken.queue, taken.position, |_| ()) != Found::Claimed {
+        if !matches!(items::look_at(&taken.queue, taken.position, |_| ()), Found::Claimed(_)) {
             return false;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -166,9 +167,12 @@ pub(crate) fn bury_item(
     reason: &str,
 ) {
     let entry = entry::of(item);
+    if let Some(key) = &entry.key {
+        keys::release(kind, key, id);
+    }
     run_as_owner(
-        "insert into job.dead (id, kind, priority, arguments, key, root, attempts, enqueued_at, died_at, reason)
-         values ($1, $2, $3, $4::jsonb, $5, $6, $7, $8, pg_catalog.clock_timestamp(), $9)",
+        "insert into job.dead (id, kind, priority, arguments, key, holds, root, attempts, enqueued_at, died_at, reason)
+         values ($1, $2, $3, $4::jsonb, $5, $10, $6, $7, $8, pg_catalog.clock_timestamp(), $9)",
         &[
             id.into(),
             (kind as i32).into(),
@@ -179,6 +183,7 @@ pub(crate) fn bury_item(
             (attempts as i32).into(),
             timestamp(item.sent_at).into(),
             reason.into(),
+            entry.holds.as_deref().into(),
         ],
     );
 }

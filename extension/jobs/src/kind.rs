@@ -72,7 +72,8 @@ fn changes() -> u64 {
     WATCHED.get().into_iter().map(small_table::changes).sum()
 }
 
-fn relation(name: &str) -> Oid {
+/// A relation of schema `job`.
+pub(crate) fn relation(name: &str) -> Oid {
     let name = CString::new(name).unwrap_or_default();
     // SAFETY: look-ups inside a transaction.
     unsafe { pg_sys::get_relname_relid(name.as_ptr(), pg_sys::get_namespace_oid(c"job".as_ptr(), false)) }

@@ -1,7 +1,7 @@
 //! Jobs: enqueued in the transaction that causes them, run exactly once. They are rows of queues, one for each kind and priority; an
 //! executor takes a row, runs it and commits in one transaction. README.md of this crate has the idea, what holds, and what a crash leaves.
 //!
-//! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it.
+//! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it. [`keys`]: of jobs with the same key one is there at a time.
 //! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next; [`attempt`]: running it; [`batch`]: several in one transaction. [`current`]: the one that runs.
 //! - [`failure`]: what becomes of a job that has failed.
 //! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
@@ -16,6 +16,7 @@ mod entry;
 mod failure;
 pub mod functions;
 mod id;
+mod keys;
 pub mod kind;
 pub mod kinds;
 pub mod memory;

@@ -69,8 +69,8 @@ pub struct Limits {
 /// Whether an attempt may begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permission {
-    /// It may.
-    Granted,
+    /// It may, and counts as begun now, by `now_us`.
+    Granted(u64),
     /// As many run as may run at the same time.
     Full,
     /// After so many microseconds.
@@ -89,6 +89,8 @@ pub struct Jobs {
     /// The executor to which all others leave the server, plus one; 0 if there is none. Then since when.
     alone: &'static AtomicU32,
     alone_since: &'static AtomicU64,
+    /// For each database: keys that have been given up since its table of keys was last vacuumed.
+    dead_keys: &'static [AtomicU32],
     running: &'static [AtomicU32],
     kinds: &'static [KindMemory],
     record: &'static Record,
@@ -129,8 +131,13 @@ fn running_at() -> usize {
     alone_at() + 2 * size_of::<AtomicU64>()
 }
 
-fn bytes() -> usize {
+/// Where the numbers of keys that have been given up begin.
+fn dead_keys_at() -> usize {
     running_at() + size_of::<AtomicU32>() * databases()
+}
+
+fn bytes() -> usize {
+    dead_keys_at() + size_of::<AtomicU32>() * databases()
 }
 
 /// The file of what runs, once it is mapped.
@@ -164,6 +171,7 @@ unsafe fn lay_out(memory: NonNull<u8>) {
             begun_us: now_us(),
             alone: &*at(alone_at()).cast(),
             alone_since: &*at(alone_at() + size_of::<AtomicU64>()).cast(),
+            dead_keys: std::slice::from_raw_parts(at(dead_keys_at()).cast(), databases()),
             running: std::slice::from_raw_parts(at(running_at()).cast(), databases()),
             kinds: std::slice::from_raw_parts(at(0).cast(), kinds()),
             record,
@@ -261,16 +269,16 @@ impl Jobs {
         if limited.running >= allowed(limits, others, most) || self.is_left_alone(seat.executor) {
             return Permission::Full;
         }
-        if let Some(rate) = limits.rate {
-            let now = now_us() as i64;
-            if let Err(free) = limited.starts.start(rate, now) {
-                return Permission::In((free - now).unsigned_abs());
-            }
+        let now = now_us();
+        if let Some(rate) = limits.rate
+            && let Err(free) = limited.starts.start(rate, now as i64)
+        {
+            return Permission::In((free - now as i64).unsigned_abs());
         }
         limited.running += 1;
         self.running[seat.database].fetch_add(1, Relaxed);
         self.slot(seat.executor).open(number, seat.database, seat.oid, false);
-        Permission::Granted
+        Permission::Granted(now)
     }
 
     /// Asks for an attempt beside which no job of any database runs; false while some run, or another is alone.
@@ -321,6 +329,12 @@ impl Jobs {
         was_full || was_alone
     }
 
+    /// Nothing of a kind has begun that was granted then.
+    pub(crate) fn take_back(&self, number: usize, granted: u64) {
+        let lock = self.lock();
+        self.limited(number, &lock).starts.take_back(granted as i64);
+    }
+
     /// What an executor runs.
     pub fn slot(&self, executor: usize) -> &'static Slot {
         &self.record.slots[executor]
@@ -343,6 +357,19 @@ impl Jobs {
     /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
     pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
         self.record.slots.iter().position(|slot| slot.cancel(database, queue, position))
+    }
+
+    /// A key of a database has been given up.
+    pub(crate) fn count_dead_key(&self, database: usize) {
+        self.dead_keys[database].fetch_add(1, Relaxed);
+    }
+
+    /// Whether so many keys have been given up that their table is to be vacuumed; of those that ask one is told so.
+    pub(crate) fn are_keys_to_be_vacuumed(&self, database: usize, live: u32) -> bool {
+        const FEW: u32 = 1000;
+        let dead = self.dead_keys[database].load(Relaxed);
+        dead >= FEW.max(live / 2)
+            && self.dead_keys[database].compare_exchange(dead, 0, Relaxed, Relaxed).is_ok()
     }
 
     /// How many of a kind run.

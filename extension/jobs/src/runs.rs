@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pg::guard::PgError;
+use pg::guard::{PgError, Report};
 use pg::log_line;
 use queue::bell::Bell;
 use queue::items::{self, Outlook};
@@ -12,15 +12,17 @@ use request::Runner;
 use request::apart::{Failure, Work};
 use request::table::NoTable;
 use schedule::{Priority, Turns};
+use session::own_transaction::transaction;
+use session::vacuum::vacuum;
 use session::{deployments, log_rate, stored_settings, watch};
 use shared::{now_us, settings, shared};
 
-use crate::attempt::{Attempt, refuse_cancelled};
-use crate::crashes;
+use crate::attempt::Attempt;
 use crate::current::Shown;
 use crate::failure;
 use crate::kinds::{self, Kind};
 use crate::memory::{Limits, Permission, Seat, jobs};
+use crate::{crashes, keys};
 
 /// How long a kind rests after something has failed that is no job's fault, in microseconds.
 pub(crate) const PAUSE_US: u64 = 1_000_000;
@@ -46,6 +48,8 @@ pub struct Runs {
     pub(crate) owes_ring: bool,
     /// The time for which this executor has set the alarm.
     alarm: Option<i64>,
+    /// How many keys were held when their table was last vacuumed here.
+    live_keys: u32,
 }
 
 /// What a look at all kinds has come to.
@@ -78,6 +82,7 @@ impl Runs {
             rings: 0,
             owes_ring: false,
             alarm: None,
+            live_keys: 0,
         }
     }
 
@@ -120,13 +125,14 @@ impl Runs {
         for priority in self.turns.next_order() {
             for place in 0..self.kinds.len() {
                 let place = (self.next + place) % self.kinds.len();
-                match self.look(place, priority, &mut soonest) {
-                    // SAFETY: by contract.
-                    true if unsafe { self.serve(place, priority, None, runner) } => {
-                        self.next = place + 1;
-                        return Turn::Did;
-                    }
-                    _ => {}
+                let Some(granted) = self.look(place, priority, &mut soonest) else { continue };
+                // SAFETY: by contract.
+                if unsafe { self.serve(place, priority, None, runner) } {
+                    self.next = place + 1;
+                    return Turn::Did;
+                }
+                if let Some(number) = self.kinds[place].number {
+                    jobs().take_back(number, granted);
                 }
             }
         }
@@ -135,19 +141,19 @@ impl Runs {
         Turn::Nothing(soonest)
     }
 
-    /// Whether an attempt of a kind and priority may begin, which is then granted; otherwise when it may.
-    fn look(&mut self, place: usize, priority: Priority, soonest: &mut Option<Duration>) -> bool {
+    /// Whether an attempt of a kind and priority may begin: then when it was granted, otherwise when it may.
+    fn look(&mut self, place: usize, priority: Priority, soonest: &mut Option<Duration>) -> Option<u64> {
         let kind = &mut self.kinds[place];
         if !kind.is_open() {
-            return false;
+            return None;
         }
         let mut wait = |microseconds: u64| {
             let time = Duration::from_micros(microseconds);
             *soonest = Some(soonest.map_or(time, |known| known.min(time)));
-            false
+            None
         };
         match kind.outlook(priority) {
-            Outlook::Never => return false,
+            Outlook::Never => return None,
             Outlook::At(time) => return wait(time.saturating_sub(queue::now()).max(0) as u64 + 1),
             Outlook::Now => {}
         }
@@ -155,11 +161,10 @@ impl Runs {
         if resting > 0 {
             return wait(resting);
         }
-        let Some(number) = kind.number else { return false };
-        match jobs().begin(self.seat, number, &kind.limits, most()) {
-            Permission::Granted => true,
+        match jobs().begin(self.seat, kind.number?, &kind.limits, most()) {
+            Permission::Granted(now) => Some(now),
             // Whoever ends an attempt looks again.
-            Permission::Full => false,
+            Permission::Full => None,
             Permission::In(microseconds) => wait(microseconds + 1),
         }
     }
@@ -253,7 +258,7 @@ impl Runs {
         watch::begin();
         let mut run = || {
             let mut take = || attempt.take().inspect(|_| ring.if_more(attempt));
-            let mut work = Work { what: &shown, take: &mut take, check: &mut refuse_cancelled };
+            let mut work = Work { what: &shown, take: &mut take, check: &mut || attempt.check() };
             // SAFETY: by contract.
             log_rate::for_client(|| unsafe { runner.run_apart(callee, &mut work) })
         };
@@ -274,12 +279,7 @@ impl Runs {
     /// When another executor is to be woken beside a job of a kind.
     pub(crate) fn ring(&self, place: usize) -> Ring {
         let kind = &self.kinds[place];
-        Ring {
-            bell: self.bell,
-            is_owed: self.owes_ring || self.alarm.is_some(),
-            limits: kind.limits,
-            database: self.seat.database,
-        }
+        Ring { bell: self.bell, is_owed: self.owes_ring, limits: kind.limits, database: self.seat.database }
     }
 
     /// Nothing was taken: because there is nothing, or nothing can be.
@@ -297,6 +297,21 @@ impl Runs {
             }
         }
         Outcome::Nothing
+    }
+
+    /// Vacuums the table of keys if many have been given up: they come and go faster than autovacuum looks.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn look_after_keys(&mut self) {
+        if !jobs().are_keys_to_be_vacuumed(self.seat.database, self.live_keys) {
+            return;
+        }
+        let Ok(table) = transaction(Report::Log, keys::table) else { return };
+        // SAFETY: by contract. What fails is logged, and tried again after as many.
+        if unsafe { vacuum(table) }.is_ok() {
+            self.live_keys = transaction(Report::Log, keys::count_roughly).unwrap_or_default();
+        }
     }
 
     /// This executor goes to rest, until it is woken or for so long; false if there is something to do after all.
@@ -324,6 +339,8 @@ impl Runs {
     fn stop_alarm(&mut self) {
         if let Some(time) = self.alarm.take() {
             self.bell.stop_alarm(time);
+            // Whoever rests relies on it.
+            self.owes_ring = true;
         }
     }
 
@@ -343,6 +360,7 @@ impl Runs {
         jobs().end(executor, None);
         let bell = queues().bell(database);
         bell.rise(executor);
+        bell.forget_alarm();
         bell.call_one();
     }
 }

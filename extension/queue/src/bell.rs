@@ -95,6 +95,11 @@ impl Bell {
         }
     }
 
+    /// Whoever has set the alarm may have ended. Call somebody, who sets it anew.
+    pub fn forget_alarm(&self) {
+        self.alarm.store(NEVER, SeqCst);
+    }
+
     /// Takes back an alarm that was set; false if another has been set since.
     pub fn stop_alarm(&self, time: i64) -> bool {
         self.alarm.compare_exchange(time, NEVER, SeqCst, SeqCst).is_ok()

@@ -67,6 +67,8 @@ pub struct Definition {
 
 thread_local! {
     static KNOWN: RefCell<HashMap<String, Rc<Definition>>> = RefCell::default();
+    /// The same by their numbers.
+    static NUMBERED: RefCell<HashMap<u32, Rc<Definition>>> = RefCell::default();
     static WATCHED: Cell<[Oid; 2]> = const { Cell::new([Oid::INVALID; 2]) };
     /// [`changes`] when they were read; at first no number that it can have.
     static KNOWN_AT: Cell<u64> = const { Cell::new(u64::MAX) };
@@ -91,11 +93,7 @@ pub fn find(name: &str) -> Rc<Definition> {
 
 /// The queue of this name, if there is one.
 pub fn look_up(name: &str) -> Option<Rc<Definition>> {
-    if KNOWN_AT.get() != changes() {
-        KNOWN.with_borrow_mut(HashMap::clear);
-        WATCHED.set([relation("queue"), relation("permission")]);
-        KNOWN_AT.set(changes());
-    }
+    forget_changed();
     if let Some(known) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
         return Some(known);
     }
@@ -103,12 +101,27 @@ pub fn look_up(name: &str) -> Option<Rc<Definition>> {
     // What has changed while it was read is read again next time.
     if KNOWN_AT.get() == changes() {
         KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), definition.clone()));
+        NUMBERED.with_borrow_mut(|known| known.insert(definition.id, definition.clone()));
     }
     Some(definition)
 }
 
+/// Forgets what is known if the definitions may have changed.
+fn forget_changed() {
+    if KNOWN_AT.get() != changes() {
+        KNOWN.with_borrow_mut(HashMap::clear);
+        NUMBERED.with_borrow_mut(HashMap::clear);
+        WATCHED.set([relation("queue"), relation("permission")]);
+        KNOWN_AT.set(changes());
+    }
+}
+
 /// The queue of this number, if there is one.
 pub fn of_number(id: u32) -> Option<Rc<Definition>> {
+    forget_changed();
+    if let Some(known) = NUMBERED.with_borrow(|known| known.get(&id).cloned()) {
+        return Some(known);
+    }
     let row = rows::<7>(relation("queue")).into_iter().find(|row| row[0].number() == id)?;
     look_up(&row[1].text()?)
 }

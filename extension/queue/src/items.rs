@@ -109,11 +109,23 @@ pub fn remove(queue: &Definition, positions: &[u64], mut hand_out: impl FnMut(&I
 /// Removes a row that nobody has claimed, and hands it out: false if somebody has, or if it is gone.
 pub fn remove_unclaimed(queue: &Definition, position: u64, mut hand_out: impl FnMut(&Item<'_>)) -> Found {
     match settle::settle_unless_claimed(queue, &named(&[position]), FOR_GOOD) {
-        Err(_) => Found::Claimed,
+        Err(transaction) => Found::Claimed(transaction),
         Ok(hauls) => {
             hauls.iter().for_each(|haul| show(haul, &mut hand_out));
             if hauls.iter().all(|haul| haul.rows.is_empty()) { Found::Gone } else { Found::There }
         }
+    }
+}
+
+/// Keeps a row that nobody has claimed from others until this transaction ends, and changes nothing about it.
+pub fn touch(queue: &Definition, position: u64) -> Found {
+    let mut until = None;
+    look_at(queue, position, |item| until = Some(item.due));
+    let Some(until) = until else { return Found::Gone };
+    match settle::settle_unless_claimed(queue, &named(&[position]), until) {
+        Err(transaction) => Found::Claimed(transaction),
+        Ok(hauls) if hauls.iter().all(|haul| haul.rows.is_empty()) => Found::Gone,
+        Ok(_) => Found::There,
     }
 }
 
@@ -123,9 +135,20 @@ pub fn look_at(queue: &Definition, position: u64, mut hand_out: impl FnMut(&Item
         None => Found::Gone,
         Some((haul, state)) => {
             show(&haul, &mut hand_out);
-            if matches!(state, State::Busy(_)) { Found::Claimed } else { Found::There }
+            match state {
+                State::Busy(transaction) => Found::Claimed(transaction),
+                _ => Found::There,
+            }
         }
     }
+}
+
+/// Waits for the end of a transaction, as for a lock.
+///
+/// # Panics
+/// As PostgreSQL's error, if that would be a deadlock.
+pub fn wait_for(transaction: u64) {
+    settle::wait_for(transaction);
 }
 
 /// Whether a row is there.
@@ -133,8 +156,8 @@ pub fn look_at(queue: &Definition, position: u64, mut hand_out: impl FnMut(&Item
 pub enum Found {
     /// It is not, or not any more.
     Gone,
-    /// A transaction that runs has claimed it.
-    Claimed,
+    /// This transaction, which is in progress, has claimed it, or sends it.
+    Claimed(u64),
     /// It is, and nobody has it.
     There,
 }

@@ -44,11 +44,15 @@ impl<'a> Reader<'a> {
     /// the own.
     pub fn read(&self, number: u32, wanted: &[Span]) -> Page {
         let mut page = Page { buffer: 0, table: self.table(), number, count: 0, places: [0; MOST] };
+        let only = match wanted {
+            [span] if span.len() == 1 => Some(span.first),
+            _ => None,
+        };
         // SAFETY: one guard around the page. Nothing inside owns memory, and an error unpins and unlocks.
         unsafe {
             direct(|| {
                 page.pin(**self.rows, self.strategy);
-                page.look(|page, tuple| {
+                page.look(only, |page, tuple| {
                     spans::contain(wanted, position_of(tuple))
                         && pg::HeapTupleSatisfiesVisibility(
                             tuple,
@@ -68,7 +72,7 @@ impl<'a> Reader<'a> {
         unsafe {
             direct(|| {
                 page.pin(**self.rows, self.strategy);
-                page.look(|page, _| page.count == 0);
+                page.look(None, |page, _| page.count == 0);
             });
         }
         page.tuples().next().map(|tuple| {
@@ -114,23 +118,42 @@ impl Page {
         self.buffer = unsafe { pg::ReadBufferExtended(relation, fork, self.number, mode, strategy) };
     }
 
+    /// Looks for rows; for the row of one position, if only that is wanted.
+    ///
     /// # Safety
     /// The page is pinned. PostgreSQL's errors are caught further up.
-    unsafe fn look(&mut self, is_wanted: impl Fn(&Page, *mut HeapTupleData) -> bool) {
+    unsafe fn look(&mut self, only: Option<u64>, is_wanted: impl Fn(&Page, *mut HeapTupleData) -> bool) {
         // SAFETY: by contract; the page is locked while line pointers are read.
         unsafe {
             pg::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             let last = pg_sys::PageGetMaxOffsetNumber(pg_sys::BufferGetPage(self.buffer));
-            for place in 1..=last {
+            let start = only.and_then(|position| self.guess(position, last)).unwrap_or(1);
+            for place in (start..=last).chain(1..start) {
                 if let Some(mut tuple) = self.tuple(place)
                     && is_wanted(self, &mut tuple)
                     && self.count < MOST
                 {
                     self.places[self.count] = place;
                     self.count += 1;
+                    if only.is_some() {
+                        break;
+                    }
                 }
             }
             pg::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+        }
+    }
+
+    /// The place of a position on a page that has neighbouring positions in their order, as most have.
+    ///
+    /// # Safety
+    /// The page is pinned and locked, and has so many places.
+    unsafe fn guess(&self, position: u64, last: u16) -> Option<u16> {
+        // SAFETY: by contract.
+        unsafe {
+            let distance = position.checked_sub(position_of(&self.tuple(1)?))?;
+            let place = u16::try_from(distance).ok()?.checked_add(1).filter(|place| *place <= last)?;
+            (position_of(&self.tuple(place)?) == position).then_some(place)
         }
     }
 

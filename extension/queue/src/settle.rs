@@ -130,7 +130,7 @@ pub(crate) fn look_at(queue: &Definition, position: u64) -> Option<(Haul, State)
 
 /// # Panics
 /// As PostgreSQL's error, if waiting would be a deadlock.
-fn wait_for(transaction: u64) {
+pub(crate) fn wait_for(transaction: u64) {
     let number = pg_sys::TransactionId::from_inner(transaction as u32);
     // SAFETY: inside a transaction, without the queue's lock.
     unsafe {

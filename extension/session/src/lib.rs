@@ -17,6 +17,7 @@
 //! - [`signals`]: the handlers of signals, and [`handlers`]: whether they are still there.
 //! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
 //! - [`watch`]: how long a cancelled request goes on, and how much memory it takes; [`libraries`]: what is loaded into the process.
+//! - [`vacuum`]: VACUUM of a table of the platform's own.
 //! - [`log_rate`]: how much requests may make the workers log.
 //! - [`faults`]: what a mistake of ours would do, in the build for the tests of those alone.
 
@@ -53,4 +54,5 @@ pub mod stored_settings;
 pub mod subtransaction;
 pub mod temporary;
 pub mod user_settings;
+pub mod vacuum;
 pub mod watch;

@@ -4,8 +4,9 @@
 create schema job;
 comment on schema job is 'Jobs: enqueued in the transaction that causes them, run exactly once';
 
-create type job.entry as (arguments jsonb, key text, root bigint);
+create type job.entry as (arguments jsonb, key text, root bigint, holds text);
 comment on type job.entry is 'A job as its queue has it';
+comment on column job.entry.holds is 'For how long it holds its key: waiting, running or time';
 comment on column job.entry.root is 'The id of the job as which it was enqueued first, if it was sent again as this one';
 
 create table job.kind (
@@ -84,6 +85,7 @@ create table job.dead (
   priority text not null,
   arguments jsonb not null,
   key text,
+  holds text,
   root bigint,
   attempts integer not null,
   enqueued_at timestamptz not null,
@@ -91,6 +93,18 @@ create table job.dead (
   reason text not null check (reason in ('failed', 'given up', 'cancelled', 'crashed')));
 comment on table job.dead is 'Jobs that are not tried any more; job.dead_jobs shows them';
 create index on job.dead (kind, died_at);
+
+create table job.key (
+  kind integer not null,
+  key text not null,
+  job bigint not null,
+  holds text not null check (holds in ('waiting', 'running', 'time')),
+  until timestamptz,
+  primary key (kind, key))
+with (fillfactor = 70, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.5, autovacuum_vacuum_cost_delay = 0);
+comment on table job.key is 'Keys, and the jobs that hold them';
+comment on column job.key.holds is 'For how long: while the job waits, while it waits or runs, or for a time';
+comment on column job.key.until is 'Until when, of one that is held for a time';
 
 -- So that a publication of all tables does not forbid what updates or deletes here.
 alter table job.failure replica identity full;
@@ -108,6 +122,7 @@ select pg_catalog.pg_extension_config_dump('job.kind_id_seq', '');
 select pg_catalog.pg_extension_config_dump('job.permission', '');
 select pg_catalog.pg_extension_config_dump('job.failure', '');
 select pg_catalog.pg_extension_config_dump('job.dead', '');
+select pg_catalog.pg_extension_config_dump('job.key', '');
 
 -- What the functions below have done as the owner of the extension, after they have checked who calls.
 
@@ -149,6 +164,7 @@ begin
   delete from job.permission p where p.kind = unmake.kind;
   delete from job.failure f where f.kind = unmake.kind;
   delete from job.dead d where d.kind = unmake.kind;
+  delete from job.key k where k.kind = unmake.kind;
 end
 $body$;
 comment on function job.unmake(integer) is 'Removes a kind with all its jobs; job.undefine() calls it';
@@ -211,12 +227,22 @@ as 'MODULE_PATHNAME', 'howdah_job_revoke';
 comment on function job.revoke(text, text, text) is 'Takes a right back that job.grant() has given';
 
 create function job.enqueue(
-  kind text, arguments jsonb default '{}', at timestamptz default null, priority text default null)
+  kind text, arguments jsonb default '{}', at timestamptz default null, priority text default null,
+  key text default null, holds text default 'waiting', holds_for interval default null, meets text default 'keep')
 returns bigint
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_job_enqueue';
-comment on function job.enqueue(text, jsonb, timestamptz, text) is
-  'Enqueues a job, which begins after this transaction''s commit, and not before a time. Returns its id';
+comment on function job.enqueue(text, jsonb, timestamptz, text, text, text, interval, text) is
+  'Enqueues a job, which begins after this transaction''s commit, and not before a time. Returns its id, or that of the job that holds its key';
+
+create function job.enqueue_with_key(
+  kind text, key text, arguments jsonb default '{}', at timestamptz default null, priority text default null,
+  holds text default 'waiting', holds_for interval default null, meets text default 'keep')
+returns table (id bigint, has_met boolean)
+language c volatile rows 1
+as 'MODULE_PATHNAME', 'howdah_job_enqueue_with_key';
+comment on function job.enqueue_with_key(text, text, jsonb, timestamptz, text, text, interval, text) is
+  'The same for a job with a key, and whether it has met one that holds it';
 
 create function job.sees(kind text) returns boolean
 language c stable

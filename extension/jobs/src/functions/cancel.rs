@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::JsonB;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 use queue::definition;
 use queue::items::{self, Found};
 use schedule::Priority;
-use session::authority::{rows_as_owner, value_as_owner};
+use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
 use shared::shared;
 
+use crate::keys::{self, Holds, Meets, New};
 use crate::kind::{self, Kind, Right};
 use crate::memory::jobs;
 use crate::{current, failure, id};
@@ -47,9 +49,9 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
         match found {
             Found::Gone => return false,
             Found::There => return true,
-            Found::Claimed if interrupt(number, position) => return true,
+            Found::Claimed(_) if interrupt(number, position) => return true,
             // It was taken just now, or its failure is being written down; or this transaction has enqueued it.
-            Found::Claimed => {}
+            Found::Claimed(_) => {}
         }
         pgrx::check_for_interrupts!();
         std::thread::sleep(PAUSE);
@@ -71,7 +73,7 @@ fn interrupt(queue: u32, position: u64) -> bool {
 }
 
 /// The index of this session's database.
-pub(super) fn database() -> Option<usize> {
+pub(crate) fn database() -> Option<usize> {
     // SAFETY: PostgreSQL's own variable.
     let oid = unsafe { pg_sys::MyDatabaseId }.to_u32();
     shared().databases.iter().position(|database| !database.is_unused() && database.oid() == oid)
@@ -79,9 +81,11 @@ pub(super) fn database() -> Option<usize> {
 
 /// A dead job.
 struct Dead {
+    id: i64,
     priority: Priority,
-    arguments: pgrx::JsonB,
+    arguments: JsonB,
     key: Option<String>,
+    holds: Option<String>,
     root: i64,
 }
 
@@ -89,9 +93,16 @@ sql_function!(
     /// `job.redrive(id)`
     howdah_job_redrive,
     |call| {
-        let kind = dead_kind(call);
-        match kind.as_ref().and_then(|kind| redrive(kind, "d.id = $2", call.need::<i64>(0, "id").into()).pop()) {
-            Some(id) => call.give(id),
+        let Some(kind) = dead_kind(call) else { return call.null() };
+        let dead = dead_jobs(&kind, "d.id = $2", call.need::<i64>(0, "id").into());
+        let again = dead.first().map(|dead| (dead, redrive(&kind, dead)));
+        match again {
+            Some((_, Some(id))) => call.give(id),
+            Some((dead, None)) => refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+                &format!("another job holds the key {:?} of job {}", dead.key.as_deref().unwrap_or_default(), dead.id),
+                "Send it again when that one has ended, or discard it.",
+            ),
             None => call.null(),
         }
     }
@@ -104,9 +115,8 @@ sql_function!(
         let kind = kind::find(call.need_text(0, "kind"));
         kind.check(Right::Redrive);
         let limit: Option<i32> = call.get(1);
-        let which = "d.id = any (array(
-            select o.id from job.dead o where o.kind = $1 order by o.died_at, o.id limit $2 for update skip locked))";
-        Datum::from(redrive(&kind, which, limit.into()).len() as i64)
+        let dead = dead_jobs(&kind, "true order by d.died_at, d.id limit $2", limit.into());
+        Datum::from(dead.iter().filter_map(|dead| redrive(&kind, dead)).count() as i64)
     }
 );
 
@@ -119,27 +129,46 @@ fn dead_kind(call: Call) -> Option<Kind> {
     Some(kind)
 }
 
-/// Sends dead jobs again, with all their attempts; their new ids.
-fn redrive(kind: &Kind, which: &str, argument: DatumWithOid<'_>) -> Vec<i64> {
+/// Dead jobs of a kind, which are this transaction's: those that another has are left out.
+fn dead_jobs(kind: &Kind, which: &str, argument: DatumWithOid<'_>) -> Vec<Dead> {
     let statement = format!(
-        "delete from job.dead d where d.kind = $1 and {which}
-         returning d.priority, d.arguments, d.key, coalesce(d.root, d.id)"
+        "select d.id, d.priority, d.arguments, d.key, d.holds, coalesce(d.root, d.id) from job.dead d
+         where d.kind = $1 and {which} for update skip locked"
     );
-    let dead = rows_as_owner(&statement, &[(kind.id as i32).into(), argument], |row| {
+    rows_as_owner(&statement, &[(kind.id as i32).into(), argument], |row| {
         Some(Dead {
-            priority: Priority::of(&row.get::<String>(1).ok()??)?,
-            arguments: row.get(2).ok()??,
-            key: row.get(3).ok()?,
-            root: row.get(4).ok()??,
+            id: row.get(1).ok()??,
+            priority: Priority::of(&row.get::<String>(2).ok()??)?,
+            arguments: row.get(3).ok()??,
+            key: row.get(4).ok()?,
+            holds: row.get(5).ok()?,
+            root: row.get(6).ok()??,
         })
-    });
-    dead.into_iter()
-        .map(|dead| {
-            let queue = kind.queue(dead.priority);
-            let values = [dead.arguments.into_datum(), dead.key.into_datum(), dead.root.into_datum()];
-            id::of(queue.id, items::put(&queue, 0, &values))
-        })
-        .collect()
+    })
+}
+
+/// Sends a dead job again, with all its attempts; its new id. None if another holds its key: it stays dead then.
+fn redrive(kind: &Kind, dead: &Dead) -> Option<i64> {
+    // One that was held for a time is asked for now.
+    let holds = dead.holds.as_deref().and_then(Holds::of);
+    let key = dead.key.as_deref().zip(holds);
+    let new = New {
+        kind,
+        priority: dead.priority,
+        arguments: JsonB(dead.arguments.0.clone()).into_datum()?,
+        at: 0,
+        root: Some(dead.root),
+        key,
+    };
+    let (id, has_met) = match key {
+        Some((key, holds)) => keys::enqueue(&new, key, holds, Meets::Keep),
+        None => (new.put(0), false),
+    };
+    if has_met {
+        return None;
+    }
+    run_as_owner("delete from job.dead d where d.id = $1", &[dead.id.into()]);
+    Some(id)
 }
 
 sql_function!(

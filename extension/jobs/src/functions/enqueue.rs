@@ -1,40 +1,114 @@
 //! Enqueueing jobs, and what a job says of itself.
 
-use pg::entry::sql_function;
+use pg::entry::{Call, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::prelude::*;
 use pgrx::{JsonB, pg_sys};
-use queue::items;
+use queue::functions::typed::in_microseconds;
 use schedule::Priority;
 
 use crate::failure::{GIVE_UP, RETRY};
+use crate::keys::{self, Holds, Meets, New};
 use crate::kind::{self, Right};
-use crate::{current, entry, id};
+use crate::{current, entry};
 
 sql_function!(
-    /// `job.enqueue(kind, arguments, at, priority)`
+    /// `job.enqueue(kind, arguments, at, priority, key, holds, holds_for, meets)`
     howdah_job_enqueue,
     |call| {
-        let kind = kind::find(call.need_text(0, "kind"));
-        kind.check(Right::Enqueue);
-        let arguments = call.argument(1);
-        match call.get::<JsonB>(1) {
-            Some(value) if entry::is_object(&value) => {}
-            _ => refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "the arguments of a job are a JSON object",
-                "Its members are arguments of the kind's function, by their names: '{\"user_id\": 7}'.",
-            ),
-        }
-        let at: Option<i64> = call.argument(2).map(|at| at.value() as i64);
-        let priority = call.text(3).map_or(kind.priority, priority);
-        let queue = kind.queue(priority);
-        queue.hold_row_type();
-        let position = items::put(&queue, at.unwrap_or_default().max(0), &[arguments, None, None]);
-        call.give(id::of(queue.id, position))
+        let places = Places { arguments: 1, at: 2, priority: 3, key: 4, holds: 5 };
+        let (id, _) = enqueue(call, &places);
+        call.give(id)
     }
 );
+
+sql_function!(
+    /// `job.enqueue_with_key(kind, key, arguments, at, priority, holds, holds_for, meets)`
+    howdah_job_enqueue_with_key,
+    |call| {
+        call.need_text(1, "key");
+        let places = Places { arguments: 2, at: 3, priority: 4, key: 1, holds: 5 };
+        let (id, has_met) = enqueue(call, &places);
+        pg::entry::Returned::all(call, [pg::entry::columns![id, has_met]].into_iter())
+    }
+);
+
+/// Where arguments are; the two behind `holds` follow it.
+struct Places {
+    arguments: usize,
+    at: usize,
+    priority: usize,
+    key: usize,
+    holds: usize,
+}
+
+/// Enqueues what a call says: the id, and whether it is that of a job that was met.
+fn enqueue(call: Call, places: &Places) -> (i64, bool) {
+    let kind = kind::find(call.need_text(0, "kind"));
+    kind.check(Right::Enqueue);
+    let arguments = match (call.argument(places.arguments), call.get::<JsonB>(places.arguments)) {
+        (Some(arguments), Some(value)) if entry::is_object(&value) => arguments,
+        _ => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "the arguments of a job are a JSON object",
+            "Its members are arguments of the kind's function, by their names: '{\"user_id\": 7}'.",
+        ),
+    };
+    let holds = holds(call, places.holds);
+    let key = call.text(places.key);
+    key.inspect(|key| check_key(key));
+    let new = New {
+        kind: &kind,
+        priority: call.text(places.priority).map_or(kind.priority, priority),
+        arguments,
+        at: call.argument(places.at).map_or(0, |at| at.value() as i64),
+        root: None,
+        key: key.map(|key| (key, holds)),
+    };
+    let meets = call.need_text(places.holds + 2, "meets");
+    let Some(meets) = Meets::of(meets) else {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("meets is 'keep', 'replace' or 'restart', not '{meets}'"),
+        )
+    };
+    match key {
+        Some(key) => keys::enqueue(&new, key, holds, meets),
+        None => (new.put(new.at), false),
+    }
+}
+
+/// For how long a key is held, as two arguments from this place on say.
+fn holds(call: Call, place: usize) -> Holds {
+    if let Some(time) = call.get::<pgrx::datum::Interval>(place + 1) {
+        let microseconds = in_microseconds(&time);
+        if microseconds <= 0 {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "holds_for must be longer than 0");
+        }
+        return Holds::For(microseconds);
+    }
+    let word = call.need_text(place, "holds");
+    Holds::of(word).unwrap_or_else(|| {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("holds is 'waiting' or 'running', not '{word}'"),
+            "holds_for => '1 hour' holds the key for a time.",
+        )
+    })
+}
+
+/// Longest key, in bytes: it is in an index.
+const LONGEST_KEY: usize = 500;
+
+fn check_key(key: &str) {
+    if key.is_empty() || key.len() > LONGEST_KEY {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("a key has 1 to {LONGEST_KEY} bytes, and this has {}", key.len()),
+        );
+    }
+}
 
 /// The priority of this word.
 pub fn priority(word: &str) -> Priority {
@@ -69,7 +143,7 @@ sql_function!(
     howdah_job_retry,
     |call| {
         let after: pgrx::datum::Interval = call.need(0, "after");
-        let microseconds = queue::functions::typed::in_microseconds(&after).max(0);
+        let microseconds = in_microseconds(&after).max(0);
         let message = call.text(1).unwrap_or("the job asks to be run again").to_owned();
         unwind(PgError {
             sqlstate: RETRY,

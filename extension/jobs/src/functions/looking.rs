@@ -94,7 +94,7 @@ sql_function!(
             let found = items::look_at(&queue, position, |item| shown = Some((item.reads, item.sent_at, item.due, entry::of(item))));
             if let Some((reads, sent_at, due, entry)) = shown {
                 let time = |time: i64| TimestampWithTimeZone::try_from(time).ok();
-                let is_running = found == Found::Claimed;
+                let is_running = matches!(found, Found::Claimed(_));
                 let state = match (is_running, due > queue::now()) {
                     (true, _) => "running",
                     (_, true) => "delayed",

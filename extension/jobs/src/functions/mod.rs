@@ -5,4 +5,5 @@ mod enqueue;
 mod looking;
 mod rights;
 
+pub(crate) use cancel::database;
 pub use enqueue::priority;

@@ -37,6 +37,10 @@ impl Serving<'_> {
         let entry = self.worker.entry();
         // SAFETY: on the main thread, outside a transaction.
         unsafe { leftovers::tidy() };
+        if let Some(jobs) = self.jobs.as_mut() {
+            // SAFETY: as above.
+            unsafe { jobs.look_after_keys() };
+        }
         entry.requests.fetch_add(1, Relaxed);
         entry.idle_since.store(now_us(), Relaxed);
         self.handlers.require_unchanged();
