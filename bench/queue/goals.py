@@ -1,8 +1,8 @@
 """The figures to reach."""
 
 from bench.harness.goals import Goal
+from bench.queue.report import JOBS, RATE
 
-RATE = "records_per_second"
 ACKED = ("ladder", "howdah_tcp_acked")
 TAKEN = "take_4_1000"
 
@@ -22,6 +22,25 @@ def _pinned():
             case = f"pinned_{way}{batch}"
             yield _bound(f"{case}: rate in % of that without, {words}", case, 95, "percent_of_free")
             yield _bound(f"{case}: dead rows for 100 records", case, 1, "dead_rows_per_100", at_most=True)
+
+
+def _jobs():
+    """Jobs, beside each of the peers: who is the fastest differs from case to case."""
+    for peer in ("graphile_worker", "pg_boss", "river"):
+        for case, words, rate in (
+            ("jobs_nothing", "jobs that do nothing", 3),
+            ("jobs_insert", "jobs that insert a row", 1.5),
+            ("jobs_enqueue", "jobs enqueued", 2),
+        ):
+            measured, against = (case, "howdah"), (case, peer)
+            yield Goal(f"{words}, over {peer}", measured, against, rate, metric=JOBS)
+            if case != "jobs_enqueue":
+                text = f"{words}, CPU of {peer}'s"
+                yield Goal(text, measured, against, 1 / 3, metric="cpu_us_per_job", at_most=True)
+    yield _bound("p50 from commit to start, in microseconds", "jobs_latency", 2_000, "p50_us", at_most=True)
+    yield _bound("p99 from commit to start, in microseconds", "jobs_latency", 10_000, "p99_us", at_most=True)
+    million, few = ("jobs_million", "howdah"), ("jobs_nothing", "howdah")
+    yield Goal("jobs that do nothing with a million waiting, over few", million, few, 0.9, metric=JOBS)
 
 
 GOALS = (
@@ -56,4 +75,5 @@ GOALS = (
     _bound("WAL bytes of a record in, more than COPY", "wal", 24, "wal_bytes_in_over_copy", at_most=True),
     _bound("WAL bytes of a record out", "wal", 5, "wal_bytes_out", at_most=True),
     *_pinned(),
+    *_jobs(),
 )

@@ -3,7 +3,8 @@
 from bench.http.report import by_case
 
 RATE = "records_per_second"
-MORE_IS_BETTER = (RATE, "percent_of_free")
+JOBS = "jobs_per_second"
+MORE_IS_BETTER = (RATE, JOBS, "percent_of_free")
 # Which of Howdah's systems a peer is compared with; the ladder's bar is durable and acknowledged.
 OURS = {"ladder": "howdah_tcp_acked"}
 

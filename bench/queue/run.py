@@ -1,6 +1,6 @@
 """Runs the queue benchmark: `python3 -m bench.queue.run`, or `make bench-queue`.
 
-    CASES     ladder, floor, latency, take, backlog, pinned, wal, with commas between them; all without it
+    CASES     ladder, floor, latency, take, backlog, pinned, wal, jobs, with commas between them; all without it
     SYSTEMS   names of systems, likewise
     DURATION  seconds for which `pinned` holds a transaction open (180); of `latency` each rate has a ninth
     RECORDS   how many records go in by the ladder (1000000)
@@ -25,7 +25,7 @@ from bench.harness.goals import judge
 from bench.harness.processes import Failed, interrupt_on_termination
 from bench.harness.progress import Progress
 from bench.harness.results import Results, describe_run, with_committed, write
-from bench.queue import ladder, queues
+from bench.queue import jobs, ladder, queues
 from bench.queue.goals import GOALS
 from bench.queue.picture import picture
 from bench.queue.records import Records
@@ -62,6 +62,7 @@ CASES = (
     Case("backlog", backlog, (queues.HOWDAH, queues.DELETE_CTID, queues.PGMQ_POP)),
     Case("pinned", pinned, tuple(queues.SYSTEMS.values()), once=True),
     Case("wal", wal, tuple(queues.SYSTEMS.values())),
+    Case("jobs", jobs.jobs, tuple(jobs.SYSTEMS.values())),
 )
 
 
@@ -80,7 +81,7 @@ class Choice:
 
 def chosen(environment):
     """Reads the environment."""
-    known_systems = [*ladder.SYSTEMS, *queues.SYSTEMS]
+    known_systems = list(dict.fromkeys([*ladder.SYSTEMS, *queues.SYSTEMS, *jobs.SYSTEMS]))
     cases = choice.names(environment, "CASES", [case.name for case in CASES])
     systems = choice.names(environment, "SYSTEMS", known_systems)
     seconds = choice.number(environment, "DURATION", DURATION)
@@ -120,6 +121,7 @@ def main():
 
 def _run(runs, wanted):
     ladder.prepare({system.name for _, system in runs} & ladder.SYSTEMS.keys())
+    jobs.prepare({system.name for case, system in runs if case.name == "jobs"})
     results, complete = Results(describe_run()), False
     progress = Progress(len(runs))
     try:

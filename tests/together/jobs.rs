@@ -1,6 +1,7 @@
 //! Jobs: enqueued in a transaction, run exactly once.
 
 use howdah_tests::platform::{Platform, wait_for};
+use howdah_tests::queues::error;
 
 /// A platform with a table that jobs write to, and a kind of jobs that do.
 fn platform() -> Platform {
@@ -34,6 +35,46 @@ fn a_job_runs_once_after_the_commit_that_enqueues_it() {
     platform.sql("select job.enqueue('run', '{\"number\": 4}', at => now() + interval '200 ms')");
     wait_for("the delayed job", || platform.count("ran where number = 4") == 1);
     assert_eq!(platform.count("ran"), 3);
+}
+
+#[test]
+fn many_are_enqueued_at_once_in_order_and_all_or_none() {
+    let platform = platform();
+    platform.sql("select job.pause('run')");
+    platform.sql(
+        "create table sent as
+         select id, place from job.enqueue_many('run',
+           array(select jsonb_build_object('number', n) from generate_series(1, 3000) n), priority => 'high')
+         with ordinality s(id, place)",
+    );
+    assert_eq!(
+        platform.count("sent cross join lateral job.find(id) f where (f.arguments->>'number')::int = place"),
+        3000
+    );
+    assert_eq!(
+        platform.count("(select lag(id) over (order by place) >= id as falls from sent) s where falls"),
+        0
+    );
+    let mut session = platform.session();
+    for arguments in [r#"array['{"number": 1}', '[]']::jsonb[]"#, "array[null]::jsonb[]", "null", "'{7}'"] {
+        let refused = error(&mut session, &format!("select job.enqueue_many('run', {arguments})"));
+        assert!(refused.contains("the arguments of a job are a JSON object"), "{arguments}: {refused}");
+    }
+    for arguments in ["7", "\"text\"", "null", "[{}]"] {
+        let refused = error(&mut session, &format!("select job.enqueue('run', '{arguments}')"));
+        assert!(refused.contains("the arguments of a job are a JSON object"), "{arguments}: {refused}");
+    }
+    // One that is so long that it is compressed, and none at all.
+    platform.sql(
+        "create table long as select jsonb_build_object('number', 3001, 'text', repeat('x', 100000)) as a;
+         select job.enqueue('run', a - 'text' || '{\"fails\": 0}') from long;
+         select job.enqueue_many('run', array(select a from long));
+         select job.enqueue_many('run', '{}')",
+    );
+    assert_eq!(platform.count("job.dead_jobs"), 0);
+    platform.sql("select job.resume('run')");
+    wait_for("all", || platform.count("ran where number <= 3000") == 3000);
+    wait_for("the long ones", || platform.count("ran where number = 3001") == 2);
 }
 
 #[test]

@@ -33,6 +33,10 @@ OBJECTS = [
     _entry("wal", "howdah", "wal_bytes_out", 0.0),
     _entry("backlog_10000", "howdah", "pages_per_take", 30.0),
     _entry("backlog_10000", "delete_ctid", "pages_per_take", 90.0),
+    _entry("jobs_nothing", "howdah", "jobs_per_second", 600.0),
+    _entry("jobs_nothing", "howdah", "cpu_us_per_job", 10.0),
+    _entry("jobs_nothing", "river", "jobs_per_second", 150.0),
+    _entry("jobs_nothing", "river", "cpu_us_per_job", 25.0),
 ]
 
 
@@ -54,9 +58,23 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(any(line.startswith("reached    0.00 (at most 5)") for line in lines), lines)
         self.assertTrue(any(line.startswith("reached    2.00 (at least 1.8)") for line in lines), lines)
 
+    def test_jobs_are_compared_by_their_rate_and_their_cpu(self):
+        lines = judge(OBJECTS, GOALS)
+        self.assertIn("reached    4.00 (at least 3)  jobs that do nothing, over river", lines)
+        self.assertTrue(any(line.startswith("SHORT      0.40 (at most 0.333333)") for line in lines), lines)
+        self.assertIn(
+            "howdah is 4.00 x", next(line for line in table(OBJECTS).splitlines() if "river" in line)
+        )
+
     def test_the_picture_shows_ways_in_and_out(self):
         drawing = picture(OBJECTS)
-        for text in ("howdah_tcp_acked", "copy_csv", "taken by 4 consumers", "howdah 8.0"):
+        for text in (
+            "howdah_tcp_acked",
+            "copy_csv",
+            "taken by 4 consumers",
+            "jobs run that do nothing",
+            "howdah 8.0",
+        ):
             self.assertIn(text, drawing)
         self.assertIsNone(picture([_entry("wal", "howdah", "wal_bytes_out", 1.0)]))
 

@@ -1,7 +1,7 @@
 //! A job as its queue has it: the columns of `job.entry`.
 
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{JsonB, pg_sys};
 use queue::items::Item;
 
 /// What a queue has of a job.
@@ -46,6 +46,14 @@ unsafe fn text_of_jsonb(value: pg_sys::Datum) -> String {
 }
 
 /// Whether a jsonb is an object.
-pub(crate) fn is_object(value: &JsonB) -> bool {
-    value.0.is_object()
+///
+/// # Safety
+/// A value of type jsonb.
+pub(crate) unsafe fn is_object(value: pg_sys::Datum) -> bool {
+    // SAFETY: by contract. What is there begins with the header of its outermost container, which may not be aligned.
+    unsafe {
+        let jsonb = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
+        let header = pgrx::varlena::vardata_any(jsonb).cast::<u32>().read_unaligned();
+        header & pg_sys::JB_FOBJECT != 0
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use queue::definition;
 use queue::items::{self, Found};
@@ -92,6 +93,20 @@ impl New<'_> {
         let values = [Some(self.arguments), key.into_datum(), self.root.into_datum(), holds.into_datum()];
         id::of(queue.id, items::put(&queue, at.max(0), &values))
     }
+}
+
+/// Enqueues jobs of a kind and priority without keys, with these arguments; their ids.
+pub(crate) fn put_all(
+    kind: &Kind,
+    priority: Priority,
+    at: i64,
+    arguments: &[Datum],
+) -> impl Iterator<Item = i64> + use<> {
+    let queue = kind.queue(priority);
+    queue.hold_row_type();
+    let positions = items::put_all(&queue, at.max(0), arguments.len(), |place| [Some(arguments[place])]);
+    let number = queue.id;
+    (positions.first..positions.end).map(move |position| id::of(number, position))
 }
 
 /// A row of `job.key`.

@@ -102,10 +102,15 @@ struct Source {
     /// The queue's news when it was last looked at; none before.
     seen: Option<u64>,
     outlook: Outlook,
+    /// The last look has found a job: the next goes to take one without asking first, as where there was one there are more.
+    had_one: bool,
 }
 
 impl Source {
     fn outlook(&mut self) -> Outlook {
+        if std::mem::take(&mut self.had_one) {
+            return Outlook::Now;
+        }
         let news = self.queue.memory().news();
         let is_over = matches!(self.outlook, Outlook::At(time) if time <= queue::now());
         if self.seen != Some(news) || is_over || self.outlook == Outlook::Now {
@@ -146,6 +151,13 @@ impl Kind {
         self.sources[priority.place()].as_mut().map_or(Outlook::Never, Source::outlook)
     }
 
+    /// A job of a priority was there.
+    pub(crate) fn had_one(&mut self, priority: Priority) {
+        if let Some(source) = &mut self.sources[priority.place()] {
+            source.had_one = true;
+        }
+    }
+
     /// The priority of the jobs in a queue; none if they are of another kind.
     pub(crate) fn priority_of(&self, queue: u32) -> Option<Priority> {
         Priority::ALL.into_iter().find(|priority| self.row.queues[priority.place()] == queue)
@@ -165,7 +177,7 @@ impl Kind {
                 .or_else(|| if number == 0 { None } else { definition::of_number(number) });
             *source = queue.map(|queue| {
                 queue.memory().hang_on(bell);
-                Source { queue, seen: None, outlook: Outlook::Now }
+                Source { queue, seen: None, outlook: Outlook::Now, had_one: false }
             });
         }
     }

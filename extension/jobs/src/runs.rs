@@ -128,6 +128,7 @@ impl Runs {
                 let Some(granted) = self.look(place, priority, &mut soonest) else { continue };
                 // SAFETY: by contract.
                 if unsafe { self.serve(place, priority, None, runner) } {
+                    self.kinds[place].had_one(priority);
                     self.next = place + 1;
                     return Turn::Did;
                 }
@@ -379,7 +380,8 @@ impl Ring {
     /// Wakes one if there are more jobs of the kind that may begin, or if it is owed. A job was taken.
     pub(crate) fn if_more(&self, attempt: &Attempt) {
         let is_more = || {
-            items::outlook(&attempt.queue) == Outlook::Now
+            self.bell.is_heard()
+                && items::outlook(&attempt.queue) == Outlook::Now
                 && jobs().has_room(self.database, attempt.number, &self.limits, most())
         };
         if self.is_owed || is_more() {

@@ -54,6 +54,11 @@ impl Bell {
         }
     }
 
+    /// Whether a call would reach anybody: one who rests, or the supervisor, who has not been told yet.
+    pub fn is_heard(&self) -> bool {
+        self.unanswered.load(SeqCst) == 0 || self.has_resting()
+    }
+
     /// Whether anybody rests.
     pub fn has_resting(&self) -> bool {
         self.resting.iter().any(|bits| bits.load(SeqCst) != 0)

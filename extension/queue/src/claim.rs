@@ -97,7 +97,10 @@ impl<'a> Search<'a> {
             }
             let server = Server::now();
             let now = lock.clock();
-            let window = self.window(&mut lock, now, &server)?;
+            // Tables are opened without the lock, and who has none yet settles nothing before: others wait for the lock meanwhile.
+            let has_none = self.opened.iter().all(Option::is_none);
+            let guess = if has_none { self.window(&mut lock, now, None) } else { None };
+            let window = guess.or_else(|| self.window(&mut lock, now, Some(&server)))?;
             let is_closed =
                 |number: &usize| window.starts[*number].is_some() && self.opened[*number].is_none();
             let closed: Vec<usize> = (0..SEGMENTS).filter(is_closed).collect();
@@ -126,22 +129,29 @@ impl<'a> Search<'a> {
     }
 
     /// Where each segment is to be looked through. A taker looks where rows may have become free since somebody has looked,
-    /// everybody else wherever there are any.
-    fn starts(&self, state: &mut memory::State, now: i64, server: &Server) -> [Option<u64>; SEGMENTS] {
+    /// everybody else wherever there are any. Without `server` it is only known where some are, not where all are.
+    fn starts(
+        &self,
+        state: &mut memory::State,
+        now: i64,
+        server: Option<&Server>,
+    ) -> [Option<u64>; SEGMENTS] {
         std::array::from_fn(|number| {
             let (watch, seen) = (&mut state.segments[number].watch, self.seen[number]);
             if self.fate == Fate::Shown {
                 let start = watch.lowest().max(seen);
                 return (start < watch.end()).then_some(start);
             }
-            watch.settle(now, server);
+            if let Some(server) = server {
+                watch.settle(now, server);
+            }
             watch.next_range_from(seen.max(self.floor), now).map(|range| range.span.first)
         })
     }
 
     /// The segment with the lowest positions is looked through up to where the next one begins. Where several have positions of
     /// one block, as when writers went over from one to the other, the block is looked through in all of them.
-    fn window(&self, state: &mut memory::State, now: i64, server: &Server) -> Option<Window> {
+    fn window(&self, state: &mut memory::State, now: i64, server: Option<&Server>) -> Option<Window> {
         let starts = self.starts(state, now, server).map(|start| start.filter(|start| *start < self.end));
         let lowest = starts.iter().flatten().copied().min()?;
         let end = block_of(lowest) + BLOCK;

@@ -1,6 +1,6 @@
 //! Rows one by one, for who runs them: claimed, given back, settled by their numbers, without SQL and without asking for rights.
 
-use claims::{FOR_GOOD, State};
+use claims::{FOR_GOOD, Span, State};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
 
 use super::claim::claim;
@@ -182,11 +182,29 @@ fn show(haul: &Haul, hand_out: &mut impl FnMut(&Item<'_>)) {
 
 /// Appends a row of these values, in the order of the row type's columns; the others are null. It waits until `until`. Its position.
 pub fn put(queue: &Definition, until: i64, values: &[Option<Datum>]) -> u64 {
-    append::write(queue, 1, until, None, &mut |table, _, position| {
+    put_all(queue, until, 1, |_| values).first
+}
+
+/// Appends so many rows, of the values that each place has from 0 on; their positions.
+pub fn put_all<V: AsRef<[Option<Datum>]>>(
+    queue: &Definition,
+    until: i64,
+    count: usize,
+    mut values: impl FnMut(usize) -> V,
+) -> Span {
+    append::write(queue, count, until, None, &mut |table, place, position| {
         // SAFETY: the table is open; the values are of its columns, by contract of the queue's owner.
-        unsafe { tuple(table, position, values) }
+        unsafe { tuple(table, position, values(place).as_ref()) }
     })
-    .first
+}
+
+/// The elements of an array, whatever its shape.
+///
+/// # Safety
+/// An array of elements of this type.
+pub unsafe fn elements_of(array: Datum, element: pg_sys::Oid) -> Vec<Option<Datum>> {
+    // SAFETY: by contract.
+    unsafe { super::values::elements_of(array, element) }
 }
 
 unsafe fn tuple(table: &super::opened::Opened, position: u64, values: &[Option<Datum>]) -> HeapTuple {

@@ -244,6 +244,14 @@ as 'MODULE_PATHNAME', 'howdah_job_enqueue_with_key';
 comment on function job.enqueue_with_key(text, text, jsonb, timestamptz, text, text, interval, text) is
   'The same for a job with a key, and whether it has met one that holds it';
 
+create function job.enqueue_many(
+  kind text, arguments jsonb[], at timestamptz default null, priority text default null)
+returns setof bigint
+language c volatile rows 1000
+as 'MODULE_PATHNAME', 'howdah_job_enqueue_many';
+comment on function job.enqueue_many(text, jsonb[], timestamptz, text) is
+  'Enqueues many jobs at once, one for each element of an array, for a fraction of the time. Returns their ids, in that order';
+
 create function job.sees(kind text) returns boolean
 language c stable
 as 'MODULE_PATHNAME', 'howdah_job_sees';

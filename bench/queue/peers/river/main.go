@@ -1,8 +1,8 @@
 // River as a peer: jobs in PostgreSQL, run by a process in Go.
 //
-//	river migrate
+//	river prepare
 //	river enqueue KIND COUNT            by InsertManyFast, 10,000 at a time; prints the seconds
-//	river work KIND COUNT WORKERS       until so many are done; prints the seconds
+//	river work KIND COUNT               until so many are done; prints the seconds, from the first job on
 //	river latency COUNT MILLISECONDS    one job each so many milliseconds; prints microseconds from commit to start, a line each
 //
 // The connection is that of libpq's variables. KIND is nothing, or insert: a row in the transaction that completes the job.
@@ -40,24 +40,37 @@ type TimedArgs struct {
 
 func (TimedArgs) Kind() string { return "timed" }
 
+// How many are done, and since when.
+type counter struct {
+	atomic.Int64
+	once  sync.Once
+	begun time.Time
+}
+
+func (c *counter) begin() {
+	c.once.Do(func() { c.begun = time.Now() })
+}
+
 type nothingWorker struct {
 	river.WorkerDefaults[NothingArgs]
-	done *atomic.Int64
+	done *counter
 }
 
 func (w *nothingWorker) Work(ctx context.Context, job *river.Job[NothingArgs]) error {
+	w.done.begin()
 	w.done.Add(1)
 	return nil
 }
 
 type insertWorker struct {
 	river.WorkerDefaults[InsertArgs]
-	done *atomic.Int64
+	done *counter
 	pool *pgxpool.Pool
 }
 
 // A row, and the job's completion with it, in one transaction: as River's documentation has it.
 func (w *insertWorker) Work(ctx context.Context, job *river.Job[InsertArgs]) error {
+	w.done.begin()
 	tx, err := w.pool.Begin(ctx)
 	if err != nil {
 		return err
@@ -86,6 +99,9 @@ func (w *timedWorker) Work(ctx context.Context, job *river.Job[TimedArgs]) error
 	return nil
 }
 
+// Found by trying: more and fewer are slower on two cores.
+const workers = 200
+
 func must(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -108,7 +124,7 @@ func main() {
 	must(err)
 	defer pool.Close()
 	switch os.Args[1] {
-	case "migrate":
+	case "prepare":
 		migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 		must(err)
 		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
@@ -116,7 +132,7 @@ func main() {
 	case "enqueue":
 		enqueue(ctx, pool, os.Args[2], number(3))
 	case "work":
-		work(ctx, pool, os.Args[2], number(3), number(4))
+		work(ctx, pool, number(3))
 	case "latency":
 		latency(ctx, pool, number(2), number(3))
 	}
@@ -141,8 +157,8 @@ func enqueue(ctx context.Context, pool *pgxpool.Pool, kind string, count int) {
 	fmt.Println(time.Since(begun).Seconds())
 }
 
-func work(ctx context.Context, pool *pgxpool.Pool, kind string, count int, workers int) {
-	var done atomic.Int64
+func work(ctx context.Context, pool *pgxpool.Pool, count int) {
+	var done counter
 	all := river.NewWorkers()
 	river.AddWorker(all, &nothingWorker{done: &done})
 	river.AddWorker(all, &insertWorker{done: &done, pool: pool})
@@ -152,7 +168,6 @@ func work(ctx context.Context, pool *pgxpool.Pool, kind string, count int, worke
 		Workers:       all,
 	})
 	must(err)
-	begun := time.Now()
 	must(client.Start(ctx))
 	for done.Load() < int64(count) {
 		time.Sleep(5 * time.Millisecond)
@@ -165,7 +180,7 @@ func work(ctx context.Context, pool *pgxpool.Pool, kind string, count int, worke
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	fmt.Println(time.Since(begun).Seconds())
+	fmt.Println(time.Since(done.begun).Seconds())
 	must(client.Stop(ctx))
 }
 

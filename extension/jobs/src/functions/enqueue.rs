@@ -3,9 +3,10 @@
 use pg::entry::{Call, sql_function};
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{JsonB, pg_sys};
 use queue::functions::typed::in_microseconds;
+use queue::items;
 use schedule::Priority;
 
 use crate::failure::{GIVE_UP, RETRY};
@@ -34,6 +35,28 @@ sql_function!(
     }
 );
 
+sql_function!(
+    /// `job.enqueue_many(kind, arguments, at, priority)`
+    howdah_job_enqueue_many,
+    |call| {
+        let kind = kind::find(call.need_text(0, "kind"));
+        kind.check(Right::Enqueue);
+        let Some(array) = call.argument(1) else { refuse_arguments() };
+        // SAFETY: the argument is an array of jsonb, as it is declared.
+        let elements = unsafe { items::elements_of(array, pg_sys::JSONBOID) };
+        let arguments: Option<Vec<_>> = elements.into_iter().map(|value| value.filter(is_object)).collect();
+        let Some(arguments) = arguments else { refuse_arguments() };
+        let at = call.argument(2).map_or(0, |at| at.value() as i64);
+        let priority = call.text(3).map_or(kind.priority, priority);
+        let returned = pg::entry::Returned::numbers(call);
+        for id in keys::put_all(&kind, priority, at, &arguments) {
+            // SAFETY: the function returns a set of bigint.
+            unsafe { returned.add_values(&mut [Some(id.into())]) };
+        }
+        returned.done()
+    }
+);
+
 /// Where arguments are; the two behind `holds` follow it.
 struct Places {
     arguments: usize,
@@ -47,14 +70,7 @@ struct Places {
 fn enqueue(call: Call, places: &Places) -> (i64, bool) {
     let kind = kind::find(call.need_text(0, "kind"));
     kind.check(Right::Enqueue);
-    let arguments = match (call.argument(places.arguments), call.get::<JsonB>(places.arguments)) {
-        (Some(arguments), Some(value)) if entry::is_object(&value) => arguments,
-        _ => refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "the arguments of a job are a JSON object",
-            "Its members are arguments of the kind's function, by their names: '{\"user_id\": 7}'.",
-        ),
-    };
+    let arguments = call.argument(places.arguments).filter(is_object).unwrap_or_else(|| refuse_arguments());
     let holds = holds(call, places.holds);
     let key = call.text(places.key);
     key.inspect(|key| check_key(key));
@@ -77,6 +93,19 @@ fn enqueue(call: Call, places: &Places) -> (i64, bool) {
         Some(key) => keys::enqueue(&new, key, holds, meets),
         None => (new.put(new.at), false),
     }
+}
+
+fn is_object(value: &pg_sys::Datum) -> bool {
+    // SAFETY: every such value is a jsonb.
+    unsafe { entry::is_object(*value) }
+}
+
+fn refuse_arguments() -> ! {
+    refuse_with_hint(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "the arguments of a job are a JSON object",
+        "Its members are arguments of the kind's function, by their names: '{\"user_id\": 7}'.",
+    )
 }
 
 /// For how long a key is held, as two arguments from this place on say.
