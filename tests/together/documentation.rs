@@ -56,6 +56,13 @@ fn the_examples_of_the_page_on_jobs_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_for_those_who_come_from_elsewhere_answer_as_they_say() {
+    for name in coming_from() {
+        run_examples(&name);
+    }
+}
+
+#[test]
 fn the_suggestions_of_every_example_application_are_served() {
     for application in examples::applications() {
         let platform = Platform::start();
@@ -116,7 +123,7 @@ fn every_setting_that_is_a_limit_is_among_the_limits() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for name in [
+    let pages = [
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
@@ -126,10 +133,23 @@ fn links_between_documents_lead_somewhere() {
         "docs/limits.md",
         "docs/queue.md",
         "docs/queue-reference.md",
-    ] {
-        let document = Document::read(name);
+    ];
+    for name in pages.into_iter().map(str::to_owned).chain(coming_from()) {
+        let document = Document::read(&name);
         for target in document.links() {
             assert!(document.leads_somewhere(&target), "{name} links to {target}, which is not there");
         }
     }
+}
+
+/// The pages for those who come from another system.
+fn coming_from() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coming-from");
+    let pages = std::fs::read_dir(folder).expect("pages");
+    let mut names: Vec<String> = pages
+        .map(|page| format!("docs/coming-from/{}", page.expect("a page").file_name().to_string_lossy()))
+        .collect();
+    names.sort_unstable();
+    assert!(names.len() >= 4, "{names:?}");
+    names
 }
