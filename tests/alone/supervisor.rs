@@ -82,7 +82,7 @@ fn commands_that_need_the_database_empty_succeed_under_load_and_the_workers_retu
     let platform = Platform::start();
     let folder = platform.cluster.data().join("tablespace");
     let tablespace = format!(
-        "copy (select) to program 'mkdir {0}'; create tablespace other location '{0}'",
+        "copy (select) to program 'mkdir {0} && cat > /dev/null'; create tablespace other location '{0}'",
         folder.display()
     );
     for statement in tablespace.split("; ") {

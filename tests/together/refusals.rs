@@ -181,6 +181,17 @@ fn what_the_event_loop_refuses_is_shown() {
     wait_for("the log has it", || platform.log().contains("answered with 5xx by the gateway"));
 }
 
+/// Whether a connection to a port has something that the server has not read yet.
+fn has_unread(port: u16) -> bool {
+    let local = format!(":{port:04X}");
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the kernel's table of connections");
+    table.lines().skip(1).any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_established = fields[3] == "01";
+        fields[1].ends_with(&local) && is_established && !fields[4].ends_with(":00000000")
+    })
+}
+
 #[test]
 fn connections_that_wait_for_their_clients_give_way_to_others() {
     let platform = Platform::with(&[("howdah.max_connections", "40")]);
@@ -196,6 +207,7 @@ fn connections_that_wait_for_their_clients_give_way_to_others() {
         let mut clients: Vec<_> = (0..60).map(|_| platform.connect()).collect();
         clients.iter_mut().for_each(|client| client.send_bytes(bytes));
         // Where requests run on all at this very moment, one that comes is refused.
+        wait_for("all is read", || !has_unread(platform.port));
         wait_for("no request runs", || platform.count("http.databases where in_flight = 0") == 1);
         clients
     };
