@@ -60,6 +60,7 @@ struct Told<T: 'static> {
 thread_local! {
     static OF_TRANSACTIONS: Told<TransactionEnd> = const { Told::nobody() };
     static OF_STAGES: Cell<Option<fn(Stage)>> = const { Cell::new(None) };
+    static OF_RELEASES: Told<bool> = const { Told::nobody() };
     static OF_SUBTRANSACTIONS: Told<SubtransactionEnd> = const { Told::nobody() };
 }
 
@@ -138,6 +139,28 @@ infallible_callback! {
             && let Some(tell) = OF_STAGES.get()
         {
             tell(Stage::Released);
+        }
+    }
+}
+
+/// The same for the moment when its locks are released: after a commit everybody else has been told by then what it has changed, which they have
+/// not when [`at_transaction_end`] tells. It hears whether the transaction has committed, or was prepared.
+pub fn at_release(tell: fn(bool)) {
+    // SAFETY: as above.
+    let follow =
+        || unsafe { pg_sys::RegisterResourceReleaseCallback(Some(locks_released), std::ptr::null_mut()) };
+    OF_RELEASES.with(|told| told.add(tell, follow));
+}
+
+infallible_callback! {
+    unsafe fn locks_released(
+        phase: pg_sys::ResourceReleasePhase::Type,
+        commits: bool,
+        is_top: bool,
+        _argument: *mut std::ffi::c_void,
+    ) {
+        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS {
+            OF_RELEASES.with(|told| told.tell(commits));
         }
     }
 }

@@ -5,11 +5,12 @@
 //! that has claimed is rolled back, also to a savepoint, or a prepared one ends. What becomes free by time alone is in the
 //! watch lists: when a commit adds a time, who waits is woken to look at the times again.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use pg::entry::unfailing_callback;
-use pg::transaction_end::{SubtransactionEnd, TransactionEnd, at_subtransaction_end, at_transaction_end};
+use pg::transaction_end::{
+    SubtransactionEnd, TransactionEnd, at_release, at_subtransaction_end, at_transaction_end,
+};
 use pgrx::pg_sys;
 use shared::attached;
 use shared::workers::Kind;
@@ -40,7 +41,6 @@ thread_local! {
     static CHANGES: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
     /// Queues that this transaction drops.
     static DROPPED: RefCell<Vec<&'static QueueMemory>> = const { RefCell::new(Vec::new()) };
-    static FOLLOWED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// This transaction has sent rows, which wait until then.
@@ -69,25 +69,13 @@ pub(crate) fn settled(queue: &Definition, count: usize, until: i64) {
 
 /// This transaction drops the queue: who waits for its rows is woken when that is committed, and others have been told so.
 pub fn dropped(queue: &Definition) {
-    if !FOLLOWED.replace(true) {
-        // SAFETY: a callback for the life of this session.
-        unsafe { pg_sys::RegisterResourceReleaseCallback(Some(at_release), std::ptr::null_mut()) };
-    }
+    at_release(told);
     DROPPED.with_borrow_mut(|dropped| dropped.push(queue.memory()));
 }
 
-unfailing_callback! {
-    /// A commit tells others what has changed later than it calls [`ended`], and before it releases the last of what it has.
-    unsafe fn at_release(
-        phase: pg_sys::ResourceReleasePhase::Type,
-        is_commit: bool,
-        is_top: bool,
-        _argument: *mut std::ffi::c_void,
-    ) {
-        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS {
-            DROPPED.take().into_iter().filter(|_| is_commit).for_each(|queue| signal(queue, 1));
-        }
-    }
+/// Others have been told of what this transaction has dropped.
+fn told(is_commit: bool) {
+    DROPPED.take().into_iter().filter(|_| is_commit).for_each(|queue| signal(queue, 1));
 }
 
 /// Notes rows that are free `until` then at the earliest: those that were not free before, and those that were.

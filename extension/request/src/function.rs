@@ -177,22 +177,22 @@ impl Function {
         self.volatile
     }
 
-    /// Why a route cannot call it, if so.
+    /// Why neither a route nor a job can call it, if so.
     pub fn obstacle(&self) -> Option<&'static str> {
         if self.temporary {
-            Some("a route's function cannot be temporary: it is its session's alone; make it in a schema")
+            Some("the function cannot be temporary: it is its session's alone; make it in a schema")
         } else if !self.is_function {
-            Some("a route calls a function, not a procedure or an aggregate")
+            Some("what is called is a function, not a procedure or an aggregate")
         } else if let Some(obstacle) = self.pseudo_types() {
             Some(obstacle)
         } else if self.returns_unknown_columns() {
             Some(
-                "a route's function cannot return record alone; name the columns by returns table (…) or out arguments, or return json",
+                "the function cannot return record alone; name the columns by returns table (…) or out arguments, or return json",
             )
         } else if self.variadic {
-            Some("a route's function cannot be variadic; take an array")
+            Some("the function cannot be variadic; take an array")
         } else if self.arguments.len() > 60 {
-            Some("a route's function has at most 60 arguments; take one of type jsonb or http.request")
+            Some("the function has more than 60 arguments; take one of type jsonb or http.request")
         } else {
             None
         }
@@ -219,11 +219,11 @@ impl Function {
     /// Types that are no type of a value: polymorphic ones, and those of PostgreSQL's inside.
     fn pseudo_types(&self) -> Option<&'static str> {
         if self.arguments.iter().any(|argument| is_pseudo_type(argument.type_oid)) {
-            return Some("a route's function cannot take an argument of a pseudo-type, such as anyelement");
+            return Some("the function cannot take an argument of a pseudo-type, such as anyelement");
         }
         let result = is_pseudo_type(self.result)
             && !matches!(self.result, pg_sys::VOIDOID | pg_sys::RECORDOID | pg_sys::RECORDARRAYOID);
-        result.then_some("a route's function cannot return a pseudo-type, such as trigger")
+        result.then_some("the function cannot return a pseudo-type, such as trigger")
     }
 
     /// What its result is as a response, once [`Self::call`] has turned it into JSON where it must.

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use pg::entry::{Returned, columns, sql_function, unfailing_callback};
+use pg::entry::{Returned, columns, sql_function};
 use pg::refuse::refuse_with_hint;
-use pg::transaction_end::{TransactionEnd, at_transaction_end};
+use pg::transaction_end::{TransactionEnd, at_release, at_transaction_end};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use serde_json::Value;
@@ -60,7 +60,6 @@ sql_function!(
 thread_local! {
     /// Whether this transaction has changed the configuration.
     static CHANGED: Cell<bool> = const { Cell::new(false) };
-    static FOLLOWED: Cell<bool> = const { Cell::new(false) };
 }
 
 sql_function!(
@@ -93,10 +92,7 @@ pub(crate) unsafe fn changed(relation: Oid) {
     // SAFETY: by contract.
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
     at_transaction_end(at_end);
-    if !FOLLOWED.replace(true) {
-        // SAFETY: a callback for the life of this session.
-        unsafe { pg_sys::RegisterResourceReleaseCallback(Some(at_release), std::ptr::null_mut()) };
-    }
+    at_release(told);
     CHANGED.set(true);
 }
 
@@ -106,18 +102,10 @@ fn at_end(end: TransactionEnd) {
     }
 }
 
-unfailing_callback! {
-    /// Others are told of a commit later than it calls [`at_end`]: who is woken before that finds nothing new.
-    unsafe fn at_release(
-        phase: pg_sys::ResourceReleasePhase::Type,
-        is_commit: bool,
-        is_top: bool,
-        _argument: *mut std::ffi::c_void,
-    ) {
-        let is_told = is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS;
-        if is_told && CHANGED.take() && is_commit {
-            committed();
-        }
+/// Who is woken before others have been told finds nothing new.
+fn told(is_commit: bool) {
+    if CHANGED.take() && is_commit {
+        committed();
     }
 }
 
