@@ -107,6 +107,7 @@ mod together {
     mod rights_of_compiled;
     mod rights_of_dictionaries;
     mod rights_of_expressions;
+    mod rights_of_jobs;
     mod rights_of_plans;
     mod rights_of_requests;
     mod rights_page;

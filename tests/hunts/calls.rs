@@ -1,4 +1,4 @@
-//! Every function of `http` and `queue` is called with nulls, extremes, huge and broken values, from SQL, from PL/pgSQL with
+//! Every function of `http`, `queue` and `job` is called with nulls, extremes, huge and broken values, from SQL, from PL/pgSQL with
 //! and without exception blocks, and by handlers in executors and inline, under time limits and cancels, with allocations that
 //! fail: nothing but errors comes of it. The server does not restart, and no worker ends.
 
@@ -56,6 +56,7 @@ const SCHEMA: &str = "
     begin perform fail_allocation(after); return run(statement); end $$;
     alter function fail_allocation(bigint) stable; alter extension plpgsql add function fail_allocation(bigint);
     create function pid() returns int language sql stable return pg_backend_pid();
+    set role caller; select job.define('jobs', 'pid', role => 'caller', backoff => '1 ms'), job.define('x', 'run', role => 'caller'); reset role;
     select http.route('POST', '/run', 'run', role => 'caller'), http.route('POST', '/caught', 'run_caught', role => 'caller'),
       http.route('POST', '/failing', 'run_failing', role => 'caller'),
       http.route('GET', '/look', 'look', role => 'caller'), http.route('GET', '/pid', 'pid')";
@@ -83,7 +84,7 @@ fn functions(session: &mut Client) -> Vec<Function> {
             "select n.nspname, p.proname,
                array(select format_type(t, null) from unnest(p.proargtypes) with ordinality a(t, place) order by place)
              from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-             where n.nspname in ('http', 'queue') and p.prokind = 'f' order by p.oid",
+             where n.nspname in ('http', 'queue', 'job') and p.prokind = 'f' order by p.oid",
             &[],
         )
         .expect("the functions");
@@ -117,6 +118,10 @@ fn values(of_type: &str) -> &'static [&'static str] {
             "'pid'",
             "'run(text)'",
             "'caller'",
+            "'enqueue'",
+            "'high'",
+            "'running'",
+            "'replace'",
             "'postgres'",
         ],
         "text[]" => &[
