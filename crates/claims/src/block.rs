@@ -37,6 +37,24 @@ pub struct Claim {
     pub claimant: u64,
 }
 
+/// Where the rows of the ledger are that speak of some positions. All-zero bytes: nobody knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Rows {
+    /// The first of them begins at this position.
+    pub from: u64,
+    /// All others begin at this one or later: if it is not `from`, the first is a batch, and what is between are claims on what
+    /// has been consumed.
+    pub then: u64,
+}
+
+impl Rows {
+    /// All from this position on.
+    pub fn all(from: u64) -> Rows {
+        Rows { from, then: from }
+    }
+}
+
 /// What may be done with a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -123,9 +141,14 @@ impl Block {
         }
     }
 
-    /// The first position of the rows of the ledger that speak of `position` or later ones; `position` if none does.
-    pub fn start_of_rows(&self, position: u64) -> u64 {
-        self.spans().filter(|span| span.end > position).map(|span| span.first).fold(position, u64::min)
+    /// Where the rows of the ledger are that speak of `position` or later ones.
+    pub fn rows_about(&self, position: u64) -> Rows {
+        let is_across = |span: &Span| span.first < position && span.end > position;
+        let from = self.spans().filter(is_across).map(|span| span.first).fold(position, u64::min);
+        let mut claims = self.claims.iter().filter(|claim| is_across(&claim.span));
+        let batches = self.batches.iter().filter(|batch| is_across(&batch.span));
+        let is_one_batch = claims.next().is_none() && batches.count() == 1;
+        Rows { from, then: if is_one_batch { position } else { from } }
     }
 
     /// Whether so many claims are known that those to come are to be alike: see [`Span::aligned`].
@@ -222,6 +245,21 @@ mod tests {
         block.add_claim(claim(303, 304, 10, FOR_GOOD));
         let known: Vec<u64> = (299..306).filter(|position| block.speaks_of(*position)).collect();
         assert_eq!(known, [300, 301, 303]);
+    }
+
+    #[test]
+    fn of_the_rows_before_a_position_one_batch_alone_speaks_of_it_or_who_looks_reads_all() {
+        let mut block = Block::new(0);
+        block.add_batch(batch(1, 50));
+        block.add_claim(claim(1, 9, 10, FOR_GOOD));
+        assert_eq!(block.rows_about(9), Rows { from: 1, then: 9 });
+        assert_eq!(block.rows_about(50), Rows::all(50));
+        block.add_claim(claim(9, 12, 10, 20));
+        assert_eq!(block.rows_about(10), Rows::all(1), "a claim is across");
+        assert_eq!(block.rows_about(12), Rows { from: 1, then: 12 });
+        block.add_batch(batch(11, 60));
+        assert_eq!(block.rows_about(12), Rows::all(1), "two batches have it");
+        assert_eq!(block.rows_about(50), Rows { from: 11, then: 50 });
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub mod block;
 pub mod spans;
 pub mod watch;
 
-pub use block::{Batch, Block, Claim, State};
+pub use block::{Batch, Block, Claim, Rows, State};
 pub use spans::Span;
 pub use watch::{Entry, Outcome, Range, Transactions, Watch};
 

@@ -6,7 +6,7 @@
 //! range; should one not fit all the same, it holds the cursor back.
 
 use crate::spans::Span;
-use crate::{FOR_GOOD, block_of};
+use crate::{FOR_GOOD, Rows, block_of};
 
 /// Ranges that are put together at once when there is no room.
 const AT_ONCE: usize = 16;
@@ -40,8 +40,8 @@ pub trait Transactions {
 pub struct Range {
     /// The positions.
     pub span: Span,
-    /// The ledger's rows about them begin at this position or later.
-    pub rows_from: u64,
+    /// Where the ledger's rows about them are.
+    pub rows: Rows,
     /// Whether it begins at the cursor, which goes on with the look.
     at_cursor: bool,
     /// The time of the look: ranges of the list that wait for a later one stay.
@@ -126,9 +126,8 @@ impl Entry {
 #[repr(C)]
 pub struct Watch<E> {
     cursor: u64,
-    /// The first position of the rows of the ledger that speak of the cursor or what is above, if it is known;
-    /// otherwise 0.
-    rows_from: u64,
+    /// Where the rows of the ledger are that speak of the cursor or what is above.
+    rows: Rows,
     end: u64,
     /// The cursor stays at or below it, as something above did not fit into the list; 0 if there is no such thing.
     limit: u64,
@@ -145,12 +144,12 @@ pub struct Watch<E> {
 impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
     /// An empty segment, whose list has these places.
     pub fn on(entries: E) -> Watch<E> {
-        Watch { cursor: 0, rows_from: 0, end: 0, limit: 0, limit_until: 0, now: 0, used: 0, entries }
+        Watch { cursor: 0, rows: Rows::default(), end: 0, limit: 0, limit_until: 0, now: 0, used: 0, entries }
     }
 
     /// Begins with a segment of which nothing is known but that its positions are below `end`.
     pub fn begin(&mut self, end: u64) {
-        (self.cursor, self.rows_from, self.end) = (0, 0, end);
+        (self.cursor, self.rows, self.end) = (0, Rows::default(), end);
         (self.limit, self.limit_until, self.now) = (0, 0, 0);
         self.entries.as_mut().fill(Entry::default());
         self.used = 0;
@@ -158,7 +157,7 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
 
     /// Somebody else has written to the segment: everything below `end` is to be looked at again.
     pub fn look_again(&mut self, end: u64) {
-        (self.cursor, self.rows_from) = (0, 0);
+        (self.cursor, self.rows) = (0, Rows::default());
         self.end = self.end.max(end);
     }
 
@@ -197,7 +196,7 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
     /// All has been seen to be consumed, but for what may come back when a transaction is rolled back.
     pub fn pass_all(&mut self) {
         if self.limit == 0 {
-            (self.cursor, self.rows_from) = (self.end.max(self.cursor), 0);
+            (self.cursor, self.rows) = (self.end.max(self.cursor), Rows::default());
         }
         self.used_mut()
             .iter_mut()
@@ -210,7 +209,7 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
         if self.cursor >= self.end && self.limit == 0 {
             // What is below is consumed, or on the list: what comes begins here, and so do the ledger's rows about it, as a batch
             // has no position of before, and no claim has any on both sides of the cursor.
-            (self.cursor, self.rows_from) = (span.first.max(self.cursor), span.first);
+            (self.cursor, self.rows) = (span.first.max(self.cursor), Rows::all(span.first));
         }
         self.end = self.end.max(span.end);
         self.add(WRITE, transaction, span, until, transactions);
@@ -310,17 +309,18 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
         let behind = behind.map(|entry| Span { first: entry.first.max(seen), end: entry.end });
         let span = behind.chain((!rest.is_empty()).then_some(rest)).min_by_key(|span| span.first)?;
         let at_cursor = span == rest && rest.first == self.cursor;
-        let rows_from = if at_cursor && self.rows_from != 0 { self.rows_from } else { block_of(span.first) };
-        Some(Range { span, rows_from, at_cursor, now })
+        let is_known = at_cursor && self.rows != Rows::default();
+        let rows = if is_known { self.rows } else { Rows::all(block_of(span.first)) };
+        Some(Range { span, rows, at_cursor, now })
     }
 
     /// A look through a range has come to `upto`; what it met on the way and is not consumed are `obstacles`.
-    /// The ledger's rows about `upto` and what is above begin at `rows_from`, or it is 0. Returns whether the whole range has been looked through.
+    /// The ledger's rows about `upto` and what is above are at `rows`, if that is known. Returns whether the whole range has been looked through.
     pub fn passed(
         &mut self,
         range: Range,
         upto: u64,
-        rows_from: u64,
+        rows: Rows,
         obstacles: &[Obstacle],
         transactions: &impl Transactions,
     ) -> bool {
@@ -334,13 +334,13 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
             }
         }
         if range.at_cursor {
-            (self.cursor, self.rows_from) = (upto.max(self.cursor), rows_from);
+            (self.cursor, self.rows) = (upto.max(self.cursor), rows);
         }
         for obstacle in obstacles {
             self.cover(obstacle, transactions);
         }
         if self.limit != 0 && self.limit < self.cursor {
-            (self.cursor, self.rows_from) = (self.limit, 0);
+            (self.cursor, self.rows) = (self.limit, Rows::default());
         }
         upto >= range.span.end
     }
@@ -461,7 +461,7 @@ impl<E: AsRef<[Entry]> + AsMut<[Entry]>> Watch<E> {
         self.limit = if self.limit == 0 { entry.first.max(1) } else { self.limit.min(entry.first.max(1)) };
         self.limit_until = transactions.next();
         if self.limit < self.cursor {
-            (self.cursor, self.rows_from) = (self.limit, 0);
+            (self.cursor, self.rows) = (self.limit, Rows::default());
         }
     }
 }
@@ -523,7 +523,7 @@ mod tests {
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(now) {
             looked.push(range.span);
-            assert!(watch.passed(range, range.span.end, 0, &[], server));
+            assert!(watch.passed(range, range.span.end, Rows::default(), &[], server));
         }
         looked
     }
@@ -615,7 +615,7 @@ mod tests {
         let (mut watch, server) = (watch(), Server::default());
         watch.begin(100);
         let range = watch.next_range(0).expect("a range");
-        assert!(!watch.passed(range, 40, 0, &[], &server));
+        assert!(!watch.passed(range, 40, Rows::default(), &[], &server));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 100)]);
     }
 
@@ -625,7 +625,7 @@ mod tests {
         watch.begin(100);
         watch.settle(0, &server);
         let range = watch.next_range(0).expect("a range");
-        watch.passed(range, 100, 0, &[], &server);
+        watch.passed(range, 100, Rows::default(), &[], &server);
         watch.claimed(5, span(10, 11), FOR_GOOD, &server);
         watch.claimed(5, span(20, 21), FOR_GOOD, &server);
         watch.claimed(6, span(12, 13), 7, &server);
@@ -633,7 +633,7 @@ mod tests {
         watch.settle(1, &server);
         let range = watch.next_range(1).expect("a range");
         assert_eq!(range.span, span(12, 13));
-        watch.passed(range, 13, 0, &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
+        watch.passed(range, 13, Rows::default(), &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
         server.ends(5, Outcome::Committed);
         assert_eq!(look(&mut watch, 9, &server), [span(12, 13)]);
     }
@@ -681,7 +681,7 @@ mod tests {
         let mut looked = Vec::new();
         while let Some(range) = watch.next_range(0) {
             looked.push(range.span);
-            watch.passed(range, range.span.end, 0, &[], server);
+            watch.passed(range, range.span.end, Rows::default(), &[], server);
             if range.at_cursor {
                 break;
             }
@@ -755,7 +755,7 @@ mod tests {
         watch.settle(0, &server);
         let range = watch.next_range(0).expect("a range");
         // Enough was found at 39; then this look goes on above.
-        assert_eq!((range.span, watch.passed(range, 40, 0, &[], &server)), (span(10, 60), false));
+        assert_eq!((range.span, watch.passed(range, 40, Rows::default(), &[], &server)), (span(10, 60), false));
         assert_eq!(watch.next_range_from(40, 0).map(|range| range.span.first), Some(40));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 60), span(60, 80)]);
         assert!(watch.is_drained());
@@ -782,7 +782,7 @@ mod tests {
         watch.settle(0, &server);
         let range = watch.next_range_from(30, 0).expect("a range");
         assert_eq!(range.span, span(30, 60));
-        assert!(watch.passed(range, 60, 0, &[], &server));
+        assert!(watch.passed(range, 60, Rows::default(), &[], &server));
         assert_eq!(look(&mut watch, 0, &server), [span(10, 30)]);
     }
 

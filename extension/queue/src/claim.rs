@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use claims::watch::Obstacle;
-use claims::{BLOCK, Claim, FOR_GOOD, Span, block_of};
+use claims::{BLOCK, Claim, FOR_GOOD, Rows, Span, block_of};
 
 use super::claimed_rows::{Chosen, Fate, Haul, SLICE, Wanted, in_order};
 use super::definition::Definition;
@@ -199,7 +199,7 @@ impl<'a> Search<'a> {
             let span = Span { first: start, end: lock.segments[segment.number].watch.end().max(start) };
             let mut haul = Haul::of(segment.clone());
             let mut look = Look::new(&mut haul, wanted, now);
-            let upto = look.through(span, window.end, block_of(start), server);
+            let upto = look.through(span, window.end, Rows::all(block_of(start)), server);
             let obstacles = std::mem::take(&mut look.obstacles);
             found.push(Looked { haul, obstacles, upto });
         }
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
             && range.span.first < looked.upto
         {
             let upto = range.span.end.min(looked.upto);
-            watch.passed(range, upto, 0, &looked.obstacles, server);
+            watch.passed(range, upto, Rows::default(), &looked.obstacles, server);
             *seen = upto;
         }
     }
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         if wanted.fate == Fate::Shown {
             let watch = &memory.watch;
             let span = Span { first: watch.lowest().max(*seen), end: watch.end() };
-            *seen = Look::new(&mut haul, wanted, now).through(span, end, block_of(span.first), server);
+            *seen = Look::new(&mut haul, wanted, now).through(span, end, Rows::all(block_of(span.first)), server);
             return vec![haul];
         }
         let mut work = WORK;
@@ -263,14 +263,14 @@ impl<'a> Search<'a> {
             let before = haul.rows.len();
             let mut look = Look::new(&mut haul, wanted, now);
             look.work = work;
-            let upto = look.through(range.span, end, range.rows_from, server);
+            let upto = look.through(range.span, end, range.rows, server);
             work = look.work;
-            let (obstacles, rows_from) = (std::mem::take(&mut look.obstacles), look.rows_from);
+            let (obstacles, rows) = (std::mem::take(&mut look.obstacles), look.rows);
             if haul.rows.len() > before {
                 // The transaction gets its number. It may fail: before the cursor passes the rows.
                 transactions::current();
             }
-            memory.watch.passed(range, upto, rows_from, &obstacles, server);
+            memory.watch.passed(range, upto, rows, &obstacles, server);
             *seen = upto;
             watch_claims(self.queue, memory, &haul, before, wanted.fate, now, server);
             // Ranges may overlap: the next look must see what is claimed.
@@ -320,10 +320,10 @@ fn advance_once(queue: &Definition, number: usize, haul: &mut Haul, seen: &mut u
     watch.settle(now, &server);
     let Some(range) = watch.next_range_from(*seen, now) else { return true };
     let mut look = Look::new(haul, Wanted { count: 1, fate: Fate::Shown }, now);
-    let upto = look.through(range.span, u64::MAX, range.rows_from, &server);
+    let upto = look.through(range.span, u64::MAX, range.rows, &server);
     let obstacles = std::mem::take(&mut look.obstacles);
     let found = haul.rows.first().map(|row| row.position);
-    watch.passed(range, found.unwrap_or(upto), 0, &obstacles, &server);
+    watch.passed(range, found.unwrap_or(upto), Rows::default(), &obstacles, &server);
     *seen = upto;
     found.is_some()
 }

@@ -152,9 +152,8 @@ impl Alike {
 impl<'a> Scan<'a> {
     /// The rows whose first position is `from` or above.
     pub(crate) fn upwards(segment: &Segment, server: &'a Server, from: u64) -> Scan<'a> {
-        let key = (pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_INT8GE);
         let direction = pg_sys::ScanDirection::ForwardScanDirection;
-        Scan::begin(segment, server, Sight::InProgress, Some((key, from)), direction)
+        Scan::begin(segment, server, Sight::InProgress, Some(from), direction)
     }
 
     /// The same as it was at a moment: whoever has committed since counts as in progress. So what is moved from one ledger to
@@ -179,7 +178,7 @@ impl<'a> Scan<'a> {
         segment: &Segment,
         server: &'a Server,
         sight: Sight,
-        key: Option<((u32, u32), u64)>,
+        from: Option<u64>,
         direction: pg_sys::ScanDirection::Type,
     ) -> Scan<'a> {
         // SAFETY: the relations are open for longer than the scan, and the snapshot does not move.
@@ -190,18 +189,12 @@ impl<'a> Scan<'a> {
                 Sight::All => pg_sys::SnapshotType::SNAPSHOT_ANY,
             };
             let slot = pg_sys::table_slot_create(*segment.ledger, null_mut());
-            let scan = index_beginscan(segment, segment.by_first(), &mut *snapshot, key.is_some());
-            let mut keys: pg_sys::ScanKeyData = std::mem::zeroed();
-            let pointer = match key {
-                Some(((strategy, function), from)) => {
-                    let (function, from) = (pg_sys::Oid::from(function), Datum::from(from as i64));
-                    pg_sys::ScanKeyInit(&mut keys, 1, strategy as u16, function, from);
-                    &raw mut keys
-                }
-                None => null_mut(),
-            };
+            let scan = index_beginscan(segment, segment.by_first(), &mut *snapshot, from.is_some());
             (*scan).xs_want_itup = true;
-            pg_sys::index_rescan(scan, pointer, key.is_some().into(), null_mut(), 0);
+            match from {
+                Some(from) => rescan_from(scan, from),
+                None => pg_sys::index_rescan(scan, null_mut(), 0, null_mut(), 0),
+            }
             let (alike, behind) = (Alike::default(), Box::new(std::mem::zeroed()));
             Scan { server, snapshot, scan, slot, direction, moment: None, alike, behind }
         }
@@ -219,6 +212,12 @@ impl<'a> Scan<'a> {
             pg_sys::htup::HeapTupleHeaderGetXmin((*tuple).t_data)
         };
         if moment.has(writer) { known } else { writer }
+    }
+
+    /// Goes on with the rows whose first position is `from` or above.
+    pub(crate) fn go_on_from(&mut self, from: u64) {
+        // SAFETY: the scan is open, and begins with a key of this shape.
+        unsafe { rescan_from(self.scan, from) };
     }
 
     /// Goes on behind the claims on the same positions.
@@ -289,6 +288,21 @@ impl<'a> Scan<'a> {
                 Row::Claim(Claim { span, at, until, reads, read_at: long(3), claimant: busy })
             }
         }
+    }
+}
+
+/// Has a scan begin with the rows whose first position is `from` or above.
+///
+/// # Safety
+/// It was begun with a key.
+unsafe fn rescan_from(scan: pg_sys::IndexScanDesc, from: u64) {
+    // SAFETY: by contract. The scan copies the key.
+    unsafe {
+        let mut key: pg_sys::ScanKeyData = std::mem::zeroed();
+        let (strategy, function) =
+            (pg_sys::BTGreaterEqualStrategyNumber as u16, pg_sys::Oid::from(pg_sys::F_INT8GE));
+        pg_sys::ScanKeyInit(&mut key, 1, strategy, function, Datum::from(from as i64));
+        pg_sys::index_rescan(scan, &mut key, 1, null_mut(), 0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looking through a ledger for rows that are free.
 
 use claims::watch::Obstacle;
-use claims::{BLOCK, Batch, Block, Claim, Span, State, block_of};
+use claims::{BLOCK, Batch, Block, Claim, Rows, Span, State, block_of};
 
 use super::claimed_rows::{Haul, Wanted};
 use super::ledger::{Row, Scan};
@@ -15,6 +15,9 @@ const OBSTACLES: usize = 64;
 /// milliseconds. A block is always looked through to its end.
 pub const WORK: usize = 4096;
 
+/// Positions that are worth a jump over their claims.
+const FAR: u64 = 8;
+
 /// A look through a range.
 pub(crate) struct Look<'a> {
     haul: &'a mut Haul,
@@ -24,8 +27,8 @@ pub(crate) struct Look<'a> {
     pub work: usize,
     /// What it has passed by and that is not consumed.
     pub obstacles: Vec<Obstacle>,
-    /// Where the ledger's rows begin about what has not been looked at, when enough was found; otherwise 0.
-    pub rows_from: u64,
+    /// Where the ledger's rows are about what has not been looked at, when enough was found.
+    pub rows: Rows,
     /// A transaction that it has met, and the one at its top.
     top: (u64, u64),
 }
@@ -33,12 +36,12 @@ pub(crate) struct Look<'a> {
 impl<'a> Look<'a> {
     /// A look that adds to the haul.
     pub(crate) fn new(haul: &'a mut Haul, wanted: Wanted, now: i64) -> Look<'a> {
-        Look { haul, wanted, now, work: WORK, obstacles: Vec::new(), rows_from: 0, top: (0, 0) }
+        Look { haul, wanted, now, work: WORK, obstacles: Vec::new(), rows: Rows::default(), top: (0, 0) }
     }
 
-    /// Looks through `all`, though not from `end` on, and reads the ledger from `rows_from` on. Returns the position up to
+    /// Looks through `all`, though not from `end` on, whose rows in the ledger are at `rows`. Returns the position up to
     /// which it has come: that may be above `end`, where the ledger says nothing of what is between.
-    pub(crate) fn through(&mut self, all: Span, end: u64, rows_from: u64, server: &Server) -> u64 {
+    pub(crate) fn through(&mut self, all: Span, end: u64, rows: Rows, server: &Server) -> u64 {
         let span = Span { end: all.end.min(end), ..all };
         let mut block = Block::new(span.first);
         // Positions below have been looked at; so many above may be free.
@@ -46,8 +49,8 @@ impl<'a> Look<'a> {
         // The scan keeps the ledger's index busy; the haul is changed meanwhile.
         let segment: *const Segment = &*self.haul.segment;
         // SAFETY: the segment stays where it is for as long as the haul is borrowed.
-        let scan = Scan::upwards(unsafe { &*segment }, server, rows_from);
-        for row in scan {
+        let mut scan = Scan::upwards(unsafe { &*segment }, server, rows.from);
+        while let Some(row) = scan.next() {
             self.work = self.work.saturating_sub(1);
             let (Row::Batch(Batch { span: about, .. }) | Row::Claim(Claim { span: about, .. })) = row else {
                 continue;
@@ -76,6 +79,9 @@ impl<'a> Look<'a> {
                 Row::Batch(batch) => {
                     promising += about.end.saturating_sub(about.first.max(seen)) as usize;
                     block.add_batch(batch);
+                    if about.first == rows.from && rows.then - rows.from >= FAR {
+                        scan.go_on_from(rows.then);
+                    }
                 }
                 Row::Claim(claim) => block.add_claim(claim),
                 Row::Mark(_) | Row::Moved => {}
@@ -107,7 +113,7 @@ impl<'a> Look<'a> {
                 State::Free => {
                     self.haul.choose(block, position, self.wanted.fate, self.now);
                     if self.has_enough() {
-                        self.rows_from = block.start_of_rows(position + 1);
+                        self.rows = block.rows_about(position + 1);
                         return Some(position + 1);
                     }
                 }
