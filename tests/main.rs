@@ -45,6 +45,8 @@ mod together {
     mod ingest_types;
     mod installation;
     mod isolation;
+    mod job_alerts;
+    mod job_changes;
     mod job_keys;
     mod jobs;
     mod kernel_limits;

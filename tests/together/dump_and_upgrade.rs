@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use cluster::postgres::Client;
 use cluster::{Cluster, Options, Shutdown, TemporaryCluster};
 use howdah_tests::{Connection, DATABASE, Platform, free_port, wait_for};
 
@@ -23,6 +24,46 @@ const ROUTES: &str = "
       as 'select string_agg(name, '','') from goods';
     select http.route('GET', '/goods', 'goods_list()', role => 'clerk'),
            http.handle('select http.response(name) from goods, request where path = ''/first''', 'first')";
+
+/// Jobs that wait, one of them with a key, and one that is dead.
+const JOBS: &str = "
+    create table shop.ran (number integer);
+    grant insert on shop.ran to howdah_web;
+    create function shop.work(number integer) returns void language plpgsql as $$
+    begin
+      if number < 0 then raise exception 'no % here', number; end if;
+      insert into shop.ran values (number);
+    end $$;
+    select job.define('work', 'shop.work', attempts => 2, backoff => '1 ms', alert => 'told') from (
+      select job.define('told', 'shop.work')) told;
+    select job.pause('told'), job.enqueue('work', '{\"number\": -1}')";
+
+fn with_jobs(platform: &Platform) {
+    platform.sql(JOBS);
+    wait_for("one is dead", || platform.count("job.dead_jobs") == 1);
+    platform.sql("select job.pause('work')");
+    platform.sql(
+        "select count(*) from job.enqueue_many('work', array(select jsonb_build_object('number', n) from generate_series(1, 500) n));
+         select job.enqueue('work', '{\"number\": 501}', key => 'k')",
+    );
+}
+
+/// Jobs, their history and their keys are as [`with_jobs`] has left them; then they run, each once.
+fn expect_jobs(session: &mut Client) {
+    let mut count = |rows: &str| {
+        session.query_one(&format!("select count(*) from {rows}"), &[]).unwrap().get::<_, i64>(0)
+    };
+    assert_eq!(count("job.dead_jobs where kind = 'work' and attempts = 2 and message = 'no -1 here'"), 1);
+    assert_eq!(count("job.failures where kind = 'work'"), 2);
+    assert_eq!(count("job.kinds where paused_at is not null and (kind = 'told' or alert = 'told')"), 2);
+    assert_eq!(count("job.enqueue_with_key('work', 'k', '{}') where has_met"), 1);
+    assert_eq!(count("shop.ran"), 0);
+    session.batch_execute("select job.resume('work')").unwrap();
+    wait_for("they run", || {
+        let row = session.query_one("select count(*), count(distinct number) from shop.ran", &[]).unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1)) == (501, 501)
+    });
+}
 
 /// What the tables of the configuration hold.
 fn configuration(platform: &TemporaryCluster, database: &str) -> String {
@@ -54,6 +95,7 @@ fn program(cluster: &Cluster, name: &str, database: &str, input: Option<&[u8]>) 
 fn a_dump_restores_beside_the_original_and_where_nothing_may_listen() {
     let platform = Platform::with(&[("howdah.databases", "app, copy")]);
     platform.sql(ROUTES);
+    with_jobs(&platform);
     let dump = program(&platform.cluster, "pg_dump", DATABASE, None);
     platform.sql("create database copy");
     program(&platform.cluster, "psql", "copy", Some(&dump));
@@ -76,6 +118,8 @@ fn a_dump_restores_beside_the_original_and_where_nothing_may_listen() {
     for _ in 0..10 {
         assert_eq!(platform.get("/goods").text(), "tea", "the copy answers for the original");
     }
+    expect_jobs(&mut platform.cluster.connect("copy").unwrap());
+    assert_eq!(platform.count("shop.ran"), 0, "the original's are paused still");
     // Once the original lets go of the port, the copy takes it.
     platform.sql(&format!("select http.unlisten({})", platform.port));
     wait_for("the copy listens", || {
@@ -112,6 +156,7 @@ fn start(settings: &[(&str, &str)]) -> TemporaryCluster {
 fn pg_upgrade_finds_nothing_against_a_populated_cluster() {
     let mut platform = Platform::start();
     platform.sql(ROUTES);
+    with_jobs(&platform);
     let mut new = start(&[]);
     platform.cluster.stop(Shutdown::Fast).unwrap();
     new.stop(Shutdown::Fast).unwrap();
@@ -204,6 +249,7 @@ fn a_populated_database_changes_versions_under_load() {
     let version = stage_with_other_versions(stage.path());
     let platform = Platform::of_stage(Some(stage.path().to_owned()), &[("howdah.databases", "app, older")]);
     platform.sql(ROUTES);
+    with_jobs(&platform);
     let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let port = platform.port;
     thread::scope(|threads| {
@@ -230,6 +276,7 @@ fn a_populated_database_changes_versions_under_load() {
         });
         session.batch_execute("alter extension howdah update").unwrap();
         expect_served("served again, as it was configured");
+        expect_jobs(&mut session);
     });
     an_older_version_is_served_after_its_update(&platform, &version);
 }

@@ -89,6 +89,13 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
 
     platform.sql("select http.unroute('GET', '/tenant')");
     wait_for("the route is gone", || ask("GET", "/tenant").0 == 405);
+    platform.sql(
+        "create function note_later(text text) returns void language sql begin atomic insert into note values (text); end;
+         select job.define('fail', 'note_later', attempts => 1), job.enqueue('fail', '{}');
+         select job.define('later', 'note_later'), job.enqueue('later', '{\"text\": \"fifth\"}', at => now() + interval '1 hour');
+         select job.enqueue('later', '{\"text\": \"fourth\"}', at => now() + interval '1 hour', key => 'k')",
+    );
+    wait_for("a job is dead", || platform.count("job.dead_jobs") == 1);
     platform.sql("insert into note values ('second')");
     wait_for("the row has come", || ask("GET", "/notes").1 == "first,second");
 
@@ -98,6 +105,25 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
         .batch_execute("select pg_promote()")
         .expect("it is promoted");
     wait_for("it writes", || ask("POST", "/notes?text=third").0 == 204);
+    // The jobs have come along, and what is done here is done here alone.
+    standby
+        .execute(
+            DATABASE,
+            "select job.enqueue('later', '{\"text\": \"now\"}', key => 'k', meets => 'restart'),
+               job.redrive('fail'), job.enqueue('later', '{\"text\": \"another\"}')",
+        )
+        .expect("jobs");
+    wait_for("they run", || {
+        let reply = ask("GET", "/notes").1;
+        ["now", "another"].iter().all(|text| reply.contains(text))
+            && !reply.contains("fourth")
+            && !reply.contains("fifth")
+    });
+    wait_for("the dead one is dead again", || {
+        let mut session = standby.connect(DATABASE).expect("a session");
+        let query = "select count(*) from job.failures f join job.dead_jobs d on d.first_id = f.job and d.id <> f.job";
+        session.query_one(query, &[]).expect("a row").get::<_, i64>(0) == 1
+    });
     standby
         .execute(DATABASE, "alter role howdah_web in database app set my.tenant = 'four'")
         .expect("a change");

@@ -633,7 +633,13 @@ mod tests {
         watch.settle(1, &server);
         let range = watch.next_range(1).expect("a range");
         assert_eq!(range.span, span(12, 13));
-        watch.passed(range, 13, Rows::default(), &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }], &server);
+        watch.passed(
+            range,
+            13,
+            Rows::default(),
+            &[Obstacle { span: span(12, 13), transaction: 0, until: 9 }],
+            &server,
+        );
         server.ends(5, Outcome::Committed);
         assert_eq!(look(&mut watch, 9, &server), [span(12, 13)]);
     }
@@ -755,7 +761,10 @@ mod tests {
         watch.settle(0, &server);
         let range = watch.next_range(0).expect("a range");
         // Enough was found at 39; then this look goes on above.
-        assert_eq!((range.span, watch.passed(range, 40, Rows::default(), &[], &server)), (span(10, 60), false));
+        assert_eq!(
+            (range.span, watch.passed(range, 40, Rows::default(), &[], &server)),
+            (span(10, 60), false)
+        );
         assert_eq!(watch.next_range_from(40, 0).map(|range| range.span.first), Some(40));
         assert_eq!(look(&mut watch, 0, &server), [span(40, 60), span(60, 80)]);
         assert!(watch.is_drained());

@@ -1,7 +1,7 @@
 //! The functions behind the views on the platform's state, and the call at the end of the install script.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use pg::entry::{Returned, columns, sql_function};
 use pg::log_line;
@@ -230,9 +230,14 @@ sql_function!(
             ),
             ("howdah.max_routes", routes as i64, shared.routes.capacity() as i64),
         ];
+        let are_used_up = |setting| setting == sizes[0].0 && header.short_of_slots.load(SeqCst);
         Returned::all(call, sizes.map(|(setting, wanted, have)| {
-            let hint =
-                (wanted > have).then(|| format!("Set {setting} to {wanted} or more and restart the server."));
+            let hint = match wanted > have {
+                true => Some(format!("Set {setting} to {wanted} or more and restart the server.")),
+                false => are_used_up(setting).then(|| {
+                    format!("All {have} are in use, by others as well: set {setting} higher and restart the server.")
+                }),
+            };
             columns![setting, wanted, have, hint]
         }))
     }

@@ -44,6 +44,8 @@ pub(crate) struct Attempt {
     taken: RefCell<Option<Taken>>,
     waited_us: Cell<u64>,
     is_cancelled: Cell<bool>,
+    /// Whether it runs: its time counts once.
+    runs: Cell<bool>,
     /// The kind's number, and the key that the job that runs may hold.
     kind_id: u32,
     key: RefCell<Option<String>>,
@@ -88,6 +90,7 @@ impl Attempt {
             taken: RefCell::new(None),
             waited_us: Cell::new(0),
             is_cancelled: Cell::new(false),
+            runs: Cell::new(false),
             kind_id: kind.row.id,
             key: RefCell::new(None),
         })
@@ -174,6 +177,7 @@ impl Attempt {
         }));
         *self.key.borrow_mut() = job.entry.key;
         *self.taken.borrow_mut() = Some(taken);
+        self.runs.set(true);
         if let Some(timeout) = self.timeout_us {
             watch::set_deadline(timeout);
         }
@@ -198,8 +202,11 @@ impl Attempt {
         }
     }
 
-    /// The attempt has ended, or one try of it: a cancel that comes now is void.
+    /// The attempt has ended, or one try of it, if one runs: a cancel that comes now is void.
     pub(crate) fn over(&self) {
+        if !self.runs.replace(false) {
+            return;
+        }
         self.is_cancelled.set(jobs().slot(self.seat.executor).over());
         if let Some(taken) = self.taken.borrow().as_ref() {
             jobs().kind(self.number).busy_us.fetch_add(taken.took_us(), Relaxed);

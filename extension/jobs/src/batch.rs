@@ -15,7 +15,7 @@ use shared::now_us;
 
 use crate::attempt::{Attempt, Job};
 use crate::current::Shown;
-use crate::failure::{self, Taken};
+use crate::failure::{Failed, Taken};
 use crate::kinds::{Kind, Row};
 use crate::memory::jobs;
 use crate::runs::{Outcome, PAUSE_US, Ring, Runs, being_deployed, is_mixed};
@@ -127,12 +127,9 @@ impl<'a> Batch<'a> {
 
     /// Writes a failure down in the transaction; what cannot be written leaves the job as it was.
     fn write(&self, taken: &Taken, error: &PgError) -> Result<(), PgError> {
-        let end = self.attempt.end();
-        let write = |error: &PgError| {
-            // SAFETY: inside the transaction; what is called raises through pgrx's guards.
-            unsafe { in_subtransaction(|| failure::write(self.row, taken, error, end, true)) }
-        };
-        write(error).or_else(|first| write(&failure::bare(error, &first)))
+        let failed = Failed { kind: self.row, taken, end: self.attempt.end(), is_held: true };
+        // SAFETY: inside the transaction; what is called raises through pgrx's guards.
+        failed.write(error, |write| unsafe { in_subtransaction(write) })
     }
 }
 

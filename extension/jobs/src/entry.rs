@@ -1,5 +1,7 @@
 //! A job as its queue has it: the columns of `job.entry`.
 
+use std::ffi::CString;
+
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::items::Item;
@@ -43,6 +45,22 @@ unsafe fn text_of_jsonb(value: pg_sys::Datum) -> String {
     // SAFETY: by contract. The function returns a C string.
     let text = unsafe { pgrx::direct_function_call::<&std::ffi::CStr>(pg_sys::jsonb_out, &[Some(value)]) };
     text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The jsonb of a text, whose numbers keep all their digits.
+///
+/// # Safety
+/// Inside a transaction.
+pub(crate) unsafe fn jsonb_of(text: &str) -> pg_sys::Datum {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: by contract. The function takes a C string, and never returns null.
+    let made = unsafe {
+        pgrx::direct_function_call_as_datum(
+            pg_sys::jsonb_in,
+            &[Some(pg_sys::Datum::from(text.as_ptr().cast_mut()))],
+        )
+    };
+    made.unwrap_or_else(pg_sys::Datum::null)
 }
 
 /// Whether a jsonb is an object.

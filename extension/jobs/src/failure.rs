@@ -5,16 +5,21 @@ use std::time::Duration;
 
 use pg::guard::{PgError, Report};
 use pg::log_line;
+use pg::refuse::refuse;
 use pgrx::prelude::*;
 use queue::definition::Definition;
 use queue::items::{self, Fate, Found, Item};
 use schedule::Priority;
+use serde_json::json;
 use session::authority::run_as_owner;
+use session::log_rate;
 use session::own_transaction::transaction;
+use shared::databases::LineKind;
 
-use crate::entry;
+use crate::entry::{self, Entry};
 use crate::id;
-use crate::keys;
+use crate::keys::{self, New};
+use crate::kind::{self, Right};
 use crate::kinds::{Kind, Row};
 
 /// Attempts of a job that are kept.
@@ -67,67 +72,139 @@ pub(crate) enum End {
     Crashed,
 }
 
-/// Writes a failure down. It may not fail: what cannot be written with its texts is written without.
+/// Writes a failure down, in a transaction of its own.
 pub(crate) fn record(kind: &Kind, taken: &Taken, error: &PgError, end: End) -> Result<(), PgError> {
-    let Err(first) = transaction(Report::Quiet, || write(&kind.row, taken, error, end, false)) else {
-        return Ok(());
-    };
-    let bare = bare(error, &first);
-    transaction(Report::Log, || write(&kind.row, taken, &bare, end, false)).inspect_err(|_| {
+    let failed = Failed { kind: &kind.row, taken, end, is_held: false };
+    failed.write(error, |write| transaction(Report::Quiet, write)).inspect_err(|why| {
         log_line::log!(
-            "howdah cannot write down that job {} of kind {} has failed: {}",
+            "howdah cannot write down that job {} of kind {} has failed: {}: {}",
             taken.id(),
             kind.row.name,
+            why.in_short(LONGEST),
             error.in_short(LONGEST)
         );
     })
 }
 
-/// What is written of an error whose own texts cannot be.
-pub(crate) fn bare(error: &PgError, why: &PgError) -> PgError {
-    PgError {
-        sqlstate: error.sqlstate,
-        message: format!("its error could not be written down: {}", why.sqlstate()),
-        ..PgError::default()
-    }
+/// An attempt that has failed, and all that it has done was undone.
+pub(crate) struct Failed<'a> {
+    /// Its kind.
+    pub kind: &'a Row,
+    /// Its job.
+    pub taken: &'a Taken,
+    /// How it has ended.
+    pub end: End,
+    /// Whether the job is the current transaction's still.
+    pub is_held: bool,
 }
 
-/// Writes a failure down in the transaction that runs, after all that the attempt has done was undone.
-///
-/// `is_held` says whether the job is this transaction's still.
-pub(crate) fn write(kind: &Row, taken: &Taken, error: &PgError, end: End, is_held: bool) {
-    let is_given_up = error.sqlstate == GIVE_UP;
-    let mut root = taken.root;
-    if is_given_up || end == End::Cancelled || taken.attempt >= kind.attempts {
-        let reason = match end {
-            End::Cancelled => "cancelled",
-            End::Crashed => "crashed",
-            End::Failed if is_given_up => "given up",
-            End::Failed => "failed",
-        };
-        let mut bury = |item: &Item<'_>| {
-            root = entry::root(item).unwrap_or(root);
-            bury(kind.id, taken, item, reason);
-        };
-        let is_claimed = match is_held {
-            true => items::remove(&taken.queue, &[taken.position], bury) > 0,
-            false => claim_back(taken, Fate::Consumed, &mut bury),
-        };
-        if !is_claimed {
-            return;
+impl Failed<'_> {
+    /// Writes it down. It may not fail: what cannot be written with an alert is written without, and what cannot be with its texts
+    /// without those. `once` undoes what fails.
+    pub(crate) fn write(
+        &self,
+        error: &PgError,
+        mut once: impl FnMut(&mut dyn FnMut()) -> Result<(), PgError>,
+    ) -> Result<(), PgError> {
+        let mut write = |error: &PgError, alerts| once(&mut || self.try_to_write(error, alerts));
+        let Err(first) = write(error, true) else { return Ok(()) };
+        if self.kind.alert != 0 && write(error, false).is_ok() {
+            if log_rate::allows(LineKind::Server) {
+                log_line::log!(
+                    "howdah has enqueued no alert for job {} of kind {}: {}",
+                    self.taken.id(),
+                    self.kind.name,
+                    first.in_short(LONGEST)
+                );
+            }
+            return Ok(());
         }
-    } else {
-        let wait = asked_for(error).unwrap_or_else(|| kind.backoff.after(taken.attempt, fastrand::u32(..)));
-        let again = Fate::Leased(wait, None);
-        let is_claimed = match is_held {
-            true => items::put_off(&taken.queue, taken.position, queue::now().saturating_add(wait)),
-            false => claim_back(taken, again, |item| root = entry::root(item).unwrap_or(root)),
+        let bare = PgError {
+            sqlstate: error.sqlstate,
+            message: format!("its error could not be written down: {}", first.sqlstate()),
+            ..PgError::default()
         };
-        if !is_claimed {
-            return;
+        write(&bare, false)
+    }
+
+    fn try_to_write(&self, error: &PgError, alerts: bool) {
+        let taken = self.taken;
+        let is_last =
+            error.sqlstate == GIVE_UP || self.end == End::Cancelled || taken.attempt >= self.kind.attempts;
+        let root = match is_last {
+            true => self.bury(error, alerts),
+            false => self.put_off(error),
+        };
+        if let Some(root) = root {
+            note(self.kind.id, root, taken, error);
         }
     }
-    note(kind.id, root, taken, error);
+
+    /// Makes the job a dead one. The id as which it was enqueued first; none if it is gone.
+    fn bury(&self, error: &PgError, alerts: bool) -> Option<i64> {
+        let reason = match self.end {
+            End::Cancelled => "cancelled",
+            End::Crashed => "crashed",
+            End::Failed if error.sqlstate == GIVE_UP => "given up",
+            End::Failed => "failed",
+        };
+        let taken = self.taken;
+        let mut buried = None;
+        let mut bury = |item: &Item<'_>| {
+            let job = (taken.id(), taken.priority, taken.attempt);
+            buried = Some(bury_item(self.kind.id, job, item, reason, Some(error)));
+        };
+        match self.is_held {
+            true => _ = items::remove(&taken.queue, &[taken.position], bury),
+            false => _ = claim_back(taken, Fate::Consumed, &mut bury),
+        }
+        let buried = buried?;
+        // Who has cancelled it knows.
+        if alerts && self.kind.alert != 0 && self.end != End::Cancelled {
+            self.alert(error, reason, &buried.arguments);
+        }
+        Some(buried.root.unwrap_or(taken.root))
+    }
+
+    /// Has the job come again after a while. As above.
+    fn put_off(&self, error: &PgError) -> Option<i64> {
+        let taken = self.taken;
+        let after = || self.kind.backoff.after(taken.attempt, fastrand::u32(..));
+        let wait = asked_for(error).unwrap_or_else(after);
+        let mut root = taken.root;
+        let is_claimed = match self.is_held {
+            true => items::put_off(&taken.queue, taken.position, queue::now().saturating_add(wait)),
+            false => {
+                let again = Fate::Leased(wait, None);
+                claim_back(taken, again, |item| root = entry::root(item).unwrap_or(root))
+            }
+        };
+        is_claimed.then_some(root)
+    }
+
+    /// Enqueues a job of the kind that alerts, in the transaction in which this one dies.
+    fn alert(&self, error: &PgError, reason: &str, arguments: &str) {
+        let Some(kind) = kind::of_number(self.kind.alert).filter(|kind| kind.alert == 0) else { return };
+        if !kind.allows_to(self.kind.owner, Right::Enqueue) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("the owner of kind {} may not enqueue jobs of kind {}", self.kind.name, kind.name),
+            );
+        }
+        let told = json!({
+            "job": self.taken.id(),
+            "kind": self.kind.name,
+            "reason": reason,
+            "attempts": self.taken.attempt,
+            "sqlstate": error.sqlstate(),
+            "message": cut(&error.message),
+        });
+        let told = told.to_string();
+        let told = format!(r#"{},"arguments":{arguments}}}"#, told.strip_suffix('}').unwrap_or(&told));
+        // SAFETY: inside a transaction.
+        let arguments = unsafe { entry::jsonb_of(&told) };
+        New { kind: &kind, priority: kind.priority, arguments, at: 0, root: None, key: None }.put(0);
+    }
 }
 
 /// Claims the job of an attempt that has failed, which has been free since; false if it is gone. Whoever has taken it meanwhile gives it
@@ -154,25 +231,22 @@ fn asked_for(error: &PgError) -> Option<i64> {
     error.detail.as_ref()?.split(' ').next()?.parse().ok()
 }
 
-/// Makes a job a dead one.
-fn bury(kind: u32, taken: &Taken, item: &Item<'_>, reason: &str) {
-    bury_item(kind, (taken.id(), taken.priority, taken.attempt), item, reason);
-}
-
-/// Makes the job of an item a dead one: its id, its priority, and how many attempts it has had.
+/// Makes the job of an item a dead one: its id, its priority, and how many attempts it has had. What its queue had of it.
 pub(crate) fn bury_item(
     kind: u32,
     (id, priority, attempts): (i64, Priority, u32),
     item: &Item<'_>,
     reason: &str,
-) {
+    error: Option<&PgError>,
+) -> Entry {
     let entry = entry::of(item);
     if let Some(key) = &entry.key {
         keys::release(kind, key, id);
     }
     run_as_owner(
-        "insert into job.dead (id, kind, priority, arguments, key, holds, root, attempts, enqueued_at, died_at, reason)
-         values ($1, $2, $3, $4::jsonb, $5, $10, $6, $7, $8, pg_catalog.clock_timestamp(), $9)",
+        "insert into job.dead (id, kind, priority, arguments, key, holds, root, attempts, enqueued_at, died_at, reason,
+           sqlstate, message)
+         values ($1, $2, $3, $4::jsonb, $5, $10, $6, $7, $8, pg_catalog.clock_timestamp(), $9, $11, $12)",
         &[
             id.into(),
             (kind as i32).into(),
@@ -184,8 +258,11 @@ pub(crate) fn bury_item(
             timestamp(item.sent_at).into(),
             reason.into(),
             entry.holds.as_deref().into(),
+            error.map(|error| error.sqlstate().to_owned()).into(),
+            error.map(|error| cut(&error.message).to_owned()).into(),
         ],
     );
+    entry
 }
 
 fn note(kind: u32, root: i64, taken: &Taken, error: &PgError) {

@@ -57,6 +57,8 @@ pub struct Kind {
     pub priority: Priority,
     /// The numbers of its queues, by the place of their priority; 0 for one that there is not.
     pub queues: [u32; Priority::ALL.len()],
+    /// The kind that alerts when a job dies, by its number; 0 for none.
+    pub alert: u32,
     rights: Vec<(Oid, Right)>,
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn relation(name: &str) -> Oid {
 }
 
 /// The kind of this name; an error if there is none.
-pub(crate) fn find(name: &str) -> Rc<Kind> {
+pub fn find(name: &str) -> Rc<Kind> {
     match look_up(name) {
         Some(kind) => kind,
         None => refuse_with_hint(
@@ -111,13 +113,13 @@ pub fn look_up(name: &str) -> Option<Rc<Kind>> {
 
 fn read(name: &str) -> Option<Kind> {
     let [kinds, permissions] = WATCHED.get();
-    let row = rows::<7>(kinds).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
+    let row = rows::<8>(kinds).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
     Kind::of(&row, &rows(permissions))
 }
 
 /// All kinds.
 fn all() -> Vec<Kind> {
-    let (kinds, permissions) = (rows::<7>(relation("kind")), rows(relation("permission")));
+    let (kinds, permissions) = (rows::<8>(relation("kind")), rows(relation("permission")));
     kinds.iter().filter_map(|row| Kind::of(row, &permissions)).collect()
 }
 
@@ -141,7 +143,7 @@ pub(crate) fn of_queue(number: u32) -> Option<(Kind, Priority)> {
 }
 
 impl Kind {
-    fn of(row: &[Field; 7], permissions: &[[Field; 3]]) -> Option<Kind> {
+    fn of(row: &[Field; 8], permissions: &[[Field; 3]]) -> Option<Kind> {
         let id = row[0].number();
         let rights = permissions.iter().filter(|right| right[0].number() == id);
         Some(Kind {
@@ -150,6 +152,7 @@ impl Kind {
             owner: row[2].oid(),
             priority: Priority::of(&row[3].text()?)?,
             queues: std::array::from_fn(|place| row[4 + place].number()),
+            alert: row[7].number(),
             rights: rights
                 .filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?)))
                 .collect(),
@@ -162,7 +165,7 @@ impl Kind {
     }
 
     /// An error unless the current user may do this.
-    pub(crate) fn check(&self, right: Right) {
+    pub fn check(&self, right: Right) {
         if !self.allows(right) {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -176,9 +179,18 @@ impl Kind {
         }
     }
 
+    /// Whether another kind names it as its alert.
+    pub fn is_an_alert(&self) -> bool {
+        all().iter().any(|kind| kind.alert == self.id)
+    }
+
     /// Whether the current user may do this.
     pub(crate) fn allows(&self, right: Right) -> bool {
-        let user = current_user();
+        self.allows_to(current_user(), right)
+    }
+
+    /// Whether a role may do this.
+    pub(crate) fn allows_to(&self, user: Oid, right: Right) -> bool {
         // SAFETY: look-ups inside a transaction.
         let has = |role: Oid| unsafe { pg_sys::has_privs_of_role(user, role) };
         has(self.owner) || self.rights.iter().any(|(role, allowed)| *allowed == right && has(*role))

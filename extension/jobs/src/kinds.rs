@@ -10,6 +10,7 @@ use queue::definition::{self, Definition};
 use queue::items::{self, Outlook};
 use request::apart::Callee;
 use schedule::{Backoff, Priority, Rate};
+use session::authority::run_as_owner;
 use session::{own_transaction, temporary};
 
 use crate::memory::{Limits, jobs};
@@ -33,6 +34,12 @@ pub struct Row {
     pub(crate) batch: u32,
     is_paused: bool,
     queues: [u32; Priority::ALL.len()],
+    /// The role that has defined it.
+    pub(crate) owner: Oid,
+    /// The kind that alerts when a job dies, by its number; 0 for none.
+    pub(crate) alert: u32,
+    /// Its function has another oid than is noted.
+    pub(crate) has_other_oid: bool,
 }
 
 /// Reads `job.kind`. Its caller has put a safe search_path in force.
@@ -41,8 +48,10 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
     let microseconds = |column: &str| MICROSECONDS.replace("{}", column);
     let rows = client.select(
         &format!(
-            "select id, name, function, function_owner, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
-                    paused_at is not null, queue_high, queue_normal, queue_low, batch
+            "select id, name, function, pg_get_userbyid(function_owner::oid)::text, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
+                    paused_at is not null, queue_high, queue_normal, queue_low, batch, owner::oid, alert,
+                    case when (select p.oid::regprocedure::text from pg_proc p where p.oid = function_oid) is distinct from function
+                      then exists (select from pg_proc p where p.oid::regprocedure::text = function) end
                from job.kind order by name",
             microseconds("backoff"),
             microseconds("longest_backoff"),
@@ -71,9 +80,33 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
             is_paused: row.get::<bool>(13)?.unwrap_or_default(),
             queues: [number(14)?, number(15)?, number(16)?],
             batch: number(17)?,
+            owner: row.get::<Oid>(18)?.unwrap_or(Oid::INVALID),
+            alert: number(19)?,
+            has_other_oid: row.get::<bool>(20)?.unwrap_or_default(),
         })
     })
     .collect()
+}
+
+/// A kind cannot run: perhaps its function or the owner of that has another name now. Then the kinds are read again.
+///
+/// Outside a transaction.
+pub(crate) fn follow(row: &Row) {
+    // What fails is logged; the kind stays as it is.
+    let _ = own_transaction::transaction(Report::Log, || {
+        run_as_owner(
+            "select job.follow($1, $2)",
+            &[(row.id as i32).into(), row.function_owner.as_str().into()],
+        );
+    });
+}
+
+/// Notes the oids of functions by which they are found under another name, where they are not those that are noted. Outside a transaction.
+pub(crate) fn note_oids(rows: &[Row]) {
+    if rows.iter().any(|row| row.has_other_oid) {
+        // What fails is logged; then names are not followed.
+        let _ = own_transaction::transaction(Report::Log, || run_as_owner("select job.note_oids()", &[]));
+    }
 }
 
 /// How many kinds there are.

@@ -11,6 +11,7 @@ use schedule::{Rate, Starts};
 use shared::settings;
 use shared::{Part, now_us};
 
+use crate::history::Walk;
 use crate::record::{Entry, Record};
 use crate::slots::{Running, Slot};
 
@@ -92,6 +93,7 @@ pub struct Jobs {
     /// For each database: keys that have been given up since its table of keys was last vacuumed.
     dead_keys: &'static [AtomicU32],
     running: &'static [AtomicU32],
+    walks: &'static [Walk],
     kinds: &'static [KindMemory],
     record: &'static Record,
     lock: *mut pg_sys::LWLockPadded,
@@ -136,8 +138,13 @@ fn dead_keys_at() -> usize {
     running_at() + size_of::<AtomicU32>() * databases()
 }
 
+/// Where the walks through what is old begin.
+fn walks_at() -> usize {
+    (dead_keys_at() + size_of::<AtomicU32>() * databases()).next_multiple_of(align_of::<Walk>())
+}
+
 fn bytes() -> usize {
-    dead_keys_at() + size_of::<AtomicU32>() * databases()
+    walks_at() + size_of::<Walk>() * databases()
 }
 
 /// The file of what runs, once it is mapped.
@@ -173,6 +180,7 @@ unsafe fn lay_out(memory: NonNull<u8>) {
             alone_since: &*at(alone_at() + size_of::<AtomicU64>()).cast(),
             dead_keys: std::slice::from_raw_parts(at(dead_keys_at()).cast(), databases()),
             running: std::slice::from_raw_parts(at(running_at()).cast(), databases()),
+            walks: std::slice::from_raw_parts(at(walks_at()).cast(), databases()),
             kinds: std::slice::from_raw_parts(at(0).cast(), kinds()),
             record,
             lock: pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
@@ -357,6 +365,11 @@ impl Jobs {
     /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
     pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
         self.record.slots.iter().position(|slot| slot.cancel(database, queue, position))
+    }
+
+    /// The walk through what is old in a database.
+    pub(crate) fn walk(&self, database: usize) -> &'static Walk {
+        &self.walks[database]
     }
 
     /// A key of a database has been given up.

@@ -101,6 +101,7 @@ impl Runs {
             let has_changed = runner.refresh_if_unlocked(&mut along)?;
             if has_changed {
                 stored_settings::learn(rows.iter().map(|row| row.role));
+                kinds::note_oids(&rows);
                 let known = std::mem::take(&mut self.kinds);
                 self.kinds = kinds::compile(rows, known, self.seat.oid, self.seat.database);
                 self.owes_ring = true;
@@ -291,6 +292,7 @@ impl Runs {
             Err(Failure::Unfit) => {
                 let reason = kind.callee.obstacle().map(|error| error.message.clone()).unwrap_or_default();
                 stop(kind, &reason);
+                kinds::follow(&kind.row);
             }
             Err(Failure::Before(error) | Failure::Raised { error, .. }) => {
                 stop(kind, &error.message);

@@ -12,7 +12,7 @@ use super::look::{Look, WORK};
 use super::memory::{self, Locked, SegmentMemory, Watch};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, ledger, savepoints, wake};
+use super::{LATEST, SEGMENTS, ledger, savepoints, wake};
 
 /// Dead rows after which a call is content with fewer rows than it wants, once it has some.
 const DEAD: usize = 10_000;
@@ -250,7 +250,8 @@ impl<'a> Search<'a> {
         if wanted.fate == Fate::Shown {
             let watch = &memory.watch;
             let span = Span { first: watch.lowest().max(*seen), end: watch.end() };
-            *seen = Look::new(&mut haul, wanted, now).through(span, end, Rows::all(block_of(span.first)), server);
+            *seen =
+                Look::new(&mut haul, wanted, now).through(span, end, Rows::all(block_of(span.first)), server);
             return vec![haul];
         }
         let mut work = WORK;
@@ -401,7 +402,8 @@ fn claims_on(rows: &[Chosen], fate: Fate, at: i64, cursor: u64) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for row in rows {
         let until = match fate {
-            Fate::Leased(..) | Fate::Held(_) if !row.is_dead => row.until,
+            Fate::Leased(..) if !row.is_dead => row.until,
+            Fate::Held(time) => at.saturating_add(time).min(LATEST),
             _ => FOR_GOOD,
         };
         match claims.last_mut() {

@@ -45,7 +45,7 @@ pub(crate) struct Chosen {
     pub sent_at: i64,
     /// When it was read last, this time included; 0 if never.
     pub read_at: i64,
-    /// Until when it is leased, or was delayed.
+    /// Until when it is leased, or was delayed; of one that is held the latter.
     pub until: i64,
     /// Whether it has been read too often: it is a dead letter.
     pub is_dead: bool,
@@ -112,9 +112,6 @@ impl Haul {
             until: if known.until <= 0 { batch.at } else { known.until },
             is_dead: false,
         };
-        if let Fate::Held(time) = fate {
-            chosen.until = now.saturating_add(time).min(LATEST);
-        }
         if let Fate::Leased(time, most) = fate {
             chosen.is_dead = most.is_some_and(|most| known.reads >= most);
             if !chosen.is_dead {

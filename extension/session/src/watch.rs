@@ -40,7 +40,7 @@ const LITTLE: i64 = 64 << 20;
 static NUMBER: AtomicI32 = AtomicI32::new(-1);
 /// Whether the timeout is set.
 static IS_SET: AtomicBool = AtomicBool::new(false);
-/// Grows when a request begins and when it ends: odd while one runs.
+/// Grows when a request begins and when it ends, however often that is said: odd while one runs.
 static WORK: AtomicU64 = AtomicU64::new(0);
 /// What ran at the last strike.
 static STRUCK: AtomicU64 = AtomicU64::new(0);
@@ -74,7 +74,7 @@ pub fn register() {
 
 /// A request begins.
 pub fn begin() {
-    WORK.store(WORK.load(Relaxed) + 1, Relaxed);
+    WORK.store((WORK.load(Relaxed) + 1) | 1, Relaxed);
     signals::set_running(true);
     if !IS_SET.swap(true, Relaxed) {
         LIMIT.store(i64::from(settings::HANDLER_MEMORY.get()) << 20, Relaxed);
@@ -86,7 +86,7 @@ pub fn begin() {
 /// The request has ended; its answer is to leave yet. A cancel that was not consumed is void: outside of a guard it would end
 /// the process.
 pub fn end() {
-    WORK.store(WORK.load(Relaxed) + 1, Relaxed);
+    WORK.store((WORK.load(Relaxed) + 1) & !1, Relaxed);
     signals::set_running(false);
     STRIKES.store(0, Relaxed);
     EXCESS.store(0, Relaxed);

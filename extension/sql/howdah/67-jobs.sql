@@ -17,8 +17,10 @@ create table job.kind (
   queue_high integer,
   queue_normal integer,
   queue_low integer,
+  alert integer,
   function text not null,
-  function_owner text not null,
+  function_owner regrole not null,
+  function_oid oid,
   role regrole not null,
   search_path text not null,
   attempts integer not null check (attempts > 0),
@@ -28,6 +30,8 @@ create table job.kind (
   at_once integer check (at_once > 0),
   per_second double precision check (per_second > 0),
   batch integer not null check (batch > 0),
+  keep_failures interval,
+  keep_dead interval,
   paused_at timestamptz,
   defined_at timestamptz not null default now());
 comment on table job.kind is 'Kinds of jobs; change them by job.define() and job.undefine()';
@@ -38,9 +42,13 @@ comment on column job.kind.priority is 'The priority of jobs that are enqueued w
 comment on column job.kind.queue_high is 'The queue of its jobs of high priority, by its number; null while there was none';
 comment on column job.kind.queue_normal is 'The same for normal';
 comment on column job.kind.queue_low is 'The same for low';
+comment on column job.kind.alert is
+  'The kind, by its number, of which a job is enqueued for each job that dies by itself; null for none';
 comment on column job.kind.function is 'The function with its argument types';
 comment on column job.kind.function_owner is
   'Who owned the function when the kind was defined. Another''s function of the same name does not run';
+comment on column job.kind.function_oid is
+  'The function''s oid, by which a new name of it is found. After a restore it is another''s, until an executor has looked';
 comment on column job.kind.role is 'The role that its jobs run as';
 comment on column job.kind.search_path is 'search_path at definition, in which names resolve';
 comment on column job.kind.attempts is 'How often a job is tried before it is dead';
@@ -50,6 +58,8 @@ comment on column job.kind.timeout is 'How long an attempt may take; null for an
 comment on column job.kind.at_once is 'How many may run at the same time; null for the share of howdah.job_share';
 comment on column job.kind.per_second is 'How many may begin within a second; null for any number';
 comment on column job.kind.batch is 'How many jobs one transaction may run, each in a subtransaction';
+comment on column job.kind.keep_failures is 'How long attempts that have failed are kept; null for any time';
+comment on column job.kind.keep_dead is 'How long dead jobs are kept; null for any time';
 comment on column job.kind.paused_at is 'Since when none begins, by job.pause(); null while they do';
 comment on column job.kind.defined_at is 'When it was defined, or last changed';
 
@@ -90,7 +100,9 @@ create table job.dead (
   attempts integer not null,
   enqueued_at timestamptz not null,
   died_at timestamptz not null,
-  reason text not null check (reason in ('failed', 'given up', 'cancelled', 'crashed')));
+  reason text not null check (reason in ('failed', 'given up', 'cancelled', 'crashed')),
+  sqlstate text,
+  message text);
 comment on table job.dead is 'Jobs that are not tried any more; job.dead_jobs shows them';
 create index on job.dead (kind, died_at);
 
@@ -161,13 +173,43 @@ begin
     perform queue.unmake(number);
   end loop;
   delete from job.kind k where k.id = unmake.kind;
+  update job.kind k set alert = null where k.alert = unmake.kind;
   delete from job.permission p where p.kind = unmake.kind;
-  delete from job.failure f where f.kind = unmake.kind;
-  delete from job.dead d where d.kind = unmake.kind;
   delete from job.key k where k.kind = unmake.kind;
+  -- Failures and dead jobs, which may be many, are nobody's now: job.purge() takes them away.
 end
 $body$;
 comment on function job.unmake(integer) is 'Removes a kind with all its jobs; job.undefine() calls it';
+
+create function job.follow(kind integer, owner_name text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  new_name text;
+  owner_is_renamed boolean;
+begin
+  select p.oid::regprocedure::text, pg_get_userbyid(k.function_owner::oid) <> follow.owner_name
+  into new_name, owner_is_renamed
+  from job.kind k
+  left join pg_proc p
+    on p.oid = k.function_oid and p.proowner = k.function_owner::oid and p.oid::regprocedure::text <> k.function
+  where k.id = follow.kind;
+  if new_name is not null or owner_is_renamed then
+    update job.kind k set function = coalesce(new_name, k.function) where k.id = follow.kind;
+  end if;
+end
+$body$;
+comment on function job.follow(integer, text) is
+  'Finds the function of a kind under its new name, or has executors read that of its owner';
+
+create function job.note_oids() returns void
+language sql set search_path = pg_catalog, pg_temp
+as $body$
+  update job.kind k set function_oid = p.oid
+  from pg_proc p
+  where p.oid::regprocedure::text = k.function and k.function_oid is distinct from p.oid
+$body$;
+comment on function job.note_oids() is 'Notes the oids of the functions of kinds, after a restore, say';
 
 create function job.has_jobs(kind integer) returns boolean
 language c volatile strict
@@ -196,217 +238,32 @@ $body$;
 comment on function job.note_failure(
   bigint, integer, integer, integer, timestamptz, text, text, text, text, text) is 'Notes an attempt that has failed';
 
--- What users call.
-
-create function job.define(
-  kind text, function text, role text default null, attempts integer default 20, backoff interval default '1 s',
-  longest_backoff interval default '1 h', timeout interval default '5 min', at_once integer default null,
-  per_second double precision default null, priority text default 'normal', batch integer default 1,
-  search_path text default http.registration_path())
-returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_define';
-comment on function job.define(
-  text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text) is
-  'Defines a kind of jobs: the function that runs them, as which role and within what limits. The same kind replaces';
-
-create function job.undefine(kind text, with_jobs boolean default false) returns boolean
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_undefine';
-comment on function job.undefine(text, boolean) is
-  'Removes a kind of jobs; false if there is none. One that has jobs is removed only with them';
-
-create function job.grant(kind text, "right" text, role text) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_grant';
-comment on function job.grant(text, text, text) is 'Lets a role enqueue, cancel or redrive jobs of a kind';
-
-create function job.revoke(kind text, "right" text, role text) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_revoke';
-comment on function job.revoke(text, text, text) is 'Takes a right back that job.grant() has given';
-
-create function job.enqueue(
-  kind text, arguments jsonb default '{}', at timestamptz default null, priority text default null,
-  key text default null, holds text default 'waiting', holds_for interval default null, meets text default 'keep')
-returns bigint
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_enqueue';
-comment on function job.enqueue(text, jsonb, timestamptz, text, text, text, interval, text) is
-  'Enqueues a job, which begins after this transaction''s commit, and not before a time. Returns its id, or that of the job that holds its key';
-
-create function job.enqueue_with_key(
-  kind text, key text, arguments jsonb default '{}', at timestamptz default null, priority text default null,
-  holds text default 'waiting', holds_for interval default null, meets text default 'keep')
-returns table (id bigint, has_met boolean)
-language c volatile rows 1
-as 'MODULE_PATHNAME', 'howdah_job_enqueue_with_key';
-comment on function job.enqueue_with_key(text, text, jsonb, timestamptz, text, text, interval, text) is
-  'The same for a job with a key, and whether it has met one that holds it';
-
-create function job.enqueue_many(
-  kind text, arguments jsonb[], at timestamptz default null, priority text default null)
-returns setof bigint
-language c volatile rows 1000
-as 'MODULE_PATHNAME', 'howdah_job_enqueue_many';
-comment on function job.enqueue_many(text, jsonb[], timestamptz, text) is
-  'Enqueues many jobs at once, one for each element of an array, for a fraction of the time. Returns their ids, in that order';
-
-create function job.sees(kind text) returns boolean
-language c stable
-as 'MODULE_PATHNAME', 'howdah_job_sees';
-comment on function job.sees(text) is
-  'Whether the current user may see jobs of a kind: its owner, whoever has a right to it, and howdah_admin';
-
-create function job.cancel(id bigint) returns boolean
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_cancel';
-comment on function job.cancel(bigint) is
-  'Makes a job that waits a dead one, or interrupts the attempt that runs, which is the last then; false if it is gone';
-
-create function job.redrive(id bigint) returns bigint
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_redrive';
-comment on function job.redrive(bigint) is
-  'Sends a dead job again, with all its attempts, under a new id, which it returns; null if there is none';
-
-create function job.redrive(kind text, qty integer default null) returns bigint
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_redrive_all';
-comment on function job.redrive(text, integer) is 'Sends all dead jobs of a kind again, or the oldest; returns how many';
-
-create function job.discard(id bigint) returns boolean
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_discard';
-comment on function job.discard(bigint) is 'Throws a dead job away; false if there is none';
-
-create function job.discard(kind text, before timestamptz default null) returns bigint
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_discard_all';
-comment on function job.discard(text, timestamptz) is
-  'Throws all dead jobs of a kind away, or those that died before a time; returns how many';
-
-create function job.pause(kind text) returns boolean
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_pause';
-comment on function job.pause(text) is
-  'No job of the kind begins any more, also after a restart; those that run go on. False if it was paused';
-
-create function job.resume(kind text) returns boolean
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_resume';
-comment on function job.resume(text) is 'Jobs of the kind begin again; false if it was not paused';
-
-create function job.find(id bigint)
-returns table (
-  job bigint, kind text, state text, priority text, arguments jsonb, key text,
-  failed_attempts integer, enqueued_at timestamptz, due_at timestamptz, first_id bigint)
-language c volatile rows 1
-as 'MODULE_PATHNAME', 'howdah_job_find';
-comment on function job.find(bigint) is
-  'A job that waits or runs; no row for one that is done, dead or not known. job.failures has its attempts';
-
-create function job.progress(fraction double precision, remark text default null) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_progress';
-comment on function job.progress(double precision, text) is
-  'Says how far the job that runs is, from 0 to 1; job.running shows it at once';
-
-create function job.current()
-returns table (
-  id bigint, kind text, attempt integer, attempts integer, enqueued_at timestamptz,
-  first_id bigint)
-language c stable rows 1
-as 'MODULE_PATHNAME', 'howdah_job_current';
-comment on function job.current() is
-  'The job that runs, which attempt of how many it is, and the id as which it was enqueued first; no row outside of jobs';
-
-create function job.retry(after interval, message text default null) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_retry';
-comment on function job.retry(interval, text) is
-  'Ends the attempt by an error: all that it has done is undone, and the job comes again after a time';
-
-create function job.give_up(message text) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_job_give_up';
-comment on function job.give_up(text) is
-  'Ends the attempt by an error, as the last: all that it has done is undone, and the job is dead';
-
-create function job.read_kinds()
-returns table (
-  kind integer, waiting bigint, running integer, begun bigint, done bigint, failed bigint,
-  mean_ms double precision, mean_wait_ms double precision, longest_wait_ms double precision, stopped text)
-language c volatile rows 10
-as 'MODULE_PATHNAME', 'howdah_job_read_kinds';
-comment on function job.read_kinds() is 'What is known of kinds since the server started; job.kinds shows it';
-
-create function job.read_running()
-returns table (
-  id bigint, queue integer, attempt integer, began_at timestamptz, pid integer,
-  progress double precision, remark text)
-language c volatile rows 10
-as 'MODULE_PATHNAME', 'howdah_job_read_running';
-comment on function job.read_running() is 'The jobs that run now; job.running shows them';
-
-create view job.kinds with (security_barrier) as
-select
-  k.name as kind, k.owner, k.function, k.role, k.attempts, k.backoff, k.longest_backoff, k.timeout, k.at_once, k.per_second,
-  k.batch, k.priority, k.paused_at,
-  r.waiting, coalesce(r.running, 0) as running, coalesce(r.begun, 0) as begun, coalesce(r.done, 0) as done,
-  coalesce(r.failed, 0) as failed, (select count(*) from job.dead d where d.kind = k.id) as dead,
-  r.mean_ms, r.mean_wait_ms, r.longest_wait_ms, r.stopped
-from job.kind k left join job.read_kinds() r on r.kind = k.id
-where job.sees(k.name);
-comment on view job.kinds is
-  'The kinds of jobs, with what they have done since the server started, and why one runs none';
-
-create view job.overview with (security_barrier) as
-select
-  k.kind, k.waiting, k.running,
-  date_trunc('milliseconds', (
-    select max(clock_timestamp() - r.began_at)
-    from job.read_running() r
-    join job.kind d on d.name = k.kind and r.queue in (d.queue_high, d.queue_normal, d.queue_low))) as running_for,
-  k.done, k.failed, k.dead, round(k.mean_ms::numeric, 3) as mean_ms, round(k.mean_wait_ms::numeric, 3) as mean_wait_ms,
-  coalesce('stopped: ' || k.stopped, 'paused since ' || date_trunc('seconds', k.paused_at)) as remark
-from job.kinds k;
-comment on view job.overview is 'The kinds of jobs in short, with the time of the job that has run for longest';
-
-create view job.running with (security_barrier) as
-select r.id, k.name as kind, r.attempt, r.began_at, r.pid, r.progress, r.remark
-from job.read_running() r
-join job.kind k on r.queue in (k.queue_high, k.queue_normal, k.queue_low)
-where job.sees(k.name);
-comment on view job.running is 'The jobs that run now';
-
-create view job.failures with (security_barrier) as
-select
-  f.job, k.name as kind, f.attempt, f.began_at, f.ended_at, f.sqlstate, f.message, f.detail, f.hint, f.context
-from job.failure f join job.kind k on k.id = f.kind
-where job.sees(k.name);
-comment on view job.failures is 'Attempts that have failed, the last ten of each job';
-
-create view job.dead_jobs with (security_barrier) as
-select
-  d.id, k.name as kind, d.priority, d.arguments, d.key, coalesce(d.root, d.id) as first_id, d.attempts, d.enqueued_at,
-  d.died_at, d.reason, f.sqlstate, f.message
-from job.dead d
-join job.kind k on k.id = d.kind
-left join lateral (
-  select last.sqlstate, last.message
-  from job.failure last
-  where last.job = coalesce(d.root, d.id)
-  order by last.ended_at desc
-  limit 1) f on true
-where job.sees(k.name);
-comment on view job.dead_jobs is 'Jobs that are not tried any more, with their last error; job.redrive() sends them again';
-
-revoke all on function
-  job.make_queue(integer, text), job.unmake(integer), job.has_jobs(integer),
-  job.note_failure(bigint, integer, integer, integer, timestamptz, text, text, text, text, text),
-  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text)
-from public;
-grant execute on function
-  job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text)
-to howdah_admin;
+create function job.purge(page integer) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  from_here tid := format('(%s,0)', purge.page);
+  upto constant bigint := purge.page + 1000;
+  to_there tid := format('(%s,0)', least(upto, 4294967295));
+  pages constant bigint :=
+    greatest(pg_relation_size('job.failure'), pg_relation_size('job.dead')) / current_setting('block_size')::integer;
+begin
+  delete from job.failure d
+  where d.ctid = any (array(
+    select f.ctid from job.failure f
+    where f.ctid >= from_here and f.ctid < to_there and not exists (
+      select from job.kind k
+      where k.id = f.kind and (k.keep_failures is null or f.ended_at >= clock_timestamp() - k.keep_failures))
+    for update skip locked));
+  delete from job.dead d
+  where d.ctid = any (array(
+    select g.ctid from job.dead g
+    where g.ctid >= from_here and g.ctid < to_there and not exists (
+      select from job.kind k
+      where k.id = g.kind and (k.keep_dead is null or g.died_at >= clock_timestamp() - k.keep_dead))
+    for update skip locked));
+  return case when upto < pages then upto end;
+end
+$body$;
+comment on function job.purge(integer) is
+  'Removes old failures and dead jobs from a thousand pages of their tables; the page to go on with, or null';

@@ -188,7 +188,7 @@ begin
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
-     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text) to %I', owner_of);
+     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text) to %I', owner_of);
   if handlers then
     execute format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I', owner_of);
   end if;

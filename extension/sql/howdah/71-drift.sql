@@ -60,7 +60,9 @@ as $body$
     when 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
-        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch))
+        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
+        (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
+        k.keep_dead))
       from job.kind k where k.name = registration.names[1])
     end
 $body$;

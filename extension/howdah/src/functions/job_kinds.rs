@@ -2,7 +2,7 @@
 //! extension's owner.
 
 use deploy::recorder::{Registered, note_registered, unrecorded};
-use jobs::kind;
+use jobs::kind::{self, Right};
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::datum::Interval;
@@ -22,9 +22,12 @@ use super::registering::{self, SearchPath, check_function_owner};
 const LONGEST_NAME: usize = 63;
 /// Most jobs of a transaction.
 const MOST_OF_A_BATCH: i32 = 1000;
+/// How long anything is kept at most, in microseconds, but for what is kept for any time: a thousand years.
+const OLDEST_US: i64 = 1000 * 366 * 86_400_000_000;
 
 sql_function!(
-    /// `job.define(kind, function, role, attempts, backoff, longest_backoff, timeout, at_once, per_second, priority, batch, search_path)`
+    /// `job.define(kind, function, role, attempts, backoff, longest_backoff, timeout, at_once, per_second, priority, batch, alert, keep_failures,
+    /// keep_dead, search_path)`
     howdah_job_define,
     |call| {
         refuse_restricted();
@@ -34,32 +37,37 @@ sql_function!(
             known.check_owner();
         }
         let role = role(call);
-        let path = SearchPath::of(call, 11);
+        let path = SearchPath::of(call, 14);
         let function = with_path(&path.0, || registering::look_up(call.need_text(1, "function")));
         let described = check_function(function);
         let owner = name_of(described.owner());
         check_function_owner(&owner, &described);
         let limits = Limits::of(call);
+        let alert = call.text(11).map(|alert| check_alert(name, alert));
         run_as_owner(
-            "insert into job.kind as k (name, owner, priority, function, function_owner, role, search_path, attempts,
-               backoff, longest_backoff, timeout, at_once, per_second, batch)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+            "insert into job.kind as k (name, owner, priority, function, function_owner, function_oid, role, search_path, attempts,
+               backoff, longest_backoff, timeout, at_once, per_second, batch, alert, keep_failures, keep_dead)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
              on conflict (name) do update
              set priority = excluded.priority, function = excluded.function, function_owner = excluded.function_owner,
+               function_oid = excluded.function_oid,
                role = excluded.role, search_path = excluded.search_path, attempts = excluded.attempts,
                backoff = excluded.backoff, longest_backoff = excluded.longest_backoff, timeout = excluded.timeout,
-               at_once = excluded.at_once, per_second = excluded.per_second, batch = excluded.batch, defined_at = pg_catalog.now()
-             where (k.priority, k.function, k.function_owner, k.role, k.search_path, k.attempts, k.backoff,
-                 k.longest_backoff, k.timeout, k.at_once, k.per_second, k.batch)
-               is distinct from (excluded.priority, excluded.function, excluded.function_owner, excluded.role,
+               at_once = excluded.at_once, per_second = excluded.per_second, batch = excluded.batch, alert = excluded.alert,
+               keep_failures = excluded.keep_failures, keep_dead = excluded.keep_dead, defined_at = pg_catalog.now()
+             where (k.priority, k.function, k.function_owner, k.function_oid, k.role, k.search_path, k.attempts, k.backoff,
+                 k.longest_backoff, k.timeout, k.at_once, k.per_second, k.batch, k.alert, k.keep_failures, k.keep_dead)
+               is distinct from (excluded.priority, excluded.function, excluded.function_owner, excluded.function_oid, excluded.role,
                  excluded.search_path, excluded.attempts, excluded.backoff, excluded.longest_backoff,
-                 excluded.timeout, excluded.at_once, excluded.per_second, excluded.batch)",
+                 excluded.timeout, excluded.at_once, excluded.per_second, excluded.batch, excluded.alert,
+                 excluded.keep_failures, excluded.keep_dead)",
             &[
                 name.into(),
                 current_user().into(),
                 limits.priority.word().into(),
                 function_name(function).into(),
-                owner.as_str().into(),
+                described.owner().into(),
+                function.into(),
                 role.into(),
                 path.text().into(),
                 limits.attempts.into(),
@@ -69,6 +77,9 @@ sql_function!(
                 limits.at_once.into(),
                 limits.per_second.into(),
                 limits.batch.into(),
+                alert.into(),
+                limits.keep_failures.into(),
+                limits.keep_dead.into(),
             ],
         );
         let make_queue = "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1";
@@ -128,6 +139,30 @@ fn check_function(function: Oid) -> Function {
     described
 }
 
+/// The number of the kind that is to alert when a job of this one dies; an error if it cannot. It has no alert itself, so that alerts end.
+fn check_alert(name: &str, alert: &str) -> i32 {
+    let found = kind::find(alert);
+    found.check(Right::Enqueue);
+    let known = kind::look_up(name);
+    let refuse = |message: &str| {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            message,
+            "A kind that alerts has no alert itself: its own failures are in job.failures and job.dead_jobs.",
+        )
+    };
+    if name == alert {
+        refuse(&format!("kind {name} cannot alert when it fails itself"));
+    }
+    if found.alert != 0 {
+        refuse(&format!("kind {alert} cannot alert, as it has an alert itself"));
+    }
+    if known.is_some_and(|known| known.is_an_alert()) {
+        refuse(&format!("kind {name} cannot have an alert, as it is one itself"));
+    }
+    found.id as i32
+}
+
 /// What a kind is limited by.
 struct Limits {
     attempts: i32,
@@ -138,6 +173,8 @@ struct Limits {
     per_second: Option<f64>,
     batch: i32,
     priority: Priority,
+    keep_failures: Option<Interval>,
+    keep_dead: Option<Interval>,
 }
 
 impl Limits {
@@ -151,6 +188,8 @@ impl Limits {
             per_second: call.get(8),
             batch: call.need(10, "batch"),
             priority: jobs::functions::priority(call.need_text(9, "priority")),
+            keep_failures: call.get(12),
+            keep_dead: call.get(13),
         };
         limits.check();
         limits
@@ -174,6 +213,13 @@ impl Limits {
             self.batch == 1 || self.per_second.is_none(),
             "a kind with per_second cannot have a batch: each of its jobs begins by itself",
         );
+        for (age, name) in [(&self.keep_failures, "keep_failures"), (&self.keep_dead, "keep_dead")] {
+            let is_age = |age: &Interval| (0..=OLDEST_US).contains(&microseconds(age));
+            check(
+                age.as_ref().is_none_or(is_age),
+                &format!("{name} must be between 0 and 1000 years, or null for any time"),
+            );
+        }
         check(
             self.per_second.is_none_or(|rate| Rate::per_second(rate).is_some()),
             "per_second must be a number above 0",

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
-use pgrx::JsonB;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
@@ -17,7 +16,7 @@ use shared::shared;
 use crate::keys::{self, Holds, Meets, New};
 use crate::kind::{self, Kind, Right};
 use crate::memory::jobs;
-use crate::{current, failure, id};
+use crate::{current, entry, failure, id};
 
 /// How often one looks for a job that somebody has just taken.
 const LOOKS: u32 = 1000;
@@ -44,7 +43,7 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
     for _ in 0..LOOKS {
         let found = items::remove_unclaimed(&queue, position, |item| {
             let job = (id::of(number, position), priority, item.reads as u32);
-            failure::bury_item(kind.id, job, item, "cancelled");
+            failure::bury_item(kind.id, job, item, "cancelled", None);
         });
         match found {
             Found::Gone => return false,
@@ -83,7 +82,7 @@ pub(crate) fn database() -> Option<usize> {
 struct Dead {
     id: i64,
     priority: Priority,
-    arguments: JsonB,
+    arguments: String,
     key: Option<String>,
     holds: Option<String>,
     root: i64,
@@ -132,7 +131,7 @@ fn dead_kind(call: Call) -> Option<Kind> {
 /// Dead jobs of a kind, which are this transaction's: those that another has are left out.
 fn dead_jobs(kind: &Kind, which: &str, argument: DatumWithOid<'_>) -> Vec<Dead> {
     let statement = format!(
-        "select d.id, d.priority, d.arguments, d.key, d.holds, coalesce(d.root, d.id) from job.dead d
+        "select d.id, d.priority, d.arguments::text, d.key, d.holds, coalesce(d.root, d.id) from job.dead d
          where d.kind = $1 and {which} for update skip locked"
     );
     rows_as_owner(&statement, &[(kind.id as i32).into(), argument], |row| {
@@ -155,7 +154,8 @@ fn redrive(kind: &Kind, dead: &Dead) -> Option<i64> {
     let new = New {
         kind,
         priority: dead.priority,
-        arguments: JsonB(dead.arguments.0.clone()).into_datum()?,
+        // SAFETY: inside a transaction.
+        arguments: unsafe { entry::jsonb_of(&dead.arguments) },
         at: 0,
         root: Some(dead.root),
         key,

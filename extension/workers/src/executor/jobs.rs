@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use jobs::history;
 use jobs::memory::Seat;
 use jobs::runs::{Runs, Turn};
 use queue::upkeep;
@@ -40,6 +41,8 @@ impl Serving<'_> {
         if let Some(jobs) = self.jobs.as_mut() {
             // SAFETY: as above.
             unsafe { jobs.look_after_keys() };
+            // SAFETY: as above.
+            unsafe { history::look_after(self.worker.database) };
         }
         entry.requests.fetch_add(1, Relaxed);
         entry.idle_since.store(now_us(), Relaxed);
@@ -62,6 +65,9 @@ impl Serving<'_> {
             true => Some(soonest.map_or(changes::PAUSE, |soonest| soonest.min(changes::PAUSE))),
             false => soonest,
         };
+        // SAFETY: on the main thread, outside a transaction.
+        let step = unsafe { history::look_after(self.worker.database) };
+        let soonest = soonest.into_iter().chain(step).min();
         let Some(rest) = self.jobs.as_mut().and_then(|jobs| jobs.rest(soonest)) else { return };
         self.worker.wait(rest.or_else(upkeep::interval));
         if let Some(jobs) = self.jobs.as_mut() {

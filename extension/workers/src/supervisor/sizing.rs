@@ -60,7 +60,8 @@ impl Sizing {
         let processes = processes();
         self.budget = processes.saturating_sub(others).min(shared.workers.len());
         let short = header.worker_processes_needed.load(Relaxed) as usize > processes;
-        header.short_of_slots.store(short || self.refused.is_some(), SeqCst);
+        let is_refused = self.refused.is_some_and(|(_, until)| shared::now_us() < until);
+        header.short_of_slots.store(short || is_refused, SeqCst);
         if short {
             self.log_slots(shared);
         }

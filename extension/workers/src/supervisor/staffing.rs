@@ -2,7 +2,7 @@
 //!
 //! A database that is served has its gateways, and between `howdah.min_executors` and
 //! `howdah.max_executors` executors: more while requests wait, fewer after a minute without work. Executors for lines
-//! are there while something listens for lines, those for jobs while kinds of jobs are defined; both are counted by settings of their own. A database that is to be left loses its gateways first, as what runs in executors answers to them.
+//! are there while something listens for lines, those for jobs while kinds of jobs are defined; both are counted by settings of their own. A database that is to be left loses its gateways first, as what runs in executors answers to them, and the executors for jobs with them.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
@@ -131,7 +131,7 @@ impl Supervisor {
         Wanted { fewest, wanted: there - usize::from(shrink), rest: if staff.busy > 0 { BUSY } else { LOOK } }
     }
 
-    /// Empties a database: gateways first, then executors.
+    /// Empties a database: gateways and what runs jobs first, then the other executors.
     fn leave(&mut self, index: usize) -> Duration {
         let database = &self.shared.databases[index];
         database.gateways_wanted.store(0, Relaxed);
@@ -144,7 +144,10 @@ impl Supervisor {
         let there = |post: &Post| count(self.shared, index, *post) > 0;
         let leaving: Vec<Post> = match posts.into_iter().filter(there).collect::<Vec<_>>() {
             posts if posts.is_empty() => return LOOK,
-            posts if posts[0] == Post::GATEWAY => vec![Post::GATEWAY],
+            // Nobody waits at a gateway for what jobs do.
+            posts if posts[0] == Post::GATEWAY => {
+                posts.into_iter().filter(|post| *post == Post::GATEWAY || post.lane == Lane::Job).collect()
+            }
             posts => posts,
         };
         for post in leaving {
@@ -176,12 +179,15 @@ impl Supervisor {
     fn grace(&self, worker: &WorkerEntry) -> u64 {
         let drain = settings::DRAIN_TIMEOUT.get() as u64 * 1000;
         let database: &Database = &self.shared.databases[worker.database()];
+        let is_withdrawn = self.shared.withdrawn_by(database).is_some();
         match worker.kind() {
-            Kind::Gateway if self.shared.withdrawn_by(database).is_some() => drain.min(WITHDRAWAL),
+            Kind::Gateway if is_withdrawn => drain.min(WITHDRAWAL),
             // It announces its end first, and cuts off by itself what is late.
             Kind::Gateway => {
                 2 * drain + 1000 * u64::from(database.announce_ms.load(SeqCst)) + GATEWAYS_OWN_TIME
             }
+            Kind::Executor if worker.lane() == Lane::Job && is_withdrawn => drain.min(WITHDRAWAL),
+            Kind::Executor if worker.lane() == Lane::Job => drain,
             Kind::Executor if count(self.shared, worker.database(), Post::GATEWAY) == 0 => {
                 drain.min(ORPHANED)
             }
