@@ -1,5 +1,8 @@
 //! With too few worker slots there are fewer executors, never none.
 
+use std::thread::JoinHandle;
+
+use cluster::postgres::{CancelToken, NoTls};
 use howdah_tests::{Platform, wait_for};
 
 const ROUTES: &str = "
@@ -65,6 +68,53 @@ fn two_worker_slots_are_left_for_parallel_query() {
     });
 }
 
+/// A table of which as many processes read as there are.
+const PAGES: &str = "
+    create table pages (filling text) with (parallel_workers = 50);
+    alter table pages alter filling set storage plain;
+    insert into pages select repeat('x', 6000) from generate_series(1, 100)";
+
+/// Has a parallel query take all processes that are free, until it is cancelled.
+fn take_all(platform: &Platform) -> (CancelToken, JoinHandle<()>) {
+    let mut greedy = platform.session();
+    let cancel = greedy.cancel_token();
+    let query = std::thread::spawn(move || {
+        let settings = "set max_parallel_workers = 50; set max_parallel_workers_per_gather = 50;
+             set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_table_scan_size = 0;
+             set parallel_leader_participation = off";
+        greedy.batch_execute(settings).unwrap();
+        greedy.batch_execute("select count(pg_sleep(5)) from pages").unwrap_err();
+    });
+    (cancel, query)
+}
+
+#[test]
+fn the_views_say_that_others_have_taken_all_slots() {
+    let platform = Platform::with(&[
+        ("max_worker_processes", "12"),
+        ("howdah.min_executors", "3"),
+        ("howdah.max_executors", "3"),
+    ]);
+    platform.sql(PAGES);
+    let executors = "http.workers where kind = 'executor' and state = 'running'";
+    wait_for("three executors", || platform.count(executors) == 3);
+    let hint = "select hint from http.sizes where setting = 'max_worker_processes'";
+    assert_eq!(platform.value(hint), None);
+    let (cancel, query) = take_all(&platform);
+    wait_for("a parallel query has all slots", || {
+        platform.count("pg_stat_activity where backend_type = 'parallel worker'") >= 6
+    });
+    // All that is wanted would fit.
+    platform.set("howdah.max_executors", "7");
+    platform.set("howdah.min_executors", "7");
+    let expected =
+        "All 12 are in use, by others as well: set max_worker_processes higher and restart the server.";
+    wait_for("the view says so", || platform.value(hint).as_deref() == Some(expected));
+    assert_eq!(platform.count("http.sizes where setting = 'max_worker_processes' and wanted <= have"), 1);
+    cancel.cancel_query(NoTls).unwrap();
+    query.join().unwrap();
+}
+
 #[test]
 fn parallel_queries_that_take_all_slots_leave_the_fewest_executors() {
     let platform = Platform::with(&[
@@ -76,24 +126,14 @@ fn parallel_queries_that_take_all_slots_leave_the_fewest_executors() {
     ]);
     platform.sql(
         "create function slow() returns text language plpgsql as $$ begin perform pg_sleep(1); return 'slept'; end $$;
-         select http.route('POST', '/slow', 'slow');
-         create table pages (filling text) with (parallel_workers = 50);
-         alter table pages alter filling set storage plain;
-         insert into pages select repeat('x', 6000) from generate_series(1, 100)",
+         select http.route('POST', '/slow', 'slow')",
     );
+    platform.sql(PAGES);
     let executors = "select count(*) from http.workers where kind = 'executor'";
     let mut session = platform.session();
     let mut count = || session.query_one(executors, &[]).unwrap().get::<_, i64>(0);
     wait_for("the fewest are there", || count() == 3);
-    let mut greedy = platform.session();
-    let cancel = greedy.cancel_token();
-    let query = std::thread::spawn(move || {
-        let settings = "set max_parallel_workers = 50; set max_parallel_workers_per_gather = 50;
-             set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_table_scan_size = 0;
-             set parallel_leader_participation = off";
-        greedy.batch_execute(settings).unwrap();
-        greedy.batch_execute("select count(pg_sleep(5)) from pages").unwrap_err();
-    });
+    let (cancel, query) = take_all(&platform);
     wait_for("a parallel query has all slots", || {
         platform.count("pg_stat_activity where backend_type = 'parallel worker'") >= 6
     });
@@ -105,6 +145,6 @@ fn parallel_queries_that_take_all_slots_leave_the_fewest_executors() {
     for mut client in clients {
         assert_eq!(client.read_reply(false).expect("an answer").status, 200);
     }
-    cancel.cancel_query(cluster::postgres::NoTls).unwrap();
+    cancel.cancel_query(NoTls).unwrap();
     query.join().unwrap();
 }

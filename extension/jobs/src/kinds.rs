@@ -51,7 +51,8 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
             "select id, name, function, pg_get_userbyid(function_owner::oid)::text, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
                     paused_at is not null, queue_high, queue_normal, queue_low, batch, owner::oid, alert,
                     case when (select p.oid::regprocedure::text from pg_proc p where p.oid = function_oid) is distinct from function
-                      then exists (select from pg_proc p where p.oid::regprocedure::text = function) end
+                      then exists (
+                        select from pg_proc p where p.proowner = function_owner::oid and p.oid::regprocedure::text = function) end
                from job.kind order by name",
             microseconds("backoff"),
             microseconds("longest_backoff"),

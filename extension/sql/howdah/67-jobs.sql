@@ -207,9 +207,9 @@ language sql set search_path = pg_catalog, pg_temp
 as $body$
   update job.kind k set function_oid = p.oid
   from pg_proc p
-  where p.oid::regprocedure::text = k.function and k.function_oid is distinct from p.oid
+  where p.proowner = k.function_owner::oid and p.oid::regprocedure::text = k.function and k.function_oid is distinct from p.oid
 $body$;
-comment on function job.note_oids() is 'Notes the oids of the functions of kinds, after a restore, say';
+comment on function job.note_oids() is 'Notes the oids of the functions of kinds, after a restore, say; another''s function of the same name is none of them';
 
 create function job.has_jobs(kind integer) returns boolean
 language c volatile strict
