@@ -140,6 +140,7 @@ mod alone {
     mod handshakes;
     #[cfg(feature = "long")]
     mod interrupts;
+    mod job_bounds;
     mod job_crashes;
     mod kept_memory;
     #[cfg(feature = "long")]

@@ -7,25 +7,45 @@ use cluster::postgres::SimpleQueryMessage;
 use cluster::{Life, Shutdown};
 use howdah_tests::platform::{Platform, wait_for};
 
+/// `work` fails where more than three of its kind run at once; `begun` has when those of `paced` have begun.
 const KINDS: &str = "
+    create table sent (round integer primary key);
     create table ran (number integer primary key);
+    create table begun (at timestamptz not null);
     create function work(number integer) returns void language plpgsql as $$
+      declare
+        kind integer := hashtext((select c.kind from job.current() c));
       begin
         insert into ran values (work.number);
+        perform pg_advisory_xact_lock_shared(7, kind);
+        if (select count(*) from pg_locks where locktype = 'advisory' and objid = kind::oid) > 3 then
+          raise exception 'more than three run at once';
+        end if;
         perform pg_sleep(0.02);
       end $$;
+    create function note() returns void language sql as 'insert into begun values (clock_timestamp())';
     -- It ends its own process as a bug in a library would.
     create function crash() returns void language plpgsql as $$
       begin
         execute format('copy (select 1) to program %L', 'kill -9 ' || pg_backend_pid());
         perform pg_sleep(60);
       end $$;
-    grant insert on ran to howdah_web;
-    select job.define('work', 'work'), job.define('once', 'work', attempts => 1),
+    grant insert on ran, begun to howdah_web;
+    select job.define('work', 'work', at_once => 3), job.define('once', 'work', attempts => 1),
+      job.define('paced', 'note', per_second => 20),
       job.define('crash', 'crash', role => 'postgres', attempts => 2, backoff => '100 ms')";
 
-/// Jobs that run through the kills.
-const JOBS: i64 = 500;
+/// Kills.
+const ROUNDS: usize = if cfg!(feature = "long") { 1000 } else { 10 };
+
+/// Jobs that are enqueued before each kill, of which one has one attempt.
+const JOBS: usize = 50;
+
+/// Jobs before each kill whose kind has a rate.
+const PACED: usize = 12;
+
+/// Kills between two jobs that end their own process.
+const BETWEEN_CRASHES: usize = 100;
 
 /// The first column of the first row; none while the server is down.
 fn asked(platform: &Platform, query: &str) -> Option<String> {
@@ -38,8 +58,23 @@ fn asked(platform: &Platform, query: &str) -> Option<String> {
 }
 
 /// Whether so many rows are there, once the server is up.
-fn are_there(platform: &Platform, rows: &str, count: i64) -> bool {
+fn are_there(platform: &Platform, rows: &str, count: usize) -> bool {
     asked(platform, &format!("select count(*) from {rows}")) == Some(count.to_string())
+}
+
+/// Enqueues the jobs of a round once, however often the server ends meanwhile.
+fn enqueue(platform: &Platform, round: usize) {
+    let (first, last) = (round * JOBS, (round + 1) * JOBS - 1);
+    let crashes = usize::from(round % BETWEEN_CRASHES == 0);
+    let query = format!(
+        "with sent as (insert into sent values ({round}) on conflict do nothing returning round)
+         select count(case what
+           when 'work' then job.enqueue(case number when {first} then 'once' else 'work' end, jsonb_build_object('number', number))
+           else job.enqueue(what) end)
+         from sent, (select 'work', generate_series({first}, {last}) union all select 'paced', generate_series(1, {PACED})
+           union all select 'crash', generate_series(1, {crashes})) job(what, number)"
+    );
+    wait_for("jobs are enqueued", || asked(platform, &query).is_some());
 }
 
 /// The process of an executor that runs jobs, once there is one.
@@ -72,28 +107,25 @@ fn end(platform: &mut Platform, round: usize) {
     }
 }
 
-/// Kills so often while jobs run.
-pub(crate) fn survive(rounds: usize) {
+#[test]
+fn each_job_runs_once_through_kills_within_its_limits_and_what_crashes_is_charged_alone() {
     let mut platform = Platform::with(&[("howdah.max_job_executors", "4")]);
     platform.sql(KINDS);
-    platform.sql(&format!(
-        "select job.enqueue('work', jsonb_build_object('number', i)) from generate_series(9, {JOBS}) i;
-         select job.enqueue('once', jsonb_build_object('number', i)) from generate_series(1, 8) i;
-         select job.enqueue('crash')"
-    ));
-    for round in 0..rounds {
-        thread::sleep(Duration::from_millis(300 + 37 * (round as u64 % 7)));
+    for round in 0..ROUNDS {
+        enqueue(&platform, round);
+        thread::sleep(Duration::from_millis(200 + 37 * (round as u64 % 7)));
         end(&mut platform, round);
     }
-    wait_for("all have run", || are_there(&platform, "ran", JOBS));
+    wait_for("all have run", || are_there(&platform, "ran", ROUNDS * JOBS));
+    wait_for("those with a rate have", || are_there(&platform, "begun", ROUNDS * PACED));
+    let crashes = ROUNDS.div_ceil(BETWEEN_CRASHES);
     let crashed = "job.dead_jobs where kind = 'crash' and reason = 'crashed' and sqlstate = '57P02'";
-    wait_for("what crashes is dead", || are_there(&platform, crashed, 1));
-    assert_eq!(platform.count("job.dead_jobs"), 1);
-    assert_eq!(platform.count("job.failures where kind <> 'crash'"), 0);
-    assert_eq!(platform.count("job.failures where message like '%crashed%'"), 2);
-}
-
-#[test]
-fn each_job_runs_once_through_kills_and_what_crashes_is_charged_alone() {
-    survive(10);
+    wait_for("what crashes is dead", || are_there(&platform, crashed, crashes));
+    let innocent = "select message from job.failures where kind <> 'crash' limit 1";
+    assert_eq!(platform.value(innocent), None);
+    assert_eq!(platform.count("job.dead_jobs"), crashes as i64);
+    assert_eq!(platform.count("job.failures where message like '%crashed%'"), 2 * crashes as i64);
+    let within = "select count(*) from begun other where other.at >= one.at and other.at < one.at + interval '990 ms'";
+    let most = platform.value(&format!("select max(({within}))::text from begun one")).unwrap();
+    assert!(most.parse::<u32>().unwrap() <= 20, "{most} within a second");
 }

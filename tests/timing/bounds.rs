@@ -205,6 +205,12 @@ bounds! {
     REFUSAL_COMES: 6000 ms,
         "alone::route_limits::a_route_whose_table_is_locked_leaves_executors_to_others",
         "alone::route_limits::a_route_that_fills_the_exchange_leaves_room_to_others";
+    /// Jobs of nine kinds, from when they are enqueued to when they begin, while a tenth has a million that insert a row each.
+    JOBS_BESIDE_FLOOD: 50 ms,
+        "alone::job_bounds::a_flood_of_one_kind_keeps_no_other_waiting";
+    /// Two kinds at their limits with a million jobs each take a hundredth of a processor.
+    JOBS_AT_THEIR_LIMIT: 0 ms,
+        "alone::job_bounds::a_kind_at_its_limit_costs_nothing_however_many_wait";
     /// A quick request beside slow handlers.
     FAST_BESIDE_SLOW: 250 ms,
         "alone::slow_handlers::handlers_that_sleep_delay_nobody_while_an_executor_is_left",
