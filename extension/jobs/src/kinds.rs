@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pg::guard::Report;
 use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
+use queue::count;
 use queue::definition::{self, Definition};
 use queue::items::{self, Outlook};
 use request::apart::Callee;
@@ -211,6 +212,7 @@ impl Kind {
                 .or_else(|| if number == 0 { None } else { definition::of_number(number) });
             *source = queue.map(|queue| {
                 queue.memory().hang_on(bell);
+                count::count_once(&queue);
                 Source { queue, seen: None, outlook: Outlook::Now, had_one: false }
             });
         }

@@ -44,6 +44,28 @@ pub fn count(queue: &Definition) -> Count {
     }
 }
 
+/// Has [`Definition::live_roughly`] tell the truth, if nobody has counted since the server started: what was there before is in no
+/// counter. It reads the ledgers once.
+pub fn count_once(queue: &Definition) {
+    let segments = open(queue, Purpose::Look);
+    {
+        let mut lock = queue.lock();
+        if std::mem::replace(&mut lock.is_counted, true) {
+            return;
+        }
+    }
+    for segment in segments {
+        let (lowest, before, moment) = {
+            let lock = queue.lock();
+            let memory = &lock.segments[segment.number];
+            (memory.watch.lowest(), memory.counts(), Moment::now())
+        };
+        let mut count = Count::default();
+        count.add_segment(&segment, lowest, &moment);
+        queue.lock().segments[segment.number].recount(count.rows as u64, before);
+    }
+}
+
 /// Positions that have been given out.
 pub(crate) fn given_out(queue: &Definition) -> i64 {
     queue.lock().next.saturating_sub(1) as i64

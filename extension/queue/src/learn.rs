@@ -87,6 +87,7 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
         memory.is_swollen = false;
         memory.watch.begin(ends[place]);
     }
+    lock.is_counted = false;
     // SAFETY: PostgreSQL's own state. On a standby rows come that this memory does not hear of.
     lock.is_known = unsafe { !pg_sys::RecoveryInProgress() };
 }

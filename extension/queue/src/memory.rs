@@ -114,6 +114,17 @@ impl SegmentMemory {
         self.rows.saturating_sub(self.consumed)
     }
 
+    /// So many rows of it were not consumed when `before` was noted, its rows and what was consumed of them.
+    pub(crate) fn recount(&mut self, live: u64, before: (u64, u64)) {
+        let (rows, consumed) = before;
+        self.rows = (self.rows + live + consumed).saturating_sub(rows);
+    }
+
+    /// How many rows it has had, and how many of them were consumed, roughly.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.rows, self.consumed)
+    }
+
     /// So many rows of it are not consumed, and so many were.
     pub(crate) fn count(&mut self, live: u64, consumed: u64) {
         (self.rows, self.consumed, self.consumed_before) = (live + consumed, consumed, consumed);
@@ -125,6 +136,8 @@ impl SegmentMemory {
 pub struct State {
     /// Whether the rest has been found out since the server started.
     pub is_known: bool,
+    /// Whether rows have been counted since then.
+    pub(crate) is_counted: bool,
     /// The next position to be given out.
     pub next: u64,
     /// The time of the latest claim: claims are in order even if the clock goes back.
