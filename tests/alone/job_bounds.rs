@@ -20,7 +20,10 @@ fn wait_until_done(platform: &Platform, kind: &str) {
     while left > 0 {
         let before = left;
         wait_for("jobs go on", || {
-            left = number(&mut session, &format!("select waiting + running from job.kinds where kind = '{kind}'"));
+            left = number(
+                &mut session,
+                &format!("select waiting + running from job.kinds where kind = '{kind}'"),
+            );
             left == 0 || left < before
         });
     }
@@ -161,7 +164,10 @@ fn a_flood_of_one_kind_keeps_no_other_waiting() {
     }
     wait_for("the others have run", || number(&mut session, "select count(*) from begun") == 450);
     let slowest = number(&mut session, "select (1e6 * extract(epoch from max(after)))::bigint from begun");
-    assert!(number(&mut session, "select waiting from job.kinds where kind = 'flood'") > 0, "the flood is over");
+    assert!(
+        number(&mut session, "select waiting from job.kinds where kind = 'flood'") > 0,
+        "the flood is over"
+    );
     bounds::JOBS_BESIDE_FLOOD.check_beside(Duration::from_micros(slowest as u64), stalls.longest());
 }
 

@@ -144,7 +144,8 @@ fn each_job_runs_once_through_kills_within_its_limits_and_what_crashes_is_charge
     assert_eq!(platform.value(innocent), None);
     assert_eq!(platform.count("job.dead_jobs"), crashes as i64);
     assert_eq!(platform.count("job.failures where message like '%crashed%'"), 2 * crashes as i64);
-    let within = "select count(*) from begun other where other.at >= one.at and other.at < one.at + interval '990 ms'";
+    let within =
+        "select count(*) from begun other where other.at >= one.at and other.at < one.at + interval '990 ms'";
     let most = platform.value(&format!("select max(({within}))::text from begun one")).unwrap();
     assert!(most.parse::<u32>().unwrap() <= 20, "{most} within a second");
 }
