@@ -74,7 +74,7 @@ fn wait_until_there(platform: &Platform, rows: &str, count: usize) {
 /// Enqueues the jobs of a round once, however often the server ends meanwhile.
 fn enqueue(platform: &Platform, round: usize) {
     let (first, last) = (round * JOBS, (round + 1) * JOBS - 1);
-    let crashes = usize::from(round % BETWEEN_CRASHES == 0);
+    let crashes = usize::from(round.is_multiple_of(BETWEEN_CRASHES));
     let query = format!(
         "with sent as (insert into sent values ({round}) on conflict do nothing returning round)
          select count(case what
