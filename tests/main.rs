@@ -121,6 +121,7 @@ mod together {
     mod route_places;
     mod route_shares;
     mod rows_as_json;
+    mod schedules;
     mod seeds;
     mod settings;
     mod shared_transactions;

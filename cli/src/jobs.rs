@@ -35,6 +35,18 @@ const PARTS: [Part; 3] = [
     ),
 ];
 
+/// Schedules, and what is due next.
+const OF_SCHEDULES: [Part; 2] = [
+    (
+        "Schedules",
+        "schedules",
+        "select schedule, kind, coalesce(cron, 'every ' || every) as due, time_zone, next_at, last_at, last_state, skipped, missed_for_good as missed,
+           coalesce('stopped: ' || stopped, 'paused since ' || date_trunc('seconds', paused_at)) as remark
+         from job.schedules order by next_at, schedule",
+    ),
+    ("Due next", "upcoming", "select due_at, schedule, kind, local_time, time_zone from job.upcoming({last})"),
+];
+
 /// Prints the kinds of jobs of the databases that are served, or of databases elsewhere, what runs, and what has gone wrong lately.
 pub(crate) fn run(options: &Jobs) -> Result<()> {
     let destination = &options.destination;
@@ -61,12 +73,20 @@ fn show(client: &mut impl GenericClient, shown: &str, options: &Jobs) -> Result<
         )));
     }
     if options.json {
-        return show_json(client, shown, options.last);
+        let kinds = ("", "kinds", "select * from job.kinds order by kind");
+        let of_jobs: Vec<Part> = std::iter::once(kinds).chain(PARTS).collect();
+        let parts: &[Part] = if options.schedules { &OF_SCHEDULES } else { &of_jobs };
+        return show_json(client, shown, parts, options.last);
     }
     say(shown);
-    print_views(client, &[JOBS])?;
-    for (title, _, query) in PARTS {
-        let table = table_of(client, &format!("{query} limit {}", options.last))?;
+    let parts: &[Part] = if options.schedules {
+        &OF_SCHEDULES
+    } else {
+        print_views(client, &[JOBS])?;
+        &PARTS
+    };
+    for (title, _, query) in parts {
+        let table = table_of(client, &limited(query, options.last))?;
         let is_empty = table.rows.is_empty();
         say(&if is_empty {
             format!("{title}: none")
@@ -77,13 +97,21 @@ fn show(client: &mut impl GenericClient, shown: &str, options: &Jobs) -> Result<
     Ok(())
 }
 
-fn show_json(client: &mut impl GenericClient, shown: &str, last: u32) -> Result<()> {
+/// A query for so many rows.
+fn limited(query: &str, last: u32) -> String {
+    match query.contains("{last}") {
+        true => query.replace("{last}", &last.to_string()),
+        false => format!("{query} limit {last}"),
+    }
+}
+
+fn show_json(client: &mut impl GenericClient, shown: &str, parts: &[Part], last: u32) -> Result<()> {
     let mut all = json!({ "database": shown });
-    let kinds = ("", "kinds", "select * from job.kinds order by kind");
-    for (_, name, query) in std::iter::once(kinds).chain(PARTS) {
-        let query = format!("select coalesce(json_agg(row), '[]')::text from ({query} limit {last}) as row");
+    for (_, name, query) in parts {
+        let query =
+            format!("select coalesce(json_agg(row), '[]')::text from ({}) as row", limited(query, last));
         let text: String = client.query_one(&query, &[])?.get(0);
-        all[name] = serde_json::from_str::<Value>(&text)
+        all[*name] = serde_json::from_str::<Value>(&text)
             .map_err(|error| Failure::Said(format!("job.{name} gave JSON that cannot be read: {error}")))?;
     }
     say(&format!("{all:#}"));

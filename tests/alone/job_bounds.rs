@@ -164,10 +164,8 @@ fn a_flood_of_one_kind_keeps_no_other_waiting() {
     }
     wait_for("the others have run", || number(&mut session, "select count(*) from begun") == 450);
     let slowest = number(&mut session, "select (1e6 * extract(epoch from max(after)))::bigint from begun");
-    assert!(
-        number(&mut session, "select waiting from job.kinds where kind = 'flood'") > 0,
-        "the flood is over"
-    );
+    let waiting = number(&mut session, "select waiting from job.kinds where kind = 'flood'");
+    assert!(waiting > 0 || !bounds::counts(), "the flood is over");
     bounds::JOBS_BESIDE_FLOOD.check_beside(Duration::from_micros(slowest as u64), stalls.longest());
 }
 
@@ -204,6 +202,59 @@ fn a_kind_at_its_limit_costs_nothing_however_many_wait() {
         .sum();
     bounds::JOBS_AT_THEIR_LIMIT.check_against(took, watched / 100);
     assert_eq!(platform.count("job.kinds where begun > 1 or waiting < 100"), 0);
+}
+
+/// Makes schedules, all due at the same times.
+fn make_schedules(platform: &Platform, count: usize, more: &str) {
+    platform.sql(&format!(
+        "create function nothing() returns void language sql as '';
+         select job.define('nothing', 'nothing'), job.pause('nothing');
+         select job.schedule('schedule ' || n, kind => 'nothing', {more}) from generate_series(1, {count}) n"
+    ));
+}
+
+#[test]
+fn a_thousand_schedules_that_are_due_each_second_cost_little() {
+    const WATCHED: Duration = Duration::from_secs(10);
+    let platform = Platform::with(&[]);
+    let count = if bounds::counts() { 1000 } else { 100 };
+    make_schedules(&platform, count, "cron => '* * * * * *', may_overlap => true, missed => 'each'");
+    let waiting = "select coalesce(waiting, 0) from job.kinds where kind = 'nothing'";
+    let mut session = platform.session();
+    wait_for("they are due", || number(&mut session, waiting) >= 2 * count as i64);
+    let watched = if bounds::counts() { WATCHED } else { Duration::from_secs(1) };
+    let (before, sent) = (processor_times(&platform), number(&mut session, waiting));
+    thread::sleep(watched);
+    let took = processor_times(&platform)
+        .into_iter()
+        .map(|(pid, time)| time.saturating_sub(before.get(&pid).copied().unwrap_or_default()))
+        .sum();
+    bounds::SCHEDULES_EACH_SECOND.check_against(took, watched / 20);
+    wait_for("they go on", || number(&mut session, waiting) >= sent + count as i64);
+    let due = "job.timetable where last_at < clock_timestamp() - interval '3 s' or missed_for_good > 0";
+    assert_eq!(number(&mut session, &format!("select count(*) from {due}")), 0);
+}
+
+#[test]
+fn schedules_for_tomorrow_wake_nobody_more_than_once_a_second() {
+    let platform = Platform::with(&[]);
+    make_schedules(&platform, 1000, "every => '1 day'");
+    let executor =
+        || platform.value("select pid::text from http.workers where lane = 'job' and state = 'running'");
+    wait_for("an executor", || executor().is_some());
+    let wakes = || -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", executor().unwrap())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|count| count.trim().parse().ok()).unwrap()
+    };
+    let mut before = wakes();
+    wait_for("it rests", || {
+        thread::sleep(Duration::from_secs(3));
+        let now = wakes();
+        let few = now <= before + 4;
+        before = now;
+        few
+    });
 }
 
 /// Plain jobs of which dead rows are counted.

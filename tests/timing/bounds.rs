@@ -211,6 +211,9 @@ bounds! {
     /// Two kinds at their limits with a million jobs each take a hundredth of a processor.
     JOBS_AT_THEIR_LIMIT: 0 ms,
         "alone::job_bounds::a_kind_at_its_limit_costs_nothing_however_many_wait";
+    /// A thousand schedules that are due each second take a twentieth of a processor.
+    SCHEDULES_EACH_SECOND: 0 ms,
+        "alone::job_bounds::a_thousand_schedules_that_are_due_each_second_cost_little";
     /// A quick request beside slow handlers.
     FAST_BESIDE_SLOW: 250 ms,
         "alone::slow_handlers::handlers_that_sleep_delay_nobody_while_an_executor_is_left",

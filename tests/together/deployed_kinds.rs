@@ -386,6 +386,26 @@ fn kinds_of_jobs_come_and_go_with_the_folder() {
         "job tidy was changed"
     );
     shop.ok("deploy");
+    // So do schedules.
+    let schedule = |hour: u32| {
+        format!("{KIND}select job.schedule('nightly', '0 {hour} * * *', 'tidy', time_zone => 'UTC');\n")
+    };
+    shop.write("jobs.sql", &schedule(3));
+    assert!(shop.ok("deploy").contains("schedule nightly"));
+    assert!(shop.ok("deploy").contains("Nothing has changed"));
+    let next = "select owner || ' ' || extract(hour from next_local) from job.schedules";
+    assert_eq!(shop.value(next), "shop_owner 3");
+    shop.write("jobs.sql", &schedule(4));
+    shop.ok("deploy");
+    assert_eq!(shop.value(next), "shop_owner 4");
+    shop.platform.sql("update job.timetable set cron = '0 5 * * *'");
+    assert_eq!(
+        shop.value("select object || ' ' || change from deploy.drift('shop')"),
+        "schedule nightly was changed"
+    );
+    shop.write("jobs.sql", &KIND.replace("3", "5"));
+    assert!(shop.ok("deploy").contains("schedule nightly"));
+    assert_eq!(shop.value("select count(*) from job.schedules"), "0");
     // One that has jobs does not go silently.
     shop.platform.sql("select job.pause('tidy')");
     shop.platform.sql("select job.enqueue('tidy')");

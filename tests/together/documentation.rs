@@ -56,6 +56,11 @@ fn the_examples_of_the_page_on_jobs_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_of_the_page_on_schedules_answer_as_it_says() {
+    run_examples("docs/schedules.md");
+}
+
+#[test]
 fn the_examples_for_those_who_come_from_elsewhere_answer_as_they_say() {
     for name in coming_from() {
         run_examples(&name);
@@ -81,6 +86,9 @@ fn the_suggestions_of_every_example_application_are_served() {
     }
 }
 
+/// The pages on what is in the schema `job`.
+const OF_JOBS: [&str; 2] = ["docs/jobs.md", "docs/schedules.md"];
+
 #[test]
 fn every_setting_is_documented_with_its_unit_and_default() {
     let platform = platform();
@@ -94,7 +102,7 @@ fn every_function_is_documented_as_it_is_declared() {
     let platform = platform();
     reference::compare_headings(&Document::read("docs/http.md"), &platform);
     reference::compare_rows(&Document::read("docs/queue-reference.md"), &platform, "queue");
-    reference::compare_rows(&Document::read("docs/jobs.md"), &platform, "job");
+    reference::compare_rows(&Document::read_together(&OF_JOBS), &platform, "job");
 }
 
 #[test]
@@ -102,7 +110,7 @@ fn every_column_of_every_view_and_type_is_documented() {
     let platform = platform();
     reference::compare_columns(&Document::read("docs/http.md"), &platform, "http", &["v"]);
     reference::compare_columns(&Document::read("docs/queue-reference.md"), &platform, "queue", &["v", "c"]);
-    reference::compare_columns(&Document::read("docs/jobs.md"), &platform, "job", &["v"]);
+    reference::compare_columns(&Document::read_together(&OF_JOBS), &platform, "job", &["v"]);
 }
 
 #[test]
@@ -133,6 +141,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/limits.md",
         "docs/queue.md",
         "docs/queue-reference.md",
+        "docs/schedules.md",
     ];
     for name in pages.into_iter().map(str::to_owned).chain(coming_from()) {
         let document = Document::read(&name);

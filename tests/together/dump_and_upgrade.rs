@@ -44,7 +44,8 @@ fn with_jobs(platform: &Platform) {
     platform.sql("select job.pause('work')");
     platform.sql(
         "select count(*) from job.enqueue_many('work', array(select jsonb_build_object('number', n) from generate_series(1, 500) n));
-         select job.enqueue('work', '{\"number\": 501}', key => 'k')",
+         select job.enqueue('work', '{\"number\": 501}', key => 'k');
+         select job.schedule('yearly', '0 0 1 1 *', 'work')",
     );
 }
 
@@ -58,7 +59,7 @@ fn expect_jobs(session: &mut Client) {
     assert_eq!(count("job.kinds where paused_at is not null and (kind = 'told' or alert = 'told')"), 2);
     assert_eq!(count("job.enqueue_with_key('work', 'k', '{}') where has_met"), 1);
     assert_eq!(count("shop.ran"), 0);
-    session.batch_execute("select job.resume('work')").unwrap();
+    session.batch_execute("select job.resume('work'), job.resume()").unwrap();
     wait_for("they run", || {
         let row = session.query_one("select count(*), count(distinct number) from shop.ran", &[]).unwrap();
         (row.get::<_, i64>(0), row.get::<_, i64>(1)) == (501, 501)
@@ -118,7 +119,10 @@ fn a_dump_restores_beside_the_original_and_where_nothing_may_listen() {
     for _ in 0..10 {
         assert_eq!(platform.get("/goods").text(), "tea", "the copy answers for the original");
     }
-    expect_jobs(&mut platform.cluster.connect("copy").unwrap());
+    let mut copy = platform.cluster.connect("copy").unwrap();
+    let is_copy = copy.query_one("select job.is_copy(), count(*) from job.schedules", &[]).unwrap();
+    assert_eq!((is_copy.get(0), is_copy.get(1)), (true, 1_i64), "it would run jobs beside the original");
+    expect_jobs(&mut copy);
     assert_eq!(platform.count("shop.ran"), 0, "the original's are paused still");
     // Once the original lets go of the port, the copy takes it.
     platform.sql(&format!("select http.unlisten({})", platform.port));

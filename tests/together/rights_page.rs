@@ -92,6 +92,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
         "job.running",
         "job.failures",
         "job.dead_jobs",
+        "job.schedules",
     ];
     assert_eq!(filtering, views.map(|view| format!("{view} security_barrier=true")).into());
     let policies = "select oid::regclass::text from pg_class where relkind = 'r' and relreplident = 'd'

@@ -95,6 +95,13 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
          select job.define('later', 'note_later'), job.enqueue('later', '{\"text\": \"fifth\"}', at => now() + interval '1 hour');
          select job.enqueue('later', '{\"text\": \"fourth\"}', at => now() + interval '1 hour', key => 'k')",
     );
+    platform.sql(
+        "create table beat (due_at timestamptz primary key);
+         grant insert on beat to howdah_web;
+         create function beat(due_at timestamptz) returns void language sql begin atomic insert into beat values (due_at); end;
+         select job.define('beat', 'beat', attempts => 1), job.schedule('beat', every => '1 s', kind => 'beat', missed => 'each')",
+    );
+    wait_for("a schedule is due", || platform.count("beat") > 1);
     wait_for("a job is dead", || platform.count("job.dead_jobs") == 1);
     platform.sql("insert into note values ('second')");
     wait_for("the row has come", || ask("GET", "/notes").1 == "first,second");
@@ -105,6 +112,15 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
         .batch_execute("select pg_promote()")
         .expect("it is promoted");
     wait_for("it writes", || ask("POST", "/notes?text=third").0 == 204);
+    // The schedule goes on where it was, and each due time has its job once: the table has them as its keys.
+    wait_for("it goes on", || {
+        let query = "select max(due_at) > now() - interval '2 s' and max(due_at) - min(due_at) = (count(*) - 1) * interval '1 s' from beat";
+        standby.connect(DATABASE).expect("a session").query_one(query, &[]).expect("a row").get(0)
+    });
+    standby.execute(DATABASE, "select job.unschedule('beat')").expect("it goes");
+    let mut session = standby.connect(DATABASE).expect("a session");
+    let query = "select count(*) from job.failures f where f.kind = 'beat'";
+    assert_eq!(session.query_one(query, &[]).expect("a row").get::<_, i64>(0), 0);
     // The jobs have come along, and what is done here is done here alone.
     standby
         .execute(

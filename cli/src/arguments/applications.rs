@@ -62,7 +62,10 @@ pub(crate) struct Destination {
 pub(crate) struct Jobs {
     #[command(flatten)]
     pub(crate) destination: Destination,
-    /// How many of what runs, has failed and is dead.
+    /// Show schedules, and what is due next, instead.
+    #[arg(long)]
+    pub(crate) schedules: bool,
+    /// How many of what runs, has failed and is dead, or is due next.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) last: u32,
     /// Print JSON.

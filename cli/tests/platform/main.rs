@@ -474,6 +474,16 @@ fn jobs_are_shown_as_tables_and_as_json_to_whom_they_concern() {
     let told = platform.ok(&["jobs", "--to", &format!("host={folder} user=eve dbname=app")]);
     assert!(told.contains("Jobs: none") && told.contains("Dead jobs, the latest first: none"), "{told}");
     assert!(platform.ok(&["status"]).contains("Jobs:"));
+    assert!(platform.ok(&["jobs", "--schedules"]).contains("Schedules: none"));
+    platform.query("select job.schedule('nightly', '15 3 * * *', 'work', time_zone => 'Asia/Kolkata')");
+    let told = platform.ok(&["jobs", "--schedules", "--last", "2"]);
+    for part in ["nightly", "15 3 * * *", "Asia/Kolkata", "Due next", "03:15:00"] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&platform.ok(&["jobs", "--schedules", "--json", "--last", "2"])).unwrap();
+    assert_eq!(json["schedules"][0]["schedule"], "nightly");
+    assert_eq!(json["upcoming"].as_array().map(Vec::len), Some(2), "{json}");
 }
 
 #[test]

@@ -2,14 +2,21 @@
 //!
 //! - [`Backoff`]: how long a job waits after it has failed.
 //! - [`Rate`]: how many of a kind may begin in a time.
+//! - [`Rhythm`]: when a schedule is due, by a [`Cron`] expression or every so often, in a [`Zone`]; [`CatchUp`]: what becomes of due times that were missed.
 //! - [`suspects`]: whom a crash is charged to.
 //! - [`Priority`] and [`Turns`]: which priority comes first, so that the lowest does not starve.
 
 mod backoff;
+mod cron;
+mod missed;
 mod rate;
+mod rhythm;
 pub mod suspects;
 mod turns;
 
 pub use backoff::Backoff;
+pub use cron::{Cron, Unfit};
+pub use missed::{CatchUp, Look, MOST, Missed};
 pub use rate::{PLACES, Rate, Starts};
+pub use rhythm::{Rhythm, Zone, shown};
 pub use turns::{Priority, Turns};

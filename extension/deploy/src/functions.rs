@@ -380,6 +380,8 @@ impl File<'_> {
                    or n.type = 'handler' and exists (select from http.handler h where h.name = n.first and h.owner = $9)
                    or n.type = 'job' and exists (
                      select from job.kind k where k.name = n.first and pg_get_userbyid(k.owner) = $9)
+                   or n.type = 'schedule' and exists (
+                     select from job.timetable s where s.name = n.first and pg_get_userbyid(s.owner) = $9)
                  on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
             ),
             &[

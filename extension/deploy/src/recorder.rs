@@ -32,6 +32,8 @@ pub enum Registered {
     Handler,
     /// By `job.define()`.
     Job,
+    /// By `job.schedule()`.
+    Schedule,
 }
 
 impl Registered {
@@ -41,6 +43,7 @@ impl Registered {
             Self::Route => "route",
             Self::Handler => "handler",
             Self::Job => "job",
+            Self::Schedule => "schedule",
         }
     }
 }

@@ -134,12 +134,12 @@ const DEPENDENTS: &str = concat!(
 /// Files of which something is gone that they have made: a migration has dropped it, or somebody by hand.
 const MISSING: &str = "select distinct o.path from deploy.object o
     join deploy.file f on f.application = o.application and f.number = $2 and f.path = o.path
-    where o.application = $1 and not o.is_stale and o.type not in ('route', 'handler', 'job')
+    where o.application = $1 and not o.is_stale and o.type not in ('route', 'handler', 'job', 'schedule')
       and (deploy.address(o.type, o.names, o.arguments)).objid is null";
 
 /// Files that have made what an error names as in its way.
 const NAMED: &str = "select distinct o.path from deploy.object o
-    where o.application = $1 and o.type not in ('route', 'handler', 'job') and $2 ~ ('\\m' || regexp_replace(
+    where o.application = $1 and o.type not in ('route', 'handler', 'job', 'schedule') and $2 ~ ('\\m' || regexp_replace(
       o.names[array_upper(o.names, 1)], '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\M')";
 
 /// Files whose objects are in the way of a migration that has failed.
@@ -265,8 +265,8 @@ macro_rules! goes {
     };
 }
 
-/// Routes and query handlers that go. Whoever has one of that name now may be another.
-const UNREGISTER: [&str; 2] = [
+/// Routes, query handlers and schedules that go. Whoever has one of that name now may be another.
+const UNREGISTER: [&str; 3] = [
     concat!(
         "delete from http.route r using deploy.object d
          where r.method = d.names[1] and r.pattern = d.names[2] and r.owner = $3 and ",
@@ -278,9 +278,14 @@ const UNREGISTER: [&str; 2] = [
         goes!("handler"),
         " returning deploy.label(d)"
     ),
+    concat!(
+        "delete from job.timetable s using deploy.object d where s.name = d.names[1] and pg_get_userbyid(s.owner) = $3 and ",
+        goes!("schedule"),
+        " returning deploy.label(d)"
+    ),
 ];
 
-/// Removes routes and query handlers of the application.
+/// Removes routes, query handlers, schedules and kinds of jobs of the application.
 fn unregister(application: &Application, path: Option<&str>, removed: &mut Removed) {
     for statement in UNREGISTER {
         removed.objects.extend(rows_as_owner(

@@ -24,4 +24,5 @@ mod registering;
 mod requests;
 mod responses;
 mod roles;
+mod schedules;
 mod unready;

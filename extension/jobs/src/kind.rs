@@ -118,7 +118,7 @@ fn read(name: &str) -> Option<Kind> {
 }
 
 /// All kinds.
-fn all() -> Vec<Kind> {
+pub(crate) fn all() -> Vec<Kind> {
     let (kinds, permissions) = (rows::<8>(relation("kind")), rows(relation("permission")));
     kinds.iter().filter_map(|row| Kind::of(row, &permissions)).collect()
 }

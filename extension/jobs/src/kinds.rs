@@ -15,6 +15,7 @@ use session::authority::run_as_owner;
 use session::{own_transaction, temporary};
 
 use crate::memory::{Limits, jobs};
+use crate::schedules;
 
 /// A row of `job.kind`.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,6 +89,13 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
         })
     })
     .collect()
+}
+
+/// Whether this database is a copy of the one in which its jobs run. Its caller has put a safe search_path in force.
+pub(crate) fn is_copy(client: &SpiClient<'_>) -> Result<bool, pgrx::spi::Error> {
+    let (cluster, database) = schedules::here();
+    let rows = client.select(schedules::IS_COPY, None, &[cluster.into(), database.into()])?;
+    rows.first().get::<bool>(1).map(Option::unwrap_or_default)
 }
 
 /// A kind cannot run: perhaps its function or the owner of that has another name now. Then the kinds are read again.

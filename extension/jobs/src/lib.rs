@@ -4,6 +4,7 @@
 //! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it. [`keys`]: of jobs with the same key one is there at a time.
 //! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next; [`attempt`]: running it; [`batch`]: several in one transaction. [`current`]: the one that runs.
 //! - [`failure`]: what becomes of a job that has failed. [`history`]: what is old goes.
+//! - [`schedules`]: when jobs are enqueued by the clock; [`ticks`]: enqueueing them.
 //! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
 //!   [`crashes`]: whom a crash is charged to.
 //! - [`functions`]: what SQL calls.
@@ -23,4 +24,6 @@ pub mod kinds;
 pub mod memory;
 mod record;
 pub mod runs;
+pub mod schedules;
 pub mod slots;
+pub mod ticks;

@@ -14,6 +14,7 @@ use shared::{Part, now_us};
 use crate::history::Walk;
 use crate::record::{Entry, Record};
 use crate::slots::{Running, Slot};
+use crate::ticks::Clock;
 
 /// What is known of a kind.
 #[repr(C, align(128))]
@@ -94,6 +95,7 @@ pub struct Jobs {
     dead_keys: &'static [AtomicU32],
     running: &'static [AtomicU32],
     walks: &'static [Walk],
+    clocks: &'static [Clock],
     kinds: &'static [KindMemory],
     record: &'static Record,
     lock: *mut pg_sys::LWLockPadded,
@@ -143,8 +145,13 @@ fn walks_at() -> usize {
     (dead_keys_at() + size_of::<AtomicU32>() * databases()).next_multiple_of(align_of::<Walk>())
 }
 
-fn bytes() -> usize {
+/// Where the times begin at which schedules are looked at next.
+fn clocks_at() -> usize {
     walks_at() + size_of::<Walk>() * databases()
+}
+
+fn bytes() -> usize {
+    clocks_at() + size_of::<Clock>() * databases()
 }
 
 /// The file of what runs, once it is mapped.
@@ -181,6 +188,7 @@ unsafe fn lay_out(memory: NonNull<u8>) {
             dead_keys: std::slice::from_raw_parts(at(dead_keys_at()).cast(), databases()),
             running: std::slice::from_raw_parts(at(running_at()).cast(), databases()),
             walks: std::slice::from_raw_parts(at(walks_at()).cast(), databases()),
+            clocks: std::slice::from_raw_parts(at(clocks_at()).cast(), databases()),
             kinds: std::slice::from_raw_parts(at(0).cast(), kinds()),
             record,
             lock: pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
@@ -370,6 +378,11 @@ impl Jobs {
     /// The walk through what is old in a database.
     pub(crate) fn walk(&self, database: usize) -> &'static Walk {
         &self.walks[database]
+    }
+
+    /// When schedules of a database are looked at next.
+    pub(crate) fn clock(&self, database: usize) -> &'static Clock {
+        &self.clocks[database]
     }
 
     /// A key of a database has been given up.

@@ -22,7 +22,7 @@ use crate::current::Shown;
 use crate::failure;
 use crate::kinds::{self, Kind};
 use crate::memory::{Limits, Permission, Seat, jobs};
-use crate::{crashes, keys};
+use crate::{crashes, keys, ticks};
 
 /// How long a kind rests after something has failed that is no job's fault, in microseconds.
 pub(crate) const PAUSE_US: u64 = 1_000_000;
@@ -36,6 +36,8 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 /// What an executor knows of jobs, and does with them.
 pub struct Runs {
     pub(crate) kinds: Vec<Kind>,
+    /// The database is a copy of another, and nobody has said that jobs are to run here.
+    is_copy: bool,
     turns: Turns,
     /// Behind the kind that was served last.
     next: usize,
@@ -75,6 +77,7 @@ impl Runs {
         let bell = queues().bell(seat.database);
         Runs {
             kinds: Vec::new(),
+            is_copy: false,
             turns: Turns::default(),
             next: 0,
             seat,
@@ -91,9 +94,10 @@ impl Runs {
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn refresh(&mut self, runner: &mut Runner) -> Result<bool, NoTable> {
-        let mut rows = Vec::new();
+        let (mut rows, mut is_copy) = (Vec::new(), false);
         let mut along = |client: &pgrx::spi::SpiClient<'_>| {
             rows = kinds::read(client)?;
+            is_copy = kinds::is_copy(client)?;
             Ok(())
         };
         // SAFETY: by contract.
@@ -101,6 +105,7 @@ impl Runs {
             let has_changed = runner.refresh_if_unlocked(&mut along)?;
             if has_changed {
                 stored_settings::learn(rows.iter().map(|row| row.role));
+                self.is_copy = is_copy;
                 kinds::note_oids(&rows);
                 let known = std::mem::take(&mut self.kinds);
                 self.kinds = kinds::compile(rows, known, self.seat.oid, self.seat.database);
@@ -110,12 +115,28 @@ impl Runs {
         }
     }
 
+    /// Enqueues what schedules are due for. When to look again, if there are any.
+    ///
+    /// # Safety
+    /// On the main thread, outside a transaction.
+    pub unsafe fn look_after_schedules(&self) -> Option<Duration> {
+        if self.is_copy {
+            return None;
+        }
+        // SAFETY: by contract.
+        unsafe { ticks::look_after(self.seat.database) }
+    }
+
     /// Looks for a job, in the order of priorities and then of kinds, and runs it.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn turn(&mut self, runner: &mut Runner) -> Turn {
         self.rings = self.bell.rings();
+        if self.is_copy {
+            self.bell.answer();
+            return Turn::Nothing(None);
+        }
         if jobs().holds_something() {
             // SAFETY: by contract.
             if let Some(turn) = unsafe { self.look_at_held(runner) } {

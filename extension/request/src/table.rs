@@ -179,6 +179,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             table(schema, c"listener"),
             table(queue, c"listener"),
             table(job, c"kind"),
+            table(job, c"home"),
         ];
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {

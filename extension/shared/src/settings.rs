@@ -148,10 +148,10 @@ texts! {
         c"They must be short, or look for interrupts.";
 }
 
-/// Declares switches, which are off by default: name, context, what they mean.
+/// Declares switches: name, default, context, what they mean.
 macro_rules! switches {
-    ($($setting:ident = $name:literal, $context:ident, $text:literal;)*) => {
-        $(#[doc = $text] pub static $setting: GucSetting<bool> = GucSetting::<bool>::new(false);)*
+    ($($setting:ident = $name:literal, $default:literal, $context:ident, $text:literal;)*) => {
+        $(#[doc = $text] pub static $setting: GucSetting<bool> = GucSetting::<bool>::new($default);)*
         fn define_switches() {
             $(GucRegistry::define_bool_guc(
                 cstr($name), cstr($text), c"", &$setting, GucContext::$context, GucFlags::empty(),
@@ -161,9 +161,10 @@ macro_rules! switches {
 }
 
 switches! {
-    SHOW_ERRORS = "howdah.show_errors\0", Sighup, "Error responses carry details, hints and the messages of internal errors.\0";
-    REDIRECT_READS_ONLY = "howdah.redirect_reads_only\0", Sighup, "Listeners that redirect to https refuse methods other than GET and HEAD.\0";
-    TLS_STRICT_HOST = "howdah.tls_strict_host\0", Sighup, "Requests for a host that the connection's certificate does not cover are refused.\0";
+    SHOW_ERRORS = "howdah.show_errors\0", false, Sighup, "Error responses carry details, hints and the messages of internal errors.\0";
+    REDIRECT_READS_ONLY = "howdah.redirect_reads_only\0", false, Sighup, "Listeners that redirect to https refuse methods other than GET and HEAD.\0";
+    JOBS = "howdah.jobs\0", true, Sighup, "Jobs run and schedules go on in this server.\0";
+    TLS_STRICT_HOST = "howdah.tls_strict_host\0", false, Sighup, "Requests for a host that the connection's certificate does not cover are refused.\0";
 }
 
 /// Declares settings of text that are empty by default and whose values are checked: name, hook, who may see them, what they mean, and

@@ -176,6 +176,7 @@ begin
   update job.kind k set alert = null where k.alert = unmake.kind;
   delete from job.permission p where p.kind = unmake.kind;
   delete from job.key k where k.kind = unmake.kind;
+  delete from job.timetable s where s.kind = unmake.kind;
   -- Failures and dead jobs, which may be many, are nobody's now: job.purge() takes them away.
 end
 $body$;

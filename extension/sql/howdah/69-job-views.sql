@@ -36,7 +36,9 @@ select
     from job.read_running() r
     join job.kind d on d.name = k.kind and r.queue in (d.queue_high, d.queue_normal, d.queue_low))) as running_for,
   k.done, k.failed, k.dead, round(k.mean_ms::numeric, 3) as mean_ms, round(k.mean_wait_ms::numeric, 3) as mean_wait_ms,
-  coalesce('stopped: ' || k.stopped, 'paused since ' || date_trunc('seconds', k.paused_at)) as remark
+  case when (select job.is_copy()) then 'this database is a copy: select job.resume()'
+    when not current_setting('howdah.jobs')::boolean then 'howdah.jobs is off'
+    else coalesce('stopped: ' || k.stopped, 'paused since ' || date_trunc('seconds', k.paused_at)) end as remark
 from job.kinds k;
 comment on view job.overview is 'The kinds of jobs in short, with the time of the job that has run for longest';
 
@@ -61,3 +63,18 @@ select
 from job.dead d join job.kind k on k.id = d.kind
 where job.sees(k.name);
 comment on view job.dead_jobs is 'Jobs that are not tried any more, with their last error; job.redrive() sends them again';
+
+create view job.schedules with (security_barrier) as
+select
+  s.name as schedule, k.name as kind, s.owner, s.cron, s.every, s.anchor, s.time_zone, s.arguments,
+  coalesce(s.priority, k.priority) as priority, s.missed, s.missed_within, s.missed_most, s.may_overlap,
+  case when s.paused_at is null then s.next_at end as next_at,
+  case when s.paused_at is null then s.next_at at time zone s.time_zone end as next_local,
+  s.last_at, s.last_job,
+  case when s.last_job is not null then coalesce(
+    (select f.state from job.find(s.last_job) f),
+    (select 'dead' from job.dead d where d.id = s.last_job), 'done') end as last_state,
+  s.skipped, s.missed_for_good, s.paused_at, s.stopped
+from job.timetable s join job.kind k on k.id = s.kind
+where job.sees(k.name);
+comment on view job.schedules is 'The schedules, with when they are due next and what became of the last job';

@@ -188,7 +188,8 @@ begin
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
-     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text) to %I', owner_of);
+     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
+     job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
   if handlers then
     execute format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I', owner_of);
   end if;
@@ -216,7 +217,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type not in ('route', 'handler', 'job') then
+  if address.type not in ('route', 'handler', 'job', 'schedule') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;

@@ -64,15 +64,19 @@ as $body$
         (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
         k.keep_dead))
       from job.kind k where k.name = registration.names[1])
+    when 'schedule' then (
+      select md5(concat_ws(
+        ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
+      from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
     end
 $body$;
-comment on function deploy.registration(text, text[]) is 'What a route, a query handler or a kind of jobs is now; null if it is gone';
+comment on function deploy.registration(text, text[]) is 'What a route, a query handler, a kind of jobs or a schedule is now; null if it is gone';
 
 create function deploy.definition_of(object deploy.object) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case when (definition_of.object).type in ('route', 'handler', 'job')
+  select case when (definition_of.object).type in ('route', 'handler', 'job', 'schedule')
     then deploy.registration((definition_of.object).type, (definition_of.object).names)
     else (
       select deploy.definition(a.classid, a.objid)
@@ -87,7 +91,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
   -- Not by definition_of(), in which the other functions would be planned again for each object.
-  select o, case when o.type in ('route', 'handler', 'job') then deploy.registration(o.type, o.names)
+  select o, case when o.type in ('route', 'handler', 'job', 'schedule') then deploy.registration(o.type, o.names)
     when a.objid is not null then deploy.definition(a.classid, a.objid) end
   from deploy.object o left join lateral deploy.address(o.type, o.names, o.arguments) a on true
   where o.application = definitions.application
@@ -99,7 +103,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'handler', 'job') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'handler', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; another major version may tell the same in other words, so that nothing is compared';
@@ -108,7 +112,7 @@ create function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'job') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
@@ -272,6 +276,12 @@ as $body$
   join job.kind k on k.owner = a.owner
   where a.name = drifted.application and not exists (
     select from deploy.object o where o.application = a.name and o.type = 'job' and o.names = array[k.name])
+  union all
+  select '', format('schedule %s', s.name), 'was made by hand'
+  from deploy.application a
+  join job.timetable s on s.owner = a.owner
+  where a.name = drifted.application and not exists (
+    select from deploy.object o where o.application = a.name and o.type = 'schedule' and o.names = array[s.name])
   order by 1, 2
 $body$;
 comment on function deploy.drifted(text) is 'What deploy.drift() returns';

@@ -40,12 +40,12 @@ $privileges$;
 
 grant usage on schema http, queue, deploy, job to public;
 grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applications, deploy.steps, job.kinds, job.overview, job.running,
-  job.failures, job.dead_jobs
+  job.failures, job.dead_jobs, job.schedules
 to public;
 grant select on
   http.route, http.handler, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
   deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,
-  deploy.given, deploy.step, job.kind, job.permission
+  deploy.given, deploy.step, job.kind, job.permission, job.timetable, job.home
 to howdah_admin;

@@ -32,6 +32,12 @@ impl Document {
         Document { name: name.to_owned(), text }
     }
 
+    /// Reads several documents as one.
+    pub(crate) fn read_together(names: &[&str]) -> Document {
+        let texts: Vec<String> = names.iter().map(|name| Document::read(name).text).collect();
+        Document { name: names.join(" and "), text: texts.join("\n") }
+    }
+
     /// The fenced blocks in their order.
     pub(crate) fn blocks(&self) -> Vec<Block<'_>> {
         let mut blocks: Vec<Block<'_>> = Vec::new();

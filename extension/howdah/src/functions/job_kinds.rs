@@ -82,6 +82,7 @@ sql_function!(
                 limits.keep_dead.into(),
             ],
         );
+        jobs::schedules::settle();
         let make_queue = "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1";
         unrecorded(|| run_as_owner(make_queue, &[name.into()]));
         note_registered(Registered::Job, &[name]);

@@ -70,7 +70,7 @@ struct Places {
 fn enqueue(call: Call, places: &Places) -> (i64, bool) {
     let kind = kind::find(call.need_text(0, "kind"));
     kind.check(Right::Enqueue);
-    let arguments = call.argument(places.arguments).filter(is_object).unwrap_or_else(|| refuse_arguments());
+    let arguments = arguments(call, places.arguments);
     let holds = holds(call, places.holds);
     let key = call.text(places.key);
     key.inspect(|key| check_key(key));
@@ -98,6 +98,11 @@ fn enqueue(call: Call, places: &Places) -> (i64, bool) {
 fn is_object(value: &pg_sys::Datum) -> bool {
     // SAFETY: every such value is a jsonb.
     unsafe { entry::is_object(*value) }
+}
+
+/// The arguments of jobs at a place of a call, a jsonb; an error unless they are an object.
+pub fn arguments(call: Call, place: usize) -> pg_sys::Datum {
+    call.argument(place).filter(is_object).unwrap_or_else(|| refuse_arguments())
 }
 
 fn refuse_arguments() -> ! {

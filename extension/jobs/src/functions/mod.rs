@@ -4,6 +4,8 @@ mod cancel;
 mod enqueue;
 mod looking;
 mod rights;
+mod schedules;
 
 pub(crate) use cancel::database;
-pub use enqueue::priority;
+pub use enqueue::{arguments, priority};
+pub use schedules::{check_owner, schedule as schedule_of};

@@ -23,13 +23,15 @@ impl Serving<'_> {
         let Some(jobs) = self.jobs.as_mut().filter(|_| is_read) else {
             return self.worker.wait(Some(changes::PAUSE));
         };
+        // SAFETY: on the main thread, outside a transaction.
+        let tick = unsafe { jobs.look_after_schedules() };
         entry.busy_since.store(now_us(), Relaxed);
         // SAFETY: on the main thread, outside a transaction.
         let turn = unsafe { jobs.turn(&mut self.runner) };
         entry.busy_since.store(0, Relaxed);
         match turn {
             Turn::Did => self.after_job(),
-            Turn::Nothing(soonest) => self.rest(soonest),
+            Turn::Nothing(soonest) => self.rest(soonest.into_iter().chain(tick).min()),
         }
     }
 

@@ -200,7 +200,7 @@ fn takes_lines(database: &Database) -> bool {
 fn runs_jobs(database: &Database) -> bool {
     // SAFETY: reads a flag in shared memory, or a variable of this process.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };
-    database.is_listed() && database.job_kinds.load(Relaxed) > 0 && !is_standby
+    database.is_listed() && database.job_kinds.load(Relaxed) > 0 && settings::JOBS.get() && !is_standby
 }
 
 /// Fewest and most executors of a database's lane of jobs, as the settings have them.
