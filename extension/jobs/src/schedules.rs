@@ -1,5 +1,9 @@
 //! Schedules: rows of `job.timetable`, and when they are due.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
@@ -87,13 +91,34 @@ pub struct When {
 
 impl When {
     /// What comes of it.
-    pub fn rhythm(&self) -> Result<Rhythm, Unfit> {
+    pub fn rhythm(&self) -> Result<Rc<Rhythm>, Unfit> {
         match (&self.cron, self.every) {
-            (Some(cron), _) => Rhythm::cron(cron),
-            (None, Some((interval, anchor))) => Rhythm::every(interval, to_unix(anchor)),
-            (None, None) => Rhythm::cron(""),
+            (None, Some((interval, anchor))) => Rhythm::every(interval, to_unix(anchor)).map(Rc::new),
+            (cron, _) => of_expression(cron.as_deref().unwrap_or_default()),
         }
     }
+}
+
+thread_local! {
+    /// Expressions that were read, which takes as long as all else.
+    static READ: RefCell<HashMap<String, Rc<Rhythm>>> = RefCell::default();
+}
+
+/// Expressions that are kept, of five kilobytes each.
+const KEPT: usize = 1000;
+
+fn of_expression(expression: &str) -> Result<Rc<Rhythm>, Unfit> {
+    if let Some(known) = READ.with_borrow(|read| read.get(expression).cloned()) {
+        return Ok(known);
+    }
+    let rhythm = Rc::new(Rhythm::cron(expression)?);
+    READ.with_borrow_mut(|read| {
+        if read.len() >= KEPT {
+            read.clear();
+        }
+        read.insert(expression.to_owned(), rhythm.clone());
+    });
+    Ok(rhythm)
 }
 
 impl Schedule {

@@ -25,7 +25,7 @@ use crate::schedules::{COLUMNS, NamedZone, Schedule, from_unix, to_unix};
 use crate::{entry, id, keys};
 
 /// Most schedules that one transaction looks at.
-const MOST: usize = 500;
+const MOST: usize = 1000;
 /// How long nobody looks while others hold what is due.
 const PAUSE: i64 = 100_000;
 /// How long somebody may take, before another looks.
