@@ -348,6 +348,10 @@ fn a_copy_is_quiet_until_somebody_says_so_and_each_database_has_its_own() {
     for session in [&mut copy, &mut platform.session()] {
         assert_eq!(number(session, twice), 0);
     }
+    assert!(platform.log().contains("this database is a copy"));
+    drop(copy);
+    postgres.batch_execute("alter database copy rename to other").unwrap();
+    postgres.batch_execute("drop database other").unwrap();
     // A server can be told to run none.
     platform.set("howdah.jobs", "off");
     wait_for("no executor is left", || platform.count("http.workers where lane = 'job'") == 0);

@@ -102,6 +102,10 @@ fn a_standby_reads_and_follows_routes_and_settings_of_its_primary() {
          select job.define('beat', 'beat', attempts => 1), job.schedule('beat', every => '1 s', kind => 'beat', missed => 'each')",
     );
     wait_for("a schedule is due", || platform.count("beat") > 1);
+    platform.sql(
+        "create function nap() returns void language sql as 'select pg_sleep(3)';
+         select job.define('nap', 'nap', at_once => 8), job.enqueue('nap') from generate_series(1, 8)",
+    );
     wait_for("a job is dead", || platform.count("job.dead_jobs") == 1);
     platform.sql("insert into note values ('second')");
     wait_for("the row has come", || ask("GET", "/notes").1 == "first,second");

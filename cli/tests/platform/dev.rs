@@ -170,7 +170,9 @@ fn no_server_outlives_it() {
     dev.child.wait().unwrap();
     let begun = Instant::now();
     while dev.platform.run(&["status"]).status.code() != Some(3) || dev.platform.serves() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the server is still there");
+        // What is still there tells what has kept it.
+        let is_over = begun.elapsed() > Duration::from_secs(60);
+        assert!(!is_over, "{}\n{}", printed(&platform.run(&["status"])), what_runs(&platform));
         thread::sleep(Duration::from_millis(50));
     }
 }
@@ -216,9 +218,21 @@ fn ends_with(above: impl Fn(&str) -> Vec<String>) {
     parent.wait().unwrap();
     let begun = Instant::now();
     while platform.run(&["status"]).status.code() != Some(3) || platform.serves() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the server is still there");
+        // What is still there tells what has kept it.
+        let is_over = begun.elapsed() > Duration::from_secs(60);
+        assert!(!is_over, "{}\n{}", printed(&platform.run(&["status"])), what_runs(&platform));
         thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The processes that have a platform's folder in their command line, and what they wait for.
+fn what_runs(platform: &Platform) -> String {
+    let folder = platform.folder.path().display();
+    let list = format!(
+        "ps -eo pid,ppid,stat,wchan:20,args | grep {folder} | grep -v grep; tail -20 {folder}/notes/.howdah/*log* {folder}/.howdah/*log*"
+    );
+    let output = std::process::Command::new("sh").args(["-c", &list]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]

@@ -105,6 +105,11 @@ impl Runs {
             let has_changed = runner.refresh_if_unlocked(&mut along)?;
             if has_changed {
                 stored_settings::learn(rows.iter().map(|row| row.role));
+                if is_copy && !self.is_copy {
+                    log_line::log!(
+                        "howdah runs no jobs here: this database is a copy, and job.resume() has not been called"
+                    );
+                }
                 self.is_copy = is_copy;
                 kinds::note_oids(&rows);
                 let known = std::mem::take(&mut self.kinds);

@@ -101,9 +101,10 @@ impl Runner {
         let table = match unsafe { Table::load(&mut self.table, along) } {
             Ok(table) => table,
             Err(error) => {
-                // A cancel was meant for one request. The next one must not be answered by the old table because of it.
-                let is_cancelled = matches!(&error, NoTable::Failed(failed) if failed.sqlstate == *b"57014");
-                self.refresh_from = (!is_cancelled).then(|| Instant::now() + changes::PAUSE);
+                // A cancel was meant for one request, and what took the memory may be over. The next one must not be answered by the
+                // old table because of it.
+                let is_of_one = matches!(&error, NoTable::Failed(failed) if matches!(failed.sqlstate(), "57014" | "53200"));
+                self.refresh_from = (!is_of_one).then(|| Instant::now() + changes::PAUSE);
                 return Err(error);
             }
         };
