@@ -170,9 +170,7 @@ fn no_server_outlives_it() {
     dev.child.wait().unwrap();
     let begun = Instant::now();
     while dev.platform.run(&["status"]).status.code() != Some(3) || dev.platform.serves() {
-        // What is still there tells what has kept it.
-        let is_over = begun.elapsed() > Duration::from_secs(60);
-        assert!(!is_over, "{}\n{}", printed(&platform.run(&["status"])), what_runs(&platform));
+        assert!(begun.elapsed() < Duration::from_secs(60), "the server is still there");
         thread::sleep(Duration::from_millis(50));
     }
 }
