@@ -28,7 +28,7 @@ const NOTING: &str = "
 fn shift(platform: &Platform, name: &str, by: &str) {
     platform.sql(&format!(
         "select job.pause_schedule('{name}');
-         update job.timetable set next_at = next_at + interval '{by}', last_at = last_at + interval '{by}' where name = '{name}';
+         update job.timetable set next_at = next_at + interval '{by}', looked_at = looked_at + interval '{by}' where name = '{name}';
          select job.resume_schedule('{name}')"
     ));
 }
@@ -98,7 +98,8 @@ fn what_was_missed_is_made_up_for_as_told_and_never_twice() {
     platform.sql("select job.resume('note')");
     wait_for("the jobs have run", || platform.count("noted") == 4);
     // The server is down for a day meanwhile.
-    platform.sql("update job.timetable set next_at = next_at - interval '1 day', last_at = last_at - interval '1 day' where name in ('none', 'once')");
+    platform
+        .sql("update job.timetable set next_at = next_at - interval '1 day' where name in ('none', 'once')");
     platform.cluster.restart(Shutdown::Immediate, Life::WithParent).expect("a restart");
     wait_for("it goes on", || {
         platform.cluster.connect("app").is_ok_and(|mut session| {
@@ -359,4 +360,47 @@ fn a_copy_is_quiet_until_somebody_says_so_and_each_database_has_its_own() {
     let before = platform.count("noted");
     platform.set("howdah.jobs", "on");
     wait_for("it goes on", || platform.count("noted") > before);
+}
+
+#[test]
+fn what_hinders_one_kind_hinders_no_other() {
+    let platform = platform();
+    platform.sql(
+        "select job.define('other', 'note'), job.define('third', 'note');
+         select job.schedule(kind, every => '1 s', kind => kind, arguments => jsonb_build_object('what', kind))
+         from unnest('{note,other,third}'::text[]) kind",
+    );
+    let runs =
+        |kind: &str| platform.count(&format!("noted where what = '{kind}' and at > now() - interval '2 s'"));
+    wait_for("all run", || ["note", "other", "third"].iter().all(|kind| runs(kind) > 0));
+    // Somebody has locked the queue of one kind, and the schedule of another.
+    let mut owner = platform.session();
+    let queue = "select format('queue.rows_%s_1', queue_normal) from job.kind where name = 'other'";
+    let queue = platform.value(queue).unwrap();
+    owner
+        .batch_execute(&format!(
+            "begin; lock table {queue}; select from job.timetable where name = 'third' for update"
+        ))
+        .unwrap();
+    let hindered = |kind: &str| {
+        platform.count(&format!("job.timetable where name = '{kind}' and next_at < now() - interval '2 s'"))
+    };
+    wait_for("they are late", || hindered("other") == 1 && hindered("third") == 1);
+    assert!(runs("note") > 0, "the first is held up, too");
+    wait_for("the log says so", || {
+        platform.log().contains("howdah cannot enqueue what is due of kind number")
+    });
+    assert!(platform.log().matches("cannot enqueue what is due").count() < 3);
+    owner.batch_execute("rollback").unwrap();
+    wait_for("all run again", || ["note", "other", "third"].iter().all(|kind| runs(kind) > 0));
+    // A zone that the system does not know any more stops its schedule alone.
+    platform.sql("update job.timetable set time_zone = 'Mars/Olympus', cron = '* * * * * *', every = null, anchor = null where name = 'other'");
+    wait_for("it says why", || {
+        platform.count("job.schedules where stopped like '%time zone%' and next_local is null") == 1
+    });
+    assert!(platform.count("job.upcoming(10) where schedule <> 'other'") > 0);
+    platform.sql(
+        "select job.schedule('other', '* * * * * *', 'other', '{\"what\": \"other\"}', time_zone => 'UTC')",
+    );
+    wait_for("it goes on", || runs("other") > 0);
 }

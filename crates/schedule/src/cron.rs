@@ -178,7 +178,12 @@ fn read_field(place: usize, text: &str) -> Result<String, Unfit> {
     }
     let items: Result<Vec<String>, Unfit> =
         text.split(',').map(|item| field.read_item(place, item)).collect();
-    Ok(items?.join(","))
+    let items = items?;
+    // Of these two croner knows one at a time.
+    if ["L", "LW"].iter().all(|last| items.iter().any(|item| item == last)) {
+        return Err(field.unfit(text, "L and LW cannot stand there both"));
+    }
+    Ok(items.join(","))
 }
 
 impl Field {
@@ -206,37 +211,40 @@ impl Field {
             }
             _ => {}
         }
-        if item.contains('-') { self.read_range(item, item) } else { Ok(self.value(item, item)?.to_string()) }
+        if item.contains('-') {
+            let (first, last) = self.read_range(item, item)?;
+            return Ok(format!("{first}-{last}"));
+        }
+        Ok(self.value(item, item)?.to_string())
     }
 
     /// `*/5` and `10-30/5`.
     fn read_step(&self, item: &str, range: &str, step: &str) -> Result<String, Unfit> {
-        let count = self.last - self.first + u16::from(self.last != 7);
-        let step = match digits(step) {
-            Some(0) => return Err(self.unfit(item, "a step is 1 or more")),
-            Some(step) if step <= count => step,
-            Some(_) => {
-                return Err(self
-                    .unfit(item, &format!("a step is at most {count}"))
-                    .hint("A step begins anew with each range: for other times in between say every => '90 min', for example."));
+        let last = if self.last == 7 { 6 } else { self.last };
+        let (range, count) = match range {
+            "*" => ("*".to_owned(), last - self.first + 1),
+            range if range.contains('-') => {
+                let (from, to) = self.read_range(item, range)?;
+                (format!("{from}-{to}"), to - from + 1)
             }
-            None => return Err(self.unfit(item, "a step is a number")),
-        };
-        let range = match range {
-            "*" => "*".to_owned(),
-            range if range.contains('-') => self.read_range(item, range)?,
             range => {
                 let first = self.value(item, range)?;
-                return Err(self.unfit(item, "a step needs a range").hint(format!(
-                    "Say {first}-{}/{step}.",
-                    self.last.min(if self.last == 7 { 6 } else { self.last })
-                )));
+                let unfit = self.unfit(item, "a step needs a range");
+                return Err(unfit.hint(format!("Say {first}-{last}/{step}.")));
             }
         };
-        Ok(format!("{range}/{step}"))
+        match digits(step) {
+            Some(0) => Err(self.unfit(item, "a step is 1 or more")),
+            Some(step) if step <= count => Ok(format!("{range}/{step}")),
+            Some(_) => Err(self
+                .unfit(item, &format!("the range has {count} values, and a step is no longer"))
+                .hint("A step begins anew with each range: for other times in between say every => '90 min', for example.")),
+            None => Err(self.unfit(item, "a step is a number")),
+        }
     }
 
-    fn read_range(&self, item: &str, range: &str) -> Result<String, Unfit> {
+    /// The first and the last of a range.
+    fn read_range(&self, item: &str, range: &str) -> Result<(u16, u16), Unfit> {
         let (first, last) = range.split_once('-').unwrap_or((range, ""));
         let (first, mut last) = (self.value(item, first)?, self.value(item, last)?);
         // Sunday is the last of a range, too.
@@ -248,7 +256,7 @@ impl Field {
                 .unfit(item, "a range goes from the smaller to the larger")
                 .hint("Name two ranges, with a comma."));
         }
-        Ok(format!("{first}-{last}"))
+        Ok((first, last))
     }
 
     /// A number, or a name of one.

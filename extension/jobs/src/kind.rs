@@ -209,6 +209,11 @@ impl Kind {
         }
     }
 
+    /// Makes the queue of its jobs of a priority, if there is none.
+    pub fn make_ready(&self, priority: Priority) {
+        self.queue(priority);
+    }
+
     /// The queue of its jobs of a priority, which is made if need be.
     pub(crate) fn queue(&self, priority: Priority) -> Rc<Definition> {
         let number = match self.queues[priority.place()] {

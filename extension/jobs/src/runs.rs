@@ -124,7 +124,8 @@ impl Runs {
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
-    pub unsafe fn look_after_schedules(&self) -> Option<Duration> {
+    pub unsafe fn look_after_schedules(&mut self) -> Option<Duration> {
+        self.rings = self.bell.rings();
         if self.is_copy {
             return None;
         }
@@ -132,12 +133,11 @@ impl Runs {
         unsafe { ticks::look_after(self.seat.database) }
     }
 
-    /// Looks for a job, in the order of priorities and then of kinds, and runs it.
+    /// Looks for a job, after schedules, in the order of priorities and then of kinds, and runs it.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn turn(&mut self, runner: &mut Runner) -> Turn {
-        self.rings = self.bell.rings();
         if self.is_copy {
             self.bell.answer();
             return Turn::Nothing(None);

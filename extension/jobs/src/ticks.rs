@@ -1,6 +1,7 @@
-//! Enqueueing what schedules are due for. An executor does it between two jobs, or wakes for it; a transaction takes those that are due, enqueues their jobs and
-//! notes when they are due next, so each due time has its job once.
+//! Enqueueing what schedules are due for. An executor does it between two jobs, or wakes for it; a transaction takes those of a kind that are due, enqueues their
+//! jobs and notes when they are due next, so each due time has its job once.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -8,15 +9,17 @@ use std::time::Duration;
 use pg::guard::{PgError, Report};
 use pg::log_line;
 use pg::transaction_end::{TransactionEnd, at_transaction_end};
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{Datum, TimestampTz};
 use pgrx::prelude::*;
 use queue::definition;
 use queue::items::{self, Found};
 use queue::memory::queues;
+use queue::upkeep;
 use schedule::{Look, Priority};
-use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
+use session::authority::{rows_as_owner, run_as_owner};
 use session::own_transaction::transaction;
 use session::subtransaction::attempted;
+use session::{changes, settings_in_force};
 
 use crate::functions::database;
 use crate::kind::{self, Kind, Right};
@@ -28,12 +31,13 @@ use crate::{entry, id, keys};
 const MOST: usize = 1000;
 /// How long nobody looks while others hold what is due.
 const PAUSE: i64 = 100_000;
-/// How long somebody may take, before another looks.
+/// How long nobody looks at a kind of which something has failed; and how long a look may take, before another executor looks.
 const TURN: i64 = 5_000_000;
-/// How long nobody looks at most: what a prepared transaction has changed is seen then.
+/// How long nobody looks at most.
 const LONGEST: i64 = 60_000_000;
-/// A clock that is set back by more than this was wrong before.
-const MENDED: &str = "1 day";
+/// Which schedules are due. Those that were looked at in a far future are, too: the clock was wrong, and what was noted then is.
+const IS_DUE: &str = "s.paused_at is null and (s.next_at <= pg_catalog.clock_timestamp()
+    or s.looked_at > pg_catalog.clock_timestamp() + pg_catalog.make_interval(days => 1))";
 
 /// When schedules of a database are looked at next, in shared memory. Zeros are: at once.
 #[derive(Default)]
@@ -51,6 +55,11 @@ impl Clock {
     /// Schedules have changed.
     fn changed(&self) {
         self.changes.fetch_add(1, SeqCst);
+        self.look_at_once();
+    }
+
+    fn look_at_once(&self) {
+        self.is_empty.store(false, SeqCst);
         self.due.store(0, SeqCst);
     }
 
@@ -70,7 +79,7 @@ impl Clock {
         self.is_empty.store(due.is_none(), SeqCst);
         self.due.store(due.unwrap_or(i64::MAX).min(now.saturating_add(LONGEST)), SeqCst);
         if self.changes.load(SeqCst) != seen {
-            self.due.store(0, SeqCst);
+            self.look_at_once();
         }
     }
 }
@@ -78,8 +87,7 @@ impl Clock {
 /// Has executors of this database look at its schedules once the transaction is committed.
 pub fn announce() {
     at_transaction_end(|end| {
-        let has_changed = HAS_CHANGED.take();
-        if has_changed
+        if HAS_CHANGED.take()
             && end == TransactionEnd::Committed
             && let Some(index) = database()
         {
@@ -92,7 +100,9 @@ pub fn announce() {
 
 thread_local! {
     /// Whether this transaction has changed schedules.
-    static HAS_CHANGED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static HAS_CHANGED: Cell<bool> = const { Cell::new(false) };
+    /// What was said last of kinds whose schedules could not be looked at.
+    static SAID: RefCell<HashMap<i32, String>> = RefCell::default();
 }
 
 /// Enqueues what is due. When to look again, if there are schedules.
@@ -103,48 +113,93 @@ pub(crate) unsafe fn look_after(database: usize) -> Option<Duration> {
     let clock = jobs().clock(database);
     let now = queue::now();
     if let Some(seen) = clock.take(now) {
-        // What fails is logged.
-        let next = transaction(Report::Log, || look(now)).unwrap_or(Some(now + TURN));
-        clock.set(next, now, seen);
+        clock.set(look(now), now, seen);
     }
     let wait = clock.due.load(SeqCst).saturating_sub(queue::now()).clamp(0, LONGEST);
-    (!clock.is_empty.load(SeqCst)).then(|| Duration::from_micros(wait as u64))
+    // What a prepared transaction has made, where there were none, is found when an executor looks after queues.
+    let may_rest = clock.is_empty.load(SeqCst) && upkeep::interval().is_some();
+    (!may_rest).then(|| Duration::from_micros(wait as u64))
+}
+
+/// Enqueues what is due; when to look next, if there are schedules.
+fn look(now: i64) -> Option<i64> {
+    let query = format!(
+        "select s.kind from job.timetable s where {IS_DUE} group by s.kind order by pg_catalog.min(s.next_at)"
+    );
+    let kinds = transaction(Report::Log, || rows_as_owner(&query, &[], |row| row.get::<i32>(1).ok()?));
+    let Ok(kinds) = kinds else { return Some(now + TURN) };
+    let (mut has_failed, mut is_much) = (false, false);
+    for kind in kinds {
+        // A transaction for each, which waits for nobody: what hinders one kind hinders no other.
+        match transaction(Report::Quiet, || look_at(kind, now)) {
+            Ok(count) => {
+                is_much |= count == MOST;
+                SAID.with_borrow_mut(|said| said.remove(&kind));
+            }
+            Err(error) => {
+                has_failed = true;
+                complain(kind, &error);
+            }
+        }
+    }
+    let left = if has_failed {
+        TURN
+    } else if is_much {
+        0
+    } else {
+        PAUSE
+    };
+    transaction(Report::Log, || next(now, left)).unwrap_or(Some(now + TURN))
+}
+
+/// Says why the schedules of a kind could not be looked at, once.
+fn complain(kind: i32, error: &PgError) {
+    let known = SAID.with_borrow_mut(|said| said.insert(kind, error.message.clone()));
+    if known.as_ref() != Some(&error.message) {
+        log_line::log!("howdah cannot enqueue what is due of kind number {kind}: {}", error.message);
+    }
+}
+
+/// When the next look is, if there are schedules: when the next is due, and so soon if some are due that could not be looked at.
+fn next(now: i64, left: i64) -> Option<i64> {
+    let query = "select pg_catalog.min(s.next_at) filter (where s.next_at > $1), pg_catalog.count(*) filter (where s.next_at <= $1)
+        from job.timetable s where s.paused_at is null";
+    let moment = TimestampWithTimeZone::try_from(now).ok();
+    let found = rows_as_owner(query, &[moment.into()], |row| {
+        let next = row.get::<TimestampWithTimeZone>(1).ok()?.map(TimestampTz::from);
+        Some((next, row.get::<i64>(2).ok()?? > 0))
+    });
+    let (next, some_are_left) = found.into_iter().next()?;
+    let soon = some_are_left.then(|| now + left);
+    next.into_iter().chain(soon).min()
 }
 
 /// A schedule that is due, and what is to be done about it.
 struct Due {
     schedule: Schedule,
     look: Look,
+    /// Whether the last job waits or runs, so that there is no other.
+    is_held: bool,
     /// Why no job of it can be enqueued.
     obstacle: Option<String>,
     jobs: Vec<i64>,
 }
 
-/// Enqueues what is due; when something is due next, if ever.
-fn look(now: i64) -> Option<i64> {
+/// Enqueues what is due of a kind; how many of its schedules were.
+fn look_at(kind: i32, now: i64) -> usize {
+    // SAFETY: inside a transaction; the setting is PostgreSQL's.
+    unsafe { settings_in_force::set_local(c"lock_timeout", changes::LOCK_TIMEOUT) };
     let query = format!(
-        "select {COLUMNS} from job.timetable s
-         where s.paused_at is null
-           and (s.next_at <= pg_catalog.clock_timestamp() or s.last_at > pg_catalog.clock_timestamp() + interval '{MENDED}')
+        "select {COLUMNS} from job.timetable s where s.kind = $1 and {IS_DUE}
          order by s.next_at limit {MOST} for update skip locked"
     );
-    let schedules = rows_as_owner(&query, &[], |row| Schedule::of(&row).ok());
-    let count = schedules.len();
-    if count > 0 {
-        let mut due: Vec<Due> = schedules.into_iter().map(|schedule| Due::of(schedule, now)).collect();
-        enqueue(&mut due);
+    let schedules = rows_as_owner(&query, &[kind.into()], |row| Schedule::of(&row).ok());
+    let mut due: Vec<Due> = schedules.into_iter().map(|schedule| Due::of(schedule, now)).collect();
+    if !due.is_empty() {
+        enqueue(kind::of_number(kind as u32).as_ref(), &mut due);
         note(&due);
     }
-    let next = value_as_owner::<TimestampWithTimeZone>(
-        "select pg_catalog.min(s.next_at) from job.timetable s where s.paused_at is null",
-        &[],
-    );
-    let next = next.map(pgrx::pg_sys::TimestampTz::from);
-    match count {
-        MOST => Some(now),
-        0 => next.map(|next| next.max(now + PAUSE)),
-        _ => next,
-    }
+    due.len()
 }
 
 impl Due {
@@ -153,26 +208,34 @@ impl Due {
             let zone = NamedZone::of(&schedule.when.time_zone);
             let rhythm = schedule.when.rhythm().map_err(|unfit| unfit.to_string())?;
             let now = to_unix(now);
-            Ok(match schedule.next_at.map(to_unix).filter(|next| *next <= now) {
+            let look = match schedule.next_at.map(to_unix).filter(|next| *next <= now) {
                 Some(next) => schedule.catch_up.look(&rhythm, &zone, next, now),
                 None => Look { due: Vec::new(), missed: 0, next: rhythm.next(now, &zone) },
-            })
+            };
+            let is_held = !look.due.is_empty() && !schedule.may_overlap && schedule.has_job();
+            Ok((look, is_held))
         });
-        let looked = looked.unwrap_or_else(|error| Err(error.message));
-        let (look, obstacle) = match looked {
-            Ok(look) => (look, None),
-            // It is looked at again tomorrow.
+        match looked.unwrap_or_else(|error| Err(error.message)) {
+            Ok((look, is_held)) => Due { schedule, look, is_held, obstacle: None, jobs: Vec::new() },
             Err(obstacle) => {
-                let next = Some(to_unix(now).saturating_add(86_400_000_000));
-                (Look { due: Vec::new(), missed: 1, next }, Some(obstacle))
+                // It is looked at again in an hour.
+                let next = Some(to_unix(now).saturating_add(3_600_000_000));
+                let look = Look { due: Vec::new(), missed: 1, next };
+                Due { schedule, look, is_held: false, obstacle: Some(obstacle), jobs: Vec::new() }
             }
-        };
-        Due { schedule, look, obstacle, jobs: Vec::new() }
+        }
     }
 
+    /// Whether jobs of it are to be enqueued.
+    fn is_wanted(&self) -> bool {
+        self.obstacle.is_none() && !self.look.due.is_empty() && !self.is_held
+    }
+}
+
+impl Schedule {
     /// Whether the last job of it waits or runs.
-    fn has_job(&self) -> bool {
-        self.schedule.last_job.is_some_and(|job| {
+    pub(crate) fn has_job(&self) -> bool {
+        self.last_job.is_some_and(|job| {
             let (number, position) = id::parts(job);
             definition::of_number(number)
                 .is_some_and(|queue| items::look_at(&queue, position, |_| {}) != Found::Gone)
@@ -180,35 +243,26 @@ impl Due {
     }
 
     /// Why its owner may not enqueue jobs of a kind.
-    fn refusal(&self, kind: Option<&Kind>) -> Option<String> {
-        match kind {
-            None => Some("its kind is gone".to_owned()),
-            Some(kind) if !kind.allows_to(self.schedule.owner, Right::Enqueue) => {
-                Some(format!("its owner may not enqueue jobs of kind {}", kind.name))
-            }
-            Some(_) => None,
-        }
+    fn refusal(&self, kind: &Kind) -> Option<String> {
+        let may = kind.allows_to(self.owner, Right::Enqueue);
+        (!may).then(|| format!("its owner may not enqueue jobs of kind {}", kind.name))
     }
 }
 
-/// Enqueues the jobs of all of them, those of each kind and priority together: what hinders one kind hinders no other.
-fn enqueue(all: &mut [Due]) {
-    let kinds: HashMap<u32, Kind> = kind::all().into_iter().map(|kind| (kind.id, kind)).collect();
-    let mut groups: BTreeMap<(u32, Priority), Vec<usize>> = BTreeMap::new();
-    for (place, due) in all.iter_mut().enumerate() {
-        let kind = kinds.get(&due.schedule.kind);
-        if due.obstacle.is_none() && !due.look.due.is_empty() {
-            due.obstacle = due.refusal(kind);
-        }
-        if let Some(kind) = kind.filter(|_| due.obstacle.is_none() && !due.look.due.is_empty())
-            && (due.schedule.may_overlap || !due.has_job())
-        {
-            let priority = due.schedule.priority.unwrap_or(kind.priority);
-            groups.entry((kind.id, priority)).or_default().push(place);
+/// Enqueues the jobs of schedules of a kind, those of each priority together.
+fn enqueue(kind: Option<&Kind>, all: &mut [Due]) {
+    let mut groups: BTreeMap<Priority, Vec<usize>> = BTreeMap::new();
+    for (place, due) in all.iter_mut().enumerate().filter(|(_, due)| due.is_wanted()) {
+        due.obstacle = match kind {
+            Some(kind) => due.schedule.refusal(kind),
+            None => Some("its kind is gone".to_owned()),
+        };
+        if let (Some(kind), None) = (kind, &due.obstacle) {
+            groups.entry(due.schedule.priority.unwrap_or(kind.priority)).or_default().push(place);
         }
     }
-    for ((kind, priority), places) in groups {
-        let Some(kind) = kinds.get(&kind) else { continue };
+    let Some(kind) = kind else { return };
+    for (priority, places) in groups {
         match attempted(|| enqueue_of(kind, priority, all, &places)) {
             Ok(mut ids) => {
                 for place in places {
@@ -216,13 +270,13 @@ fn enqueue(all: &mut [Due]) {
                     due.jobs = ids.by_ref().take(due.look.due.len()).collect();
                 }
             }
-            Err(error) => places.iter().for_each(|place| all[*place].obstacle = Some(said(&error))),
+            Err(error) => {
+                for place in places {
+                    all[place].obstacle = Some(error.message.clone());
+                }
+            }
         }
     }
-}
-
-fn said(error: &PgError) -> String {
-    error.message.clone()
 }
 
 /// Enqueues the jobs of schedules of one kind and priority; their ids, in the order of what is due.
@@ -259,9 +313,7 @@ fn note(all: &[Due]) {
     let stopped: Vec<Option<String>> = all.iter().map(|due| due.obstacle.clone()).collect();
     run_as_owner(
         "update job.timetable s
-         set next_at = n.next_at, last_at = case when n.last_job is null and s.last_at > pg_catalog.clock_timestamp() then null
-               else coalesce(n.last_at, s.last_at) end,
-           last_job = coalesce(n.last_job, s.last_job), skipped = s.skipped + n.skipped,
+         set next_at = n.next_at, looked_at = pg_catalog.clock_timestamp(), last_at = coalesce(n.last_at, s.last_at), last_job = coalesce(n.last_job, s.last_job), skipped = s.skipped + n.skipped,
            missed_for_good = s.missed_for_good + n.missed, stopped = n.stopped
          from unnest($1::integer[], $2::timestamptz[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
            n (id, next_at, last_at, last_job, skipped, missed, stopped)

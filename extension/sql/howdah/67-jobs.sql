@@ -164,6 +164,8 @@ as $body$
 declare
   number integer;
 begin
+  -- First what executors lock first when schedules are due.
+  delete from job.timetable s where s.kind = unmake.kind;
   for number in
     select q.id
     from job.kind k cross join lateral (values (k.queue_high), (k.queue_normal), (k.queue_low)) of (queue)
@@ -176,7 +178,6 @@ begin
   update job.kind k set alert = null where k.alert = unmake.kind;
   delete from job.permission p where p.kind = unmake.kind;
   delete from job.key k where k.kind = unmake.kind;
-  delete from job.timetable s where s.kind = unmake.kind;
   -- Failures and dead jobs, which may be many, are nobody's now: job.purge() takes them away.
 end
 $body$;

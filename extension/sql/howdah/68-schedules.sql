@@ -19,6 +19,7 @@ create table job.timetable (
   paused_at timestamptz,
   stopped text,
   next_at timestamptz,
+  looked_at timestamptz not null,
   last_at timestamptz,
   last_job bigint,
   skipped bigint not null default 0,
@@ -33,6 +34,8 @@ comment on column job.timetable.time_zone is 'The zone whose clock the expressio
 comment on column job.timetable.defined_at is 'When it was made, or last changed';
 comment on column job.timetable.stopped is 'Why no job was enqueued when one was last due; null if one was';
 comment on column job.timetable.next_at is 'When it is due next; null for never';
+comment on column job.timetable.looked_at is
+  'When an executor last looked at it: of a clock that was wrong then everything is that was noted';
 comment on column job.timetable.last_at is 'The last due time for which a job was enqueued';
 comment on column job.timetable.last_job is 'That job';
 comment on column job.timetable.skipped is
@@ -101,6 +104,12 @@ language c volatile rows 10
 as 'MODULE_PATHNAME', 'howdah_job_upcoming';
 comment on function job.upcoming(integer) is
   'The next due times of all schedules together that are not paused, with the clock of their zones';
+
+create function job.local_time(at timestamptz, time_zone text) returns timestamp
+language c volatile strict
+as 'MODULE_PATHNAME', 'howdah_job_local_time';
+comment on function job.local_time(timestamptz, text) is
+  'A moment by the clock of a zone; null where the zone is not known any more';
 
 create function job.is_copy() returns boolean
 language c volatile

@@ -69,7 +69,7 @@ select
   s.name as schedule, k.name as kind, s.owner, s.cron, s.every, s.anchor, s.time_zone, s.arguments,
   coalesce(s.priority, k.priority) as priority, s.missed, s.missed_within, s.missed_most, s.may_overlap,
   case when s.paused_at is null then s.next_at end as next_at,
-  case when s.paused_at is null then s.next_at at time zone s.time_zone end as next_local,
+  case when s.paused_at is null then job.local_time(s.next_at, s.time_zone) end as next_local,
   s.last_at, s.last_job,
   case when s.last_job is not null then coalesce(
     (select f.state from job.find(s.last_job) f),

@@ -36,6 +36,9 @@ sql_function!(
         check_name(name);
         let kind = kind::find(call.need_text(2, "kind"));
         kind.check(Right::Enqueue);
+        let priority = call.text(11).map_or(kind.priority, jobs::functions::priority);
+        // So that none has to be made when it is due, which may wait for others.
+        kind.make_ready(priority);
         ticks::announce();
         // Whoever makes one of the same name at the same time has it; then it is replaced.
         let next_at = (0..TRIES).find_map(|_| set(call, name, &kind));
@@ -90,8 +93,8 @@ fn set(call: Call, name: &str, kind: &Kind) -> Option<Option<TimestampWithTimeZo
 const INSERT: &str = "
     insert into job.timetable
       (name, owner, kind, arguments, priority, cron, every, anchor, time_zone, missed, missed_within, missed_most, may_overlap,
-       next_at, defined_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, pg_catalog.clock_timestamp())
+       next_at, defined_at, looked_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, pg_catalog.clock_timestamp(), pg_catalog.clock_timestamp())
     on conflict (name) do nothing returning next_at";
 
 /// The same again changes nothing. Who changes it has its jobs enqueued with the own right from then on.
@@ -99,11 +102,11 @@ const UPDATE: &str = "
     update job.timetable s
     set owner = $2, kind = $3, arguments = $4, priority = $5, cron = $6, every = $7, anchor = $8, time_zone = $9, missed = $10,
       missed_within = $11, missed_most = $12, may_overlap = $13, next_at = $14, defined_at = pg_catalog.clock_timestamp(),
-      stopped = null
+      looked_at = pg_catalog.clock_timestamp(), stopped = null
     where s.name = $1
-      and (s.kind, s.arguments, s.priority, s.cron, s.every, s.anchor, s.time_zone, s.missed, s.missed_within, s.missed_most,
+      and (s.stopped is not null or (s.owner, s.kind, s.arguments, s.priority, s.cron, s.every, s.anchor, s.time_zone, s.missed, s.missed_within, s.missed_most,
            s.may_overlap)
-        is distinct from ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        is distinct from ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13))
     returning s.next_at";
 
 fn check_name(name: &str) {

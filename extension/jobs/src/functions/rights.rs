@@ -87,6 +87,8 @@ sql_function!(
 
 /// Whether jobs wait. Nobody enqueues any until the transaction ends.
 fn has_jobs(kind: &Kind) -> bool {
+    // First what executors lock first when schedules are due.
+    run_as_owner("select from job.timetable s where s.kind = $1 for update", &[(kind.id as i32).into()]);
     kind.queues.iter().filter(|number| **number != 0).any(|number| {
         let Some(queue) = definition::of_number(*number) else { return false };
         lock_out(&queue);

@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 use session::authority::{
     current_user, is_admin, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner,
 };
+use session::subtransaction::attempted;
 
 use crate::keys::New;
 use crate::kind::{self, Kind, Right};
@@ -95,12 +96,18 @@ sql_function!(
     |call| {
         let (schedule, kind) = owned(call);
         kind.check(Right::Enqueue);
-        let now = queue::now();
+        let (now, is_held) = (queue::now(), schedule.has_job());
         // SAFETY: inside a transaction.
         let arguments = unsafe { entry::jsonb_of(&schedule.arguments_of(now)) };
         let priority = schedule.priority.unwrap_or(kind.priority);
         let id = New { kind: &kind, priority, arguments, at: 0, root: None, key: None }.put(0);
-        run_as_owner("update job.timetable s set last_job = $2 where s.id = $1", &[schedule.id.into(), id.into()]);
+        // One that waits or runs goes on holding back what is due.
+        if !is_held {
+            run_as_owner(
+                "update job.timetable s set last_job = $2 where s.id = $1",
+                &[schedule.id.into(), id.into()],
+            );
+        }
         call.give(id)
     }
 );
@@ -127,10 +134,13 @@ sql_function!(
             .iter()
             .map(|(schedule, _)| (schedule.when.rhythm().ok(), NamedZone::of(&schedule.when.time_zone)))
             .collect();
+        // A zone that is gone stops its schedules alone.
+        let is_known = |place: usize| attempted(|| clocks[place].1.check()).is_ok();
         // The earliest first, and of two at a time the one whose name comes first.
         let mut next: BinaryHeap<std::cmp::Reverse<(i64, usize)>> = schedules
             .iter()
             .enumerate()
+            .filter(|(place, _)| is_known(*place))
             .filter_map(|(place, (schedule, _))| Some(std::cmp::Reverse((to_unix(schedule.next_at?), place))))
             .collect();
         let rows = (0..count).map_while(|_| {
@@ -150,6 +160,23 @@ sql_function!(
             ])
         });
         Returned::all(call, rows)
+    }
+);
+
+sql_function!(
+    /// `job.local_time(at, time_zone)`
+    howdah_job_local_time,
+    |call| {
+        let (Some(at), Some(zone)) = (call.get::<TimestampWithTimeZone>(0), call.text(1)) else {
+            return call.null();
+        };
+        let at = pg_sys::TimestampTz::from(at);
+        let second = to_unix(at).div_euclid(1_000_000);
+        let offset = attempted(|| schedule::Zone::offset(&NamedZone::of(zone), second));
+        match offset.ok().and_then(|offset| Timestamp::try_from(at + 1_000_000 * offset).ok()) {
+            Some(local) => call.give(local),
+            None => call.null(),
+        }
     }
 );
 
