@@ -130,6 +130,7 @@ mod together {
     mod steps;
     mod testing;
     mod unfolding;
+    mod validators;
     mod what_is_gone;
 }
 

@@ -72,6 +72,7 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
         access,
         scope: Scope::Caller { read_only },
         client: proxies::client(request),
+        preconditions: None,
     };
     // What the caller has in the session, and has put off, is the caller's.
     let _running = Running::begin();

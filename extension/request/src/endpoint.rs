@@ -74,6 +74,8 @@ pub(crate) struct Registration {
     pub role: Oid,
     /// With which search_path.
     pub search_path: CString,
+    /// Whether its answers to GET have entity tags.
+    pub validates: bool,
 }
 
 /// A route or a query handler of this process.

@@ -5,6 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use conditions::{Preconditions, Validators, Verdict};
 use message::ResponseBuilder;
 use pg::entry::callback;
 use pg::guard::{PgError, raise};
@@ -33,6 +34,8 @@ pub enum Answer {
     Response(u16),
     /// The row is no valid response. The text says why.
     Invalid(String),
+    /// Something else is there than the request has named.
+    Unmet,
 }
 
 /// The receiver. PostgreSQL sees the first field alone.
@@ -45,6 +48,8 @@ pub(crate) struct Receiver {
     types: *const Types,
     columns: *const Columns,
     limit: usize,
+    /// What the request says about its answer's entity tag; null if that has none.
+    preconditions: *const Preconditions<'static>,
     /// What the first row was.
     pub answer: Answer,
     /// Rows as JSON, so far.
@@ -72,6 +77,7 @@ impl Receiver {
             types: std::ptr::null(),
             columns: std::ptr::null(),
             limit: 0,
+            preconditions: std::ptr::null(),
             answer: Answer::Nothing,
             body: Body::default(),
             memory: pg::new_memory(c"howdah row"),
@@ -83,6 +89,7 @@ impl Receiver {
     pub(crate) fn expect(&mut self, plan: &Plan, types: &Types, limit: usize) {
         (self.shape, self.column, self.scalar) = (plan.shape, plan.column, plan.scalar);
         (self.types, self.limit) = (types, limit);
+        self.preconditions = std::ptr::null();
         self.answer = Answer::Nothing;
         if self.shape.has_columns() {
             self.columns = plan.columns();
@@ -90,8 +97,15 @@ impl Receiver {
         }
     }
 
+    /// Has the answer that comes next get an entity tag. The preconditions outlive the plan's run.
+    pub(crate) fn validate(&mut self, preconditions: Option<&Preconditions<'_>>) {
+        self.preconditions =
+            preconditions.map_or(std::ptr::null(), |preconditions| std::ptr::from_ref(preconditions).cast());
+    }
+
     /// Prepares for a plan whose rows are nobody's.
     pub(crate) fn discard(&mut self) {
+        self.preconditions = std::ptr::null();
         (self.shape, self.column, self.scalar) = (Shape::Void, 0, false);
         self.answer = Answer::Nothing;
     }
@@ -336,6 +350,12 @@ impl Receiver {
         if body.len() > self.limit {
             return self.refuse_large(body.len());
         }
+        let Some(validated) = self.validated(status, content_type, headers, body) else {
+            self.answer = Answer::Unmet;
+            return;
+        };
+        let Validated { status, content_type, tag, body, .. } = &validated;
+        let (status, content_type, body) = (*status, *content_type, *body);
         let mut buffer = std::mem::take(&mut self.buffer);
         let headers_len: usize =
             headers.iter().map(|header| header.name.len() + header.value.len() + PER_HEADER).sum();
@@ -344,12 +364,60 @@ impl Receiver {
             self.answer = Answer::Invalid("out of memory for the response".into());
             return;
         }
+        let tag = tag.as_deref().map(|tag| Header { name: b"etag", value: tag.as_bytes() });
+        let headers = headers.iter().chain(&tag).filter(|header| status != 304 || is_kept(header.name));
         match build(buffer, status, content_type, headers, body) {
             Ok(buffer) => {
                 self.buffer = buffer;
                 self.answer = Answer::Response(status);
             }
             Err(reason) => self.answer = Answer::Invalid(reason),
+        }
+    }
+}
+
+/// What is written of a response, once it is known what the client has.
+struct Validated<'r> {
+    status: u16,
+    content_type: Option<&'r [u8]>,
+    /// The entity tag that it gets.
+    tag: Option<String>,
+    body: &'r [u8],
+}
+
+/// Whether a header stands in a 304, too: it says nothing of a body.
+fn is_kept(name: &[u8]) -> bool {
+    let begins = |start: &[u8]| name.len() >= start.len() && name[..start.len()].eq_ignore_ascii_case(start);
+    !begins(b"content-") || begins(b"content-location")
+}
+
+impl Receiver {
+    /// What becomes of a response by the request's preconditions; none if one of them does not hold.
+    fn validated<'r>(
+        &self,
+        status: u16,
+        content_type: Option<&'r [u8]>,
+        headers: &[Header<'_>],
+        body: &'r [u8],
+    ) -> Option<Validated<'r>> {
+        // SAFETY: null, or set for the plan that runs.
+        let preconditions = unsafe { self.preconditions.as_ref() }.filter(|_| status == 200);
+        let Some(preconditions) = preconditions else {
+            return Some(Validated { status, content_type, tag: None, body });
+        };
+        let given = |name: &[u8]| {
+            headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+        };
+        // A handler may know better.
+        let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body)) } else { None };
+        let now = Validators {
+            tag: tag.as_deref().map(str::as_bytes).or_else(|| given(b"etag")),
+            last_modified: given(b"last-modified"),
+        };
+        match preconditions.judge(true, Some(now)) {
+            Verdict::Perform => Some(Validated { status, content_type, tag, body }),
+            Verdict::NotModified => Some(Validated { status: 304, content_type: None, tag, body: &[] }),
+            Verdict::Failed => None,
         }
     }
 }
@@ -397,11 +465,11 @@ pub unsafe fn headers<'a>(array: Datum, types: &Types) -> &'a [Header<'a>] {
     }
 }
 
-fn build(
+fn build<'h>(
     buffer: Vec<u8>,
     status: u16,
     content_type: Option<&[u8]>,
-    headers: &[Header<'_>],
+    headers: impl Iterator<Item = &'h Header<'h>>,
     body: &[u8],
 ) -> Result<Vec<u8>, String> {
     let mut builder = ResponseBuilder::in_buffer(buffer, status).map_err(|error| error.to_string())?;

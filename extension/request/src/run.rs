@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use conditions::Preconditions;
 use message::{Request, ResponseBuilder};
 use pg::guard::{self, PgError, Report};
 use pg::log_line;
@@ -49,6 +50,8 @@ pub(crate) struct Job<'j, 'r> {
     pub open: &'j mut OpenPlans,
     /// What takes the rows.
     pub receiver: &'j mut Receiver,
+    /// What the request says about the entity tag that its answer will have; none if it will have none.
+    pub preconditions: Option<Preconditions<'r>>,
 }
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
@@ -314,6 +317,7 @@ impl Job<'_, '_> {
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
         self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
+        self.receiver.validate(self.preconditions.as_ref());
         let mut source = RequestSource::new(self.request, self.types);
         let ran = current::with(self.request, path, self.client, self.types, || {
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
@@ -382,6 +386,9 @@ impl Job<'_, '_> {
             Answer::Response(status) => Ok(status),
             // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
+            Answer::Unmet => {
+                Err(Problem::new(412, "what is there is not what If-Match or If-Unmodified-Since names"))
+            }
             // A POST asks for no row that would have to be there.
             Answer::Nothing | Answer::Null if route && self.request.method() != "POST" => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))

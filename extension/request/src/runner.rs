@@ -334,6 +334,7 @@ impl Runner {
                 access: access(request.method()),
                 scope: scope(runs_in, access(request.method())),
                 client: proxies::client(request),
+                preconditions: None,
             };
             job.answer(endpoints, handlers.clone(), router, |number| {
                 *counters = number;

@@ -217,7 +217,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates from http.route order by pattern, method",
         None,
         &[],
     )?;
@@ -231,6 +231,7 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
             },
             role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(5)?),
+            validates: row.get::<bool>(7)?.unwrap_or_default(),
         })
     })
     .collect()
@@ -254,6 +255,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             },
             role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(4)?),
+            validates: false,
         })
     })
     .collect()

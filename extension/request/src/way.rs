@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use conditions::Preconditions;
 use message::Request;
 use problem::{Access, Problem};
 use router::{Match, Router};
@@ -42,6 +43,10 @@ impl Job<'_, '_> {
             Way::Route(place, parameters) => {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
+                if endpoints[place].registration.validates && matches!(request.method(), "GET" | "HEAD") {
+                    let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+                    self.preconditions = Some(Preconditions::of(headers));
+                }
                 // SAFETY: by contract.
                 let answer = unsafe { self.run(&mut endpoints[place], &path) };
                 let answer = answer

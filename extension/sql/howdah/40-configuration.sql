@@ -8,6 +8,7 @@ create table http.route (
   role regrole not null,
   search_path text not null,
   owner text,
+  validates boolean not null default false,
   primary key (method, pattern));
 comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -96,6 +97,12 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_unroute';
 comment on function http.unroute(text, text) is 'Removes a route; false if there is none';
 
+create function http.validate(method text, pattern text, validates boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_validate';
+comment on function http.validate(text, text, boolean) is
+  'Gives the answers of a route to GET an entity tag: who has the same already gets 304';
+
 create function http.handle(
   statement text, name text default 'default', priority integer default 0,
   role text default 'howdah_web', search_path text default http.registration_path())
@@ -126,13 +133,13 @@ comment on function http.unlisten(integer, text) is
   'Stops listening on a port: on one address, or on all; requests that run are finished. False if nothing listened';
 
 revoke all on function
-  http.route(text, text, text, text, text), http.unroute(text, text),
+  http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
-  http.route(text, text, text, text, text), http.unroute(text, text),
+  http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

@@ -45,7 +45,7 @@ sql_function!(
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner
+               owner = excluded.owner, validates = false
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 method.as_str().into(),
@@ -78,6 +78,37 @@ sql_function!(
             "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
             &[method.into(), call.text(1).into()],
         )
+    }
+);
+
+sql_function!(
+    /// `http.validate(method, pattern, validates)`
+    howdah_validate,
+    |call| {
+        refuse_restricted();
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let validates: bool = call.need(2, "validates");
+        if !matches!(method.as_str(), "GET" | "*") {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("answers to {method} have no entity tag"),
+                "Name the route of GET at the same path.",
+            );
+        }
+        check_route_owner(&method, pattern);
+        let set = value_as_owner::<bool>(
+            "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
+            &[method.as_str().into(), pattern.into(), validates.into()],
+        );
+        if set.is_none() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+                &format!("there is no route {method} {pattern}"),
+                "http.route() makes one, and replaces what was said of it before.",
+            );
+        }
+        Datum::null()
     }
 );
 
