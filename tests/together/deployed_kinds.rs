@@ -388,7 +388,9 @@ fn kinds_of_jobs_come_and_go_with_the_folder() {
     shop.ok("deploy");
     // So do schedules.
     let schedule = |hour: u32| {
-        format!("{KIND}select job.schedule('nightly', '0 {hour} * * *', 'tidy', time_zone => 'UTC');\n")
+        format!(
+            "{KIND}select job.schedule('nightly', '0 {hour} * * *', 'tidy', time_zone => 'UTC', priority => 'high');\n"
+        )
     };
     shop.write("jobs.sql", &schedule(3));
     assert!(shop.ok("deploy").contains("schedule nightly"));

@@ -93,6 +93,18 @@ fn a_function_that_sets_its_validators_is_taken_at_its_word() {
         ask(&platform, "GET", dated, &[("If-Unmodified-Since", "Sat, 28 Nov 2026 11:00:00 GMT")]).status,
         412
     );
+    // Who gets a cookie gets the answer, and so does who has sent a body.
+    platform.sql(
+        "create function greeted() returns http.response language sql stable return
+           http.response('hello', headers => array[http.set_cookie('seen', 'yes')]);
+         select http.route('GET', '/greeted', 'greeted'), http.validate('GET', '/greeted')",
+    );
+    let any = [("If-None-Match", "*")];
+    wait_for("the route", || ask(&platform, "GET", "/greeted", &any).status == 200);
+    let greeted = ask(&platform, "GET", "/greeted", &any);
+    assert!(greeted.header("etag").is_none() && greeted.header("set-cookie").is_some());
+    let with_body = platform.connect().request("GET", "/chosen", &any, b"body");
+    assert_eq!((with_body.status, with_body.header("etag")), (200, None));
     // Another status has no tag, and no condition counts.
     let teapot = ask(&platform, "GET", "/chosen?code=418", &[("If-None-Match", "*"), ("If-Match", "\"x\"")]);
     assert_eq!((teapot.status, teapot.header("etag")), (418, None));

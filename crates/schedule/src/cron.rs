@@ -142,9 +142,9 @@ impl Cron {
         ALL_WEEKDAYS.flat_map(|year| (1..=12).map(move |month| (year, month))).any(|(year, month)| {
             pattern.month_match(month).unwrap_or(false)
                 && jiff::civil::Date::new(year, month as i8, 1).is_ok_and(|first| {
-                    let monday = first.weekday().to_sunday_zero_offset() as u32;
+                    let first_weekday = first.weekday().to_sunday_zero_offset() as u32;
                     (1..=first.days_in_month() as u32).any(|day| {
-                        let weekday = croner::Weekday::from_days_from_sunday(monday + day - 1);
+                        let weekday = croner::Weekday::from_days_from_sunday(first_weekday + day - 1);
                         pattern.day_match(i32::from(year), month, day, weekday).unwrap_or(false)
                     })
                 })

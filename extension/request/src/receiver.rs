@@ -400,13 +400,15 @@ impl Receiver {
         headers: &[Header<'_>],
         body: &'r [u8],
     ) -> Option<Validated<'r>> {
-        // SAFETY: null, or set for the plan that runs.
-        let preconditions = unsafe { self.preconditions.as_ref() }.filter(|_| status == 200);
-        let Some(preconditions) = preconditions else {
-            return Some(Validated { status, content_type, tag: None, body });
-        };
         let given = |name: &[u8]| {
             headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+        };
+        // SAFETY: null, or set for the plan that runs.
+        let preconditions = unsafe { self.preconditions.as_ref() };
+        // What sets a cookie does more than show what is there.
+        let shows = |_: &&Preconditions<'_>| status == 200 && given(b"set-cookie").is_none();
+        let Some(preconditions) = preconditions.filter(shows) else {
+            return Some(Validated { status, content_type, tag: None, body });
         };
         // A handler may know better.
         let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body)) } else { None };

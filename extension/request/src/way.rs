@@ -43,7 +43,8 @@ impl Job<'_, '_> {
             Way::Route(place, parameters) => {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
-                if endpoints[place].registration.validates && matches!(request.method(), "GET" | "HEAD") {
+                let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
+                if endpoints[place].registration.validates && is_plain {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
                     self.preconditions = Some(Preconditions::of(headers));
                 }

@@ -35,7 +35,7 @@ comment on column job.timetable.defined_at is 'When it was made, or last changed
 comment on column job.timetable.stopped is 'Why no job was enqueued when one was last due; null if one was';
 comment on column job.timetable.next_at is 'When it is due next; null for never';
 comment on column job.timetable.looked_at is
-  'When an executor last looked at it: of a clock that was wrong then everything is that was noted';
+  'When it was last changed, or an executor looked at it. If that lies in a far future the clock was wrong, and next_at is, too';
 comment on column job.timetable.last_at is 'The last due time for which a job was enqueued';
 comment on column job.timetable.last_job is 'That job';
 comment on column job.timetable.skipped is

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 
-use deploy::recorder::{Registered, note_registered};
+use deploy::recorder::{Registered, note_registered, unrecorded};
 use jobs::functions::{check_owner, schedule_of};
 use jobs::kind::{self, Kind, Right};
 use jobs::schedules::{NamedZone, When, from_unix, to_unix};
@@ -38,7 +38,7 @@ sql_function!(
         kind.check(Right::Enqueue);
         let priority = call.text(11).map_or(kind.priority, jobs::functions::priority);
         // So that none has to be made when it is due, which may wait for others.
-        kind.make_ready(priority);
+        unrecorded(|| kind.make_ready(priority));
         ticks::announce();
         // Whoever makes one of the same name at the same time has it; then it is replaced.
         let next_at = (0..TRIES).find_map(|_| set(call, name, &kind));
