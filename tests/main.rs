@@ -29,6 +29,7 @@ mod together {
     mod dump_and_upgrade;
     mod errors;
     mod example;
+    mod guarded_writes;
     mod guards;
     mod handler_arms;
     mod http2_conformance;

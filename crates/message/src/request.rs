@@ -154,21 +154,27 @@ impl RequestBuilder {
     }
 
     /// The message as it stands, without a body: whatever is appended to it is the body.
-    pub fn finish_head(mut self) -> Vec<u8> {
+    pub fn finish_head(self) -> Vec<u8> {
+        self.finish_with(None)
+    }
+
+    /// The head, with an id that the request has already; none if it is still to get one.
+    fn finish_with(mut self, known: Option<&str>) -> Vec<u8> {
         let unused = FIXED + 8 * self.count..FIXED + 8 * self.room;
         if !unused.is_empty() {
             self.bytes.drain(unused);
             self.room = self.count;
         }
         self.put_end(HEADERS);
-        match self.id {
-            Some((start, end)) => {
+        match (known, self.id) {
+            (Some(id), _) => self.bytes.extend_from_slice(id.as_bytes()),
+            (None, Some((start, end))) => {
                 let text = FIXED + 8 * self.room;
                 // Many may wait for their bodies: none is twice as large as it has to be.
                 self.bytes.reserve_exact(end - start);
                 self.bytes.extend_from_within(text + start..text + end);
             }
-            None => id::push_new(&mut self.bytes),
+            (None, None) => id::push_new(&mut self.bytes),
         }
         self.put_end(ID);
         let count = self.count as u32;
@@ -387,6 +393,32 @@ impl<'a> Request<'a> {
     /// The body, complete and without any transfer coding.
     pub fn body(&self) -> &'a [u8] {
         self.body
+    }
+
+    /// The message of the request by which its client would read what this one is to change: a GET of the same, without what is said of a
+    /// body and without conditions.
+    pub fn to_read(&self) -> Vec<u8> {
+        let line = RequestLine {
+            method: "GET",
+            raw_path: self.raw_path(),
+            path: self.path(),
+            query_string: self.query_string(),
+            authority: self.authority(),
+            client: self.client(),
+            scheme: self.scheme(),
+            version: self.version(),
+            remote: self.remote(),
+            local_port: self.local_port(),
+        };
+        const OF_WRITES: [&str; 4] = ["expect", "range", "trailer", "transfer-encoding"];
+        let is_kept = |name: &str| {
+            !name.starts_with("content-") && !name.starts_with("if-") && !OF_WRITES.contains(&name)
+        };
+        let mut builder = RequestBuilder::new(&line, self.headers().count(), 0);
+        for (name, value) in self.headers().filter(|(name, _)| is_kept(name)) {
+            builder.header(name.as_bytes(), value.as_bytes());
+        }
+        builder.finish_with(Some(self.id()))
     }
 }
 

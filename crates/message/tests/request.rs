@@ -48,6 +48,35 @@ fn every_field_arrives_as_it_was_given() {
 }
 
 #[test]
+fn what_a_write_changes_is_read_by_the_same_without_its_body() {
+    let mut builder = RequestBuilder::new(&line(), 4, 0);
+    for (name, value) in [
+        ("Content-Type", "text/plain"),
+        ("If-Match", "\"x\""),
+        ("X-Request-Id", "abc"),
+        ("Transfer-Encoding", "chunked"),
+        ("Cookie", "session=1"),
+    ] {
+        builder.header(name.as_bytes(), value.as_bytes());
+    }
+    for (message, headers) in [
+        (builder.finish(b"body"), vec![("x-request-id", "abc"), ("cookie", "session=1")]),
+        (sample(), Vec::new()),
+    ] {
+        let write = Request::parse(&message).unwrap();
+        let bytes = write.to_read();
+        let read = Request::parse(&bytes).unwrap();
+        assert_eq!((read.method(), read.body(), read.id()), ("GET", &b""[..], write.id()));
+        assert_eq!((read.raw_path(), read.path(), read.query_string()), ("/a%20b", "/a b", "x=1&y"));
+        assert_eq!((read.authority(), read.client()), (write.authority(), write.client()));
+        assert_eq!((read.remote(), read.local_port()), (write.remote(), write.local_port()));
+        assert_eq!((read.scheme(), read.version()), (write.scheme(), write.version()));
+        let expected = if headers.is_empty() { write.headers().collect() } else { headers };
+        assert_eq!(read.headers().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
 fn what_was_accepted_is_the_same_again() {
     let mut accepted = 0;
     for at in 0..sample().len() {

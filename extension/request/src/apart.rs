@@ -181,7 +181,7 @@ impl Runner {
                 let outside = Outside::now();
                 let taken = context.guarded(|| {
                     pg::SetCurrentStatementStartTimestamp();
-                    let nested = request_transaction::begin(Scope::Caller { read_only: false }, role);
+                    let nested = request_transaction::begin(Scope::Nested { read_only: false }, role);
                     (nested, several.next())
                 });
                 let (nested, arguments) = match taken {

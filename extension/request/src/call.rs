@@ -70,9 +70,11 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
         // The session shows what it was asked for.
         shown: false,
         access,
-        scope: Scope::Caller { read_only },
+        scope: Scope::Nested { read_only },
         client: proxies::client(request),
         preconditions: None,
+        guard: None,
+        called: true,
     };
     // What the caller has in the session, and has put off, is the caller's.
     let _running = Running::begin();

@@ -15,6 +15,7 @@
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
+//! - [`guard`]: writes that say what they are to find.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -37,6 +38,7 @@ mod error_context;
 mod execute;
 pub mod function;
 mod grants;
+mod guard;
 pub mod inputs;
 pub mod json;
 pub mod later;

@@ -21,6 +21,7 @@ use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::execute::{CATALOG_TRIES, execute};
+use super::guard::Guard;
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
@@ -52,14 +53,21 @@ pub(crate) struct Job<'j, 'r> {
     pub receiver: &'j mut Receiver,
     /// What the request says about the entity tag that its answer will have; none if it will have none.
     pub preconditions: Option<Preconditions<'r>>,
+    /// What a write has to find; none if it names nothing.
+    pub guard: Option<Guard<'j>>,
+    /// Whether it is a request of `http.call`, whose errors are its caller's.
+    pub called: bool,
 }
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
 /// pause this one takes the same lock again before it and they meet once more.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
+/// How often what was checked is done again because somebody else has changed it in between.
+const GUARDED_TRIES: u32 = 8;
+
 /// An attempt's failure, before it is known whether it is tried again.
-enum Mishap {
+pub(crate) enum Mishap {
     Problem(Problem),
     Error(PgError),
 }
@@ -83,7 +91,7 @@ impl Job<'_, '_> {
         // SAFETY: by contract.
         unsafe {
             let role = endpoint.registration.role;
-            if let Scope::Caller { .. } = self.scope {
+            if self.called {
                 return self.run_for_caller(endpoint, path);
             }
             if self.scope != Scope::Shared {
@@ -117,6 +125,9 @@ impl Job<'_, '_> {
         let search_path = endpoint.registration.search_path.clone();
         authority::check_caller(role, &endpoint.title.to_string_lossy());
         call::note_endpoint(&endpoint.title.to_string_lossy());
+        if let Some(endpoint) = self.guard.as_ref().and_then(|guard| guard.endpoint.as_deref()) {
+            authority::check_caller(endpoint.registration.role, &endpoint.title.to_string_lossy());
+        }
         // SAFETY: by contract.
         let result =
             identity::assumed(role, &search_path, || unsafe { self.run_until_settled(endpoint, path) });
@@ -125,16 +136,12 @@ impl Job<'_, '_> {
 
     /// Whether the response to an error says what PostgreSQL says of it. Who calls `http.call` may become the role.
     fn shows_errors(&self) -> bool {
-        self.is_called() || settings::SHOW_ERRORS.get()
+        self.called || settings::SHOW_ERRORS.get()
     }
 
     /// Whether it runs in a transaction of its own, which may be rolled back and run again.
     pub(crate) fn runs_in_executor(&self) -> bool {
         matches!(self.scope, Scope::Own { .. }) && !self.shown
-    }
-
-    fn is_called(&self) -> bool {
-        matches!(self.scope, Scope::Caller { .. })
     }
 
     /// Runs an endpoint, and once more what another transaction or an old plan has made fail; more often while others change
@@ -154,7 +161,11 @@ impl Job<'_, '_> {
                 return result;
             }
             tries += 1;
+            if let Some(guard) = &mut self.guard {
+                guard.again = true;
+            }
             let may_succeed = match error.sqlstate() {
+                "40001" if self.guard.is_some() => tries <= GUARDED_TRIES,
                 "40001" | "40P01" => tries == 1,
                 // A name, a type or a column that is gone, a row that has other columns by now, an entry of a catalog that
                 // cannot be found, "cached plan must not change result type". Handlers may raise the same: with a new plan they
@@ -176,15 +187,25 @@ impl Job<'_, '_> {
     fn problem(&self, mishap: Mishap) -> Problem {
         match mishap {
             Mishap::Problem(problem) => problem,
-            Mishap::Error(error) => {
-                let raised = Raised {
-                    sqlstate: error.sqlstate,
-                    message: &error.message,
-                    detail: error.detail.as_deref(),
-                    hint: error.hint.as_deref(),
-                };
-                Problem::of_error(raised, self.access, is_standby(), self.shows_errors())
-            }
+            Mishap::Error(error) => self.problem_of(&error),
+        }
+    }
+
+    fn problem_of(&self, error: &PgError) -> Problem {
+        let raised = Raised {
+            sqlstate: error.sqlstate,
+            message: &error.message,
+            detail: error.detail.as_deref(),
+            hint: error.hint.as_deref(),
+        };
+        Problem::of_error(raised, self.access, is_standby(), self.shows_errors())
+    }
+
+    /// The status that a failure is answered with.
+    pub(crate) fn status_of(&self, mishap: &Mishap) -> u16 {
+        match mishap {
+            Mishap::Problem(problem) => problem.status,
+            Mishap::Error(error) => self.problem_of(error).status,
         }
     }
 
@@ -221,7 +242,11 @@ impl Job<'_, '_> {
         }
     }
 
-    unsafe fn run_once(
+    /// Runs an endpoint once, in what the job's scope says.
+    ///
+    /// # Safety
+    /// As for [`Job::run`].
+    pub(crate) unsafe fn run_once(
         &mut self,
         endpoint: &mut Endpoint,
         path: &[PathParameter<'_>],
@@ -232,11 +257,11 @@ impl Job<'_, '_> {
         called::forget();
         guard::forget_raised();
         let mut begun = None;
-        let report = if self.is_called() { Report::Quiet } else { Report::Log };
+        let report = if self.called { Report::Quiet } else { Report::Log };
         let context = ErrorContext { what: &Shown(self.request), report };
         // SAFETY: by contract; what has begun is ended.
         unsafe {
-            let outside = self.is_called().then(|| Outside::now());
+            let outside = matches!(self.scope, Scope::Nested { .. }).then(|| Outside::now());
             let mut result = self.run_inside(endpoint, path, &mut begun, &context);
             if let Err(mishap) = &mut result {
                 current::clear();
@@ -248,7 +273,7 @@ impl Job<'_, '_> {
                 }
                 self.open.forget();
                 // Nothing of it is left, and nobody has had an answer.
-                if !self.is_called() && deployments::may_be_mixed() {
+                if !self.called && deployments::may_be_mixed() {
                     *mishap = if self.shown { elsewhere() } else { mixed() };
                 }
                 if let Mishap::Error(error) = mishap
@@ -277,9 +302,13 @@ impl Job<'_, '_> {
             if scope == Scope::Shared {
                 // No more than becoming the role, which raises nothing.
                 *begun = Some(request_transaction::begin(scope, role));
+            } else if let Some(guard) = &self.guard {
+                let thing = guard.thing;
+                context.guarded(|| *begun = Some(request_transaction::begin_alone(scope, role, thing)))?;
             } else {
                 context.guarded(|| *begun = Some(request_transaction::begin(scope, role)))?;
             }
+            let is_met = self.look(endpoint, context)?;
             if !is_ready(endpoint) {
                 self.make_ready(endpoint, context)?;
             }
@@ -287,6 +316,10 @@ impl Job<'_, '_> {
                 return Err(self.broken(endpoint, reason));
             }
             let bound = bind(&endpoint.plans, self.request, path)?;
+            // Route, rights and arguments come first.
+            if !is_met {
+                return Err(Mishap::Problem(unmet()));
+            }
             let place = match plan_for(endpoint, bound.given) {
                 Some(place) => place,
                 None => context.guarded(|| add_plan(endpoint, bound.given, self.types))?,
@@ -325,7 +358,7 @@ impl Job<'_, '_> {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
                 match self.scope {
                     Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
-                    Scope::Own { .. } | Scope::Caller { .. } => {
+                    Scope::Own { .. } | Scope::Nested { .. } => {
                         execute(plan, called, parameters, self.receiver)
                     }
                 }
@@ -333,6 +366,7 @@ impl Job<'_, '_> {
                     self.receiver.complete();
                 }
                 refuse_invalid(&self.receiver.answer);
+                self.guard.iter().for_each(Guard::refuse_outdated);
                 faults::panic_if_asked(|name| self.request.header(name), "in the request");
                 faults::interrupt_if_asked("before the end");
                 if let Some(begun) = *begun {
@@ -360,7 +394,7 @@ impl Job<'_, '_> {
             Some(counters) => counters.break_down(&reason.message),
             None => known.as_ref() != Some(&reason.message),
         };
-        if !self.shown && !self.is_called() && is_news() {
+        if !self.shown && !self.called && is_news() {
             let (whose, title) = (Whose(self.request), endpoint.title.to_string_lossy());
             log_line::log!("http request {whose}: howdah cannot serve {title}: {}", reason.message);
         }
@@ -386,9 +420,7 @@ impl Job<'_, '_> {
             Answer::Response(status) => Ok(status),
             // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
-            Answer::Unmet => {
-                Err(Problem::new(412, "what is there is not what If-Match or If-Unmodified-Since names"))
-            }
+            Answer::Unmet => Err(unmet()),
             // A POST asks for no row that would have to be there.
             Answer::Nothing | Answer::Null if route && self.request.method() != "POST" => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))
@@ -432,6 +464,11 @@ fn refuse_invalid(answer: &Answer) {
     if let Answer::Invalid(reason) = answer {
         pg::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
+}
+
+/// Something else is there than the request names.
+fn unmet() -> Problem {
+    Problem::new(412, "what is there is not what the request names in If-Match or another condition")
 }
 
 /// Has the request run again, under one deployment.

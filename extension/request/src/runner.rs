@@ -335,6 +335,8 @@ impl Runner {
                 scope: scope(runs_in, access(request.method())),
                 client: proxies::client(request),
                 preconditions: None,
+                guard: None,
+                called: false,
             };
             job.answer(endpoints, handlers.clone(), router, |number| {
                 *counters = number;

@@ -9,6 +9,7 @@ use router::{Match, Router};
 use session::deployments;
 
 use super::endpoint::Endpoint;
+use super::guard::Guard;
 use super::receiver::Answer;
 use super::run::Job;
 
@@ -48,11 +49,13 @@ impl Job<'_, '_> {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
                     self.preconditions = Some(Preconditions::of(headers));
                 }
+                let (endpoint, guard) = Guard::of(request, endpoints, place, router);
+                let mut job = Job { guard, ..self };
                 // SAFETY: by contract.
-                let answer = unsafe { self.run(&mut endpoints[place], &path) };
+                let answer = unsafe { job.run(endpoint, &path) };
                 let answer = answer
                     .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
-                self.finish(answer, true)
+                job.finish(answer, true)
             }
             Way::Handlers(allow) => {
                 let has_no_handlers = handlers.is_empty();

@@ -1,4 +1,4 @@
-//! The transaction of a request: its own, one that several requests share, or a part of its caller's.
+//! The transaction of a request: its own, one that several requests share, or a part of one that is open.
 //!
 //! Requests that share a transaction only read and call nothing volatile. Role and settings are undone after
 //! each. An error ends the transaction for all, and those still to come begin another: cheaper than a
@@ -22,8 +22,8 @@ pub enum Scope {
     },
     /// One that is open already: the inline lane.
     Shared,
-    /// A subtransaction of whoever calls `http.call`.
-    Caller {
+    /// A subtransaction of one that is open: of whoever calls `http.call`, of several jobs, of a write that is guarded by a read.
+    Nested {
         /// READ ONLY.
         read_only: bool,
     },
@@ -37,7 +37,7 @@ pub struct Begun {
     outside: Outside,
 }
 
-/// What was current before a subtransaction of [`Scope::Caller`] began.
+/// What was current before a subtransaction of [`Scope::Nested`] began.
 #[derive(Clone, Copy)]
 pub struct Outside {
     context: pg_sys::MemoryContext,
@@ -61,7 +61,7 @@ impl Outside {
         }
     }
 
-    /// Rolls back what a request of [`Scope::Caller`] has begun and not ended. The caller's transaction goes on.
+    /// Rolls back what a request of [`Scope::Nested`] has begun and not ended. The caller's transaction goes on.
     ///
     /// # Safety
     /// On the main thread, after an error that was caught.
@@ -90,6 +90,21 @@ impl Outside {
 /// Inside a guard; outside a transaction for [`Scope::Own`], inside one for the others.
 pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
     // SAFETY: by contract.
+    unsafe { begin_with(scope, role, None) }
+}
+
+/// The same for what looks before it writes: it waits until no other is under way that has named the same thing, and a transaction of its own sees
+/// all of what was there when it begins then, and nothing later; whoever changes a row before it does fails it.
+///
+/// # Safety
+/// As for [`begin`].
+pub unsafe fn begin_alone(scope: Scope, role: pg_sys::Oid, thing: u64) -> Begun {
+    // SAFETY: by contract.
+    unsafe { begin_with(scope, role, Some(thing)) }
+}
+
+unsafe fn begin_with(scope: Scope, role: pg_sys::Oid, alone: Option<u64>) -> Begun {
+    // SAFETY: by the contract of `begin`.
     unsafe {
         if let Scope::Own { read_only } = scope {
             leftovers::give_up_now();
@@ -103,10 +118,17 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
             }
         }
         let outside = Outside::now();
-        if let Scope::Caller { read_only } = scope {
+        if let Scope::Nested { read_only } = scope {
             pg::BeginInternalSubTransaction(std::ptr::null());
             // PostgreSQL sets it back with the end of the subtransaction.
             pg_sys::XactReadOnly |= read_only;
+        }
+        if let Some(thing) = alone {
+            if let Scope::Own { .. } = scope {
+                pg_sys::XactIsoLevel = pg_sys::XactIsoLevel.max(pg_sys::XACT_REPEATABLE_READ as c_int);
+            }
+            // Before the snapshot, which is to have what the one before has committed.
+            wait_for_turn(thing);
         }
         let entered = identity::enter(role);
         if scope != Scope::Shared {
@@ -114,6 +136,25 @@ pub unsafe fn begin(scope: Scope, role: pg_sys::Oid) -> Begun {
         }
         leftovers::note_types();
         Begun { scope, entered, outside }
+    }
+}
+
+/// The class of the lock, among advisory locks; of another method than those of sessions, which give back all that they have at once.
+const CLASS: u16 = 0x4847;
+
+/// Takes the lock on a thing of this database until the transaction ends.
+unsafe fn wait_for_turn(thing: u64) {
+    // SAFETY: inside a guard and a transaction.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: (thing >> 32) as u32,
+            locktag_field3: thing as u32,
+            locktag_field4: CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+        };
+        pg_sys::LockAcquire(&raw const tag, pg_sys::ExclusiveLock as c_int, false, false);
     }
 }
 
@@ -157,7 +198,7 @@ pub enum Leftovers {
     Possible,
 }
 
-/// Ends a request that has succeeded: what it has written is committed when this returns, except in [`Scope::Caller`]. A transaction of its own gives up
+/// Ends a request that has succeeded: what it has written is committed when this returns, except in [`Scope::Nested`]. A transaction of its own gives up
 /// everything: a statement that calls PostgreSQL's own functions alone may run anybody's by a name that it gives them.
 ///
 /// # Safety
@@ -175,7 +216,7 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 identity::leave_settings(begun.entered);
                 identity::leave_role(begun.entered);
             }
-            Scope::Caller { read_only } => {
+            Scope::Nested { read_only } => {
                 pg::PopActiveSnapshot();
                 // While role and settings still hold, as before a commit. By what the request began as: it may have changed that.
                 if !read_only {
