@@ -111,7 +111,7 @@ test-timing: setup-test setup-client build ## what is about time, alone on the m
 	@$(MVN) -pl core,jdbc,clojure -am test -Dgroups=timing -DexcludedGroups=long -Dhowdah.timing=true -Dsurefire.rerunFailingTestsCount=2 \
 	  -Dsurefire.failIfNoSpecifiedTests=false && echo "The JVM client keeps its bounds."
 
-# Long tests have the feature `long`; the models of the exchange need loom.
+# Long tests have the feature `long`; the models of the exchange and of the counters of commits need loom.
 test-long: PROFILE = $(TEST_PROFILE)
 test-long: setup-long extension ## the long tests too, those of time, on clusters that each test makes anew
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION) --features howdah/faults
@@ -120,7 +120,7 @@ test-long: setup-long extension ## the long tests too, those of time, on cluster
 	@$(MVN) -pl core,clojure -am test -Dtest='LazyRowTest#threadsThatShare*,ClojureNamespacesTest#tests*' \
 	  -Dsurefire.failIfNoSpecifiedTests=false -Dhowdah.race.seconds=60
 	@$(MVN) verify -Dgroups=long -DexcludedGroups=
-	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange --lib --target-dir "$(TARGET)/loom"
+	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange -p registry --lib --target-dir "$(TARGET)/loom"
 	@$(MAKE) --no-print-directory test-overwritten
 	@$(MAKE) --no-print-directory test-timing
 

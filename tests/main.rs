@@ -14,6 +14,7 @@ mod together {
     mod arguments;
     mod calls;
     mod changes;
+    mod commits;
     mod contrib;
     mod databases;
     mod deployed_kinds;

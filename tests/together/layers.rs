@@ -5,24 +5,29 @@ use std::path::{Path, PathBuf};
 
 /// The crates from the bottom, each with those of `extension/` that it may name. Cargo refuses a circle; that a crate names one
 /// it must not know is refused here.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("pg", &[]),
     ("shared", &["pg"]),
     ("session", &["pg", "shared"]),
+    ("changes", &["pg", "shared"]),
     ("queue", &["pg", "shared", "session"]),
     ("request", &["pg", "shared", "session"]),
     ("ingest", &["pg", "shared", "session", "queue"]),
     ("jobs", &["pg", "shared", "session", "queue", "request"]),
     ("deploy", &["pg", "session"]),
     ("workers", &["pg", "shared", "session", "queue", "request", "ingest", "jobs"]),
-    ("howdah", &["pg", "shared", "session", "queue", "request", "ingest", "jobs", "deploy", "workers"]),
+    (
+        "howdah",
+        &["pg", "shared", "session", "changes", "queue", "request", "ingest", "jobs", "deploy", "workers"],
+    ),
 ];
 
 /// Crates without PostgreSQL that some layers must not know: sockets, the protocols of lines, HTTP.
-const UNKNOWN: [(&str, &[&str]); 8] = [
+const UNKNOWN: [(&str, &[&str]); 9] = [
     ("pg", &["exchange", "gateway", "message", "router", "wire", "ndjson", "problem", "form", "tls"]),
     ("shared", &["gateway", "message", "router", "wire", "ndjson"]),
     ("session", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
+    ("changes", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("queue", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
     ("request", &["exchange", "gateway", "wire", "ndjson"]),
     ("ingest", &["exchange", "gateway", "message", "router"]),

@@ -3,6 +3,7 @@
 //! - [`databases`]: the databases that are served. [`Lane`]: what their executors are for.
 //! - [`workers`]: gateways and executors, from the moment that one is wanted to its end.
 //! - [`routes`]: counters of routes and handlers, with a histogram of times.
+//! - [`commits`]: what commits have changed.
 //! - [`intakes`]: listeners for lines, and the connections that bring them.
 //! - [`withdrawals`]: databases that commands need empty.
 //! - [`Allowance`]: how much of something may be done for each second.
@@ -15,6 +16,7 @@
 //! die between two steps only together with the memory itself; one that ends in order ends outside of these functions.
 
 mod allowance;
+pub mod commits;
 pub mod databases;
 pub mod deployments;
 pub mod intakes;

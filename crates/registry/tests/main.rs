@@ -1,5 +1,6 @@
 //! Tables in shared memory.
 
+mod commits;
 mod databases;
 mod deployments;
 mod intakes;

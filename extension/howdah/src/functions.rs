@@ -6,6 +6,7 @@
 //! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
 //! - [`registering`]: routes and query handlers; [`listening`]: ports.
+//! - [`changes`]: what commits have changed.
 //! - [`configuration`]: what a change of the configuration sets off.
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
 //! - [`queue_listen`]: listeners for lines.
@@ -13,6 +14,7 @@
 //! - [`unready`]: routes that requests would find broken.
 
 mod calling;
+mod changes;
 pub(crate) mod configuration;
 mod intakes;
 mod job_kinds;

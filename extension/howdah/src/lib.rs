@@ -30,7 +30,8 @@ exported! {
             return;
         }
         settings::define();
-        shared::prepare(&[queue::memory::PART, jobs::memory::PART]);
+        shared::prepare(&[queue::memory::PART, jobs::memory::PART, changes::memory::PART]);
+        changes::install();
         supervisor::register();
         utility::install();
         log_rate::install();

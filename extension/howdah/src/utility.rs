@@ -15,7 +15,7 @@ use pg::version;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::wake;
-use session::{authority, changes, deploying};
+use session::{authority, deploying, invalidations};
 use shared::{Shared, attached, now_us};
 
 use crate::functions::configuration;
@@ -76,7 +76,11 @@ callback! {
             let updates = updates_extension((*statement).utilityStmt);
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
-            next(statement, query, read_only, context, parameters, environment, receiver, completion);
+            let run = || next(statement, query, read_only, context, parameters, environment, receiver, completion);
+            match is_maintenance(statement, context) {
+                true => ::changes::while_maintaining(run),
+                false => run(),
+            }
             if updates {
                 note_update();
             }
@@ -84,6 +88,23 @@ callback! {
                 prepared_ended();
             }
         }
+    }
+}
+
+/// Whether a command changes catalogs and nothing that they mean, in transactions of its own.
+///
+/// # Safety
+/// `statement` is a utility statement.
+unsafe fn is_maintenance(
+    statement: *mut pg_sys::PlannedStmt,
+    context: pg_sys::ProcessUtilityContext::Type,
+) -> bool {
+    use pg_sys::NodeTag::{T_ClusterStmt, T_ReindexStmt, T_VacuumStmt};
+    // SAFETY: by contract.
+    unsafe {
+        context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL
+            && matches!((*(*statement).utilityStmt).type_, T_ClusterStmt | T_ReindexStmt | T_VacuumStmt)
+            && !pg_sys::IsTransactionBlock()
     }
 }
 
@@ -249,7 +270,7 @@ unsafe fn is_template(database: pg_sys::Oid) -> bool {
 /// The workers read the settings of roles again once this transaction has committed.
 unsafe fn note_settings() {
     // SAFETY: inside the transaction of the command.
-    unsafe { changes::announce_settings() };
+    unsafe { invalidations::announce_settings() };
 }
 
 /// Whether a statement brings the extension to another version.

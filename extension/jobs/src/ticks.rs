@@ -19,7 +19,7 @@ use schedule::{Look, Priority};
 use session::authority::{rows_as_owner, run_as_owner};
 use session::own_transaction::transaction;
 use session::subtransaction::attempted;
-use session::{changes, settings_in_force};
+use session::{invalidations, settings_in_force};
 
 use crate::functions::database;
 use crate::kind::{self, Kind, Right};
@@ -188,7 +188,7 @@ struct Due {
 /// Enqueues what is due of a kind; how many of its schedules were.
 fn look_at(kind: i32, now: i64) -> usize {
     // SAFETY: inside a transaction; the setting is PostgreSQL's.
-    unsafe { settings_in_force::set_local(c"lock_timeout", changes::LOCK_TIMEOUT) };
+    unsafe { settings_in_force::set_local(c"lock_timeout", invalidations::LOCK_TIMEOUT) };
     let query = format!(
         "select {COLUMNS} from job.timetable s where s.kind = $1 and {IS_DUE}
          order by s.next_at limit {MOST} for update skip locked"

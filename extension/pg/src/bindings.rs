@@ -143,6 +143,9 @@ unsafe extern "C-unwind" {
         failure: *const c_char,
     );
 
+    // catalog/pg_inherits.h
+    pub fn find_all_inheritors(relation: Oid, lock: c_int, parents: *mut *mut List) -> *mut List;
+
     // commands/trigger.h
     pub fn AfterTriggerFireDeferred();
     pub fn AfterTriggerSetState(statement: *mut ConstraintsSetStmt);

@@ -22,6 +22,15 @@ pub unsafe fn nth(list: *const pg_sys::List, place: usize) -> *mut c_void {
     unsafe { (*(*list).elements.add(place)).ptr_value }
 }
 
+/// The elements of a list of numbers of objects.
+///
+/// # Safety
+/// Null, or a list of these, which outlives the iterator.
+pub unsafe fn oids(list: *const pg_sys::List) -> impl Iterator<Item = pg_sys::Oid> {
+    // SAFETY: by contract.
+    (0..unsafe { list_length(list) }).map(move |place| unsafe { (*(*list).elements.add(place)).oid_value })
+}
+
 /// The first element.
 ///
 /// # Safety

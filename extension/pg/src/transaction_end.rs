@@ -39,7 +39,10 @@ pub enum Stage {
     /// It is about to be prepared; an error rolls it back.
     BeforePrepare,
     /// Its locks are released: everybody has been told of what it has committed, or it was rolled back.
-    Released,
+    Released {
+        /// Whether it has committed, or was prepared.
+        commits: bool,
+    },
 }
 
 /// How a subtransaction has ended.
@@ -59,7 +62,7 @@ struct Told<T: 'static> {
 
 thread_local! {
     static OF_TRANSACTIONS: Told<TransactionEnd> = const { Told::nobody() };
-    static OF_STAGES: Cell<Option<fn(Stage)>> = const { Cell::new(None) };
+    static OF_STAGES: Told<Stage> = const { Told::nobody() };
     static OF_RELEASES: Told<bool> = const { Told::nobody() };
     static OF_SUBTRANSACTIONS: Told<SubtransactionEnd> = const { Told::nobody() };
 }
@@ -103,16 +106,16 @@ pub fn at_transaction_end(tell: fn(TransactionEnd)) {
     OF_TRANSACTIONS.with(|told| told.add(tell, follow));
 }
 
-/// Has the one function that needs them told of the stages of each transaction of this session, from the current one on. An error
-/// that it raises before the end rolls the transaction back; at [`Stage::Released`] it can raise none.
+/// Has a function told of the stages of each transaction of this session, from the current one on: once, however often it is asked for. An error
+/// that it raises before the end rolls the transaction back; what fails at [`Stage::Released`] is logged. Asked for while the library
+/// is loaded by the postmaster, it holds for all processes.
 pub fn at_stages(tell: fn(Stage)) {
-    if OF_STAGES.replace(Some(tell)).is_none() {
-        // SAFETY: as above.
-        unsafe {
-            pg_sys::RegisterXactCallback(Some(transaction_ends), std::ptr::null_mut());
-            pg_sys::RegisterResourceReleaseCallback(Some(resources_released), std::ptr::null_mut());
-        }
-    }
+    // SAFETY: as above.
+    let follow = || unsafe {
+        pg_sys::RegisterXactCallback(Some(transaction_ends), std::ptr::null_mut());
+        pg_sys::RegisterResourceReleaseCallback(Some(resources_released), std::ptr::null_mut());
+    };
+    OF_STAGES.with(|told| told.add(tell, follow));
 }
 
 callback! {
@@ -122,23 +125,25 @@ callback! {
             XactEvent::XACT_EVENT_PRE_PREPARE => Stage::BeforePrepare,
             _ => return,
         };
-        if let Some(tell) = OF_STAGES.get() {
-            tell(stage);
-        }
+        OF_STAGES.with(|told| {
+            let mut place = 0;
+            while let Some(tell) = told.at(place) {
+                tell(stage);
+                place += 1;
+            }
+        });
     }
 }
 
 infallible_callback! {
     unsafe fn resources_released(
         phase: pg_sys::ResourceReleasePhase::Type,
-        _commits: bool,
+        commits: bool,
         is_top: bool,
         _argument: *mut std::ffi::c_void,
     ) {
-        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS
-            && let Some(tell) = OF_STAGES.get()
-        {
-            tell(Stage::Released);
+        if is_top && phase == pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS {
+            OF_STAGES.with(|told| told.tell(Stage::Released { commits }));
         }
     }
 }

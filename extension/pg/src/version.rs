@@ -275,6 +275,25 @@ pub fn completed_transactions() -> *const u64 {
     }
 }
 
+/// The number of this process among those that the server can have; it is the same from its start to its end, and another's then.
+pub fn process_number() -> usize {
+    // SAFETY: PostgreSQL's own variables, set for the life of a process that has shared memory.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return (*pg_sys::MyProc).pgprocno as usize;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return pg_sys::MyProcNumber as usize;
+    }
+}
+
+/// Whose counts a table's are.
+pub(crate) fn counted_table(status: &pg_sys::PgStat_TableStatus) -> (Oid, bool) {
+    #[cfg(feature = "pg15")]
+    return (status.t_id, status.t_shared);
+    #[cfg(not(feature = "pg15"))]
+    return (status.id, status.shared);
+}
+
 /// All settings of the process.
 pub fn settings() -> Vec<*mut pg_sys::config_generic> {
     // SAFETY: PostgreSQL's own table: as many entries as it says.

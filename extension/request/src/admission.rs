@@ -26,7 +26,7 @@ use pg::guard::{PgError, raise};
 use pg::list::{list_length, nth};
 use pg::text::string;
 use pgrx::pg_sys::{self, Datum, Oid};
-use session::{changes, compiled, subtransaction};
+use session::{compiled, invalidations, subtransaction};
 use shared::settings;
 
 use super::effects::formats_freely;
@@ -283,7 +283,7 @@ unsafe fn require(function: Oid) {
         }
         return;
     }
-    let key = changes::epoch() << 32 | u64::from(function.to_u32());
+    let key = invalidations::epoch() << 32 | u64::from(function.to_u32());
     let known = &ADMITTED[function.to_u32() as usize % ADMITTED.len()];
     if known.load(Relaxed) != key {
         // SAFETY: look-ups inside a transaction.

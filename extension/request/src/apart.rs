@@ -8,7 +8,7 @@ use pg::guard::{self, PgError, Report};
 use pgrx::pg_sys::{self, Oid};
 use problem::Meaning;
 use session::request_transaction::{self, Begun, Leftovers, Outside, Scope};
-use session::{changes, leftovers, watch};
+use session::{invalidations, leftovers, watch};
 
 use super::bound_value::Bound;
 use super::called::{self, Called};
@@ -103,7 +103,7 @@ impl Runner {
         grants::forget();
         called::forget();
         guard::forget_raised();
-        let (was_made, epoch) = (callee.endpoint.is_made(), changes::epoch());
+        let (was_made, epoch) = (callee.endpoint.is_made(), invalidations::epoch());
         // SAFETY: by contract.
         unsafe {
             let arguments = match self.begin_apart(callee, work) {
@@ -131,7 +131,7 @@ impl Runner {
                     error.hint = grants::missing(&error, callee.role());
                 }
                 grants::forget();
-                let is_of_changes = is_of_catalogs && (was_made || changes::epoch() != epoch);
+                let is_of_changes = is_of_catalogs && (was_made || invalidations::epoch() != epoch);
                 Failure::Raised { error, is_of_changes }
             })
         }

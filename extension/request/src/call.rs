@@ -6,9 +6,9 @@ use std::cell::{Cell, RefCell};
 use message::Request;
 use problem::Access;
 use session::authority::{as_final_triggers, refuse_opened};
-use session::changes;
 use session::deploying::Running;
 use session::identity::Identity;
+use session::invalidations;
 use session::leftovers::give_up_opened;
 use session::request_transaction::{Scope, check_constraints};
 
@@ -102,7 +102,7 @@ pub fn is_in_request() -> bool {
 /// Has this session hear of changes, as a worker does from its start.
 pub fn watch() {
     if !WATCHES.replace(true) {
-        changes::watch();
+        invalidations::watch();
         called::watch();
         stored_body::watch();
     }

@@ -12,7 +12,7 @@ use pg::entry::callback;
 use pg::guard::{PgError, raise};
 use pg::list::{first, list_length};
 use pgrx::pg_sys::{self, Oid};
-use session::changes;
+use session::invalidations;
 
 use super::standing::{FunctionVersion, Standing, standing};
 
@@ -23,7 +23,7 @@ pub(crate) struct Called {
     pub version: FunctionVersion,
     /// The endpoint's role.
     pub role: Oid,
-    /// [`changes::epoch`] of that time.
+    /// [`invalidations::epoch`] of that time.
     pub epoch: u64,
 }
 
@@ -62,7 +62,7 @@ impl Called {
     /// # Safety
     /// Inside a guard and a transaction, after the planning and before the run.
     pub(crate) unsafe fn refuse_if_changed(&self) {
-        if changes::epoch() == self.epoch {
+        if invalidations::epoch() == self.epoch {
             return;
         }
         // SAFETY: by contract.

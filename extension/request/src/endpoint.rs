@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use pg::guard::PgError;
 use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
-use session::changes;
+use session::invalidations;
 use shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
 use shared::shared;
 
@@ -102,14 +102,14 @@ pub(crate) enum Plans {
         function: Option<Function>,
         /// The first has all arguments; the others leave some to their defaults.
         plans: Vec<Plan>,
-        /// [`session::changes::epoch`] when role, function and right to execute it were last checked.
+        /// [`session::invalidations::epoch`] when role, function and right to execute it were last checked.
         checked: u64,
     },
     /// Could not be made. Tried again when the catalogs change.
     Broken {
         /// PostgreSQL's error.
         error: PgError,
-        /// [`session::changes::epoch`] when it was tried.
+        /// [`session::invalidations::epoch`] when it was tried.
         epoch: u64,
     },
 }
@@ -202,7 +202,7 @@ impl Endpoint {
             Plans::Broken { epoch, .. } => *epoch,
         };
         let is_current =
-            checked == changes::epoch() || matches!(self.registration.target, Target::Statement { .. });
+            checked == invalidations::epoch() || matches!(self.registration.target, Target::Statement { .. });
         if !is_current {
             self.forget_plans();
         }
@@ -214,7 +214,7 @@ impl Endpoint {
         match &self.plans {
             Plans::Unmade => false,
             Plans::Made { .. } => true,
-            Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
+            Plans::Broken { epoch, .. } => *epoch == invalidations::epoch(),
         }
     }
 

@@ -4,7 +4,7 @@ use pg::guard::PgError;
 use pg::list::{list_length, nth};
 use pg::version;
 use pgrx::pg_sys;
-use session::{changes, request_transaction};
+use session::{invalidations, request_transaction};
 
 use super::called::Called;
 use super::plan::Plan;
@@ -38,7 +38,7 @@ pub(crate) unsafe fn cached_plan(
             plan.judge();
             tries += 1;
             // Rights are asked for when it starts: it must not have been planned for those of before.
-            if tries <= CATALOG_TRIES && changes::settle() {
+            if tries <= CATALOG_TRIES && invalidations::settle() {
                 pg::ReleaseCachedPlan(cached, owner);
                 continue;
             }

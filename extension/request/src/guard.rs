@@ -19,7 +19,7 @@ use pg::guard::PgError;
 use problem::{Access, Problem};
 use router::{Match, Router};
 use session::request_transaction::Scope;
-use session::{changes, identity, leftovers};
+use session::{identity, invalidations, leftovers};
 
 use super::current::PathParameter;
 use super::endpoint::Endpoint;
@@ -39,7 +39,7 @@ pub(crate) struct Guard<'g> {
     /// The request that asks for what is there.
     message: Vec<u8>,
     preconditions: Preconditions<'g>,
-    /// [`changes::epoch`] when the transaction began.
+    /// [`invalidations::epoch`] when the transaction began.
     epoch: u64,
     /// Whether this is not the first try.
     pub again: bool,
@@ -83,7 +83,7 @@ impl<'g> Guard<'g> {
     }
 
     fn is_outdated(&self) -> bool {
-        !self.again && changes::epoch() != self.epoch
+        !self.again && invalidations::epoch() != self.epoch
     }
 }
 
@@ -132,7 +132,7 @@ impl Job<'_, '_> {
         context: &ErrorContext<'_>,
     ) -> Result<bool, Mishap> {
         let Some(mut guard) = self.guard.take() else { return Ok(true) };
-        guard.epoch = changes::epoch();
+        guard.epoch = invalidations::epoch();
         // SAFETY: by contract.
         let verdict = unsafe { self.judge(&mut guard, own, context) };
         let is_outdated = guard.is_outdated();

@@ -4,7 +4,7 @@
 //! a transaction, and leaves the response in its buffer. [`call`] does it in the transaction of a session; [`check`] asks
 //! whether it could be done. Read in this order:
 //!
-//! - [`table`]: what is configured, compiled for this process; [`session::changes`] tells when it must be read again.
+//! - [`table`]: what is configured, compiled for this process; [`session::invalidations`] tells when it must be read again.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.

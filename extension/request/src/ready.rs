@@ -5,7 +5,7 @@ use problem::Meaning;
 use session::authority::with_path;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
-use session::{changes, deployments, leftovers, settings_in_force};
+use session::{deployments, invalidations, leftovers, settings_in_force};
 
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
@@ -18,8 +18,8 @@ use super::{author, make_plan};
 pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
     match &endpoint.plans {
         Plans::Unmade => false,
-        Plans::Broken { epoch, .. } => *epoch == changes::epoch(),
-        Plans::Made { checked, .. } => *checked == changes::epoch(),
+        Plans::Broken { epoch, .. } => *epoch == invalidations::epoch(),
+        Plans::Made { checked, .. } => *checked == invalidations::epoch(),
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity
 /// # Safety
 /// Inside a guard and a transaction, as the endpoint's role.
 pub(crate) unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool {
-    let epoch = changes::epoch();
+    let epoch = invalidations::epoch();
     // SAFETY: by contract. Everything inside calls PostgreSQL through pgrx's guards.
     match unsafe { attempt(Report::Quiet, || renew(endpoint, types)) } {
         Ok(()) => {
@@ -66,7 +66,7 @@ pub(crate) unsafe fn make_ready(endpoint: &mut Endpoint, types: &Types) -> bool 
             true
         }
         // What has failed while something changed may succeed now.
-        Err(error) if is_lasting(&error) && changes::epoch() == epoch => {
+        Err(error) if is_lasting(&error) && invalidations::epoch() == epoch => {
             endpoint.forget_plans();
             endpoint.plans = Plans::Broken { error, epoch };
             false
@@ -89,7 +89,7 @@ unsafe fn renew(endpoint: &mut Endpoint, types: &Types) {
 /// Whether the plans that are made are still right.
 unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
     // News may come while this looks, of what it has looked at already: then it looks again.
-    let epoch = changes::epoch();
+    let epoch = invalidations::epoch();
     let Plans::Made { function, plans, checked } = &mut endpoint.plans else { return false };
     // SAFETY: the contract of `make_ready`.
     let stands = unsafe {
@@ -145,7 +145,7 @@ fn is_lasting(error: &PgError) -> bool {
 unsafe fn compile(endpoint: &Endpoint, types: &Types) -> Plans {
     // SAFETY: the contract of `make_ready`.
     unsafe {
-        let checked = changes::epoch();
+        let checked = invalidations::epoch();
         match &endpoint.registration.target {
             Target::Statement { statement, .. } => {
                 endpoint.refuse_unfit();

@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Begun, Outside, Scope};
-use session::{authority, changes, deployments, faults, leftovers, log_rate, watch};
+use session::{authority, deployments, faults, invalidations, leftovers, log_rate, watch};
 use shared::settings;
 
 use super::bound_value::Bound;
@@ -153,7 +153,7 @@ impl Job<'_, '_> {
     ) -> Result<Answer, Mishap> {
         let mut tries = 0;
         loop {
-            let (was_made, epoch) = (endpoint.is_made(), changes::epoch());
+            let (was_made, epoch) = (endpoint.is_made(), invalidations::epoch());
             // SAFETY: the contract of `run`.
             let result = unsafe { self.run_once(endpoint, path) };
             let Err(Mishap::Error(error)) = &result else { return result };
@@ -171,7 +171,7 @@ impl Job<'_, '_> {
                 // cannot be found, "cached plan must not change result type". Handlers may raise the same: with a new plan they
                 // do it again.
                 _ if Meaning::of(&error.sqlstate).is_of_catalogs() => {
-                    tries == 1 && was_made || tries <= CATALOG_TRIES && changes::epoch() != epoch
+                    tries == 1 && was_made || tries <= CATALOG_TRIES && invalidations::epoch() != epoch
                 }
                 _ => false,
             };

@@ -6,7 +6,7 @@ use message::Request;
 use problem::{Access, Meaning, Problem};
 use session::identity::Identity;
 use session::request_transaction::Scope;
-use session::{changes, compiled, deployments, log_rate, stored_settings};
+use session::{compiled, deployments, invalidations, log_rate, stored_settings};
 use shared::workers::WorkerEntry;
 
 use super::endpoint::Endpoint;
@@ -71,7 +71,7 @@ impl Done {
 impl Runner {
     /// A runner without a table: [`Self::refresh`] reads it.
     pub fn new(entry: &'static WorkerEntry) -> Self {
-        changes::watch();
+        invalidations::watch();
         compiled::watch();
         grants::watch();
         called::watch();
@@ -88,12 +88,12 @@ impl Runner {
 
     /// Reads the configuration again if it has changed; whether it has. Call it outside a transaction, after
     /// invalidations have been accepted. If reading fails, because somebody holds a lock on a table say, the table stays
-    /// as it was, and it is tried again after [`changes::PAUSE`]; then nothing that `along` has read counts.
+    /// as it was, and it is tried again after [`invalidations::PAUSE`]; then nothing that `along` has read counts.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn refresh(&mut self, along: Along<'_>) -> Result<bool, NoTable> {
-        let is_due = self.table.is_none() || changes::configuration_is_stale();
+        let is_due = self.table.is_none() || invalidations::configuration_is_stale();
         if !is_due || self.refresh_from.is_some_and(|from| Instant::now() < from) {
             return Ok(false);
         }
@@ -104,7 +104,7 @@ impl Runner {
                 // A cancel was meant for one request, and what took the memory may be over. The next one must not be answered by the
                 // old table because of it.
                 let is_of_one = matches!(&error, NoTable::Failed(failed) if matches!(failed.sqlstate(), "57014" | "53200"));
-                self.refresh_from = (!is_of_one).then(|| Instant::now() + changes::PAUSE);
+                self.refresh_from = (!is_of_one).then(|| Instant::now() + invalidations::PAUSE);
                 return Err(error);
             }
         };

@@ -8,7 +8,7 @@ use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
 use router::Router;
-use session::{changes, leftovers, settings_in_force, temporary};
+use session::{invalidations, leftovers, settings_in_force, temporary};
 use shared::SERVED_VERSIONS;
 
 use super::endpoint::{Endpoint, Registration, Target};
@@ -29,7 +29,7 @@ pub struct Table {
 /// What the tables say.
 struct Configuration {
     types: Types,
-    tables: [Oid; changes::TABLES_WATCHED],
+    tables: [Oid; invalidations::TABLES_WATCHED],
     registrations: Vec<Registration>,
     routes: usize,
 }
@@ -55,17 +55,17 @@ pub fn nothing_along(_: &SpiClient<'_>) -> Result<(), pgrx::spi::Error> {
 
 impl Table {
     /// Reads the configuration, as the extension's owner, and what `along` reads of it. The plans of what has not changed are kept. The
-    /// previous table is taken once that has succeeded. A lock is waited for no longer than [`changes::LOCK_TIMEOUT`].
+    /// previous table is taken once that has succeeded. A lock is waited for no longer than [`invalidations::LOCK_TIMEOUT`].
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
     pub unsafe fn load(previous: &mut Option<Table>, along: Along<'_>) -> Result<Table, NoTable> {
-        changes::configuration_read();
+        invalidations::configuration_read();
         // SAFETY: by contract; inside, pgrx's guards raise panics, so values are dropped.
         let read = unsafe {
             attempt(Report::Log, || {
                 session::own_transaction::begin();
-                settings_in_force::set_local(c"lock_timeout", changes::LOCK_TIMEOUT);
+                settings_in_force::set_local(c"lock_timeout", invalidations::LOCK_TIMEOUT);
                 let configuration = read(along);
                 pg_sys::CommitTransactionCommand();
                 configuration
@@ -75,7 +75,7 @@ impl Table {
             Ok(Ok(configuration)) => Ok(Self::compile(configuration, previous.take())),
             Ok(Err(none)) => Err(none),
             Err(error) => {
-                changes::configuration_unread();
+                invalidations::configuration_unread();
                 // SAFETY: the transaction has failed.
                 unsafe { leftovers::abort() };
                 Err(NoTable::Failed(error))
@@ -99,7 +99,7 @@ impl Table {
     }
 
     fn compile(configuration: Configuration, previous: Option<Table>) -> Table {
-        changes::set_tables(configuration.tables);
+        invalidations::set_tables(configuration.tables);
         let mut kept: HashMap<String, Endpoint> = HashMap::new();
         for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
             kept.insert(key(&endpoint.registration.target), endpoint);

@@ -22,7 +22,7 @@ use pg::version::compiled as layout;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::process_tables::{ProcessTable, unknown_layout};
-use super::{changes, deploying, kept_domains, temporary};
+use super::{deploying, invalidations, kept_domains, temporary};
 
 /// An entry of the table.
 #[repr(C)]
@@ -36,7 +36,7 @@ thread_local! {
     static TABLE: ProcessTable = const { ProcessTable::named(layout::TABLE) };
     /// Those that were ever forgotten.
     static FORGOTTEN: RefCell<HashSet<*mut layout::Compiled>> = RefCell::default();
-    /// PL/pgSQL's validator, and [`changes::epoch`] when it was looked up.
+    /// PL/pgSQL's validator, and [`invalidations::epoch`] when it was looked up.
     static VALIDATOR: Cell<(u64, Oid)> = const { Cell::new((0, Oid::INVALID)) };
     /// Whether the validator may not be called.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -135,8 +135,8 @@ callback! {
 /// An error if this is PL/pgSQL's validator. When a function is made it is called in another way.
 unsafe fn refuse_validator(function: Oid) {
     let (mut epoch, mut validator) = VALIDATOR.get();
-    if epoch != changes::epoch() {
-        epoch = changes::epoch();
+    if epoch != invalidations::epoch() {
+        epoch = invalidations::epoch();
         // SAFETY: PostgreSQL calls the hook inside a transaction.
         validator = unsafe { look_up_validator() };
         VALIDATOR.set((epoch, validator));

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use shared::databases::Database;
 use shared::{attached, now_us};
 
-use super::changes;
+use super::invalidations;
 
 /// The SQLSTATE of a request that is given up because of a deployment.
 pub const MIXED: [u8; 5] = *b"HDM01";
@@ -55,7 +55,7 @@ pub unsafe fn note() {
     let ended = database.deployments.ended();
     if ended != NOTED.replace(ended) {
         // SAFETY: by contract. Nothing is planned.
-        let _ = unsafe { attempt(Report::Log, || changes::accept()) };
+        let _ = unsafe { attempt(Report::Log, || invalidations::accept()) };
     }
 }
 
@@ -219,7 +219,7 @@ fn at_stage(stage: Stage) {
                 database.deployments.begin();
             }
         }
-        Stage::Released => {
+        Stage::Released { .. } => {
             DEPLOYS.set(None);
             TRIES.set(false);
             if UNDER_WAY.take()

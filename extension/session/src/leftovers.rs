@@ -7,11 +7,11 @@ use pg::guard::{Report, attempt, direct, end_process};
 use pgrx::pg_sys;
 
 use super::{
-    at_rest, changes, dblink, isn, kept_plans, own_transaction, replication, signals, user_settings,
+    at_rest, dblink, invalidations, isn, kept_plans, own_transaction, replication, signals, user_settings,
 };
 
 thread_local! {
-    /// [`changes::types_epoch`] when the request began.
+    /// [`invalidations::types_epoch`] when the request began.
     static TYPES_EPOCH: Cell<u64> = const { Cell::new(0) };
     /// Something of the last request's session could not be given up, and must be before the next begins.
     static UNCLEAN: Cell<bool> = const { Cell::new(false) };
@@ -31,7 +31,7 @@ pub(crate) unsafe fn give_up_now() {
 
 /// A request begins: what types there are counts for it.
 pub(crate) fn note_types() {
-    TYPES_EPOCH.set(changes::types_epoch());
+    TYPES_EPOCH.set(invalidations::types_epoch());
 }
 
 /// Gives up what the next request in the same transaction must not find.
@@ -53,7 +53,7 @@ pub unsafe fn give_up_in_transaction() {
 /// Has what was kept meanwhile forgotten if the request has changed what texts mean, or types: what it has kept has constants or
 /// types that others must not find.
 pub(crate) fn distrust_what_was_kept(has_changed_meanings: bool) {
-    if has_changed_meanings || TYPES_EPOCH.get() != changes::types_epoch() {
+    if has_changed_meanings || TYPES_EPOCH.get() != invalidations::types_epoch() {
         kept_plans::forget_at_next();
     }
 }

@@ -8,7 +8,7 @@
 //!   runs.
 //! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction.
-//! - [`changes`]: what changes in the catalogs.
+//! - [`invalidations`]: what changes in the catalogs.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
 //!   find; [`process_tables`] and [`relations`] find it.
 //! - [`leftovers`]: what a request may leave, and how it is given up: [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction; of libraries if they are
@@ -23,7 +23,6 @@
 
 pub mod at_rest;
 pub mod authority;
-pub mod changes;
 pub mod compiled;
 mod cursors;
 mod dblink;
@@ -34,6 +33,7 @@ pub mod faults;
 pub mod handlers;
 pub mod identity;
 pub mod idle;
+pub mod invalidations;
 mod isn;
 mod kept_dictionaries;
 pub mod kept_domains;

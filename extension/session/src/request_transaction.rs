@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-use super::{authority, changes, cursors, deployments, identity};
+use super::{authority, cursors, deployments, identity, invalidations};
 use crate::{faults, leftovers, temporary, user_settings};
 
 /// In what a request runs.
@@ -170,7 +170,7 @@ thread_local! {
 pub unsafe fn take_snapshot() {
     // SAFETY: by contract.
     unsafe { pg::PushActiveSnapshot(pg::GetTransactionSnapshot()) };
-    SNAPSHOT_EPOCH.set(changes::epoch());
+    SNAPSHOT_EPOCH.set(invalidations::epoch());
 }
 
 /// Takes a new snapshot if catalogs have changed since the last. To be called when a plan has its locks: whoever
@@ -179,7 +179,7 @@ pub unsafe fn take_snapshot() {
 /// # Safety
 /// Inside a guard and a transaction, after [`take_snapshot`].
 pub unsafe fn renew_snapshot() {
-    if SNAPSHOT_EPOCH.get() != changes::epoch() {
+    if SNAPSHOT_EPOCH.get() != invalidations::epoch() {
         // SAFETY: by contract.
         unsafe {
             pg::PopActiveSnapshot();

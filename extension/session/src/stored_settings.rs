@@ -14,7 +14,7 @@ use pg::guard::{PgError, Report};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
 
-use super::changes::{self, LOCK_TIMEOUT, PAUSE};
+use super::invalidations::{self, LOCK_TIMEOUT, PAUSE};
 use super::settings_in_force::{SAFE_PATH, set_local};
 use crate::own_transaction::transaction;
 use crate::user_settings;
@@ -29,7 +29,7 @@ pub(crate) struct Stored {
     pub bases: Settings,
     /// Those of the role and of the database.
     pub settings: Settings,
-    /// [`changes::settings_epoch`] when they were read; 0 if they are doubtful.
+    /// [`invalidations::settings_epoch`] when they were read; 0 if they are doubtful.
     epoch: Cell<u64>,
 }
 
@@ -56,7 +56,7 @@ pub fn generation() -> u64 {
 
 /// Whether nothing newer is to be read now.
 pub(crate) fn is_current(stored: &Stored) -> bool {
-    stored.epoch.get() == changes::settings_epoch() || is_paused()
+    stored.epoch.get() == invalidations::settings_epoch() || is_paused()
 }
 
 fn is_paused() -> bool {
@@ -144,7 +144,7 @@ pub unsafe fn learn(roles: impl Iterator<Item = Oid>) {
 
 fn read(role: Oid) -> Result<Stored, PgError> {
     // Before they are read: what changes meanwhile is read again.
-    let epoch = Cell::new(changes::settings_epoch());
+    let epoch = Cell::new(invalidations::settings_epoch());
     let brought = user_settings::brought();
     transaction(Report::Log, || {
         // SAFETY: inside a transaction and a guard.

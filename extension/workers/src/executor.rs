@@ -24,7 +24,7 @@ use request::table::{NoTable, nothing_along};
 use request::{Done, Runner, RunsIn, proxies};
 use session::at_rest::{self, AtRest};
 use session::handlers::Handlers;
-use session::{changes, faults, leftovers, log_rate, signals, watch};
+use session::{faults, invalidations, leftovers, log_rate, signals, watch};
 use shared::routes::Measured;
 use shared::workers::Kind;
 use shared::{Lane, now_us, settings, shared, wake};
@@ -150,7 +150,7 @@ impl Serving<'_> {
             match self.refresh() {
                 // A request will tell.
                 Err(NoTable::NoExtension | NoTable::WrongVersion) => return,
-                Err(NoTable::Failed(_)) | Ok(false) => self.worker.wait(Some(changes::PAUSE)),
+                Err(NoTable::Failed(_)) | Ok(false) => self.worker.wait(Some(invalidations::PAUSE)),
                 Ok(true) => {}
             }
         }
@@ -362,7 +362,7 @@ impl Serving<'_> {
 fn accept_invalidations() {
     // SAFETY: on the main thread, outside a transaction; nothing with a destructor is held. After an error, which is
     // logged, the transaction's start tries again.
-    if unsafe { attempt(Report::Log, || changes::accept()) }.is_err() {
+    if unsafe { attempt(Report::Log, || invalidations::accept()) }.is_err() {
         // SAFETY: nothing runs.
         unsafe { at_rest::abort() };
     }

@@ -282,13 +282,13 @@ impl Gateway<'_> {
             }
         }
         // SAFETY: on the main thread; nothing with a destructor is held.
-        let accepted = unsafe { attempt(Report::Log, || session::changes::accept()) };
+        let accepted = unsafe { attempt(Report::Log, || session::invalidations::accept()) };
         if accepted.is_err() {
             // SAFETY: between two requests; what it ends is the transaction that they share.
             unsafe { at_rest::abort() };
             self.runner.forget_plans();
         }
-        if accepted.is_err() || session::changes::configuration_is_stale() {
+        if accepted.is_err() || session::invalidations::configuration_is_stale() {
             self.inline.end(&mut self.runner);
             self.refresh();
         }

@@ -7,7 +7,7 @@ use jobs::history;
 use jobs::memory::Seat;
 use jobs::runs::{Runs, Turn};
 use queue::upkeep;
-use session::{changes, leftovers, watch};
+use session::{invalidations, leftovers, watch};
 use shared::now_us;
 
 use super::Serving;
@@ -21,7 +21,7 @@ impl Serving<'_> {
         // What it knows it goes on with; without any it has nothing to do.
         let is_read = self.refresh().is_ok();
         let Some(jobs) = self.jobs.as_mut().filter(|_| is_read) else {
-            return self.worker.wait(Some(changes::PAUSE));
+            return self.worker.wait(Some(invalidations::PAUSE));
         };
         // SAFETY: on the main thread, outside a transaction.
         let tick = unsafe { jobs.look_after_schedules() };
@@ -63,8 +63,8 @@ impl Serving<'_> {
             return;
         }
         // What is new in the configuration was locked.
-        let soonest = match changes::configuration_is_stale() {
-            true => Some(soonest.map_or(changes::PAUSE, |soonest| soonest.min(changes::PAUSE))),
+        let soonest = match invalidations::configuration_is_stale() {
+            true => Some(soonest.map_or(invalidations::PAUSE, |soonest| soonest.min(invalidations::PAUSE))),
             false => soonest,
         };
         // SAFETY: on the main thread, outside a transaction.

@@ -1,0 +1,199 @@
+//! The end of each transaction of each process: it is marked before, and counted after its locks are released.
+//!
+//! Of a commit that is counted everybody else has been told by then: an executor that computes afterwards has no old plan.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
+
+use pg::entry::infallible_callback;
+use pg::guard::PgError;
+use pg::table_counts::Changed;
+use pg::transaction_end::{Stage, at_stages};
+use pg::version;
+use pgrx::pg_sys::{self, GucBoolAssignHook, TransactionId};
+use registry::commits::{EVERYTHING, Thing};
+
+use crate::memory::{attached, commits};
+use crate::{standing, things};
+
+/// What has a mark of the transaction of this process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    /// Nothing.
+    Nothing,
+    /// The process, for its commit.
+    Process,
+    /// The transaction, which is prepared, if it has changed anything.
+    Prepared(Option<u32>),
+}
+
+/// What this process does instead of changing what catalogs mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maintains {
+    No,
+    /// A command runs, in transactions of its own.
+    Command,
+    /// The last transaction of a command is still to be committed.
+    End,
+}
+
+thread_local! {
+    static MARKED: Cell<Marked> = const { Cell::new(Marked::Nothing) };
+    /// [`Changed::mark`] when the transaction was looked at; 0 before.
+    static LOOKED: Cell<usize> = const { Cell::new(0) };
+    /// What the mark names; between transactions the memory for it.
+    static THINGS: Cell<Vec<Thing>> = const { Cell::new(Vec::new()) };
+    /// Whether rows may have been written since the last transaction's end that PostgreSQL has not counted.
+    static BLIND: Cell<bool> = const { Cell::new(false) };
+    static MAINTAINS: Cell<Maintains> = const { Cell::new(Maintains::No) };
+}
+
+/// Room for things that is kept from one transaction to the next.
+const KEPT: usize = 1024;
+
+/// Begins. Called once, in the postmaster, while the library is loaded; it holds for all processes.
+pub fn install() {
+    at_stages(at_stage);
+    watch_counting();
+}
+
+fn at_stage(stage: Stage) {
+    match stage {
+        // SAFETY: PostgreSQL calls, inside the transaction.
+        Stage::BeforeCommit | Stage::BeforePrepare => unsafe { mark(stage == Stage::BeforePrepare) },
+        // SAFETY: as above.
+        Stage::Released { commits } => unsafe { settle(commits) },
+    }
+}
+
+/// Marks what the transaction has changed. Nothing is borrowed or owned while PostgreSQL is called: an error jumps.
+unsafe fn mark(prepares: bool) {
+    // SAFETY: by contract.
+    unsafe {
+        let transaction = pg_sys::GetTopTransactionIdIfAny();
+        let Some(commits) = attached().filter(|_| transaction != TransactionId::INVALID) else { return };
+        let changed = Changed::now();
+        LOOKED.set(changed.mark());
+        let transaction = transaction.into_inner();
+        let found = match BLIND.get() || !pg_sys::pgstat_track_counts {
+            true => None,
+            false => things::collect(changed, commits, maintains(), THINGS.take()),
+        };
+        let things = found.unwrap_or_else(|| vec![EVERYTHING]);
+        if !things.is_empty() && prepares {
+            let ask = |transaction, is_prepared| standing::of(transaction, is_prepared);
+            if !commits.prepare(transaction, &things, ask) {
+                no_room();
+            }
+        } else if !things.is_empty() {
+            commits.mark(version::process_number(), transaction, &things);
+            MARKED.set(Marked::Process);
+        }
+        if prepares {
+            MARKED.set(Marked::Prepared((!things.is_empty()).then_some(transaction)));
+        }
+        THINGS.set(things);
+    }
+}
+
+/// Counts what was marked, or takes the mark away.
+unsafe fn settle(is_committed: bool) {
+    let (marked, looked, maintained) = (MARKED.replace(Marked::Nothing), LOOKED.take(), MAINTAINS.get());
+    if maintained == Maintains::End || maintained == Maintains::Command && !is_committed {
+        MAINTAINS.set(Maintains::No);
+    }
+    // SAFETY: PostgreSQL's own variable.
+    BLIND.set(unsafe { !pg_sys::pgstat_track_counts });
+    match marked {
+        Marked::Process => {
+            let things = THINGS.take();
+            let process = version::process_number();
+            if is_committed {
+                // SAFETY: by contract.
+                unsafe { count_late(looked) };
+                commits().count(process, &things);
+            } else {
+                commits().withdraw(process, &things);
+            }
+            if things.capacity() <= KEPT {
+                THINGS.set(things);
+            }
+        }
+        Marked::Prepared(Some(transaction)) if !is_committed => commits().give_up(transaction),
+        // The counts of the transaction went with it.
+        Marked::Prepared(_) => {}
+        // SAFETY: by contract.
+        Marked::Nothing if is_committed => unsafe { count_late(looked) },
+        Marked::Nothing => {}
+    }
+}
+
+/// Counts what another library has written after the look before the commit: nobody can be told of it before it can be seen, so that it
+/// has changed everything.
+unsafe fn count_late(looked: usize) {
+    // SAFETY: by contract. What the level is asked for lives as long as the transaction.
+    unsafe {
+        if pg_sys::GetTopTransactionIdIfAny() != TransactionId::INVALID
+            && let Some(commits) = attached()
+        {
+            let changed = Changed::now();
+            if changed.mark() != looked && changed.count() > 0 {
+                commits.count_unmarked(&[EVERYTHING]);
+            }
+        }
+    }
+}
+
+fn no_room() -> ! {
+    pg::guard::raise(PgError {
+        sqlstate: *b"53400",
+        message: "howdah has no room for another prepared transaction".into(),
+        hint: Some("Raise max_prepared_transactions, or end those that are prepared.".into()),
+        ..PgError::default()
+    })
+}
+
+fn maintains() -> bool {
+    // SAFETY: PostgreSQL's own variable.
+    let is_vacuumed = unsafe { pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER };
+    is_vacuumed || MAINTAINS.get() != Maintains::No
+}
+
+/// Runs a command that changes catalogs and nothing that they mean, such as VACUUM FULL, outside of a transaction block. An error may jump out of it.
+pub fn while_maintaining(command: impl FnOnce()) {
+    MAINTAINS.set(Maintains::Command);
+    command();
+    MAINTAINS.set(Maintains::End);
+}
+
+/// The setting without which PostgreSQL counts nothing. It is looked at when a table is opened.
+const COUNTING: &CStr = c"track_counts";
+
+static PREVIOUS: OnceLock<GucBoolAssignHook> = OnceLock::new();
+
+fn watch_counting() {
+    for setting in version::settings() {
+        // SAFETY: PostgreSQL's own table of settings, changed while libraries are loaded; the setting is one of type boolean.
+        unsafe {
+            if CStr::from_ptr((*setting).name) == COUNTING {
+                let setting = setting.cast::<pg_sys::config_bool>();
+                // It is called once.
+                let _ = PREVIOUS.set((*setting).assign_hook);
+                (*setting).assign_hook = Some(counting_changed);
+            }
+        }
+    }
+}
+
+infallible_callback! {
+    unsafe fn counting_changed(is_on: bool, extra: *mut c_void) {
+        if !is_on {
+            BLIND.set(true);
+        }
+        if let Some(Some(previous)) = PREVIOUS.get() {
+            // SAFETY: called as PostgreSQL calls it.
+            unsafe { previous(is_on, extra) };
+        }
+    }
+}

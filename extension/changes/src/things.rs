@@ -1,0 +1,76 @@
+//! What a transaction has changed, as things that have counters.
+//!
+//! A relation is a thing of its own. All that names, types and rights can mean is one thing for each database, and one for what databases
+//! share: roles, their memberships and settings. Each answer depends on these two.
+
+use pg::out_of_memory::may_fail;
+use pg::table_counts::Changed;
+use pgrx::pg_sys::{self, Oid};
+use registry::commits::{Commits, Thing};
+
+use crate::memory::commits;
+
+/// Catalogs in which nothing is named or allowed: statistics, large objects, comments, what depends on what. They are relations like a user's.
+const OF_NO_MEANING: [u32; 10] = [
+    2619, // pg_statistic
+    3429, // pg_statistic_ext_data
+    2613, // pg_largeobject
+    2608, // pg_depend
+    1214, // pg_shdepend
+    2609, // pg_description
+    2396, // pg_shdescription
+    3596, // pg_seclabel
+    3592, // pg_shseclabel
+    6000, // pg_replication_origin
+];
+
+/// A relation of this process's database. Of a partitioned table each partition is one.
+pub fn relation(relation: Oid) -> Thing {
+    // SAFETY: compares a number.
+    of(commits(), relation, unsafe { pg_sys::IsSharedRelation(relation) })
+}
+
+/// All that names, types and rights mean: in this process's database, and in all.
+pub fn of_catalogs() -> [Thing; 2] {
+    [database(false), database(true)].map(|database| commits().thing((database, 0)))
+}
+
+fn of(commits: &Commits, relation: Oid, is_shared: bool) -> Thing {
+    commits.thing((database(is_shared), if has_meaning(relation) { 0 } else { relation.to_u32() }))
+}
+
+/// The database's number; 0 for what all share.
+fn database(is_shared: bool) -> u32 {
+    // SAFETY: PostgreSQL's own variable.
+    if is_shared { 0 } else { unsafe { pg_sys::MyDatabaseId }.to_u32() }
+}
+
+fn has_meaning(relation: Oid) -> bool {
+    relation.to_u32() < pg_sys::FirstNormalObjectId && !OF_NO_MEANING.contains(&relation.to_u32())
+}
+
+/// The things of tables that a transaction has changed, each once; none if there is no memory for them. `maintains` says that it is VACUUM FULL
+/// or the like, which changes catalogs, and nothing that they mean.
+pub(crate) fn collect(
+    changed: Changed,
+    commits: &Commits,
+    maintains: bool,
+    mut things: Vec<Thing>,
+) -> Option<Vec<Thing>> {
+    things.clear();
+    for (table, is_shared) in changed {
+        if maintains && has_meaning(table) {
+            continue;
+        }
+        let thing = of(commits, table, is_shared);
+        // Catalogs mostly come in a row.
+        if things.last() == Some(&thing) {
+            continue;
+        }
+        may_fail(|| things.try_reserve(1)).ok()?;
+        things.push(thing);
+    }
+    things.sort_unstable();
+    things.dedup();
+    Some(things)
+}

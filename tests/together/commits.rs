@@ -1,0 +1,246 @@
+//! What a commit has changed is known, whatever has changed it; and of what means nothing nobody hears.
+
+use howdah_tests::platform::Platform;
+
+/// Tables of which each way changes some.
+const TABLES: &str = "
+    create table plain (id integer primary key, text text, parent integer references plain on delete cascade on update cascade);
+    insert into plain select number, 'text' from generate_series(1, 5) number;
+    create table beside (id integer);
+    insert into beside values (1);
+    create table parts (id integer, text text) partition by range (id);
+    create table low partition of parts for values from (0) to (10);
+    create table high partition of parts for values from (10) to (20);
+    create table loose (id integer, text text);
+    insert into parts values (1, 'one'), (11, 'eleven');
+    create table child () inherits (plain);
+    create materialized view summary as select count(*) from plain;
+    create unlogged table fleeting (id integer);
+    create table referring (id integer references plain on delete cascade on update set null);
+    insert into referring values (3);
+    create function copied() returns trigger language plpgsql as 'begin insert into beside values (new.id); return new; end';
+    create table triggering (id integer); create trigger copied after insert on triggering for each row execute function copied();
+    create table deferring (id integer); create constraint trigger copied after insert on deferring deferrable initially deferred
+      for each row execute function copied();
+    create role somebody;
+    create function answer() returns integer language sql return 1;
+    create view shown as select 1 as one;
+    create type colour as enum ('red');
+    create domain short as text check (length(value) < 10);
+    create sequence numbers;";
+
+struct Numbers {
+    platform: Platform,
+}
+
+impl Numbers {
+    fn new() -> Numbers {
+        let platform = Platform::with(&[("max_prepared_transactions", "20")]);
+        platform.sql(TABLES);
+        Numbers { platform }
+    }
+
+    fn of(&self, relation: &str) -> i64 {
+        let argument = if relation.is_empty() { "null".into() } else { format!("'{relation}'::regclass") };
+        let number = self.platform.value(&format!("select http.last_change({argument})"));
+        number.and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// Whether it is another after some SQL.
+    fn changes(&self, relation: &str, sql: &str) -> bool {
+        let before = self.of(relation);
+        self.platform.sql(sql);
+        self.of(relation) != before
+    }
+}
+
+#[test]
+fn every_way_of_changing_rows_is_counted_for_the_tables_that_have_them() {
+    let numbers = Numbers::new();
+    let untouched = numbers.of("loose");
+    for (way, changed) in [
+        ("insert into plain values (10, 'ten')", "plain"),
+        ("update plain set text = 'other' where id = 10", "plain"),
+        ("delete from plain where id = 10", "plain"),
+        ("merge into plain p using (values (20)) v(id) on p.id = v.id when not matched then insert values (20, 'twenty')", "plain"),
+        ("merge into plain p using (values (20)) v(id) on p.id = v.id when matched then delete", "plain"),
+        ("insert into plain values (1) on conflict (id) do update set text = 'again'", "plain"),
+        ("with moved as (delete from plain where id = 5 returning id) insert into beside select id from moved", "plain"),
+        ("insert into child values (30, 'child')", "child"),
+        ("insert into child values (31, 'child')", "plain"),
+        ("truncate beside", "beside"),
+        ("copy beside from program 'echo 1'", "beside"),
+        ("begin; create table copied_into (id integer); truncate beside; copy beside from program 'echo 1' with (freeze); commit", "beside"),
+        // A trigger's, a deferred one's, a foreign key's.
+        ("insert into triggering values (1)", "beside"),
+        ("insert into deferring values (1)", "beside"),
+        ("delete from plain where id = 3", "referring"),
+        ("insert into referring values (4); update plain set id = 44 where id = 4", "referring"),
+        ("set session_replication_role = replica; insert into plain values (50, 'fifty')", "plain"),
+        // Partitions: moved rows change both, and the whole hears of each.
+        ("update parts set id = 12 where id = 1", "low"),
+        ("update parts set id = 2 where id = 12", "high"),
+        ("insert into low values (3, 'three')", "parts"),
+        ("insert into fleeting values (1)", "fleeting"),
+        ("refresh materialized view summary", ""),
+        ("create unique index on summary (count); refresh materialized view concurrently summary; insert into plain values (60);
+          refresh materialized view concurrently summary", "summary"),
+        // In a function, in a block with a handler, in a savepoint that is kept.
+        ("do $$ begin begin insert into plain values (70); exception when others then null; end; end $$", "plain"),
+        ("begin; savepoint one; insert into plain values (71); release one; commit", "plain"),
+        // Where nothing is counted, everything counts.
+        ("set track_counts = off; insert into plain values (80)", "plain"),
+        ("set track_counts = off; insert into plain values (81)", "low"),
+        ("begin; set track_counts = off; insert into plain values (82); set track_counts = on; commit", "plain"),
+        ("begin; set local track_counts = off; insert into plain values (83); set local track_counts = on; commit", "plain"),
+        ("begin; declare c cursor for select 1; insert into plain values (84); commit", "plain"),
+        ("create table made as select 1 as id", ""),
+    ] {
+        assert!(numbers.changes(changed, way), "{changed}: {way}");
+    }
+    assert!(numbers.of("loose") > untouched, "with track_counts off");
+}
+
+#[test]
+fn a_prepared_transaction_is_counted_when_it_is_committed_and_not_before() {
+    let numbers = Numbers::new();
+    let many = (0..60).map(|number| format!("create table many_{number} (); ")).collect::<String>();
+    numbers.platform.sql(&many);
+    let insert_into_many =
+        (0..60).map(|number| format!("insert into many_{number} default values; ")).collect::<String>();
+    for (write, relation) in [
+        ("insert into plain values (10)", "plain"),
+        ("grant select on plain to somebody", ""),
+        ("savepoint one; insert into plain values (11); release one", "plain"),
+        ("set local track_counts = off; insert into plain values (12); set local track_counts = on", "plain"),
+        // More than a mark can name.
+        (&insert_into_many, "many_50"),
+    ] {
+        for end in ["rollback", "commit"] {
+            let before = numbers.of(relation);
+            numbers.platform.sql(&format!("begin; {write}; prepare transaction 'one'"));
+            assert_eq!(numbers.of(relation), before, "{write}");
+            numbers.platform.sql(&format!("{end} prepared 'one'"));
+            // Nobody asks a transaction that is gone whether it was rolled back.
+            assert_ne!(numbers.of(relation), before, "{write}");
+        }
+    }
+    // One that fails as it is prepared, and one that has changed nothing.
+    let before = numbers.of("plain");
+    let mut session = numbers.platform.session();
+    assert!(
+        session
+            .batch_execute(
+                "begin; insert into plain values (20); listen something; prepare transaction 'one'"
+            )
+            .is_err()
+    );
+    session
+        .batch_execute("rollback; begin; select pg_current_xact_id(); prepare transaction 'empty'")
+        .unwrap();
+    session.batch_execute("commit prepared 'empty'").unwrap();
+    session.batch_execute("insert into beside values (3)").unwrap();
+    assert_eq!(numbers.of("plain"), before);
+    // More than may be prepared at a time, one after the other, and nobody asks.
+    for number in 0..50 {
+        numbers
+            .platform
+            .sql(&format!("begin; insert into plain values (100 + {number}); prepare transaction 'one'"));
+        numbers.platform.sql("commit prepared 'one'");
+    }
+    assert!(numbers.of("plain") > before);
+}
+
+#[test]
+fn every_change_of_what_names_and_rights_mean_is_counted() {
+    let numbers = Numbers::new();
+    for way in [
+        "create table another (id integer)",
+        "alter table plain add column more integer default 3",
+        "alter table plain alter column more type bigint",
+        "alter table plain enable row level security",
+        "create policy all_of_it on plain using (true)",
+        "alter policy all_of_it on plain using (id > 0)",
+        "grant select on plain to somebody",
+        "grant select (id) on plain to somebody",
+        "revoke select on plain from somebody",
+        "alter table plain owner to somebody",
+        "create or replace function answer() returns integer language sql return 2",
+        "alter function answer() stable",
+        "revoke execute on function answer() from public",
+        "drop function answer()",
+        "create or replace view shown as select 2 as one",
+        "alter type colour add value 'green'",
+        "alter type colour rename value 'green' to 'blue'",
+        "alter domain short drop constraint short_check",
+        "grant usage on type colour to somebody",
+        "create schema earlier",
+        "create table earlier.plain (id integer)",
+        "grant usage on schema earlier to somebody",
+        "alter role somebody set work_mem = '8MB'",
+        "alter database app set work_mem = '8MB'",
+        "alter role somebody createdb",
+        "grant somebody to howdah_web",
+        "revoke somebody from howdah_web",
+        "create cast (text as colour) with inout",
+        "create operator === (leftarg = integer, rightarg = integer, function = int4eq)",
+        "create collation bytes from \"C\"",
+        "create text search configuration mine (copy = simple)",
+        "alter table parts attach partition loose for values from (20) to (30)",
+        "alter table parts detach partition loose",
+        "alter table child no inherit plain",
+        "create rule nothing as on insert to beside do instead nothing",
+        "alter table triggering disable trigger copied",
+        "alter sequence numbers increment 5",
+        "comment on table plain is 'x'; create extension citext",
+    ] {
+        assert!(numbers.changes("", way), "{way}");
+    }
+    // Roles and their settings are those of all databases.
+    let before = numbers.of("");
+    let mut other = numbers.platform.cluster.connect("postgres").expect("a session");
+    other.batch_execute("alter role somebody set work_mem = '9MB'").unwrap();
+    assert_ne!(numbers.of(""), before, "by another database");
+    let (names, rows) = (numbers.of(""), numbers.of("plain"));
+    other.batch_execute("create table plain (id integer); insert into plain values (1)").unwrap();
+    assert_eq!(
+        (numbers.of(""), numbers.of("plain")),
+        (names, rows),
+        "another database has tables of its own"
+    );
+}
+
+#[test]
+fn what_changes_nothing_is_not_counted() {
+    let numbers = Numbers::new();
+    for way in [
+        "select count(*) from plain",
+        "select * from plain for update",
+        "update plain set text = 'none' where false",
+        "begin; insert into plain values (10); rollback",
+        "begin; savepoint one; insert into plain values (10); rollback to one; insert into beside values (1); commit",
+        "do $$ begin begin insert into plain values (10); raise 'no'; exception when others then null; end; end $$",
+        "set track_counts = off; select 1; set track_counts = on",
+        "vacuum plain",
+        "vacuum full plain",
+        "vacuum analyze",
+        "analyze plain",
+        "cluster plain using plain_pkey",
+        "reindex table plain",
+        "select nextval('numbers')",
+        "comment on table plain is 'a comment'",
+        "notify something",
+    ] {
+        let statements: Vec<&str> =
+            if way.starts_with("begin") || way.starts_with("do") || way.starts_with("set") {
+                vec![way]
+            } else {
+                way.split("; ").collect()
+            };
+        for relation in ["plain", ""] {
+            let before = numbers.of(relation);
+            statements.iter().for_each(|statement| numbers.platform.sql(statement));
+            assert_eq!(numbers.of(relation), before, "{relation}: {way}");
+        }
+    }
+}
