@@ -104,6 +104,7 @@ mod together {
     mod redeployed;
     mod refusals;
     mod registering;
+    mod remembered;
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;

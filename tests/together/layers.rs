@@ -11,11 +11,11 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("session", &["pg", "shared"]),
     ("changes", &["pg", "shared"]),
     ("queue", &["pg", "shared", "session"]),
-    ("request", &["pg", "shared", "session"]),
+    ("request", &["pg", "shared", "session", "changes"]),
     ("ingest", &["pg", "shared", "session", "queue"]),
     ("jobs", &["pg", "shared", "session", "queue", "request"]),
     ("deploy", &["pg", "session"]),
-    ("workers", &["pg", "shared", "session", "queue", "request", "ingest", "jobs"]),
+    ("workers", &["pg", "shared", "session", "changes", "queue", "request", "ingest", "jobs"]),
     (
         "howdah",
         &["pg", "shared", "session", "changes", "queue", "request", "ingest", "jobs", "deploy", "workers"],

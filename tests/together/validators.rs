@@ -15,7 +15,9 @@ const ROUTES: &str = "
         || case when modified is not null then array[http.header('Last-Modified', modified)] else '{}' end);
     create function plain() returns text language sql stable return 'plain';
     select http.route('GET', '/items/{id}', 'one'), http.route('GET', '/chosen', 'chosen'), http.route('GET', '/plain', 'plain');
-    select http.validate('GET', '/items/{id}'), http.validate('get', '/chosen')";
+    create function closed(id integer) returns item language plpgsql stable as 'begin return (select i from item i where i.id = closed.id); end';
+    select http.route('GET', '/closed/{id}', 'closed');
+    select http.validate('GET', '/items/{id}'), http.validate('GET', '/closed/{id}'), http.validate('get', '/chosen')";
 
 fn platform() -> Platform {
     let platform = Platform::start();
@@ -37,12 +39,14 @@ fn who_has_the_answer_gets_304_until_it_is_another() {
     assert!(tag.starts_with('"') && tag.len() == 24, "{tag}");
     // As often as it takes for the route to be answered by the gateway, too.
     for round in 0..200 {
-        let again = ask(&platform, "GET", "/items/1", &[("If-None-Match", &tag)]);
+        // What cannot be remembered runs each time.
+        let path = if round % 2 == 0 { "/items/1" } else { "/closed/1" };
+        let again = ask(&platform, "GET", path, &[("If-None-Match", &tag)]);
         assert_eq!((again.status, again.text()), (304, String::new()), "round {round}");
         assert_eq!(again.header("etag"), Some(&*tag));
         assert_eq!((again.header("content-type"), again.header("content-length")), (None, None));
     }
-    assert!(platform.inline_count("/items/{id}") > 0, "none was answered by the gateway");
+    assert!(platform.inline_count("/closed/{id}") > 0, "none was answered by the gateway");
     let head = ask(&platform, "HEAD", "/items/1", &[]);
     assert_eq!((head.status, head.header("etag")), (200, Some(&*tag)));
     assert_eq!(ask(&platform, "HEAD", "/items/1", &[("If-None-Match", &tag)]).status, 304);

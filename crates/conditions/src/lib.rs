@@ -66,6 +66,11 @@ impl<'r> Preconditions<'r> {
             && self.if_modified_since.is_none()
     }
 
+    /// Whether it is asked whether what the client has is there still, by a tag.
+    pub fn revalidates(&self) -> bool {
+        !self.if_none_match.is_empty()
+    }
+
     /// Whether it is one that a write may have: to be done only if what is there is, or is not, what the client has seen.
     pub fn guard_writes(&self) -> bool {
         !self.if_match.is_empty() || !self.if_none_match.is_empty() || self.if_unmodified_since.is_some()
@@ -96,6 +101,12 @@ impl<'r> Preconditions<'r> {
         }
         Verdict::Perform
     }
+}
+
+/// Whether a header of an answer stands in a 304, too: it says nothing of a body.
+pub fn is_of_unmodified(name: &[u8]) -> bool {
+    let begins = |start: &[u8]| name.len() >= start.len() && name[..start.len()].eq_ignore_ascii_case(start);
+    !begins(b"content-") || begins(b"content-location")
 }
 
 /// The time that a header has, to the second; none if it is no date.

@@ -30,15 +30,32 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub struct Moment(u64);
 
 impl Moment {
-    /// As a number, for people and tests.
+    /// As a number, for people, and for other processes.
     pub fn number(self) -> u64 {
         self.0
+    }
+
+    /// The one of this number.
+    pub fn of_number(number: u64) -> Moment {
+        Moment(number)
     }
 }
 
 /// Something that can change: a relation, all catalogs of a database, everything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Thing(u32);
+
+impl Thing {
+    /// As a number, for other processes.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The one of this number, which a process has told; [`EVERYTHING`] if there is no such.
+    pub fn of_number(number: u32, commits: &Commits) -> Thing {
+        if (number as usize) < commits.counters.len() { Thing(number) } else { EVERYTHING }
+    }
+}
 
 /// What every answer has read. A commit of which nobody knows what it has changed has changed it.
 pub const EVERYTHING: Thing = Thing(0);

@@ -97,6 +97,14 @@ pub struct RouteCounters {
     pub cancelled: AtomicU64,
     /// Requests that nothing has run, or not to its end.
     pub unrun: AtomicU64,
+    /// Requests answered with 304.
+    pub unchanged: AtomicU64,
+    /// Those of them for which nothing was run.
+    pub remembered: AtomicU64,
+    /// A hash of the reason why nobody knows whether an answer still holds; 0 if somebody does, or nobody has asked.
+    obstructed: AtomicU64,
+    /// The reason, as far as it fits.
+    obstacle: Text<16>,
     /// Sum of the microseconds in the queue.
     pub queue_us: AtomicU64,
     /// Longest time in the queue, in microseconds.
@@ -148,6 +156,12 @@ impl RouteCounters {
         self.unrun.fetch_add(1, Relaxed);
     }
 
+    /// Counts a request that was answered with 304 without a run.
+    pub fn record_remembered(&self, took: Duration) {
+        self.count(304, false, took.as_micros() as u64);
+        self.remembered.fetch_add(1, Relaxed);
+    }
+
     /// Counts a request anew that was recorded with another status than its client got.
     pub fn correct(&self, recorded: u16, answered: u16) {
         let recorded = &self.statuses[place_of(recorded)];
@@ -158,6 +172,9 @@ impl RouteCounters {
 
     fn count(&self, status: u16, cancelled: bool, total_us: u64) {
         self.statuses[place_of(status)].fetch_add(1, Relaxed);
+        if status == 304 {
+            self.unchanged.fetch_add(1, Relaxed);
+        }
         if cancelled {
             self.cancelled.fetch_add(1, Relaxed);
         }
@@ -221,6 +238,26 @@ impl RouteCounters {
         news
     }
 
+    /// Notes why nobody knows whether an answer still holds, by a number of the reason; `text` is asked if that is another than before.
+    pub fn obstruct(&self, reason: u64, text: impl FnOnce() -> String) {
+        if self.obstructed.load(Relaxed) != reason {
+            self.obstacle.set(&text());
+            self.obstructed.store(reason, Relaxed);
+        }
+    }
+
+    /// Somebody knows.
+    pub fn clear_obstacle(&self) {
+        if self.obstructed.load(Relaxed) != 0 {
+            self.obstructed.store(0, Relaxed);
+        }
+    }
+
+    /// Why nobody knows whether an answer still holds; none if somebody does, or nobody has asked.
+    pub fn obstacle(&self) -> Option<String> {
+        (self.obstructed.load(Relaxed) != 0).then(|| self.obstacle.get())
+    }
+
     /// It can be served.
     pub fn mend(&self) {
         if self.broken.load(Relaxed) != 0 {
@@ -246,6 +283,9 @@ impl Entry for RouteCounters {
             &self.inline,
             &self.cancelled,
             &self.unrun,
+            &self.unchanged,
+            &self.remembered,
+            &self.obstructed,
             &self.inline_banned_until,
             &self.inline_unfit,
             &self.gone_since,

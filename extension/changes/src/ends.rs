@@ -72,7 +72,8 @@ unsafe fn mark(prepares: bool) {
     // SAFETY: by contract.
     unsafe {
         let transaction = pg_sys::GetTopTransactionIdIfAny();
-        let Some(commits) = attached().filter(|_| transaction != TransactionId::INVALID) else { return };
+        let Some(memory) = attached().filter(|_| transaction != TransactionId::INVALID) else { return };
+        let commits = &memory.commits;
         let changed = Changed::now();
         LOOKED.set(changed.mark());
         let transaction = transaction.into_inner();
@@ -135,11 +136,11 @@ unsafe fn count_late(looked: usize) {
     // SAFETY: by contract. What the level is asked for lives as long as the transaction.
     unsafe {
         if pg_sys::GetTopTransactionIdIfAny() != TransactionId::INVALID
-            && let Some(commits) = attached()
+            && let Some(memory) = attached()
         {
             let changed = Changed::now();
             if changed.mark() != looked && changed.count() > 0 {
-                commits.count_unmarked(&[EVERYTHING]);
+                memory.commits.count_unmarked(&[EVERYTHING]);
             }
         }
     }

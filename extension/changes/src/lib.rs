@@ -16,22 +16,63 @@ pub use ends::{install, while_maintaining};
 pub use registry::commits::{EVERYTHING, Moment, Thing};
 pub use things::{of_catalogs, relation};
 
-use memory::commits;
+use std::sync::atomic::Ordering::SeqCst;
+
+use memory::{attached, commits};
+use pgrx::pg_sys;
 
 /// Now, for what is computed from here on: to be asked before its snapshot is taken.
 pub fn now() -> Moment {
     commits().now()
 }
 
+/// The thing of a number that a process has told.
+pub fn thing(number: u32) -> Thing {
+    Thing::of_number(number, commits())
+}
+
 /// Whether what was computed after this moment, and has read no more than these relations and what names and rights
-/// mean, is what would be computed now.
+/// mean, is what would be computed now. On a standby nobody knows.
 ///
 /// # Safety
-/// On the main thread, inside a guard.
+/// On the main thread.
 pub unsafe fn hold(since: Moment, relations: &[Thing]) -> bool {
     // SAFETY: by contract.
     let ask = |transaction, is_prepared| unsafe { standing::of(transaction, is_prepared) };
-    commits().hold(since, &of_catalogs(), ask) && commits().hold(since, relations, ask)
+    is_ready() && commits().hold(since, &of_catalogs(), ask) && commits().hold(since, relations, ask)
+}
+
+/// Whether all that may still be committed has a mark: not on a standby, and not before [`adopt`].
+pub fn is_ready() -> bool {
+    attached().is_some_and(|memory| memory.is_ready.load(SeqCst))
+}
+
+/// Marks the transactions that were prepared before the server began, or before it was promoted, whose marks are gone: nobody knows what they
+/// have changed. Once for the life of the server.
+///
+/// # Safety
+/// Inside a guard and a transaction with a snapshot, in a process of the server's own; errors unwind.
+pub unsafe fn adopt() {
+    // SAFETY: by contract.
+    if is_ready() || unsafe { pg_sys::RecoveryInProgress() } {
+        return;
+    }
+    let prepared = pgrx::Spi::connect(|client| {
+        let rows = client.select(
+            "select transaction::pg_catalog.text from pg_catalog.pg_prepared_xact()",
+            None,
+            &[],
+        )?;
+        rows.map(|row| row.get::<String>(1)).collect::<Result<Vec<_>, _>>()
+    });
+    let prepared = prepared.unwrap_or_else(|error| pgrx::error!("cannot read what is prepared: {error}"));
+    let transactions = prepared.into_iter().flatten().filter_map(|text| text.parse::<u32>().ok());
+    // SAFETY: by contract.
+    let ask = |transaction, is_prepared| unsafe { standing::of(transaction, is_prepared) };
+    let without = transactions.filter(|&transaction| !commits().adopt(transaction, ask)).count();
+    if let Some(memory) = attached().filter(|_| without == 0) {
+        memory.is_ready.store(true, SeqCst);
+    }
 }
 
 /// When one of these was last changed, or everything.

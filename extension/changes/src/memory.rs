@@ -1,8 +1,8 @@
 //! The part of the shared memory: a number, counters, marks. All-zero bytes are its empty state.
 
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr};
 
 use pgrx::pg_sys;
 use registry::commits::{Commits, Counter, Mark};
@@ -16,17 +16,24 @@ const AUXILIARY: usize = 64;
 /// The part of the shared memory.
 pub const PART: Part = Part { bytes, request_locks: || (), lay_out };
 
-static COMMITS: AtomicPtr<Commits> = AtomicPtr::new(std::ptr::null_mut());
+/// The counters and marks, and what else all share.
+pub(crate) struct Memory {
+    pub commits: Commits,
+    /// Whether the transactions that were prepared before the server began have their marks.
+    pub is_ready: &'static AtomicBool,
+}
+
+static MEMORY: AtomicPtr<Memory> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The counters and marks; an error in a session of a server that does not preload the library.
 pub fn commits() -> &'static Commits {
-    attached().unwrap_or_else(|| shared::not_preloaded())
+    attached().map_or_else(|| shared::not_preloaded(), |memory| &memory.commits)
 }
 
 /// The same, if the server preloads the library.
-pub(crate) fn attached() -> Option<&'static Commits> {
+pub(crate) fn attached() -> Option<&'static Memory> {
     // SAFETY: null, or a leaked box that is never freed.
-    unsafe { COMMITS.load(Acquire).as_ref() }
+    unsafe { MEMORY.load(Acquire).as_ref() }
 }
 
 /// Transactions that may be prepared at a time.
@@ -50,7 +57,7 @@ fn last_at() -> usize {
 }
 
 fn bytes() -> usize {
-    last_at() + size_of::<u64>()
+    last_at() + 2 * size_of::<u64>()
 }
 
 /// # Safety
@@ -62,8 +69,11 @@ unsafe fn lay_out(memory: NonNull<u8>) {
         let marks = std::slice::from_raw_parts(at(0).cast::<Mark>(), processes() + prepared());
         let (of_processes, of_prepared) = marks.split_at(processes());
         let counters = std::slice::from_raw_parts(at(counters_at()).cast(), COUNTERS);
-        let commits = Commits::new(&*at(last_at()).cast(), counters, of_processes, of_prepared);
+        let memory = Memory {
+            commits: Commits::new(&*at(last_at()).cast(), counters, of_processes, of_prepared),
+            is_ready: &*at(last_at() + size_of::<u64>()).cast(),
+        };
         // The few words of an earlier life are not given back: children forked before may use them.
-        COMMITS.store(Box::into_raw(Box::new(commits)), Release);
+        MEMORY.store(Box::into_raw(Box::new(memory)), Release);
     }
 }

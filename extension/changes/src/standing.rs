@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use pg::guard::{Report, attempt};
 use pgrx::pg_sys::{self, TransactionId};
 use registry::commits::Standing;
 
@@ -9,19 +10,22 @@ use registry::commits::Standing;
 /// others to forget what they keep, and releases its locks last.
 ///
 /// # Safety
-/// On the main thread; errors unwind.
+/// On the main thread.
 pub(crate) unsafe fn of(transaction: u32, is_prepared: bool) -> Standing {
-    // SAFETY: by contract.
-    unsafe {
-        let transaction = TransactionId::from(transaction);
-        if pg_sys::TransactionIdIsInProgress(transaction) {
-            Standing::Runs
-        } else if is_prepared && !is_locked(transaction) {
-            Standing::Ended
-        } else {
-            Standing::Ends
-        }
-    }
+    // SAFETY: by contract; what is called raises through pgrx's guards. Whoever cannot tell knows no more than that it may have ended.
+    let standing = unsafe {
+        attempt(Report::Log, || {
+            let transaction = TransactionId::from(transaction);
+            if pg_sys::TransactionIdIsInProgress(transaction) {
+                Standing::Runs
+            } else if is_prepared && !is_locked(transaction) {
+                Standing::Ended
+            } else {
+                Standing::Ends
+            }
+        })
+    };
+    standing.unwrap_or(Standing::Ends)
 }
 
 /// Whether another process has the lock that each transaction has on itself.

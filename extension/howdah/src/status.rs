@@ -155,6 +155,7 @@ sql_function!(
             let requests = succeeded + redirected + client_errors + server_errors;
             let inline = counters.inline.load(Relaxed) as i64;
             let unrun = counters.unrun.load(Relaxed) as i64;
+            let remembered = counters.remembered.load(Relaxed) as i64;
             columns![
                 if kind == RouteKind::Route { "route" } else { "handler" },
                 Some(method).filter(|_| kind == RouteKind::Route),
@@ -167,15 +168,18 @@ sql_function!(
                 inline,
                 counters.cancelled.load(Relaxed) as i64,
                 unrun,
+                counters.unchanged.load(Relaxed) as i64,
+                remembered,
                 running.clone().filter(|route| *route == number as u32).count() as i32,
                 mean_ms(counters.total_us.load(Relaxed), requests),
                 percentile_ms(counters, 0.5),
                 percentile_ms(counters, 0.99),
-                mean_ms(counters.queue_us.load(Relaxed), requests - inline),
+                mean_ms(counters.queue_us.load(Relaxed), requests - inline - remembered),
                 counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
-                mean_ms(counters.sql_us.load(Relaxed), requests - unrun),
+                mean_ms(counters.sql_us.load(Relaxed), requests - unrun - remembered),
                 counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
                 counters.reason(),
+                counters.obstacle(),
             ]
         }))
     }

@@ -74,6 +74,7 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
         client: proxies::client(request),
         preconditions: None,
         guard: None,
+        records: false,
         called: true,
     };
     // What the caller has in the session, and has put off, is the caller's.

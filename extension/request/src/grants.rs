@@ -15,6 +15,8 @@ use pg::version::{permission, permissions};
 use pgrx::pg_sys::{self, Oid};
 use session::{leftovers, settings_in_force};
 
+use super::reads;
+
 /// Tables of a plan that are looked at.
 const MOST: usize = 16;
 
@@ -60,6 +62,7 @@ callback! {
                 None => pg::standard_ExecutorStart(description, flags),
             }
             pg_sys::error_context_stack = previous;
+            reads::note_plan((*description).plannedstmt);
         }
     }
 }

@@ -166,6 +166,7 @@ impl Job<'_, '_> {
             receiver: self.receiver,
             preconditions: Some(Preconditions::default()),
             guard: None,
+            records: false,
             called: self.called,
         };
         // SAFETY: by contract; what is called raises through pgrx's guards.

@@ -365,7 +365,10 @@ impl Receiver {
             return;
         }
         let tag = tag.as_deref().map(|tag| Header { name: b"etag", value: tag.as_bytes() });
-        let headers = headers.iter().chain(&tag).filter(|header| status != 304 || is_kept(header.name));
+        let headers = headers
+            .iter()
+            .chain(&tag)
+            .filter(|header| status != 304 || conditions::is_of_unmodified(header.name));
         match build(buffer, status, content_type, headers, body) {
             Ok(buffer) => {
                 self.buffer = buffer;
@@ -383,12 +386,6 @@ struct Validated<'r> {
     /// The entity tag that it gets.
     tag: Option<String>,
     body: &'r [u8],
-}
-
-/// Whether a header stands in a 304, too: it says nothing of a body.
-fn is_kept(name: &[u8]) -> bool {
-    let begins = |start: &[u8]| name.len() >= start.len() && name[..start.len()].eq_ignore_ascii_case(start);
-    !begins(b"content-") || begins(b"content-location")
 }
 
 impl Receiver {

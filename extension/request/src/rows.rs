@@ -10,6 +10,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
 use super::body::Body;
+use super::read_plans::is_fixed;
 
 /// How the columns of a plan's rows are written.
 pub struct Columns {
@@ -23,6 +24,8 @@ pub struct Columns {
 struct Column {
     /// Its place in the row.
     place: usize,
+    /// Its type.
+    of_type: Oid,
     /// Its name as JSON, and the colon.
     key: Vec<u8>,
     kind: Kind,
@@ -74,7 +77,7 @@ impl Columns {
                 key.put_string(CStr::from_ptr(attribute.attname.data.as_ptr()).to_bytes());
                 key.put(b":");
                 let kind = kind_of(attribute.atttypid, memory);
-                all.columns.push(Column { place, key: key.take(), kind });
+                all.columns.push(Column { place, of_type: attribute.atttypid, key: key.take(), kind });
             }
             all
         }
@@ -93,6 +96,24 @@ impl Columns {
     pub(crate) unsafe fn are_current(&self) -> bool {
         // SAFETY: by contract.
         unsafe { self.row_type == RowType::now(self.row_type.oid) }
+    }
+
+    /// The type of the first column that a function of a user's writes, of which nobody knows what it reads.
+    ///
+    /// # Safety
+    /// Inside a guard and a transaction.
+    pub(crate) unsafe fn first_of_user(&self) -> Option<Oid> {
+        let is_closed = |column: &&Column| match column.kind {
+            // SAFETY: by contract; the functions live as long as these.
+            Kind::Number(function) | Kind::Other(function) => unsafe { !is_fixed((*function).fn_oid) },
+            // SAFETY: by contract.
+            Kind::Nested(_) => unsafe {
+                let element = pg_sys::get_element_type(column.of_type);
+                is_users(if element == Oid::INVALID { column.of_type } else { element })
+            },
+            _ => false,
+        };
+        self.columns.iter().find(is_closed).map(|column| column.of_type)
     }
 
     /// Writes a row as an object. False if all its columns are null; then nothing is written.

@@ -12,6 +12,7 @@ use problem::{Access, Meaning, Problem, Raised};
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Begun, Outside, Scope};
 use session::{authority, deployments, faults, invalidations, leftovers, log_rate, watch};
+use shared::routes::RouteCounters;
 use shared::settings;
 
 use super::bound_value::Bound;
@@ -29,7 +30,7 @@ use super::ready::{add_plan, is_ready, make_ready, plan_for};
 use super::receiver::{Answer, Receiver};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
-use super::{arguments, grants, later};
+use super::{arguments, grants, later, reads};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -55,6 +56,8 @@ pub(crate) struct Job<'j, 'r> {
     pub preconditions: Option<Preconditions<'r>>,
     /// What a write has to find; none if it names nothing.
     pub guard: Option<Guard<'j>>,
+    /// Whether it is noted what it reads.
+    pub records: bool,
     /// Whether it is a request of `http.call`, whose errors are its caller's.
     pub called: bool,
 }
@@ -256,6 +259,9 @@ impl Job<'_, '_> {
         grants::forget();
         called::forget();
         guard::forget_raised();
+        if self.records {
+            reads::begin();
+        }
         let mut begun = None;
         let report = if self.called { Report::Quiet } else { Report::Log };
         let context = ErrorContext { what: &Shown(self.request), report };
@@ -265,6 +271,7 @@ impl Job<'_, '_> {
             let mut result = self.run_inside(endpoint, path, &mut begun, &context);
             if let Err(mishap) = &mut result {
                 current::clear();
+                reads::end();
                 // The text is the plan's, which may go.
                 pg_sys::debug_query_string = std::ptr::null();
                 match outside {
@@ -335,7 +342,7 @@ impl Job<'_, '_> {
                 // Made just now, and not what the gateway has judged.
                 return Err(elsewhere());
             }
-            self.run_plan(plan, called, &bound, path, begun, context)
+            self.run_plan(plan, called, (&bound, path), endpoint.counters(), begun, context)
         }
     }
 
@@ -344,8 +351,8 @@ impl Job<'_, '_> {
         &mut self,
         plan: &Plan,
         called: Option<Called>,
-        bound: &Bound<'_>,
-        path: &[PathParameter<'_>],
+        (bound, path): (&Bound<'_>, &[PathParameter<'_>]),
+        counters: Option<&RouteCounters>,
         begun: &Option<Begun>,
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
@@ -356,6 +363,7 @@ impl Job<'_, '_> {
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
+                reads::note_ends(plan, bound);
                 match self.scope {
                     Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
                     Scope::Own { .. } | Scope::Nested { .. } => {
@@ -367,6 +375,7 @@ impl Job<'_, '_> {
                 }
                 refuse_invalid(&self.receiver.answer);
                 self.guard.iter().for_each(Guard::refuse_outdated);
+                reads::tell(counters);
                 faults::panic_if_asked(|name| self.request.header(name), "in the request");
                 faults::interrupt_if_asked("before the end");
                 if let Some(begun) = *begun {

@@ -163,6 +163,11 @@ impl Runner {
         }
     }
 
+    /// Whether the answers of the endpoint at this place have entity tags.
+    pub fn validates(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].registration.validates)
+    }
+
     /// Whether the endpoint at this place has its plans, and they only read.
     pub fn reads_only(&self, place: usize) -> bool {
         self.table.as_ref().is_some_and(|table| table.endpoints[place].reads_only())
@@ -336,6 +341,7 @@ impl Runner {
                 client: proxies::client(request),
                 preconditions: None,
                 guard: None,
+                records: false,
                 called: false,
             };
             job.answer(endpoints, handlers.clone(), router, |number| {

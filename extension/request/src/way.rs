@@ -47,7 +47,9 @@ impl Job<'_, '_> {
                 let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
                 if endpoints[place].registration.validates && is_plain {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-                    self.preconditions = Some(Preconditions::of(headers));
+                    let preconditions = Preconditions::of(headers);
+                    self.records = preconditions.revalidates() && self.runs_in_executor();
+                    self.preconditions = Some(preconditions);
                 }
                 let (endpoint, guard) = Guard::of(request, endpoints, place, router);
                 let mut job = Job { guard, ..self };

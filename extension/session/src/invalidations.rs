@@ -64,6 +64,11 @@ pub fn set_tables(tables: [Oid; TABLES_WATCHED]) {
     TABLES.set(tables);
 }
 
+/// The configuration tables, as far as they were looked up.
+pub fn tables() -> impl Iterator<Item = Oid> {
+    TABLES.get().into_iter().filter(|table| *table != Oid::INVALID)
+}
+
 /// A number that differs from an earlier one when functions, types, schemas or roles may have changed since.
 pub fn epoch() -> u64 {
     EPOCH.get()

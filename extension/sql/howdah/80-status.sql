@@ -88,10 +88,10 @@ create function http.read_stats()
 returns table (
   kind text, method text, pattern text, requests bigint, succeeded bigint, redirected bigint,
   client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, unrun bigint,
-  running integer,
+  unchanged bigint, remembered bigint, running integer,
   mean_ms double precision, p50_ms double precision, p99_ms double precision,
   queue_mean_ms double precision, queue_max_ms double precision,
-  sql_mean_ms double precision, sql_max_ms double precision, broken text)
+  sql_mean_ms double precision, sql_max_ms double precision, broken text, not_remembered text)
 language c volatile strict
 as 'MODULE_PATHNAME', 'read_stats_wrapper';
 
@@ -112,6 +112,8 @@ comment on column http.stats.inline is 'Requests that ran in a gateway';
 comment on column http.stats.cancelled is 'Requests whose client left, or whose time ran out';
 comment on column http.stats.unrun is
   'Requests that were not run, or not to their end: a gateway answered them, or their clients left before';
+comment on column http.stats.unchanged is 'Requests answered with 304: their clients have the answer';
+comment on column http.stats.remembered is 'Those of them for which nothing was run';
 comment on column http.stats.running is 'Requests that run now';
 comment on column http.stats.mean_ms is 'Mean time of a request in milliseconds, from read to answered';
 comment on column http.stats.p50_ms is 'Half of the requests took no longer; estimated from powers of two';
@@ -122,6 +124,9 @@ comment on column http.stats.sql_mean_ms is 'Mean time of a request''s transacti
 comment on column http.stats.sql_max_ms is 'Longest time of a request''s transaction';
 comment on column http.stats.broken is
   'Why requests are answered with 500 at once, as the last one found: the function or the role is gone, say; null if they are not';
+
+comment on column http.stats.not_remembered is
+  'Why a route with validators runs for each request, as the last one that named a tag found; null if it does not, or nobody has asked';
 
 create function http.read_sizes()
 returns table (setting text, wanted bigint, have bigint, hint text)

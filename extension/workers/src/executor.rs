@@ -19,7 +19,8 @@ use pg::{log_line, own_memory};
 use pgrx::pg_sys;
 use problem::Problem;
 use queue::upkeep::{self, Upkeep};
-use request::later::{self, LATER, Later};
+use request::later::{self, LATER};
+use request::reads::{self, READ};
 use request::table::{NoTable, nothing_along};
 use request::{Done, Runner, RunsIn, proxies};
 use session::at_rest::{self, AtRest};
@@ -308,7 +309,12 @@ impl Serving<'_> {
             entry.errors.fetch_add(1, Relaxed);
         }
         let later = later::take().filter(|_| done.status < 300);
-        self.respond(&mut work, u32::from(done.status), later);
+        let read = reads::end().and_then(Result::ok).filter(|_| matches!(done.status, 200 | 304));
+        let front = match (later, read) {
+            (Some(later), _) => Some((later.write().to_vec(), LATER)),
+            (None, read) => read.map(|read| (read.write(), READ)),
+        };
+        self.respond(&mut work, u32::from(done.status), front);
         faults::interrupt_if_asked("after the answer");
         let now = now_us();
         entry.busy_since.store(0, Relaxed);
@@ -321,9 +327,11 @@ impl Serving<'_> {
 
     /// Hands the response over, in parts if it is larger than its share of the exchange. The gateway copies
     /// each part at once, so this waits for a gateway, never for a client. Then what the request has left is given up.
-    fn respond(&mut self, work: &mut Work, code: u32, later: Option<Later>) {
-        let (front, code) = match &later {
-            Some(later) => (&later.write()[..], code | LATER),
+    ///
+    /// What stands in front is for the gateway alone; its bit in the code says what it is.
+    fn respond(&mut self, work: &mut Work, code: u32, front: Option<(Vec<u8>, u32)>) {
+        let (front, code) = match &front {
+            Some((front, bit)) => (&front[..], code | bit),
             None => (&[][..], code),
         };
         let response =

@@ -28,6 +28,7 @@ mod leaving;
 pub mod listeners;
 mod redirecting;
 mod refusals;
+mod remembered;
 mod shared_transaction;
 pub mod shown;
 
@@ -68,6 +69,7 @@ use kept_memory::KeptMemory;
 use leaving::Leaving;
 use listeners::Listeners;
 use refusals::Refused;
+use remembered::Known;
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -177,6 +179,7 @@ impl Gateway<'_> {
     fn serve(&mut self) {
         self.watch();
         self.refresh();
+        remembered::get_ready();
         while !self.leaving.has_ended(self.worker, &mut self.server) {
             self.turn();
         }
@@ -277,6 +280,7 @@ impl Gateway<'_> {
             self.last_housekeeping = Instant::now();
             self.inline.end(&mut self.runner);
             self.worker.housekeeping();
+            remembered::get_ready();
             if session::idle::take_reloaded() {
                 self.reload();
             }
@@ -297,6 +301,7 @@ impl Gateway<'_> {
     fn reload(&mut self) {
         proxies::reload();
         self.runner.settings_changed();
+        self.flights.remembered.clear();
         self.server.set_limits(limits());
         self.certificates.look(true);
         self.refresh_listeners();
@@ -321,6 +326,7 @@ impl Gateway<'_> {
                 // SAFETY: as above.
                 unsafe { stored_settings::learn(roles) };
                 self.configured = configured;
+                self.flights.remembered.clear();
                 self.tell_of_jobs();
                 self.name_routes();
                 self.refresh_listeners();
@@ -427,7 +433,15 @@ impl Gateway<'_> {
             Way::Handlers(_) => table.handlers.clone(),
         };
         let gate = self.runner.number(endpoints.start);
-        let runs_here = !self.kept_memory.is_too_much();
+        let validates = self.runner.validates(endpoints.start);
+        let known = self.flights.remembered.look(&request, gate.filter(|_| validates), now);
+        if let Known::Answer(response) = known {
+            log_unrun(&request, 304);
+            gate.iter().for_each(|&gate| shared().routes.get(gate as usize).record_remembered(now.elapsed()));
+            self.server.reply(arrived.ticket, response);
+            return;
+        }
+        let runs_here = !matches!(known, Known::Ask) && !self.kept_memory.is_too_much();
         let size = arrived.request.len();
         if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
             self.flights.submit(arrived, gate, &mut self.server);

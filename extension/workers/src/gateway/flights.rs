@@ -14,12 +14,14 @@ use message::Request;
 use pg::out_of_memory::may_fail;
 use problem::Problem;
 use request::later::LATER;
+use request::reads::{READ, Read};
 use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
 use shared::{Lane, settings, shared};
 
 use super::bucket_answers;
 use super::refusals::{Refusals, Refused, counters};
+use super::remembered::Remembered;
 use crate::worker::Worker;
 use late::{expired, record_left, settle, waited_too_long};
 use limits::{Limits, Queues};
@@ -43,6 +45,8 @@ pub(crate) struct Flights {
     queues: Queues,
     /// What is answered without an executor.
     pub refusals: Refusals,
+    /// What is answered without running anything.
+    pub remembered: Remembered,
     gates: Gates,
     line_shares: LineShares,
     supervisor_nudged: Option<Instant>,
@@ -143,6 +147,7 @@ impl Flights {
             parked: Parked::default(),
             queues: Queues::of_gateway(worker.index),
             refusals: Refusals::new(worker.entry()),
+            remembered: Remembered::new(),
             gates: Gates::new(shared().routes.capacity()),
             line_shares: LineShares::default(),
             supervisor_nudged: None,
@@ -435,8 +440,9 @@ impl Flights {
     ) {
         match outcome {
             Outcome::Answered(code) if code & LATER != 0 => self.park(flight, ticket, code, server),
-            Outcome::Answered(_) => {
-                server.reply(ticket, flight.response);
+            Outcome::Answered(code) => {
+                let response = if code & READ == 0 { flight.response } else { self.remember(flight) };
+                server.reply(ticket, response);
             }
             Outcome::Died if flight.bucket_of.is_some() => {
                 server.reply(ticket, bucket_answers::died());
@@ -446,6 +452,18 @@ impl Flights {
                 self.refusals.refuse(server, flight.refused(ticket), &died(), unrun);
             }
         }
+    }
+
+    /// Remembers an answer by what it has read, which stands in front of it. The answer itself.
+    fn remember(&mut self, flight: Flight) -> Vec<u8> {
+        let Flight { mut response, kept, .. } = flight;
+        let Some((read, length)) = Read::parse(&response) else { return response };
+        response.drain(..length);
+        let request = kept.as_ref().map(|arrived| Request::parse(&arrived.request));
+        if let Some(Ok(request)) = request {
+            self.remembered.remember(&request, &response, read);
+        }
+        response
     }
 
     /// Keeps an answer until rows come or its time is over, if there is room for it.

@@ -1,0 +1,289 @@
+//! What an answer has read, and why that cannot be known.
+//!
+//! A request may be recorded while it runs. Each plan that starts then tells its relations, the endpoint's own and those of functions in SQL that it
+//! calls; and each is looked through for what changes without a commit ([`read_plans`](super::read_plans)): the first such thing is the obstacle
+//! for which the answer is not remembered. A function that is declared STABLE or IMMUTABLE is taken at its word, and an immutable one is not
+//! looked into.
+//!
+//! Statements of PostgreSQL's are known, and so are functions in SQL. Those of PL/pgSQL are not: an expression of theirs starts no plan.
+
+use std::cell::{Cell, RefCell};
+
+use changes::{Moment, Thing};
+use pg::catalog::is_users;
+use pg::text::string;
+use pgrx::pg_sys::{self, Oid};
+use session::invalidations;
+use shared::routes::RouteCounters;
+
+use super::bound_value::{Bound, Value};
+use super::inputs::Input;
+use super::plan::Plan;
+use super::read_plans;
+
+/// Why it cannot be known whether an answer still holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Obstacle {
+    /// It writes, or locks rows.
+    Writes,
+    /// It reads a relation of a kind whose changes are no commits of this database: of a foreign server, temporary, a sequence.
+    Relation(Oid),
+    /// It reads a catalog.
+    Catalog(Oid),
+    /// It takes a sample of a table.
+    Sample,
+    /// It reads where a row lies, or which transaction has written it.
+    SystemColumn,
+    /// It calls a volatile function.
+    Volatile(Oid),
+    /// It calls a function of PostgreSQL's whose result depends on more than its arguments and settings.
+    Stable(Oid),
+    /// It calls a function that cannot be looked into.
+    Closed(Oid),
+    /// It calls an aggregate of a user's.
+    Aggregate(Oid),
+    /// It asks for the time.
+    Time,
+    /// It checks a domain's constraints.
+    Domain(Oid),
+    /// A part of its plan is not known here.
+    Node,
+    /// A text may mean another moment tomorrow.
+    Moment(Oid),
+    /// It takes the whole request.
+    Request,
+    /// A column is written by a function of a user's.
+    Column(Oid),
+    /// It reads more relations than are noted.
+    Many,
+    /// Its transaction is serializable, or the server a standby.
+    Transaction,
+}
+
+/// Relations that are noted.
+const MOST: usize = 1024;
+
+thread_local! {
+    static RECORDS: Cell<bool> = const { Cell::new(false) };
+    /// [`changes::now`] when it began.
+    static SINCE: Cell<u64> = const { Cell::new(0) };
+    static OBSTACLE: Cell<Option<Obstacle>> = const { Cell::new(None) };
+    static RELATIONS: RefCell<Vec<Oid>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What an answer has read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Read {
+    /// From before its snapshot.
+    pub since: Moment,
+    /// Relations, each once.
+    pub things: Vec<Thing>,
+}
+
+/// Set in the code of a completion whose response begins with a [`Read`].
+pub const READ: u32 = 1 << 30;
+
+impl Read {
+    /// As bytes: their number, then `since`, then the things.
+    pub fn write(&self) -> Vec<u8> {
+        let length = 12 + 4 * self.things.len();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(&(length as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.since.number().to_le_bytes());
+        self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
+        bytes
+    }
+
+    /// What [`write`](Self::write) has written, and how many bytes it takes.
+    pub fn parse(bytes: &[u8]) -> Option<(Read, usize)> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let (since, _) = rest.split_first_chunk()?;
+        let things = bytes.get(12..length)?.chunks_exact(4);
+        let things = things
+            .map(|number| changes::thing(u32::from_le_bytes([number[0], number[1], number[2], number[3]])));
+        let since = Moment::of_number(u64::from_le_bytes(*since));
+        Some((Read { since, things: things.collect() }, length))
+    }
+
+    /// Whether what was computed from it would be the same now.
+    ///
+    /// # Safety
+    /// On the main thread.
+    pub unsafe fn holds(&self) -> bool {
+        // SAFETY: by contract.
+        unsafe { changes::hold(self.since, &self.things) }
+    }
+}
+
+/// Begins to record. To be called before the transaction's snapshot is taken.
+pub(crate) fn begin() {
+    OBSTACLE.set(None);
+    RELATIONS.with_borrow_mut(|relations| {
+        relations.clear();
+        relations.reserve(MOST);
+    });
+    SINCE.set(changes::now().number());
+    RECORDS.set(true);
+}
+
+/// Ends to record: what was read, or why that is not known; none if nothing was recorded. Which routes there are was read as well.
+pub fn end() -> Option<Result<Read, Obstacle>> {
+    if !RECORDS.replace(false) {
+        return None;
+    }
+    Some(match OBSTACLE.take() {
+        Some(obstacle) => Err(obstacle),
+        None => Ok(RELATIONS.with_borrow(|relations| {
+            let relations = relations.iter().copied().chain(invalidations::tables());
+            let mut things: Vec<Thing> = relations.map(changes::relation).collect();
+            things.sort_unstable();
+            things.dedup();
+            Read { since: Moment::of_number(SINCE.get()), things }
+        })),
+    })
+}
+
+/// Tells the counters of a route why its answers are not known to hold, if so.
+///
+/// # Safety
+/// Inside a guard and a transaction; errors unwind.
+pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
+    let Some(counters) = counters.filter(|_| RECORDS.get()) else { return };
+    match OBSTACLE.get() {
+        // SAFETY: by contract.
+        Some(obstacle) => counters.obstruct(registry::hash(obstacle), || unsafe { obstacle.text() }),
+        None => counters.clear_obstacle(),
+    }
+}
+
+/// Notes why it cannot be known; the first reason counts.
+pub(crate) fn blame(obstacle: Obstacle) {
+    if OBSTACLE.get().is_none() {
+        OBSTACLE.set(Some(obstacle));
+    }
+}
+
+/// Notes a relation.
+pub(crate) fn note(relation: Oid) {
+    let is_noted = RELATIONS.with_borrow_mut(|relations| {
+        let has_room = relations.len() < MOST;
+        if has_room {
+            relations.push(relation);
+        }
+        has_room
+    });
+    if !is_noted {
+        blame(Obstacle::Many);
+    }
+}
+
+/// Notes what a plan that starts will read.
+///
+/// # Safety
+/// Inside a guard and a transaction; errors unwind or jump, and nothing is owned meanwhile.
+pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt) {
+    if RECORDS.get() && OBSTACLE.get().is_none() {
+        // SAFETY: by contract.
+        unsafe { read_plans::look(statement) };
+    }
+}
+
+/// Notes what an endpoint's plan takes and gives besides what it reads.
+///
+/// # Safety
+/// Inside a guard and a transaction, when the plan was made.
+pub(crate) unsafe fn note_ends(plan: &Plan, bound: &Bound<'_>) {
+    if !RECORDS.get() {
+        return;
+    }
+    // SAFETY: by contract.
+    unsafe {
+        if pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 || pg_sys::RecoveryInProgress() {
+            blame(Obstacle::Transaction);
+        }
+        for (argument, value) in plan.arguments.iter().zip(&bound.values) {
+            if matches!(argument.input, Input::Request | Input::File) {
+                blame(Obstacle::Request);
+            } else if !means_one_thing(argument.type_oid, value) {
+                blame(Obstacle::Moment(argument.type_oid));
+            }
+        }
+        if let Some(column) = (*plan.columns()).first_of_user() {
+            blame(Obstacle::Column(column));
+        }
+    }
+}
+
+/// Whether a text means the same tomorrow, as a value of a type.
+unsafe fn means_one_thing(of_type: Oid, value: &Value<'_>) -> bool {
+    // SAFETY: a look-up inside a transaction.
+    let element = unsafe { pg_sys::get_element_type(of_type) };
+    let one = if element == Oid::INVALID { of_type } else { element };
+    if is_moment(one) {
+        // Nothing like `now`, `today` or the name of a zone.
+        let is_plain =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-:.+ TZ{},\"".contains(&byte));
+        return match value {
+            Value::Null | Value::Empty => true,
+            Value::Text(text) => is_plain(text),
+            Value::Many(texts) => texts.iter().flatten().all(|text| is_plain(text)),
+            _ => false,
+        };
+    }
+    let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: as above.
+    unsafe {
+        pg_sys::getTypeInputInfo(one, &raw mut input, &raw mut parameter);
+        read_plans::is_fixed(input) && !(is_users(one) && pg_sys::get_typtype(one) as u8 == b'd')
+    }
+}
+
+/// Types whose texts may be a word for a moment.
+fn is_moment(of_type: Oid) -> bool {
+    use pg_sys::{DATEOID, TIMEOID, TIMESTAMPOID, TIMESTAMPTZOID};
+    // A timetz without a zone takes the one of today, with its hour of summer.
+    matches!(of_type, DATEOID | TIMEOID | TIMESTAMPOID | TIMESTAMPTZOID)
+}
+
+impl Obstacle {
+    /// What it is, for people.
+    ///
+    /// # Safety
+    /// On the main thread, inside a transaction; errors unwind.
+    pub unsafe fn text(self) -> String {
+        // SAFETY: by contract. Null is what is gone.
+        let (relation, function, of_type) = unsafe {
+            (
+                |relation| string(pg_sys::get_rel_name(relation)),
+                |function| string(pg_sys::get_func_name(function)),
+                |of_type| string(pg_sys::format_type_be(of_type)),
+            )
+        };
+        match self {
+            Obstacle::Writes => "it writes or locks rows".into(),
+            Obstacle::Relation(oid) => {
+                format!("it reads {}, which no commit of this database changes", relation(oid))
+            }
+            Obstacle::Catalog(oid) => format!("it reads the catalog {}", relation(oid)),
+            Obstacle::Sample => "it takes a sample of a table".into(),
+            Obstacle::SystemColumn => "it reads a system column".into(),
+            Obstacle::Volatile(oid) => format!("it calls {}(), which is volatile", function(oid)),
+            Obstacle::Stable(oid) => {
+                format!("it calls {}(), whose result changes without a commit", function(oid))
+            }
+            Obstacle::Closed(oid) => format!("it calls {}(), which cannot be looked into", function(oid)),
+            Obstacle::Aggregate(oid) => format!("it calls the aggregate {}()", function(oid)),
+            Obstacle::Time => "it asks for the time".into(),
+            Obstacle::Domain(oid) => format!("it checks the constraints of {}", of_type(oid)),
+            Obstacle::Node => "a part of its plan is not known".into(),
+            Obstacle::Moment(oid) => format!("a text may be another {} tomorrow", of_type(oid)),
+            Obstacle::Request => "it takes the whole request".into(),
+            Obstacle::Column(oid) => {
+                format!("a value of {} is written by a function of a user's", of_type(oid))
+            }
+            Obstacle::Many => format!("it reads more than {MOST} relations"),
+            Obstacle::Transaction => "its transaction is serializable, or the server a standby".into(),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Entity tags that are remembered, with what their answers have read: who has such an answer gets 304, and nothing runs.
+//!
+//! What is asked for by a tag and not remembered is run by an executor, which notes what it reads. So short requests leave the inline lane for that,
+//! unless it does not pay: where answers change more often than they are asked for, or cannot be remembered.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use cache::Cache;
+use conditions::{Preconditions, Validators, Verdict};
+use message::{Request, Response, ResponseBuilder};
+use pg::guard::Report;
+use request::reads::Read;
+use session::own_transaction;
+use shared::settings;
+
+/// What is remembered of the routes of a database, by what was asked.
+pub(crate) struct Remembered {
+    answers: Cache<Tagged>,
+    /// By the numbers of their counters.
+    scores: HashMap<u32, Score>,
+    /// For the key of a look-up.
+    key: Vec<u8>,
+}
+
+/// An answer without its body.
+struct Tagged {
+    /// A [`message::Response`] with status 304.
+    response: Vec<u8>,
+    read: Read,
+}
+
+/// Whether it pays to remember the answers of a route.
+#[derive(Default)]
+struct Score {
+    /// Requests that were sent to executors to be remembered.
+    asked: u32,
+    /// Requests that were answered without a run since.
+    answered: u32,
+    /// When it is tried again.
+    again: Option<Instant>,
+}
+
+/// For so many requests one has to be answered without a run.
+const PAYS: u32 = 4;
+/// Requests that are sent to executors before anybody knows.
+const TRIED: u32 = 16;
+/// How long it is not tried again where it does not pay.
+const PAUSE: Duration = Duration::from_secs(1);
+/// After so many what was before counts half.
+const FADES: u32 = 1 << 10;
+
+/// What is to be done with a request that names a tag.
+pub(crate) enum Known {
+    /// It is answered by this, a [`message::Response`].
+    Answer(Vec<u8>),
+    /// An executor runs it, and what it has read is told.
+    Ask,
+    /// It runs like any other.
+    Run,
+}
+
+impl Remembered {
+    /// Nothing.
+    pub(super) fn new() -> Remembered {
+        Remembered {
+            answers: Cache::new(settings::MAX_REMEMBERED.get() as usize),
+            scores: HashMap::new(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Forgets everything: routes or settings are others now.
+    pub(crate) fn clear(&mut self) {
+        self.answers.clear();
+        self.scores.clear();
+        self.answers.limit(settings::MAX_REMEMBERED.get() as usize);
+    }
+
+    /// What is known of a request to a route that validates; `gate` is the number of its counters, none if it does not.
+    pub(crate) fn look(&mut self, request: &Request<'_>, gate: Option<u32>, now: Instant) -> Known {
+        let is_plain = || matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
+        let Some(gate) = gate.filter(|_| is_plain()) else { return Known::Run };
+        let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let preconditions = Preconditions::of(headers);
+        if !preconditions.revalidates() {
+            return Known::Run;
+        }
+        write_key(&mut self.key, request);
+        let score = self.scores.entry(gate).or_default();
+        if let Some(tagged) = self.answers.get(&self.key) {
+            // SAFETY: on the main thread.
+            if unsafe { !tagged.read.holds() } {
+                self.answers.remove(&self.key);
+            } else if tagged.answers(&preconditions) {
+                score.answered += 1;
+                return Known::Answer(tagged.response.clone());
+            } else {
+                // What it has is old: it gets the body, which is known to nobody here.
+                return Known::Run;
+            }
+        }
+        if score.pays(now) { Known::Ask } else { Known::Run }
+    }
+
+    /// Remembers the answer to a request, which has read this.
+    pub(crate) fn remember(&mut self, request: &Request<'_>, response: &[u8], read: Read) {
+        let Some(response) = unmodified(response) else { return };
+        write_key(&mut self.key, request);
+        let bytes = response.len() + 4 * read.things.len() + size_of::<Tagged>();
+        self.answers.insert(&self.key, Tagged { response, read }, bytes);
+    }
+}
+
+/// Has prepared transactions of an earlier life of the server marked, before which nothing holds.
+pub(super) fn get_ready() {
+    if !changes::is_ready() {
+        // SAFETY: in a transaction of its own.
+        let _ = own_transaction::transaction(Report::Log, || unsafe { changes::adopt() });
+    }
+}
+
+/// What is asked for: by GET and HEAD alike.
+fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
+    key.clear();
+    key.extend_from_slice(request.raw_path().as_bytes());
+    // Neither has one.
+    key.push(b'?');
+    key.extend_from_slice(request.query_string().as_bytes());
+}
+
+impl Tagged {
+    /// Whether it is what a client has that says so.
+    fn answers(&self, preconditions: &Preconditions<'_>) -> bool {
+        let Ok(response) = Response::parse(&self.response) else { return false };
+        let header =
+            |wanted: &[u8]| response.headers().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+        let now = Validators { tag: header(b"etag"), last_modified: header(b"last-modified") };
+        preconditions.judge(true, Some(now)) == Verdict::NotModified
+    }
+}
+
+impl Score {
+    fn pays(&mut self, now: Instant) -> bool {
+        if self.asked > FADES {
+            self.asked /= 2;
+            self.answered /= 2;
+        }
+        let pays = self.asked < TRIED + self.answered.saturating_mul(PAYS);
+        if !pays && self.again.is_some_and(|again| now < again) {
+            return false;
+        }
+        self.again = Some(now + PAUSE);
+        self.asked += 1;
+        true
+    }
+}
+
+/// The same answer to who has it already; none if it has something that is of one time alone, or no tag.
+fn unmodified(response: &[u8]) -> Option<Vec<u8>> {
+    let response = Response::parse(response).ok()?;
+    let is_of_one = response.has_date() || response.has_request_id() || response.closes();
+    if is_of_one || !response.headers().any(|(name, _)| name == b"etag") {
+        return None;
+    }
+    let mut builder = ResponseBuilder::new(304).ok()?;
+    for (name, value) in response.headers().filter(|(name, _)| conditions::is_of_unmodified(name)) {
+        builder.header(name, value).ok()?;
+    }
+    Some(builder.finish(&[]))
+}

@@ -1,0 +1,217 @@
+//! Who has an answer gets 304 without a run as long as nothing that it has read has changed, and not a moment longer.
+
+use howdah_tests::Reply;
+use howdah_tests::platform::{Platform, wait_for};
+
+const ROUTES: &str = "
+    create table item (id integer primary key, name text not null, price numeric default 1, made timestamptz default '2026-01-01 00:00Z');
+    insert into item values (1, 'one'), (2, 'two');
+    create table other (id integer);
+    create type colour as enum ('red', 'blue');
+    create table parts (id integer, colour colour) partition by range (id);
+    create table low partition of parts for values from (0) to (10);
+    create table high partition of parts for values from (10) to (20);
+    insert into parts values (1, 'red'), (11, 'blue');
+    create view cheap as select id, name from item where price < 10;
+    grant select on item, other, parts, cheap to howdah_web;
+    create function one(id integer) returns item language sql stable begin atomic select item from item where item.id = one.id; end;
+    create function named(name text) returns setof item language sql stable as 'select * from item where item.name = named.name order by id';
+    create function all_parts() returns setof parts language sql stable as 'select * from parts order by id';
+    create function of_view() returns setof cheap language sql stable begin atomic select * from cheap order by id; end;
+    create function count_others() returns bigint language sql stable set work_mem = '4MB' as 'select count(*) from other';
+    create function nested() returns text language sql stable return count_others() || ' others';
+    create function shown() returns jsonb language sql stable as $$ select jsonb_agg(to_jsonb(i) order by id) from item i $$;
+    create function since(since timestamptz) returns setof item language sql stable as 'select * from item where made >= since order by id';
+    select http.route('GET', '/items/{id}', 'one'), http.route('GET', '/named/{name}', 'named'), http.route('GET', '/parts', 'all_parts'),
+           http.route('GET', '/view', 'of_view'), http.route('GET', '/nested', 'nested'), http.route('GET', '/shown', 'shown'), http.route('GET', '/since', 'since');
+    select http.validate(method, pattern) from http.route";
+
+fn platform() -> Platform {
+    let platform = Platform::start();
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/since?since=2026-01-01").status == 200);
+    platform
+}
+
+fn ask(platform: &Platform, path: &str, tag: &str) -> Reply {
+    platform.connect().request("GET", path, &[("If-None-Match", tag)], b"")
+}
+
+fn remembered(platform: &Platform) -> i64 {
+    platform.value("select sum(remembered) from http.stats").and_then(|sum| sum.parse().ok()).unwrap_or(0)
+}
+
+/// Asks until an answer comes without a run; its tag.
+fn remember(platform: &Platform, path: &str) -> String {
+    let first = platform.get(path);
+    let tag = first.header("etag").unwrap_or_else(|| panic!("{path}: {}", first.text())).to_owned();
+    let before = remembered(platform);
+    for round in 0..3 {
+        assert_eq!(ask(platform, path, &tag).status, 304, "{path} {round}");
+        if remembered(platform) > before {
+            return tag;
+        }
+    }
+    let why = platform.value("select string_agg(pattern || ': ' || not_remembered, ', ') from http.stats");
+    panic!("{path} is not remembered: {why:?}");
+}
+
+#[test]
+fn what_is_remembered_is_answered_without_a_run_until_something_changes() {
+    let platform = platform();
+    for (path, change, unchanging) in [
+        ("/items/1", "update item set name = name || '!' where id = 1", "insert into other values (1)"),
+        ("/named/two", "update item set price = price + 1 where id = 2", "vacuum item"),
+        ("/parts", "update parts set id = id + 10 where id = 1", "analyze parts"),
+        ("/parts", "insert into parts values (2, 'red')", "insert into other values (2)"),
+        ("/parts", "alter type colour rename value 'red' to 'green'", "select 1"),
+        (
+            "/view",
+            "create or replace view cheap as select id, upper(name) as name from item where price < 10",
+            "insert into other values (3)",
+        ),
+        ("/view", "update item set name = name || '?'", "insert into other values (4)"),
+        ("/nested", "insert into other values (5)", "update item set name = 'x'"),
+        (
+            "/nested",
+            "create or replace function nested() returns text language sql stable return 'none'",
+            "select 1",
+        ),
+        ("/shown", "delete from item where id = 2", "insert into other values (6)"),
+        ("/since?since=2026-01-01T00:00:00Z", "insert into item values (3, 'three')", "vacuum full other"),
+        (
+            "/items/1",
+            "alter role howdah_web set extra_float_digits = 0; alter table item alter column name set default 'x'; update item set price = 3",
+            "select 1",
+        ),
+        (
+            "/items/1",
+            "begin; update item set name = 'prepared'; commit",
+            "begin; update item set name = 'gone'; rollback",
+        ),
+    ] {
+        let tag = remember(&platform, path);
+        let before = remembered(&platform);
+        platform.sql(unchanging);
+        assert_eq!(ask(&platform, path, &tag).status, 304, "{path}: {unchanging}");
+        assert_eq!(remembered(&platform), before + 1, "{path}: {unchanging}");
+        assert_eq!(platform.connect().request("HEAD", path, &[("If-None-Match", &tag)], b"").status, 304);
+        platform.sql(change);
+        let changed = ask(&platform, path, &tag);
+        assert_eq!(changed.status, 200, "{path}: {change}");
+        assert_ne!(changed.header("etag"), Some(&*tag), "{path}: {change}");
+    }
+    // Who has something else gets it, and what is remembered stays.
+    let tag = remember(&platform, "/items/1");
+    let before = remembered(&platform);
+    assert_eq!(ask(&platform, "/items/1", "\"other\"").status, 200);
+    assert_eq!(ask(&platform, "/items/1", &format!("\"other\", {tag}")).status, 304);
+    assert_eq!(remembered(&platform), before + 1);
+    // Another argument is another answer, and a right that is gone another status.
+    assert_eq!(ask(&platform, "/items/1?x=1", &tag).status, 304);
+    platform.sql("revoke select on item from howdah_web");
+    assert_eq!(ask(&platform, "/items/1", &tag).status, 403);
+    platform.sql("grant select on item to howdah_web");
+    remember(&platform, "/items/1");
+    platform.sql("select http.unroute('GET', '/items/{id}')");
+    wait_for("the route is gone", || ask(&platform, "/items/1", &tag).status == 404);
+}
+
+#[test]
+fn what_cannot_be_known_is_run_each_time_and_says_why() {
+    let platform = platform();
+    platform.sql(
+        "create function volatile_one() returns integer language plpgsql volatile as 'begin return 1; end';
+         create function of_time() returns text language sql stable return date_trunc('century', now());
+         create function of_day() returns date language sql stable return current_date;
+         create function called_volatile() returns text language sql stable as 'select volatile_one()::text';
+         create function random_one() returns text language sql volatile as 'select (random() * 0)::text';
+         create sequence numbers; grant select on numbers to howdah_web;
+         create function of_sequence() returns bigint language sql stable as 'select last_value from numbers';
+         create function of_catalog() returns bigint language sql stable as 'select count(*) from pg_class where relname = ''item''';
+         create function of_row() returns text language sql stable as 'select ctid::text from item where id = 1';
+         create function sampled() returns bigint language sql stable as 'select count(*) from item tablesample system (100)';
+         create function closed() returns text language plpgsql stable as 'begin return 1; end';
+         create function whole(request http.request) returns text language sql stable return request.path;
+         create function header() returns text language sql stable return coalesce(http.header_value('x'), 'none');
+         create function on_day(day date) returns text language sql stable return day::text;
+         create function cast_day(day text) returns text language sql stable return (day::date is null)::text;
+         create function exact(amount positive) returns text language sql stable return amount::text;"
+            .replace("create function exact", "create domain positive as integer check (value > 0); create function exact")
+            .as_str(),
+    );
+    let routes = [
+        ("of_time", "", "it calls now()"),
+        ("of_day", "", "it asks for the time"),
+        ("called_volatile", "", "it calls volatile_one(), which is volatile"),
+        ("random_one", "", "it calls random(), which is volatile"),
+        ("of_sequence", "", "it reads numbers"),
+        ("of_catalog", "", "it reads the catalog pg_class"),
+        ("of_row", "", "it reads a system column"),
+        ("sampled", "", "it takes a sample of a table"),
+        ("closed", "", "it calls closed(), which cannot be looked into"),
+        ("whole", "", "it takes the whole request"),
+        ("header", "", "it calls header_value(), which cannot be looked into"),
+        ("on_day", "?day=tomorrow", "a text may be another date tomorrow"),
+        ("cast_day", "?day=2026-01-01", "it calls date_in()"),
+        ("exact", "?amount=1", "a text may be another positive tomorrow"),
+    ];
+    for (function, ..) in routes {
+        platform.sql(&format!(
+            "select http.route('GET', '/{function}', '{function}'), http.validate('GET', '/{function}')"
+        ));
+    }
+    for (function, query, reason) in routes {
+        let path = format!("/{function}{query}");
+        wait_for("the route", || platform.get(&path).status == 200);
+        let tag = platform.get(&path).header("etag").unwrap().to_owned();
+        for _ in 0..3 {
+            assert_eq!(ask(&platform, &path, &tag).status, 304, "{path}");
+        }
+        let row = |column: &str| {
+            platform.value(&format!("select {column} from http.stats where pattern = '/{function}'"))
+        };
+        assert_eq!(row("remembered"), Some("0".into()), "{path}");
+        let said = row("not_remembered").unwrap_or_default();
+        assert!(said.starts_with(reason), "{path}: {said}");
+    }
+    // One that is known again says nothing.
+    platform.sql("create or replace function of_time() returns text language sql stable return 'now'");
+    remember(&platform, "/of_time");
+    assert_eq!(platform.value("select not_remembered from http.stats where pattern = '/of_time'"), None);
+    // A moment that is a date is one.
+    remember(&platform, "/on_day?day=2026-01-01");
+}
+
+#[test]
+fn a_client_that_asks_for_all_takes_bounded_memory() {
+    // Room for a few dozen.
+    let platform = Platform::with(&[("howdah.max_remembered", "32kB")]);
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/since?since=2026-01-01").status == 200);
+    let tag = platform.get("/items/1").header("etag").unwrap().to_owned();
+    let mut connection = platform.connect();
+    let mut ask = |path: &str| connection.request("GET", path, &[("If-None-Match", &tag)], b"").status;
+    // Each twice, so that it pays to remember it.
+    for number in 0..4000 {
+        assert_eq!(ask(&format!("/items/1?n={}", number / 2)), 304);
+    }
+    // The newest are there, the oldest are not.
+    let before = remembered(&platform);
+    for number in 1990..2000 {
+        assert_eq!(ask(&format!("/items/1?n={number}")), 304);
+    }
+    let known = remembered(&platform) - before;
+    assert_eq!(known, 10);
+    for number in 0..10 {
+        assert_eq!(ask(&format!("/items/1?n={number}")), 304);
+    }
+    assert_eq!(remembered(&platform) - before, known, "the oldest are gone");
+    // With none nothing is remembered.
+    platform.set("howdah.max_remembered", "0");
+    wait_for("it is so", || {
+        let before = remembered(&platform);
+        (0..3).for_each(|_| assert_eq!(ask("/items/1"), 304));
+        remembered(&platform) == before
+    });
+}
